@@ -1,0 +1,133 @@
+// swift-tools-version: 6.2
+import PackageDescription
+
+// Modules in the order of their layers: a module may import only what stands above it in its own line.
+
+/// C libraries from the system, found by pkg-config; each is imported by exactly one Swift module.
+let systemLibraries: [Target] = [
+    .systemLibrary(name: "CLibpq", pkgConfig: "libpq", providers: [.apt(["libpq-dev"])]),
+    .systemLibrary(name: "COpenSSL", pkgConfig: "libssl libcrypto", providers: [.apt(["libssl-dev"])]),
+    .systemLibrary(name: "CCurl", pkgConfig: "libcurl", providers: [.apt(["libcurl4-openssl-dev"])]),
+    .systemLibrary(name: "CMicrohttpd", pkgConfig: "libmicrohttpd", providers: [.apt(["libmicrohttpd-dev"])]),
+    .systemLibrary(name: "CZstd", pkgConfig: "libzstd", providers: [.apt(["libzstd-dev"])]),
+    .target(name: "CLinux"),  // epoll and eventfd, which Glibc's module leaves out
+]
+
+let modules: [Target] = [
+    // Values without I/O: identifiers, base64url, durations, JSON output, the clock seam.
+    .target(name: "Base"),
+    // Log lines and metrics.
+    .target(name: "Telemetry", dependencies: ["Base"]),
+    // Starting, draining and stopping the services of a process.
+    .target(name: "Lifecycle", dependencies: ["Base", "Telemetry"]),
+    // Certificates, signatures, digests and sealing, by OpenSSL.
+    .target(name: "Crypto", dependencies: ["COpenSSL", "Base"]),
+    // zstd with dictionaries.
+    .target(name: "Compression", dependencies: ["CZstd", "Base"]),
+    // Connections, queries and transactions, by libpq.
+    .target(name: "Postgres", dependencies: ["CLibpq", "Base", "Telemetry"]),
+    // Listeners, by libmicrohttpd, with a guard in front of its leniency.
+    .target(name: "HTTPServer", dependencies: ["CMicrohttpd", "Base", "Telemetry", "Lifecycle"]),
+    // Outgoing requests, by libcurl, to vetted addresses only.
+    .target(name: "HTTPClient", dependencies: ["CCurl", "CLinux", "Base", "Telemetry"]),
+    // Apple's wire models and the verification of what Apple signed.
+    .target(name: "AppStore", dependencies: ["Base", "Crypto"]),
+    // PURE: facts to subscriptions to entitlements; differences to events.
+    .target(name: "Subscriptions", dependencies: ["Base"]),
+    // SQL migrations, embedded.
+    .target(
+        name: "Schemas", path: "schemas", exclude: ["events"], sources: ["Schemas.swift"],
+        resources: [.embedInCode("sql")]),
+    // Lanes, leases, fences and the notifications that wait in them.
+    .target(name: "Queue", dependencies: ["Base", "Telemetry", "Crypto", "Compression", "Postgres", "AppStore", "Schemas"]),
+    // Customers, facts, purchases, events, deliveries and endpoints: their SQL.
+    .target(
+        name: "Records",
+        dependencies: ["Base", "Crypto", "Compression", "Postgres", "AppStore", "Subscriptions", "Queue"]),
+    // The store's endpoint.
+    .target(
+        name: "Ingest",
+        dependencies: ["Base", "Telemetry", "Lifecycle", "Postgres", "HTTPServer", "AppStore", "Queue"]),
+    // Sending webhooks.
+    .target(
+        name: "Deliver", dependencies: ["Base", "Telemetry", "Lifecycle", "Crypto", "HTTPClient", "Records", "Queue"]),
+    // The owner of lanes: applies what waits in them.
+    .target(
+        name: "Apply",
+        dependencies: [
+            "Base", "Telemetry", "Lifecycle", "Crypto", "Postgres", "AppStore", "Subscriptions", "Queue", "Records",
+            "Deliver",
+        ]),
+    // The REST listener.
+    .target(name: "API", dependencies: ["Base", "Telemetry", "HTTPServer"]),
+    // Configuration, wiring, commands.
+    .target(
+        name: "EntitledApp",
+        dependencies: [
+            "Base", "Telemetry", "Lifecycle", "Crypto", "Postgres", "HTTPServer", "HTTPClient", "AppStore",
+            "Subscriptions", "Schemas", "Queue", "Records", "Ingest", "Apply", "Deliver", "API",
+        ]),
+    .executableTarget(name: "entitled", dependencies: ["EntitledApp"]),
+    // The App Store for tests, demonstrations and benchmarks. Shares no code with verification.
+    .target(name: "StoreSimulator", dependencies: ["Base", "Crypto", "HTTPClient"]),
+    .executableTarget(name: "storesim", dependencies: ["StoreSimulator"]),
+]
+
+/// What tests of several modules share: a private Postgres cluster, waiting for conditions.
+let testSupport: [Target] = [
+    .target(name: "TestSupport", dependencies: ["Base", "Postgres"], path: "Tests/TestSupport")
+]
+
+let tests: [Target] = [
+    .testTarget(name: "BaseTests", dependencies: ["Base"]),
+    .testTarget(name: "TelemetryTests", dependencies: ["Base", "Telemetry"]),
+    .testTarget(name: "LifecycleTests", dependencies: ["Base", "Lifecycle", "Telemetry"]),
+    .testTarget(name: "CryptoTests", dependencies: ["Base", "Crypto"]),
+    .testTarget(name: "CompressionTests", dependencies: ["Base", "Compression"]),
+    .testTarget(name: "PostgresTests", dependencies: ["Base", "Postgres", "Telemetry", "TestSupport"]),
+    .testTarget(name: "HTTPServerTests", dependencies: ["Base", "HTTPServer", "Lifecycle", "Telemetry", "TestSupport"]),
+    .testTarget(name: "HTTPClientTests", dependencies: ["Base", "HTTPClient", "Telemetry", "TestSupport"]),
+    .testTarget(name: "AppStoreTests", dependencies: ["AppStore", "Base", "Crypto"]),
+    .testTarget(name: "SubscriptionsTests", dependencies: ["Base", "Subscriptions"]),
+    .testTarget(
+        name: "QueueTests",
+        dependencies: ["AppStore", "Base", "Compression", "Crypto", "Postgres", "Queue", "Telemetry", "TestSupport"]),
+    .testTarget(
+        name: "RecordsTests",
+        dependencies: ["AppStore", "Base", "Crypto", "Postgres", "Queue", "Records", "Subscriptions", "TestSupport"]),
+    .testTarget(
+        name: "DeliverTests",
+        dependencies: ["Base", "Crypto", "Deliver", "HTTPClient", "Records", "Telemetry", "TestSupport"]),
+    .testTarget(name: "StoreSimulatorTests", dependencies: ["AppStore", "Base", "Crypto", "StoreSimulator"]),
+    .testTarget(name: "EntitledAppTests", dependencies: ["Base", "EntitledApp", "TestSupport"]),
+    // Several modules on a real Postgres.
+    .testTarget(
+        name: "IntegrationTests",
+        dependencies: [
+            "AppStore", "Apply", "Base", "Crypto", "Deliver", "HTTPClient", "HTTPServer", "Ingest", "Lifecycle",
+            "Postgres", "Queue", "Records", "StoreSimulator", "Subscriptions", "Telemetry", "TestSupport",
+        ]),
+    // Real processes, killed for real.
+    .testTarget(
+        name: "EndToEndTests", dependencies: ["Base", "Crypto", "Postgres", "StoreSimulator", "TestSupport"]),
+]
+
+let settings: [SwiftSetting] = [
+    .treatAllWarnings(as: .error),
+    .enableUpcomingFeature("ExistentialAny"),
+    .enableUpcomingFeature("MemberImportVisibility"),
+]
+
+for target in modules + testSupport + tests {
+    target.swiftSettings = settings
+}
+
+let package = Package(
+    name: "entitled",
+    products: [
+        .executable(name: "entitled", targets: ["entitled"]),
+        .executable(name: "storesim", targets: ["storesim"]),
+    ],
+    targets: systemLibraries + modules + testSupport + tests,
+    swiftLanguageModes: [.v6]
+)

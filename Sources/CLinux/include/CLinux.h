@@ -1,0 +1,10 @@
+#pragma once
+// Linux calls that Swift's Glibc module leaves out.
+#include <stdint.h>
+
+int clinux_epoll_create(void);
+// events: 1 readable, 2 writable; op: 1 add, 2 change, 3 remove. 0, or -1 with errno.
+int clinux_epoll_control(int epoll, int op, int fd, uint32_t events);
+// Fills fds and events (1 readable, 2 writable, 4 error or hang-up) with at most capacity entries; their count, or -1.
+int clinux_epoll_wait(int epoll, int *fds, uint32_t *events, int capacity, int timeout_ms);
+int clinux_eventfd(void);

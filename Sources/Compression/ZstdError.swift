@@ -1,0 +1,6 @@
+/// What zstd says against some bytes.
+package struct ZstdError: Error, Sendable, Equatable, CustomStringConvertible {
+    package let message: String
+
+    package var description: String { "zstd: \(message)" }
+}

@@ -34,9 +34,9 @@ let modules: [Target] = [
     .target(name: "AppStore", dependencies: ["Base", "Crypto"]),
     // PURE: facts to subscriptions to entitlements; differences to events.
     .target(name: "Subscriptions", dependencies: ["Base"]),
-    // SQL migrations, embedded.
+    // The schema of the database: migrations, embedded, and their application.
     .target(
-        name: "Schemas", path: "schemas", exclude: ["events"], sources: ["Schemas.swift"],
+        name: "Schemas", dependencies: ["Base", "Telemetry", "Postgres"], path: "schemas", exclude: ["events"], sources: ["Schemas.swift", "Migrator.swift", "DatabaseRole.swift"],
         resources: [.embedInCode("sql")]),
     // Lanes, leases, fences and the notifications that wait in them.
     .target(name: "Queue", dependencies: ["Base", "Telemetry", "Crypto", "Compression", "Postgres", "AppStore", "Schemas"]),

@@ -93,8 +93,8 @@ package final class NotificationCommitter: Service {
 
     /// So that a process is ready before its first notification, and says so if the database is wrong.
     private func connectAhead(_ session: PostgresSession) {
-        do throws(PostgresError) {
-            _ = try session.withConnection { connection throws(PostgresError) in try connection.query("SELECT 1") }
+        do {
+            _ = try session.withConnection { connection in try connection.query("SELECT 1") }
             isReachable.change { $0 = true }
         } catch {
             logger.warning("the database is away", ["error": .string("\(error)")])
@@ -120,7 +120,7 @@ package final class NotificationCommitter: Service {
             groups[waiting.notification.identity, default: []].append(waiting)
         }
         let unique = groups.values.compactMap { $0.first?.notification }
-        do throws(PostgresError) {
+        do {
             let outcomes = try insert(unique, session, &inserter)
             isReachable.change { $0 = true }
             for (notification, outcome) in zip(unique, outcomes) {
@@ -141,15 +141,15 @@ package final class NotificationCommitter: Service {
     /// The batch, or after an error that is one notification's own, each by itself, so that one does not fail others.
     private func insert(
         _ notifications: [NewNotification], _ session: PostgresSession, _ inserter: inout NotificationInserter
-    ) throws(PostgresError) -> [NotificationInserter.Outcome] {
+    ) throws -> [NotificationInserter.Outcome] {
         do {
-            return try session.withConnection { connection throws(PostgresError) in
+            return try session.withConnection { connection in
                 try inserter.insert(notifications, on: connection)
             }
         } catch where error.sqlstate == "23505" {
             // Another process drew the same node and instant: number anew.
             inserter = NotificationInserter(sequence: sequence(), clock: clock)
-            return try session.withConnection { connection throws(PostgresError) in
+            return try session.withConnection { connection in
                 try inserter.insert(notifications, on: connection)
             }
         }

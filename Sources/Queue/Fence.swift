@@ -30,7 +30,7 @@ package enum Fence {
     /// Call as the first statement of a transaction; writes may concern only the lanes that passed.
     package static func pass(
         _ lanes: [Lane], leases: LaneLeases, on connection: PostgresConnection
-    ) throws(PostgresError) -> Passed {
+    ) throws -> Passed {
         let timeout = "\(max(1000, leases.duration.milliseconds / 2))ms"
         let rows = try connection.query(
             lock,
@@ -38,9 +38,9 @@ package enum Fence {
                 .int2s(lanes.map(\.number)), .int8s(lanes.map { leases.epochs[$0] ?? -1 }), .uuid(leases.worker),
                 .text(timeout),
             ])
-        guard let row = rows.first else { throw PostgresError.decoding("the fence gave no row") }
+        guard let row = rows.first else { throw PostgresError(.decoding, "the fence gave no row") }
         let list = try row.optionalText(1) ?? "{}"
         let numbers = list.dropFirst().dropLast().split(separator: ",").compactMap { Int16($0) }
-        return Passed(now: try row.int8(0), lanes: Set(numbers.map(Lane.init(number:))))
+        return Passed(now: try row.int(0), lanes: Set(numbers.map(Lane.init(number:))))
     }
 }

@@ -10,8 +10,8 @@ package final class HeaderDictionaries: Sendable {
 
     package init() {}
 
-    package func compress(_ payload: [UInt8], header: [UInt8], id: [UInt8]) -> [UInt8] {
-        Zstd.compress(payload, dictionary: dictionary(header, id))
+    package func compress(_ payload: [UInt8], header: [UInt8], id: [UInt8]) throws -> [UInt8] {
+        try Zstd.compress(payload, dictionary: try dictionary(header, id))
     }
 
     /// The decoded payload of a stored JWS.
@@ -19,12 +19,12 @@ package final class HeaderDictionaries: Sendable {
     /// - Throws: when the bytes are not what was stored.
     package func restore(_ stored: StoredJWS, header: [UInt8]) throws -> [UInt8] {
         try Zstd.decompress(
-            stored.payload, dictionary: dictionary(header, stored.headerID), limit: StoredJWS.payloadLimit)
+            stored.payload, dictionary: try dictionary(header, stored.headerID), limit: StoredJWS.payloadLimit)
     }
 
-    private func dictionary(_ header: [UInt8], _ id: [UInt8]) -> ZstdDictionary {
+    private func dictionary(_ header: [UInt8], _ id: [UInt8]) throws -> ZstdDictionary {
         if let dictionary = known.withLock({ $0[id] }) { return dictionary }
-        let dictionary = ZstdDictionary(header)
+        let dictionary = try ZstdDictionary(header)
         known.withLock { known in
             if known.count >= HeaderDictionaries.limit { known.removeAll() }
             known[id] = dictionary

@@ -63,12 +63,12 @@ package struct LaneLeases: Sendable {
     }
 
     /// Renews what is owned, gives back what is more than a fair share, and takes what is free up to it.
-    package mutating func maintain(on connection: PostgresConnection) throws(PostgresError) -> Change {
+    package mutating func maintain(on connection: PostgresConnection) throws -> Change {
         var change = Change()
         try renewOwned(on: connection, &change)
         _ = try connection.query(LaneLeases.heartbeat, [.uuid(worker), .text(host)])
         let rows = try connection.query(LaneLeases.liveWorkers, [.int8(duration.milliseconds)])
-        let live = max(1, try rows.first?.int8(0) ?? 1)
+        let live = max(1, try rows.first?.int(0) ?? 1)
         let share = Int((Int64(Lane.count) + live - 1) / live)
         if epochs.count > share {
             let surplus = Array(owned.suffix(epochs.count - share))
@@ -78,8 +78,8 @@ package struct LaneLeases: Sendable {
             let rows = try connection.query(
                 LaneLeases.acquire, [.int8(Int64(share - epochs.count)), .uuid(worker), .int8(duration.milliseconds)])
             for row in rows {
-                let lane = Lane(number: try row.int2(0))
-                epochs[lane] = try row.int8(1)
+                let lane = Lane(number: Int16(clamping: try row.int(0)))
+                epochs[lane] = try row.int(1)
                 change.gained.append(lane)
             }
         }
@@ -89,7 +89,7 @@ package struct LaneLeases: Sendable {
         return change
     }
 
-    private mutating func renewOwned(on connection: PostgresConnection, _ change: inout Change) throws(PostgresError) {
+    private mutating func renewOwned(on connection: PostgresConnection, _ change: inout Change) throws {
         guard !epochs.isEmpty else { return }
         let lanes = owned
         let rows = try connection.query(
@@ -100,7 +100,7 @@ package struct LaneLeases: Sendable {
             ])
         var kept: Set<Lane> = []
         for row in rows {
-            kept.insert(Lane(number: try row.int2(0)))
+            kept.insert(Lane(number: Int16(clamping: try row.int(0))))
         }
         for lane in lanes where !kept.contains(lane) {
             epochs[lane] = nil
@@ -109,7 +109,7 @@ package struct LaneLeases: Sendable {
     }
 
     /// Gives these lanes back at once, for whoever comes next.
-    package mutating func release(_ lanes: [Lane], on connection: PostgresConnection) throws(PostgresError) {
+    package mutating func release(_ lanes: [Lane], on connection: PostgresConnection) throws {
         guard !lanes.isEmpty else { return }
         _ = try connection.query(
             LaneLeases.release,
@@ -118,7 +118,7 @@ package struct LaneLeases: Sendable {
     }
 
     /// The end of this worker: everything is given back, and it no longer counts for the others' share.
-    package mutating func releaseAll(on connection: PostgresConnection) throws(PostgresError) {
+    package mutating func releaseAll(on connection: PostgresConnection) throws {
         try release(owned, on: connection)
         _ = try connection.query("DELETE FROM entitled.worker WHERE id = $1", [.uuid(worker)])
     }

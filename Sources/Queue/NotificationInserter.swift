@@ -60,7 +60,7 @@ package struct NotificationInserter {
     /// - Throws: when nothing is stored, or when it is unknown whether anything is. Sending them again is safe.
     package mutating func insert(
         _ notifications: [NewNotification], on connection: PostgresConnection
-    ) throws(PostgresError) -> [Outcome] {
+    ) throws -> [Outcome] {
         try insertHeaders(of: notifications, on: connection)
         let now = clock.now()
         let numbers = notifications.map { _ in sequence.next() }
@@ -77,14 +77,14 @@ package struct NotificationInserter {
             ])
         var fresh: Set<Int64> = []
         for row in rows {
-            fresh.insert(try row.int8(0))
+            fresh.insert(try row.int(0))
         }
         return numbers.map { fresh.contains($0) ? .accepted : .duplicate }
     }
 
     private mutating func insertHeaders(
         of notifications: [NewNotification], on connection: PostgresConnection
-    ) throws(PostgresError) {
+    ) throws {
         for notification in notifications where !knownHeaders.contains(notification.stored.headerID) {
             let id = notification.stored.headerID
             _ = try connection.query(NotificationInserter.insertHeader, [.uuid(id), .bytea(notification.header)])

@@ -26,18 +26,18 @@ package struct PendingNotification: Sendable {
 
     package static func read(
         from lanes: [Lane], eachAtMost perLane: Int, atMost limit: Int, on connection: PostgresConnection
-    ) throws(PostgresError) -> [PendingNotification] {
+    ) throws -> [PendingNotification] {
         let rows = try connection.query(
             select, [.int2s(lanes.map(\.number)), .int8(Int64(perLane)), .int8(Int64(limit))])
         var notifications: [PendingNotification] = []
         notifications.reserveCapacity(rows.count)
         for row in rows {
-            guard let environment = StoreEnvironment(code: try row.int2(3)) else {
-                throw PostgresError.decoding("an environment that is none")
+            guard let environment = StoreEnvironment(code: Int16(clamping: try row.int(3))) else {
+                throw PostgresError(.decoding, "an environment that is none")
             }
             notifications.append(
                 PendingNotification(
-                    lane: Lane(number: try row.int2(0)), seq: try row.int8(1),
+                    lane: Lane(number: Int16(clamping: try row.int(0))), seq: try row.int(1),
                     identity: NotificationIdentity(
                         app: try row.text(2), environment: environment, uuid: try row.text(4)),
                     header: try row.bytes(6),
@@ -55,7 +55,7 @@ package struct PendingNotification: Sendable {
     /// Takes these out of the line; in the transaction that applied them.
     package static func remove(
         _ notifications: [PendingNotification], on connection: PostgresConnection
-    ) throws(PostgresError) {
+    ) throws {
         _ = try connection.query(
             remove, [.int2s(notifications.map(\.lane.number)), .int8s(notifications.map(\.seq))])
     }
@@ -68,7 +68,7 @@ package struct PendingNotification: Sendable {
     /// Sets these aside for a person, with the reason; `remove` takes them out of the line.
     package static func hold(
         _ held: [(notification: PendingNotification, reason: String)], now: Int64, on connection: PostgresConnection
-    ) throws(PostgresError) {
+    ) throws {
         _ = try connection.query(
             hold,
             [

@@ -33,7 +33,7 @@ package struct DeliveryID: Hashable, Sendable {
     /// One delivery for each event and endpoint, whoever makes it and however often.
     package init(lane: Lane, event: [UInt8], endpoint: String) {
         self.lane = lane
-        bytes = Array(Digest.sha256(event + Array(endpoint.utf8)).prefix(16))
+        bytes = Array(Crypto.Digest.sha256(event + Array(endpoint.utf8)).prefix(16))
     }
 
     /// `dlv_`, the lane in two hex digits, the bytes in 32.

@@ -23,7 +23,7 @@ package enum DeliveryStore {
     /// and one that is not asked for costs nothing.
     package static func due(
         room: [String: Int], lanes: [Lane], now: Int64, on connection: PostgresConnection
-    ) throws(PostgresError) -> [DueDelivery] {
+    ) throws -> [DueDelivery] {
         let wanted = room.sorted { $0.key < $1.key }
         let rows = try connection.query(
             select,
@@ -36,9 +36,9 @@ package enum DeliveryStore {
             let body = try EventBodyCodec.restore(try row.bytes(7))
             due.append(
                 DueDelivery(
-                    id: DeliveryID(lane: Lane(number: try row.int2(0)), bytes: try row.bytes(1)),
+                    id: DeliveryID(lane: Lane(number: Int16(clamping: try row.int(0))), bytes: try row.bytes(1)),
                     endpoint: try row.text(2), event: try row.bytes(3), eventType: try row.text(4),
-                    attempts: Int(try row.int2(5)), roundStart: Int(try row.int2(6)), body: body))
+                    attempts: Int(clamping: try row.int(5)), roundStart: Int(Int16(clamping: try row.int(6))), body: body))
         }
         return due
     }
@@ -113,7 +113,7 @@ package enum DeliveryStore {
     /// Writes down what became of these attempts; after the fence, in its transaction.
     package static func settle(
         _ settlements: [Settlement], now: Int64, on connection: PostgresConnection
-    ) throws(PostgresError) {
+    ) throws {
         guard !settlements.isEmpty else { return }
         func status(_ settlement: Settlement) -> Int16? { settlement.status.map { Int16(clamping: $0) } }
         _ = try connection.query(

@@ -23,7 +23,7 @@ package enum EndpointStore {
     /// Every endpoint with its opened secrets, or the one with this id. For the worker's role.
     package static func load(
         id: String? = nil, sealer: SecretSealer, now: Int64, on connection: PostgresConnection
-    ) throws(PostgresError) -> [Endpoint] {
+    ) throws -> [Endpoint] {
         var secrets: [String: [Redacted<[UInt8]>]] = [:]
         for row in try connection.query(selectSecrets, [.text(id), .int8(now)]) {
             let endpoint = try row.text(0)
@@ -36,14 +36,14 @@ package enum EndpointStore {
     /// The same without anything secret. For the api's role.
     package static func list(
         id: String? = nil, on connection: PostgresConnection
-    ) throws(PostgresError) -> [Endpoint] {
+    ) throws -> [Endpoint] {
         try read(selectPublic, id: id, sealer: nil, secrets: [:], on: connection)
     }
 
     private static func read(
         _ sql: String, id: String?, sealer: SecretSealer?, secrets: [String: [Redacted<[UInt8]>]],
         on connection: PostgresConnection
-    ) throws(PostgresError) -> [Endpoint] {
+    ) throws -> [Endpoint] {
         var endpoints: [Endpoint] = []
         for row in try connection.query(sql, [.text(id)]) {
             let id = try row.text(0)
@@ -53,9 +53,9 @@ package enum EndpointStore {
                 Endpoint(
                     id: id, url: try row.text(1),
                     authorization: opened.map { Redacted(String(decoding: $0, as: UTF8.self)) },
-                    environments: try row.texts(3).compactMap(StoreEnvironment.init(rawValue:)),
-                    events: try row.texts(4), apps: try row.texts(5), disabledReason: try row.optionalText(6),
-                    pausedUntil: try row.int8(7), created: try row.int8(8), secrets: secrets[id] ?? []))
+                    environments: try row.texts(3).compactMap { $0.flatMap(StoreEnvironment.init(rawValue:)) },
+                    events: try row.texts(4).compactMap { $0 }, apps: try row.texts(5).compactMap { $0 }, disabledReason: try row.optionalText(6),
+                    pausedUntil: try row.int(7), created: try row.int(8), secrets: secrets[id] ?? []))
         }
         return endpoints
     }
@@ -69,7 +69,7 @@ package enum EndpointStore {
     package static func add(
         url: String, authorization: String?, environments: [StoreEnvironment], events: [String], apps: [String],
         sealer: SecretSealer, now: Int64, on connection: PostgresConnection
-    ) throws(PostgresError) -> Added {
+    ) throws -> Added {
         let id = "we_" + Hex.encode(SecureRandom.bytes(8))
         let secret = SecureRandom.bytes(WebhookSecret.length)
         _ = try connection.query(
@@ -96,7 +96,7 @@ package enum EndpointStore {
     /// such endpoint.
     package static func rotateSecret(
         of id: String, sealer: SecretSealer, now: Int64, on connection: PostgresConnection
-    ) throws(PostgresError) -> Redacted<[UInt8]>? {
+    ) throws -> Redacted<[UInt8]>? {
         let secret = SecureRandom.bytes(WebhookSecret.length)
         let rows = try connection.query(
             """
@@ -125,7 +125,7 @@ package enum EndpointStore {
     /// Stops sending; what is open is held, not lost. False if there is no such endpoint.
     package static func disable(
         _ id: String, reason: String, on connection: PostgresConnection
-    ) throws(PostgresError) -> Bool {
+    ) throws -> Bool {
         try change(
             id, "disabled_reason = coalesce(disabled_reason, $2)", [.text(reason)],
             deliveries: "state = \(DeliveryState.held.rawValue), reason = 'endpoint disabled'", [],
@@ -135,7 +135,7 @@ package enum EndpointStore {
     /// Sends again, also what was held meanwhile. False if there is no such endpoint.
     package static func enable(
         _ id: String, now: Int64, on connection: PostgresConnection
-    ) throws(PostgresError) -> Bool {
+    ) throws -> Bool {
         try change(
             id, "disabled_reason = NULL, paused_until_ms = 0", [],
             deliveries: """
@@ -146,7 +146,7 @@ package enum EndpointStore {
     /// Takes it away; its open deliveries are given up, with the reason. False if there is no such endpoint.
     package static func remove(
         _ id: String, now: Int64, on connection: PostgresConnection
-    ) throws(PostgresError) -> Bool {
+    ) throws -> Bool {
         let removed = try change(
             id, "removed_ms = $2, disabled_reason = 'removed'", [.int8(now)],
             deliveries: "state = \(DeliveryState.dead.rawValue), reason = 'endpoint removed'", [],
@@ -163,9 +163,9 @@ package enum EndpointStore {
     private static func change(
         _ id: String, _ assignment: String, _ values: [PostgresValue], deliveries: String,
         _ deliveryValues: [PostgresValue], in states: [DeliveryState], on connection: PostgresConnection
-    ) throws(PostgresError) -> Bool {
+    ) throws -> Bool {
         let list = states.map { String($0.rawValue) }.joined(separator: ", ")
-        return try connection.transaction { connection throws(PostgresError) in
+        return try connection.transaction {
             _ = try connection.query("SELECT set_config('synchronous_commit', 'on', true)")
             let rows = try connection.query(
                 "UPDATE entitled.endpoint SET \(assignment) WHERE id = $1 AND removed_ms IS NULL RETURNING id",
@@ -181,7 +181,7 @@ package enum EndpointStore {
     /// Sends nothing before this instant; only ever later than planned.
     package static func pause(
         _ pauses: [String: Int64], on connection: PostgresConnection
-    ) throws(PostgresError) {
+    ) throws {
         let sorted = pauses.sorted { $0.key < $1.key }
         _ = try connection.query(
             """

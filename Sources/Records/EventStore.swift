@@ -34,7 +34,7 @@ package enum EventBodyCodec {
     private static let limit = 1 << 20
 
     /// Part of the format: bodies compressed with it need it for ever.
-    private static let dictionary = ZstdDictionary(
+    private static let dictionary = Result { try ZstdDictionary(
         Array(
             """
             {"event":{"event_timestamp_ms":1790000000000,"product_id":"","period_type":"TRIAL","period_type":"NORMAL",\
@@ -49,17 +49,14 @@ package enum EventBodyCodec {
             "metadata":null,"renewal_number":1,"type":"INITIAL_PURCHASE","type":"RENEWAL","type":"CANCELLATION",\
             "id":"","app_id":"","experiments":[]},"api_version":"1.0"}
             """.utf8))
-
-    package static func compress(_ body: [UInt8]) -> [UInt8] {
-        Zstd.compress(body, dictionary: dictionary)
     }
 
-    package static func restore(_ stored: [UInt8]) throws(PostgresError) -> [UInt8] {
-        do {
-            return try Zstd.decompress(stored, dictionary: dictionary, limit: limit)
-        } catch {
-            throw PostgresError.decoding("the body of an event cannot be restored")
-        }
+    package static func compress(_ body: [UInt8]) throws -> [UInt8] {
+        try Zstd.compress(body, dictionary: dictionary.get())
+    }
+
+    package static func restore(_ stored: [UInt8]) throws -> [UInt8] {
+        try Zstd.decompress(stored, dictionary: dictionary.get(), limit: limit)
     }
 }
 
@@ -89,7 +86,7 @@ package enum EventStore {
     /// locked, so that none is disabled or removed between the look at it and the commit.
     package static func insert(
         _ events: [NewEvent], endpoints: [Endpoint], now: Int64, on connection: PostgresConnection
-    ) throws(PostgresError) -> [DueDelivery] {
+    ) throws -> [DueDelivery] {
         let fresh = try insertFresh(events, now: now, on: connection)
         guard !fresh.isEmpty else { return [] }
         var disabled: [String: String?] = [:]
@@ -113,7 +110,7 @@ package enum EventStore {
 
     private static func insertFresh(
         _ events: [NewEvent], now: Int64, on connection: PostgresConnection
-    ) throws(PostgresError) -> [NewEvent] {
+    ) throws -> [NewEvent] {
         guard !events.isEmpty else { return [] }
         let rows = try connection.query(
             insertEvents,
@@ -121,7 +118,7 @@ package enum EventStore {
                 .int2s(events.map(\.lane.number)), .uuids(events.map(\.id)), .texts(events.map(\.type)),
                 .texts(events.map(\.app)), .int2s(events.map(\.environment.code)),
                 .texts(events.map(\.originalTransactionID)),
-                .byteas(events.map { EventBodyCodec.compress($0.body) }), .int8(now),
+                .byteas(try events.map { try EventBodyCodec.compress($0.body) }), .int8(now),
             ])
         var inserted: Set<[UInt8]> = []
         for row in rows {
@@ -133,7 +130,7 @@ package enum EventStore {
 
     private static func insertDeliveries(
         _ made: [(delivery: DueDelivery, state: DeliveryState)], now: Int64, on connection: PostgresConnection
-    ) throws(PostgresError) {
+    ) throws {
         guard !made.isEmpty else { return }
         _ = try connection.query(
             insertDeliveries,

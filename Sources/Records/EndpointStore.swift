@@ -85,9 +85,9 @@ package enum EndpointStore {
             """,
             [
                 .text(id), .text(url),
-                authorization.map { .bytea(sealer.seal(Array($0.utf8), for: id)) } ?? .bytea(nil),
+                try authorization.map { .bytea(try sealer.seal(Array($0.utf8), for: id)) } ?? .bytea(nil),
                 .texts(environments.map(\.rawValue)), .texts(events), .texts(apps), .int8(now),
-                .bytea(sealer.seal(secret, for: id)),
+                .bytea(try sealer.seal(secret, for: id)),
             ])
         return Added(id: id, secret: Redacted(secret))
     }
@@ -117,7 +117,7 @@ package enum EndpointStore {
             RETURNING endpoint
             """,
             [
-                .text(id), .int8(now), .int8(overlap.milliseconds), .bytea(sealer.seal(secret, for: id)),
+                .text(id), .int8(now), .int8(overlap.milliseconds), .bytea(try sealer.seal(secret, for: id)),
             ])
         return rows.isEmpty ? nil : Redacted(secret)
     }

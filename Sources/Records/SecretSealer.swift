@@ -22,9 +22,9 @@ package struct SecretSealer: Sendable {
         keys.map { Hex.encode(Digest.sha256(Array("entitled sealing key".utf8) + $0.exposed).prefix(8)) }
     }
 
-    package func seal(_ plaintext: [UInt8], for endpoint: String) -> [UInt8] {
-        guard let key = keys.first else { return [] }
-        return Sealing.seal(plaintext, key: key.exposed, associatedData: Array(endpoint.utf8))
+    package func seal(_ plaintext: [UInt8], for endpoint: String) throws -> [UInt8] {
+        guard let key = keys.first else { throw NoKey() }
+        return try Sealing.seal(plaintext, key: key.exposed, associatedData: Array(endpoint.utf8))
     }
 
     /// Nil when no key fits.
@@ -36,4 +36,7 @@ package struct SecretSealer: Sendable {
         }
         return nil
     }
+
+    /// There is nothing to seal with.
+    struct NoKey: Error {}
 }

@@ -1,3 +1,5 @@
+import Base
+
 /// One product of one purchase: what a subscriber's document has an entry for.
 struct Holding {
     let purchase: Purchase

@@ -1,3 +1,5 @@
+import Base
+
 /// What one purchase is known by: everything that happens to a subscription keeps its original transaction id.
 package struct PurchaseKey: Sendable, Hashable {
     /// The id of the app in the configuration.

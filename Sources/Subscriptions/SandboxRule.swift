@@ -1,3 +1,5 @@
+import Base
+
 /// Whether sandbox purchases give entitlements (`entitlements_from_sandbox`).
 package enum SandboxRule: Sendable, Equatable {
     case all

@@ -83,7 +83,13 @@ struct LaneTurn {
         logger.info("lanes lost", ["count": .int(Int64(lanes.count))])
     }
 
-    mutating func release(on connection: PostgresConnection) throws {
+    /// For the end: keeps the lanes that still have something in flight, and gives back the others for whoever comes.
+    mutating func release(except busy: Set<Lane>, on connection: PostgresConnection) throws {
+        forget(try leases.renew(on: connection))
+        try leases.release(leases.owned.filter { !busy.contains($0) }, on: connection)
+    }
+
+    mutating func releaseAll(on connection: PostgresConnection) throws {
         try leases.releaseAll(on: connection)
     }
 

@@ -110,23 +110,33 @@ package final class LaneWorker: Service {
 
     /// The orderly end: nothing new is begun, what is in flight ends, results are written down, lanes are given back.
     private func finish(_ turn: inout LaneTurn, _ engine: DeliveryEngine) {
-        let begun = ContinuousClock.now
-        let patience = configuration.drainTimeout * 0.7
-        // Leases are renewed while requests in flight come to their end.
-        let drained = ServiceThread("drain") { engine.drain(until: begun + patience) }
-        while !drained.join(timeout: configuration.lease * 0.2) {
-            _ = try? session.withConnection { connection in try turn.renew(on: connection) }
+        let deadline = ContinuousClock.now + configuration.drainTimeout * 0.7
+        engine.close()
+        while engine.inFlight > 0, ContinuousClock.now < deadline {
+            letGo { connection in
+                try turn.settleRest(on: connection)
+                try turn.release(except: engine.busyLanes, on: connection)
+            }
+            _ = state.wait(timeout: configuration.lease * 0.2) { state in
+                defer { state.bell = false }
+                return state.bell ? true : nil
+            }
         }
         engine.cut()
+        letGo { connection in
+            try turn.settleRest(on: connection)
+            try turn.releaseAll(on: connection)
+        }
+        session.close()
+    }
+
+    /// What fails here costs time only: leases end by themselves, and webhooks are sent again.
+    private func letGo(_ body: (PostgresConnection) throws -> Void) {
         do {
-            try session.withConnection { connection in
-                try turn.settleRest(on: connection)
-                try turn.release(on: connection)
-            }
+            try session.withConnection(body)
         } catch {
             logger.warning("lanes were not given back", ["error": .string("\(error)")])
         }
-        session.close()
     }
 }
 

@@ -141,15 +141,18 @@ package final class DeliveryEngine: Sendable {
 
     package var inFlight: Int { state.read { $0.inFlight } }
 
-    /// Begins nothing more, and waits for what is in flight.
-    package func drain(until deadline: ContinuousClock.Instant) {
+    /// The lanes of what is in flight, or done and not yet written down.
+    package var busyLanes: Set<Lane> { state.read { Set($0.known.map(\.lane)) } }
+
+    /// Begins nothing more; what is in flight comes to its end.
+    package func close() {
         state.change { state in
             state.isDraining = true
-            for id in state.lines.keys {
+            for (id, line) in state.lines {
+                state.known.subtract(line.waiting.map(\.id))
                 state.lines[id]?.waiting = []
             }
         }
-        _ = state.wait(timeout: max(.zero, deadline - ContinuousClock.now)) { $0.inFlight == 0 ? true : nil }
     }
 
     /// Cuts what is still in flight; its results say so and cost no attempt.

@@ -25,6 +25,7 @@ package final class NotificationCommitter: Service {
 
     /// Notifications in one statement; more gain little and make each wait longer.
     private static let batchLimit = 64
+    private static let lookInterval = Duration.seconds(5)
     /// Requests that wait at most; beyond, 503.
     private static let waitingLimit = 4096
 
@@ -85,32 +86,32 @@ package final class NotificationCommitter: Service {
     private func run() {
         let session = session()
         var inserter = NotificationInserter(sequence: sequence(), clock: clock)
-        connectAhead(session)
+        look(session)
         while let batch = nextBatch() {
-            commit(batch, session, &inserter)
+            if batch.isEmpty {
+                look(session)
+            } else {
+                commit(batch, session, &inserter)
+            }
         }
     }
 
-    /// So that a process is ready before its first notification, and says so if the database is wrong.
-    private func connectAhead(_ session: PostgresSession) {
-        do {
-            _ = try session.withConnection { connection in try connection.query("SELECT 1") }
-            isReachable.change { $0 = true }
-        } catch {
-            logger.warning("the database is away", ["error": .string("\(error)")])
-        }
+    /// Connects ahead of the first notification, and knows while nothing comes whether the database is there.
+    private func look(_ session: PostgresSession) {
+        let isThere = (try? session.withConnection { connection in try connection.query("SELECT 1") }) != nil
+        isReachable.change { $0 = isThere }
     }
 
-    /// Waits for something; nil when draining and nothing is left.
+    /// Waits for something, or an empty batch after a while; nil when draining and nothing is left.
     private func nextBatch() -> [Waiting]? {
-        state.wait { state in
+        state.wait(timeout: NotificationCommitter.lookInterval) { state in
             if state.waiting.isEmpty {
                 return state.isDraining ? .some(nil) : nil
             }
             let batch = Array(state.waiting.prefix(NotificationCommitter.batchLimit))
             state.waiting.removeFirst(batch.count)
             return .some(batch)
-        } ?? nil
+        } ?? []
     }
 
     private func commit(_ batch: [Waiting], _ session: PostgresSession, _ inserter: inout NotificationInserter) {

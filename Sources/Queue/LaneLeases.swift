@@ -89,6 +89,13 @@ package struct LaneLeases: Sendable {
         return change
     }
 
+    /// Renews what is owned and takes nothing more; the lanes that turned out to be lost.
+    package mutating func renew(on connection: PostgresConnection) throws -> [Lane] {
+        var change = Change()
+        try renewOwned(on: connection, &change)
+        return change.lost
+    }
+
     private mutating func renewOwned(on connection: PostgresConnection, _ change: inout Change) throws {
         guard !epochs.isEmpty else { return }
         let lanes = owned

@@ -29,7 +29,7 @@ let modules: [Target] = [
     // Listeners, by libmicrohttpd, with a guard in front of its leniency.
     .target(name: "HTTPServer", dependencies: ["CMicrohttpd", "Base", "Telemetry", "Lifecycle"]),
     // Outgoing requests, by libcurl, to vetted addresses only.
-    .target(name: "HTTPClient", dependencies: ["CCurl", "CLinux", "Base", "Telemetry"]),
+    .target(name: "HTTPClient", dependencies: ["CCurl", "CLinux", "Base", "Telemetry", "Lifecycle"]),
     // Apple's wire models and the verification of what Apple signed.
     .target(name: "AppStore", dependencies: ["Base", "Crypto"]),
     // PURE: facts to subscriptions to entitlements; differences to events.
@@ -86,7 +86,7 @@ let tests: [Target] = [
     .testTarget(name: "CompressionTests", dependencies: ["Base", "Compression"]),
     .testTarget(name: "PostgresTests", dependencies: ["Base", "Postgres", "Telemetry", "TestSupport"]),
     .testTarget(name: "HTTPServerTests", dependencies: ["Base", "HTTPServer", "Lifecycle", "Telemetry", "TestSupport"]),
-    .testTarget(name: "HTTPClientTests", dependencies: ["Base", "HTTPClient", "Telemetry", "TestSupport"]),
+    .testTarget(name: "HTTPClientTests", dependencies: ["Base", "HTTPClient", "Lifecycle", "Telemetry", "TestSupport"]),
     .testTarget(name: "AppStoreTests", dependencies: ["AppStore", "Base", "Crypto"]),
     .testTarget(name: "SubscriptionsTests", dependencies: ["Base", "Subscriptions"]),
     .testTarget(

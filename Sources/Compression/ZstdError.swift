@@ -2,5 +2,9 @@
 package struct ZstdError: Error, Sendable, Equatable, CustomStringConvertible {
     package let message: String
 
+    package init(message: String) {
+        self.message = message
+    }
+
     package var description: String { "zstd: \(message)" }
 }

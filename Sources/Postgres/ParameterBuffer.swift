@@ -45,29 +45,32 @@ struct ParameterBuffer {
     private mutating func append(_ value: PostgresValue) throws(PostgresError) {
         switch value {
         case .null: appendNull(0)
-        case .bool(let value): try append(PostgresType.bool, value, ParameterBuffer.put)
-        case .int2(let value): try append(PostgresType.int2, value, ParameterBuffer.put)
-        case .int4(let value): try append(PostgresType.int4, value, ParameterBuffer.put)
-        case .int8(let value): try append(PostgresType.int8, value, ParameterBuffer.put)
-        case .float8(let value): try append(PostgresType.float8, value?.bitPattern, ParameterBuffer.put)
-        case .text(let value): try append(PostgresType.text, value, ParameterBuffer.put(text:_:))
-        case .bytea(let value): try append(PostgresType.bytea, value, ParameterBuffer.put(bytes:_:))
-        case .uuid(let value): try append(PostgresType.uuid, value, ParameterBuffer.put(uuid:_:))
-        case .jsonb(let value): try append(PostgresType.jsonb, value, ParameterBuffer.put(jsonb:_:))
-        case .timestamp(let value): try append(PostgresType.timestamptz, value, ParameterBuffer.put(timestamp:_:))
-        case .bools(let values): try append(PostgresType.boolArray, PostgresType.bool, values, ParameterBuffer.put)
-        case .int2s(let values): try append(PostgresType.int2Array, PostgresType.int2, values, ParameterBuffer.put)
-        case .int4s(let values): try append(PostgresType.int4Array, PostgresType.int4, values, ParameterBuffer.put)
-        case .int8s(let values): try append(PostgresType.int8Array, PostgresType.int8, values, ParameterBuffer.put)
+        case .bool(let value): try append(PostgresType.bool, value, ParameterBuffer.putBool)
+        case .int2(let value): try append(PostgresType.int2, value, ParameterBuffer.putInteger)
+        case .int4(let value): try append(PostgresType.int4, value, ParameterBuffer.putInteger)
+        case .int8(let value): try append(PostgresType.int8, value, ParameterBuffer.putInteger)
+        case .float8(let value): try append(PostgresType.float8, value?.bitPattern, ParameterBuffer.putInteger)
+        case .text(let value): try append(PostgresType.text, value, ParameterBuffer.putText)
+        case .bytea(let value): try append(PostgresType.bytea, value, ParameterBuffer.putBytes)
+        case .uuid(let value): try append(PostgresType.uuid, value, ParameterBuffer.putUUID)
+        case .jsonb(let value): try append(PostgresType.jsonb, value, ParameterBuffer.putJSON)
+        case .timestamp(let value): try append(PostgresType.timestamptz, value, ParameterBuffer.putTimestamp)
+        case .bools(let values): try append(PostgresType.boolArray, PostgresType.bool, values, ParameterBuffer.putBool)
+        case .int2s(let values):
+            try append(PostgresType.int2Array, PostgresType.int2, values, ParameterBuffer.putInteger)
+        case .int4s(let values):
+            try append(PostgresType.int4Array, PostgresType.int4, values, ParameterBuffer.putInteger)
+        case .int8s(let values):
+            try append(PostgresType.int8Array, PostgresType.int8, values, ParameterBuffer.putInteger)
         case .texts(let values):
-            try append(PostgresType.textArray, PostgresType.text, values, ParameterBuffer.put(text:_:))
+            try append(PostgresType.textArray, PostgresType.text, values, ParameterBuffer.putText)
         case .byteas(let values):
-            try append(PostgresType.byteaArray, PostgresType.bytea, values, ParameterBuffer.put(bytes:_:))
+            try append(PostgresType.byteaArray, PostgresType.bytea, values, ParameterBuffer.putBytes)
         case .uuids(let values):
-            try append(PostgresType.uuidArray, PostgresType.uuid, values, ParameterBuffer.put(uuid:_:))
+            try append(PostgresType.uuidArray, PostgresType.uuid, values, ParameterBuffer.putUUID)
         case .timestamps(let values):
             try append(
-                PostgresType.timestamptzArray, PostgresType.timestamptz, values, ParameterBuffer.put(timestamp:_:))
+                PostgresType.timestamptzArray, PostgresType.timestamptz, values, ParameterBuffer.putTimestamp)
         }
     }
 
@@ -92,16 +95,16 @@ struct ParameterBuffer {
     ) throws(PostgresError) {
         let start = bytes.count
         guard let count = Int32(exactly: values.count) else { throw ParameterBuffer.tooLarge }
-        ParameterBuffer.put(Int32(values.isEmpty ? 0 : 1), &bytes)
-        ParameterBuffer.put(Int32(values.contains { $0 == nil } ? 1 : 0), &bytes)
-        ParameterBuffer.put(element, &bytes)
+        ParameterBuffer.putInteger(Int32(values.isEmpty ? 0 : 1), &bytes)
+        ParameterBuffer.putInteger(Int32(values.contains { $0 == nil } ? 1 : 0), &bytes)
+        ParameterBuffer.putInteger(element, &bytes)
         if count > 0 {
-            ParameterBuffer.put(count, &bytes)
-            ParameterBuffer.put(Int32(1), &bytes)
+            ParameterBuffer.putInteger(count, &bytes)
+            ParameterBuffer.putInteger(Int32(1), &bytes)
         }
         for value in values {
             let place = bytes.count
-            ParameterBuffer.put(Int32(-1), &bytes)
+            ParameterBuffer.putInteger(Int32(-1), &bytes)
             guard let value else { continue }
             try put(value, &bytes)
             guard let length = Int32(exactly: bytes.count - place - 4) else { throw ParameterBuffer.tooLarge }
@@ -126,15 +129,15 @@ struct ParameterBuffer {
 
     // MARK: - Bytes of a value
 
-    private static func put(_ value: some FixedWidthInteger, _ bytes: inout [UInt8]) {
+    private static func putInteger(_ value: some FixedWidthInteger, _ bytes: inout [UInt8]) {
         withUnsafeBytes(of: value.bigEndian) { bytes.append(contentsOf: $0) }
     }
 
-    private static func put(_ value: Bool, _ bytes: inout [UInt8]) {
+    private static func putBool(_ value: Bool, _ bytes: inout [UInt8]) {
         bytes.append(value ? 1 : 0)
     }
 
-    private static func put(text: String, _ bytes: inout [UInt8]) throws(PostgresError) {
+    private static func putText(_ text: String, _ bytes: inout [UInt8]) throws(PostgresError) {
         let start = bytes.count
         bytes.append(contentsOf: text.utf8)
         guard !bytes[start...].contains(0) else {
@@ -142,26 +145,26 @@ struct ParameterBuffer {
         }
     }
 
-    private static func put(bytes value: [UInt8], _ bytes: inout [UInt8]) {
+    private static func putBytes(_ value: [UInt8], _ bytes: inout [UInt8]) {
         bytes.append(contentsOf: value)
     }
 
-    private static func put(uuid: [UInt8], _ bytes: inout [UInt8]) throws(PostgresError) {
+    private static func putUUID(_ uuid: [UInt8], _ bytes: inout [UInt8]) throws(PostgresError) {
         guard uuid.count == 16 else { throw PostgresError(.encoding, "a UUID has 16 bytes, not \(uuid.count)") }
         bytes.append(contentsOf: uuid)
     }
 
     /// A version byte before the text, as `jsonb_recv` reads it.
-    private static func put(jsonb: [UInt8], _ bytes: inout [UInt8]) {
+    private static func putJSON(_ jsonb: [UInt8], _ bytes: inout [UInt8]) {
         bytes.append(1)
         bytes.append(contentsOf: jsonb)
     }
 
     /// Microseconds since 2000-01-01.
-    private static func put(timestamp: Int64, _ bytes: inout [UInt8]) throws(PostgresError) {
+    private static func putTimestamp(_ timestamp: Int64, _ bytes: inout [UInt8]) throws(PostgresError) {
         let (since2000, under) = timestamp.subtractingReportingOverflow(PostgresType.epochMilliseconds)
         let (microseconds, over) = since2000.multipliedReportingOverflow(by: 1000)
         guard !under, !over else { throw PostgresError(.encoding, "the instant is out of the range of timestamptz") }
-        put(microseconds, &bytes)
+        putInteger(microseconds, &bytes)
     }
 }

@@ -55,10 +55,10 @@ package final class PostgresConnection {
         try check(sql)
         let buffer = try ParameterBuffer(parameters)
         let commits = !isInTransaction || PostgresConnection.isCommit(sql)
-        let result = buffer.withPointers { count, types, values, lengths, formats in
-            PQexecParams(handle, sql, count, types, values, lengths, formats, 1)
+        let isSent = buffer.withPointers { count, types, values, lengths, formats in
+            PQsendQueryParams(handle, sql, count, types, values, lengths, formats, 1) == 1
         }
-        return try accept(result, commits: commits)
+        return try accept(isSent ? answer() : nil, commits: commits)
     }
 
     /// Runs several statements, separated by semicolons, without parameters: for migrations.
@@ -66,7 +66,7 @@ package final class PostgresConnection {
     /// Without BEGIN of its own the script is one transaction.
     package func execute(script: String) throws(PostgresError) {
         try check(script)
-        _ = try accept(PQexec(handle, script), commits: true)
+        _ = try accept(PQsendQuery(handle, script) == 1 ? answer() : nil, commits: true)
     }
 
     /// The role whose rights the connection has.
@@ -106,6 +106,24 @@ package final class PostgresConnection {
         guard !sql.utf8.contains(0) else { throw PostgresError(.encoding, "the statement contains U+0000") }
     }
 
+    /// Waits for all results of what was sent; the first error, otherwise the last result.
+    ///
+    /// `PQexec` would give the last one, which hides the server's reason for closing the connection.
+    private func answer() -> OpaquePointer? {
+        var kept: OpaquePointer?
+        while let result = PQgetResult(handle) {
+            if let kept, PQresultStatus(kept) == PGRES_FATAL_ERROR {
+                PQclear(result)
+            } else {
+                PQclear(kept)
+                kept = result
+            }
+            // COPY would go on for ever.
+            if let kept, PostgresConnection.isCopy(kept) { break }
+        }
+        return kept
+    }
+
     /// Rows of a good answer; otherwise throws what the server or libpq says.
     ///
     /// - Parameter commits: whether the statement commits if it succeeds, so that a lost answer leaves that open.
@@ -114,7 +132,7 @@ package final class PostgresConnection {
         switch PQresultStatus(result) {
         case PGRES_COMMAND_OK, PGRES_TUPLES_OK, PGRES_EMPTY_QUERY, PGRES_PIPELINE_SYNC:
             return PostgresRows(result)
-        case PGRES_COPY_IN, PGRES_COPY_OUT, PGRES_COPY_BOTH:
+        case _ where PostgresConnection.isCopy(result):
             PQclear(result)
             isBroken = true
             throw PostgresError(.query, "COPY is not supported here", sqlstate: "0A000")
@@ -122,6 +140,10 @@ package final class PostgresConnection {
             defer { PQclear(result) }
             throw failure(result, commits: commits)
         }
+    }
+
+    private static func isCopy(_ result: OpaquePointer) -> Bool {
+        [PGRES_COPY_IN, PGRES_COPY_OUT, PGRES_COPY_BOTH].contains(PQresultStatus(result))
     }
 
     private func lost(commits: Bool) -> PostgresError {

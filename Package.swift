@@ -69,7 +69,7 @@ let modules: [Target] = [
         ]),
     .executableTarget(name: "entitled", dependencies: ["EntitledApp"]),
     // The App Store for tests, demonstrations and benchmarks. Shares no code with verification.
-    .target(name: "StoreSimulator", dependencies: ["Base", "Crypto", "HTTPClient"]),
+    .target(name: "StoreSimulator", dependencies: ["Base", "Crypto", "Lifecycle"]),
     .executableTarget(name: "storesim", dependencies: ["StoreSimulator"]),
 ]
 

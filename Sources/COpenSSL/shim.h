@@ -35,3 +35,5 @@ static inline int openssl_print_name(BIO *bio, const X509_NAME *name) {
 }
 
 static inline void openssl_free(void *memory) { OPENSSL_free(memory); }
+
+#include "shim-issuing.h"

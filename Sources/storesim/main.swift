@@ -1,1 +1,4 @@
-print("storesim")
+import Glibc
+import StoreSimulator
+
+exit(StoresimProgram.run(Array(CommandLine.arguments.dropFirst())))

@@ -1,0 +1,133 @@
+import Base
+import Lifecycle
+
+/// Sends the letters of a plan to a receiver, on several connections, as fast or as evenly as wanted.
+package struct Playback: Sendable {
+    /// One request and its answer.
+    package struct Attempt: Sendable {
+        package let name: String
+        package let uuid: String
+        /// Counted from 1.
+        package let number: Int
+        /// As in `PlayReport.answers`.
+        package let answer: String
+        package let isAccepted: Bool
+        /// Seconds until the next attempt; nil when there is none.
+        package let retryAfter: Duration?
+        package let latency: Duration
+    }
+
+    package var plan: LetterPlan
+    package var receiver: ReceiverURL
+    package var connections = 4
+    /// Requests in a second; 0 for as fast as possible.
+    package var rate = 0.0
+    /// Waits before further attempts of what was not accepted.
+    package var retrySchedule: [Duration] = []
+    /// Of one request.
+    package var timeout = Duration.seconds(30)
+    /// How many notifications are signed before sending begins, and at most ahead of it; about 19 KB each.
+    package var ahead = 20_000
+    /// Called on the senders' threads, after each answer.
+    package var onAttempt: (@Sendable (Attempt) -> Void)?
+
+    package init(plan: LetterPlan, receiver: ReceiverURL) {
+        self.plan = plan
+        self.receiver = receiver
+    }
+
+    /// Where a running play is.
+    package struct Progress: Sendable, Equatable {
+        package let planned: Int
+        package let sent: Int
+        /// Whether `planned` is final.
+        package let isComplete: Bool
+        /// False while it only signs ahead.
+        package let isSending: Bool
+    }
+
+    /// Runs to the end. `onProgress` is called on this thread, every fifth of a second.
+    package func run(
+        _ pki: StorePKI, onProgress: (Progress) -> Void = { _ in }
+    ) -> PlayReport {
+        let signer = NotificationSigner(pki)
+        let desk = DeliveryDesk(ahead: max(1, ahead), interval: rate > 0 ? .seconds(1 / rate) : nil)
+        let report = Monitor(PlayReport())
+        let plan = plan
+        _ = ServiceThread("plan") {
+            plan.forEach {
+                desk.add($0)
+                return true
+            }
+            desk.complete()
+        }
+        for number in 0..<2 {
+            _ = ServiceThread("sign-\(number)") { Playback.signAhead(desk, signer) }
+        }
+        let senders = (0..<max(1, connections)).map { number in
+            ServiceThread("send-\(number)") {
+                let mine = send(from: desk, signer)
+                report.change { report in
+                    let elapsed = max(report.elapsed, mine.elapsed)
+                    report.add(mine)
+                    report.elapsed = elapsed
+                }
+            }
+        }
+        for sender in senders {
+            while !sender.join(timeout: .milliseconds(200)) {
+                onProgress(Playback.progress(desk))
+            }
+        }
+        onProgress(Playback.progress(desk))
+        return report.read { $0 }
+    }
+
+    private static func progress(_ desk: DeliveryDesk) -> Progress {
+        let (planned, taken, isComplete, isOpen) = desk.progress
+        return Progress(planned: planned, sent: taken, isComplete: isComplete, isSending: isOpen)
+    }
+
+    private static func signAhead(_ desk: DeliveryDesk, _ signer: NotificationSigner) {
+        var isFirst = true
+        while let letter = desk.nextToSign(afterFirst: !isFirst) {
+            isFirst = false
+            // A letter that cannot be signed fails when it is sent, where somebody hears of it.
+            _ = try? letter.body(signer)
+        }
+    }
+
+    private func send(from desk: DeliveryDesk, _ signer: NotificationSigner) -> PlayReport {
+        let connection = HTTPConnection(to: receiver, timeout: timeout)
+        var names = AnswerNames()
+        var report = PlayReport()
+        var began: ContinuousClock.Instant?
+        while let delivery = desk.take() {
+            let start = rate > 0 ? delivery.due : .now
+            began = began ?? start
+            var (answer, isAccepted) = ("", false)
+            do {
+                let body = try delivery.letter.body(signer)
+                let got = try connection.post(body)
+                (answer, isAccepted) = (names.name(got), got.isAccepted)
+                report.latencies.add(start.duration(to: .now))
+            } catch {
+                answer = "no answer: \(error)"
+            }
+            let retryAfter =
+                isAccepted || delivery.attempt > retrySchedule.count ? nil : retrySchedule[delivery.attempt - 1]
+            report.requests += 1
+            report.answers[answer, default: 0] += 1
+            report.accepted += isAccepted ? 1 : 0
+            report.failed += isAccepted || retryAfter != nil ? 0 : 1
+            report.elapsed = (began ?? start).duration(to: .now)
+            onAttempt?(
+                Attempt(
+                    name: delivery.letter.notification.name, uuid: delivery.letter.notification.uuid,
+                    number: delivery.attempt, answer: answer, isAccepted: isAccepted, retryAfter: retryAfter,
+                    latency: start.duration(to: .now)))
+            desk.done(delivery, retryAfter: retryAfter)
+        }
+        return report
+    }
+}

@@ -184,7 +184,7 @@ struct Applier: Sendable {
         try PendingNotification.remove(notifications.map(\.pending), on: connection)
     }
 
-    private static let digest: Subscriptions.Digest = { Crypto.Digest.sha256(Array($0.utf8)) }
+    private static func digest(_ text: String) -> [UInt8] { Crypto.Digest.sha256(Array(text.utf8)) }
 }
 
 extension Customer {

@@ -141,9 +141,8 @@ struct LaneTurn {
         let begun = ContinuousClock.now
         var lost: [Lane] = []
         var deliveries: [DueDelivery] = []
-        var passed = Fence.Passed(now: now, lanes: [])
-        try connection.transaction {
-            passed = try Fence.pass(lanes, leases: leases, on: connection)
+        let passed = try connection.transaction {
+            let passed = try Fence.pass(lanes, leases: leases, on: connection)
             lost = lanes.filter { !passed.lanes.contains($0) }
             let ours = zip(results, decided).filter { passed.lanes.contains($0.0.delivery.id.lane) }.map(\.1)
             try settler.settle(ours, now: passed.now, on: connection)
@@ -151,6 +150,7 @@ struct LaneTurn {
                 prepared.filter { passed.lanes.contains($0.pending.lane) },
                 woken: woken.filter { passed.lanes.contains($0.lane) }, endpoints: endpoints, now: passed.now,
                 on: connection)
+            return passed
         }
         clockOffset = passed.now - clock.now()
         engine.forget(results.map(\.delivery.id))

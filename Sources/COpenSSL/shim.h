@@ -29,9 +29,10 @@ static inline X509 *openssl_x509_stack_at(const STACK_OF(X509) *stack, int index
 
 static inline long openssl_bio_data(BIO *bio, char **data) { return BIO_get_mem_data(bio, data); }
 
-// RFC 2253 order is reversed for people: from the most specific name to the country, UTF-8 as it is.
+// `CN=…, O=…, C=…` in the order of the certificate; UTF-8 as it is, control characters escaped.
 static inline int openssl_print_name(BIO *bio, const X509_NAME *name) {
-    return X509_NAME_print_ex(bio, name, 0, (XN_FLAG_RFC2253 & ~ASN1_STRFLGS_ESC_MSB) | XN_FLAG_SEP_CPLUS_SPC);
+    const unsigned long text = ASN1_STRFLGS_RFC2253 & ~ASN1_STRFLGS_ESC_MSB;
+    return X509_NAME_print_ex(bio, name, 0, text | XN_FLAG_SEP_CPLUS_SPC | XN_FLAG_FN_SN);
 }
 
 static inline void openssl_free(void *memory) { OPENSSL_free(memory); }

@@ -14,7 +14,7 @@ package final class Certificate: @unchecked Sendable {
     package let der: [UInt8]
     /// SHA-256 of `der`.
     package let fingerprint: [UInt8]
-    /// The subject for people, `CN=…,OU=…,O=…,C=…`.
+    /// The subject for people, `CN=…, OU=…, O=…, C=…`.
     package let subject: String
     /// First instant of validity, milliseconds since 1970.
     package let notBefore: Int64

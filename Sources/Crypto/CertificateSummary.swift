@@ -2,7 +2,7 @@ import Base
 
 /// What people want to know of a certificate.
 package struct CertificateSummary: Sendable, Equatable {
-    /// `CN=…,OU=…,O=…,C=…`.
+    /// `CN=…, OU=…, O=…, C=…`.
     package let subject: String
     /// SHA-256 of the certificate, 64 lower-case hexadecimal digits.
     package let sha256: String

@@ -34,38 +34,34 @@ package enum NotificationReader {
 
     /// The newest first. Lanes are read one by one, each from its end, so that the whole history is not sorted.
     package static func list(
-        state: NotificationState?, atMost limit: Int, on connection: PostgresConnection
+        state: NotificationState?, app: String?, environment: StoreEnvironment?, atMost limit: Int,
+        on connection: PostgresConnection
     ) throws -> [NotificationSummary] {
-        let source: String
-        switch state {
-        case .pending:
-            source = """
-                (SELECT lane, seq FROM entitled.pending ORDER BY seq DESC LIMIT $1) t
-                JOIN entitled.notification n USING (lane, seq)
-                """
-        case .held:
-            source = """
-                (SELECT lane, seq FROM entitled.held_notification ORDER BY seq DESC LIMIT $1) t
-                JOIN entitled.notification n USING (lane, seq)
-                """
-        case .applied, nil:
-            let condition =
-                state == nil
-                ? ""
-                : """
-                AND NOT EXISTS (SELECT 1 FROM entitled.pending p WHERE p.lane = n.lane AND p.seq = n.seq)
-                AND NOT EXISTS (SELECT 1 FROM entitled.held_notification x WHERE x.lane = n.lane AND x.seq = n.seq)
-                """
-            source = """
-                entitled.lane l CROSS JOIN LATERAL (
-                    SELECT * FROM entitled.notification n WHERE n.lane = l.lane \(condition)
-                    ORDER BY n.seq DESC LIMIT $1
-                ) n
-                """
-        }
         let rows = try connection.query(
-            "SELECT \(columns) FROM \(source) \(held) ORDER BY n.seq DESC LIMIT $1", [.int8(Int64(limit))])
+            """
+            SELECT \(columns) FROM entitled.lane l CROSS JOIN LATERAL (
+                SELECT n.* FROM \(source(of: state))
+                WHERE n.lane = l.lane\(state == .applied ? " AND p.seq IS NULL AND x.seq IS NULL" : "")
+                    AND ($2::text IS NULL OR n.app = $2) AND ($3::int2 IS NULL OR n.environment = $3)
+                ORDER BY n.seq DESC LIMIT $1
+            ) n
+            \(held) ORDER BY n.seq DESC LIMIT $1
+            """, [.int8(Int64(limit)), .text(app), .int2(environment?.code)])
         return try rows.map(summary)
+    }
+
+    private static func source(of state: NotificationState?) -> String {
+        switch state {
+        case nil: "entitled.notification n"
+        case .pending: "entitled.pending w JOIN entitled.notification n USING (lane, seq)"
+        case .held: "entitled.held_notification w JOIN entitled.notification n USING (lane, seq)"
+        case .applied:
+            """
+            entitled.notification n
+                LEFT JOIN entitled.pending p ON p.lane = n.lane AND p.seq = n.seq
+                LEFT JOIN entitled.held_notification x ON x.lane = n.lane AND x.seq = n.seq
+            """
+        }
     }
 
     /// A notification with the payload that Apple signed, every member kept.

@@ -1,1 +1,4 @@
-print("entitled")
+import EntitledApp
+import Glibc
+
+exit(EntitledProgram.run(Array(CommandLine.arguments.dropFirst())))

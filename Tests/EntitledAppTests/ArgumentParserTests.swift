@@ -100,7 +100,7 @@ struct ArgumentParserTests {
         (["notifications", "reprocess", "u"], "unknown command 'notifications reprocess'"),
         (["--json", "verfy"], "did you mean 'verify'?"),
         (["endpoints", "delete"], "unknown command 'endpoints delete'"),
-        ([], "entitled needs a command: run, "), (["endpoints"], "entitled endpoints needs a command: add, "),
+        ([], "entitled: needs a command: run, "), (["endpoints"], "entitled endpoints needs a command: add, "),
         (["verify", "--no-such-flag"], "unknown option --no-such-flag of entitled verify"),
         (["verify", "--rot", "x"], "did you mean --root?"), (["verify", "-x"], "unknown option -x"),
         (["verify", "-", "--environment", "Xcode"], "--environment of entitled verify cannot be 'Xcode'"),

@@ -53,7 +53,7 @@ struct ConfigurationTests {
         bench.file("/srv/AuthKey.p8", "-----BEGIN PRIVATE KEY-----\nAA==\n-----END PRIVATE KEY-----\n")
         let configuration = try bench.parse(
             """
-            { // as the suite writes it
+            { // every section
               database: { url: "postgres://owner@127.0.0.1:5432/entitled", ingest_url: "postgresql://i@/e" },
               ingest: { listen: "[::1]:0" }, worker: { lease: "5s" },
               trust: { root_sha256: [], root_files: ["root.pem", "root.der"] },

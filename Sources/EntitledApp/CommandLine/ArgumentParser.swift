@@ -58,7 +58,7 @@ package struct ArgumentParser: Sendable {
         if wantsHelp { return .help(node, path: path) }
         guard node.children.isEmpty else {
             let names = node.children.map(\.declaration.name).joined(separator: ", ")
-            throw UsageError("\(command) needs a command: \(names)")
+            throw UsageError("\(path.isEmpty ? "" : command + " ")needs a command: \(names)")
         }
         try assign()
         let given = Global(configurationFile: global.text("--config"), json: global.has("--json"))

@@ -36,7 +36,8 @@ let modules: [Target] = [
     .target(name: "Subscriptions", dependencies: ["Base"]),
     // The schema of the database: migrations, embedded, and their application.
     .target(
-        name: "Schemas", dependencies: ["Base", "Telemetry", "Postgres"], path: "schemas", exclude: ["events"], sources: ["Schemas.swift", "Migrator.swift", "DatabaseRole.swift"],
+        name: "Schemas", dependencies: ["Base", "Telemetry", "Postgres"], path: "schemas",
+        exclude: ["events", "config.schema.json"], sources: ["Schemas.swift", "Migrator.swift", "DatabaseRole.swift"],
         resources: [.embedInCode("sql")]),
     // Lanes, leases, fences and the notifications that wait in them.
     .target(name: "Queue", dependencies: ["Base", "Telemetry", "Crypto", "Compression", "Postgres", "AppStore", "Schemas"]),
@@ -99,7 +100,7 @@ let tests: [Target] = [
         name: "DeliverTests",
         dependencies: ["Base", "Crypto", "Deliver", "HTTPClient", "Records", "Telemetry", "TestSupport"]),
     .testTarget(name: "StoreSimulatorTests", dependencies: ["AppStore", "Base", "Crypto", "StoreSimulator"]),
-    .testTarget(name: "EntitledAppTests", dependencies: ["Base", "EntitledApp", "TestSupport"]),
+    .testTarget(name: "EntitledAppTests", dependencies: ["Base", "EntitledApp", "Telemetry", "TestSupport"]),
     // Several modules on a real Postgres.
     .testTarget(
         name: "IntegrationTests",

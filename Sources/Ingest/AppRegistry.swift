@@ -6,10 +6,11 @@ package struct AppRegistry: Sendable {
     package struct App: Sendable {
         package let id: String
         package let bundleID: String
-        package let appleAppID: Int64
+        /// Nil only where production is not allowed.
+        package let appleAppID: Int64?
         package let environments: [StoreEnvironment]
 
-        package init(id: String, bundleID: String, appleAppID: Int64, environments: [StoreEnvironment]) {
+        package init(id: String, bundleID: String, appleAppID: Int64?, environments: [StoreEnvironment]) {
             self.id = id
             self.bundleID = bundleID
             self.appleAppID = appleAppID
@@ -33,13 +34,13 @@ package struct AppRegistry: Sendable {
     ///
     /// Apple's id of the app counts in production only: the sandbox leaves it out at times.
     package func admit(_ subject: NotificationSubject?) -> Admission {
-        guard let subject else { return .unknownApp("the notification names no app") }
-        guard let app = byBundleID[subject.bundleID] else {
+        guard let subject, let bundleID = subject.bundleId else { return .unknownApp("the notification names no app") }
+        guard let app = byBundleID[bundleID] else {
             return .unknownApp("no app with this bundle id is configured")
         }
-        guard let environment = StoreEnvironment(rawValue: subject.environment), app.environments.contains(environment)
+        guard let environment = subject.environment.flatMap(StoreEnvironment.init(rawValue:)), app.environments.contains(environment)
         else { return .environmentNotAllowed("this environment is not allowed for this app") }
-        if environment == .production, subject.appAppleID != app.appleAppID {
+        if environment == .production, subject.appAppleId != app.appleAppID {
             return .unknownApp("the app's Apple id is another one than configured")
         }
         return .admitted(app, environment)

@@ -60,18 +60,17 @@ package final class IngestHandler: HTTPHandler {
 
     /// Everything between the body and the database: cheap checks first, then the signature, then whose it is.
     func read(_ body: [UInt8]) -> Result<NewNotification, Refusal> {
-        let jws: [UInt8]
-        switch RequestBody.signedPayload(of: body) {
-        case .success(let found): jws = found
-        case .failure(let failure):
-            return .failure(Refusal(status: 400, code: "malformed_body", message: failure.detail))
+        guard let jws = RequestBody.signedPayload(in: body) else {
+            return .failure(
+                Refusal(
+                    status: 400, code: "malformed_body", message: "the body is no JSON object with a signedPayload"))
         }
         let verified: VerifiedJWS
         switch verifier.verify(jws) {
         case .success(let data): verified = data
         case .failure(let failure): return .failure(refusal(for: failure))
         }
-        guard let payload = NotificationPayload(decoding: verified.payload) else {
+        guard let payload = NotificationPayload(payload: verified.payload) else {
             return .failure(
                 Refusal(status: 400, code: "malformed_jws", message: "signed, but no notification of version 2"))
         }
@@ -81,7 +80,7 @@ package final class IngestHandler: HTTPHandler {
         case .environmentNotAllowed(let message):
             return .failure(Refusal(status: 403, code: "environment_not_allowed", message: message))
         case .admitted(let app, let environment):
-            return .success(notification(payload, verified, app.id, environment))
+            return notification(payload, verified, app.id, environment)
         }
     }
 
@@ -100,16 +99,17 @@ package final class IngestHandler: HTTPHandler {
 
     private func notification(
         _ payload: NotificationPayload, _ verified: VerifiedJWS, _ app: String, _ environment: StoreEnvironment
-    ) -> NewNotification {
+    ) -> Result<NewNotification, Refusal> {
         let headerID = StoredJWS.headerID(verified.header)
-        let stored = StoredJWS(
-            headerID: headerID,
-            payload: dictionaries.compress(verified.payload, header: verified.header, id: headerID),
-            signature: verified.signature)
-        return NewNotification(
+        guard let packed = try? dictionaries.compress(verified.payload, header: verified.header, id: headerID) else {
+            return .failure(Refusal(status: 503, code: "unavailable", message: "out of memory: please send it again"))
+        }
+        let stored = StoredJWS(headerID: headerID, payload: packed, signature: verified.signature)
+        let notification = NewNotification(
             identity: NotificationIdentity(app: app, environment: environment, uuid: payload.notificationUUID),
-            type: payload.notificationType, subtype: payload.subtype,
-            originalTransactionID: payload.unverifiedOriginalTransactionID, signedDate: payload.signedDate,
+            type: payload.notificationType.rawValue, subtype: payload.subtype?.rawValue,
+            originalTransactionID: payload.statedOriginalTransactionId, signedDate: payload.signedDate,
             source: .store, header: verified.header, stored: stored)
+        return .success(notification)
     }
 }

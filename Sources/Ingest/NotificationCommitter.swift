@@ -147,7 +147,7 @@ package final class NotificationCommitter: Service {
             return try session.withConnection { connection in
                 try inserter.insert(notifications, on: connection)
             }
-        } catch where error.sqlstate == "23505" {
+        } catch let error as PostgresError where error.sqlstate == "23505" {
             // Another process drew the same node and instant: number anew.
             inserter = NotificationInserter(sequence: sequence(), clock: clock)
             return try session.withConnection { connection in

@@ -18,6 +18,23 @@ package struct Endpoint: Sendable {
     /// The live signing secrets, newest first.
     package let secrets: [Redacted<[UInt8]>]
 
+    package init(
+        id: String, url: String, authorization: Redacted<String>? = nil, environments: [StoreEnvironment] = [],
+        events: [String] = [], apps: [String] = [], disabledReason: String? = nil, pausedUntil: Int64 = 0,
+        created: Int64, secrets: [Redacted<[UInt8]>] = []
+    ) {
+        self.id = id
+        self.url = url
+        self.authorization = authorization
+        self.environments = environments
+        self.events = events
+        self.apps = apps
+        self.disabledReason = disabledReason
+        self.pausedUntil = pausedUntil
+        self.created = created
+        self.secrets = secrets
+    }
+
     package var isEnabled: Bool { disabledReason == nil }
 
     /// Whether an event goes to this endpoint.

@@ -1,4 +1,4 @@
 import EntitledApp
 import Glibc
 
-exit(EntitledProgram.run(Array(CommandLine.arguments.dropFirst())))
+exit(EntitledApp.program.run(Array(CommandLine.arguments.dropFirst())))

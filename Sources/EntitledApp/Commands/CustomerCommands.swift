@@ -1,6 +1,8 @@
 import Base
+import Crypto
 import Postgres
 import Records
+import Schemas
 import Subscriptions
 
 /// `entitled customers …`: subscribers and what they have.
@@ -28,7 +30,8 @@ enum CustomerCommands {
             ).json(found.purchases, of: profile, now: now)
             guard !context.json else {
                 let document = SubscriberDocument(
-                    catalogue: configuration.catalogue, sandboxRule: configuration.sandboxRule
+                    catalogue: configuration.catalogue, sandboxRule: configuration.sandboxRule,
+                    digest: { Digest.sha256(Array($0.utf8)) }
                 ).json(customer: profile, purchases: found.purchases, now: now)
                 let more = [
                     JSON.Member(name: "customer", value: profile.json),

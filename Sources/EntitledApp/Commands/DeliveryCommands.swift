@@ -1,6 +1,7 @@
 import Base
 import Postgres
 import Records
+import Schemas
 
 /// `entitled deliveries …`: what was sent, and to whom.
 enum DeliveryCommands {

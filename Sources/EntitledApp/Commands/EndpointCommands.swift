@@ -4,6 +4,7 @@ import HTTPClient
 import Postgres
 import Queue
 import Records
+import Schemas
 import Subscriptions
 import Telemetry
 

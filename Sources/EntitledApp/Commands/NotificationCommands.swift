@@ -1,6 +1,7 @@
 import Base
 import Postgres
 import Queue
+import Schemas
 
 /// `entitled notifications …`: what Apple sent, and what became of it.
 enum NotificationCommands {

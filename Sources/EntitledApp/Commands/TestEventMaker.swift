@@ -19,9 +19,7 @@ enum TestEventMaker {
 
     /// Whatever the endpoint's filters are: a test is asked for by hand.
     static func insert(_ event: NewEvent, for endpoint: Endpoint, on connection: PostgresConnection) throws {
-        let unfiltered = Endpoint(
-            id: endpoint.id, url: endpoint.url, authorization: nil, environments: [], events: [], apps: [],
-            disabledReason: nil, pausedUntil: 0, created: endpoint.created, secrets: [])
+        let unfiltered = Endpoint(id: endpoint.id, url: endpoint.url, created: endpoint.created)
         try connection.transaction {
             _ = try connection.query("SELECT set_config('synchronous_commit', 'on', true)")
             _ = try EventStore.insert([event], endpoints: [unfiltered], now: SystemClock().now(), on: connection)

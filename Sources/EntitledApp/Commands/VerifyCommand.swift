@@ -39,22 +39,22 @@ struct VerifyCommand: Command {
     }
 
     private func read(_ context: CommandContext) throws -> [UInt8] {
-        let reading = options.file.map { context.surroundings.read($0) } ?? context.standardInput()
+        let reading = options.file.map { context.surroundings.readFile(context.surroundings.resolve($0)) } ?? context.standardInput()
         return try contents(reading, options.file ?? "standard input")
     }
 
     private func contents(_ reading: FileReading, _ name: String) throws -> [UInt8] {
-        switch reading {
-        case .content(let bytes): return bytes
-        case let failure: throw CommandFailure("cannot read \(name): \(failure)")
+        guard case .contents(let bytes) = reading else {
+            throw CommandFailure("cannot read \(name): \(reading.failure ?? "")")
         }
+        return bytes
     }
 
     private func anchors(_ context: CommandContext) throws -> TrustAnchors {
         guard !options.rootFiles.isEmpty else { return .apple }
         let certificates = try options.rootFiles.flatMap { path in
-            let bytes = try contents(context.surroundings.read(path), path)
-            let found = (try? Certificate.read(pemOrDER: bytes)) ?? []
+            let bytes = try contents(context.surroundings.readFile(context.surroundings.resolve(path)), path)
+            let found = Crypto.CertificateFile.certificates(in: bytes) ?? []
             guard !found.isEmpty else { throw CommandFailure("\(path) is no certificate in PEM or DER") }
             return found
         }
@@ -115,7 +115,7 @@ extension SignedDataKind {
 extension CertificateSummary {
     fileprivate var document: JSON {
         .object([
-            "subject": .string(subject), "sha256": .string(fingerprint), "not_before": .date(notBefore),
+            "subject": .string(subject), "sha256": .string(sha256), "not_before": .date(notBefore),
             "not_after": .date(notAfter),
         ])
     }

@@ -52,7 +52,7 @@ struct ProcessServices {
         let settings = configuration.ingest
         let server = HTTPServer(
             HTTPServerConfiguration(
-                role: "ingest", listen: settings.listen.text, maxBodyBytes: settings.maxBodyBytes,
+                role: "ingest", listen: settings.listen.description, maxBodyBytes: settings.maxBodyBytes,
                 headerTimeout: settings.headerTimeout, bodyTimeout: settings.bodyTimeout,
                 idleTimeout: settings.idleTimeout, maxConnections: settings.maxConnections, threads: 2),
             handler: handler, logger: logger)
@@ -101,7 +101,7 @@ struct ProcessServices {
 
     func api() -> Part {
         let server = HTTPServer(
-            HTTPServerConfiguration(role: "api", listen: configuration.api.listen.text),
+            HTTPServerConfiguration(role: "api", listen: configuration.api.listen.description),
             handler: APIRoutes(), logger: logger.with(["role": .string("api")]))
         return Part(services: [server]) { [] }
     }
@@ -111,7 +111,7 @@ struct ProcessServices {
         metrics.gauge("entitled_build_info", "The version of this process.", ["version": Version.current], 1)
         let conditions = parts.map(\.notReady)
         return HTTPServer(
-            HTTPServerConfiguration(role: "admin", listen: configuration.admin.listen.text),
+            HTTPServerConfiguration(role: "admin", listen: configuration.admin.listen.description),
             handler: AdminEndpoints(metrics: metrics, notReady: { conditions.flatMap { $0() } }), logger: logger)
     }
 
@@ -123,7 +123,14 @@ struct ProcessServices {
 extension Configuration {
     func trustAnchors() throws -> TrustAnchors {
         TrustAnchors(
-            fingerprints: trust.rootSHA256, certificates: try trust.rootCertificates.map { try Certificate(der: $0) })
+            fingerprints: trust.rootSHA256, certificates: try trust.rootCertificates.map(Configuration.certificate))
+    }
+
+    private static func certificate(_ der: [UInt8]) throws -> Certificate {
+        guard let certificate = Certificate(der: der) else {
+            throw CommandFailure("trust.root_files: a certificate cannot be read")
+        }
+        return certificate
     }
 
     var catalogue: EntitlementCatalogue { EntitlementCatalogue(entitlements) }

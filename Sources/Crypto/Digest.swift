@@ -7,17 +7,8 @@ package enum Digest {
 
     /// SHA-256 (FIPS 180-4) of the bytes.
     package static func sha256(_ bytes: [UInt8]) -> [UInt8] {
-        bytes.withUnsafeBytes(sha256)
-    }
-
-    /// SHA-256 (FIPS 180-4) of the bytes.
-    package static func sha256(_ bytes: ArraySlice<UInt8>) -> [UInt8] {
-        bytes.withUnsafeBytes(sha256)
-    }
-
-    private static func sha256(_ bytes: UnsafeRawBufferPointer) -> [UInt8] {
         [UInt8](unsafeUninitializedCapacity: size) { output, count in
-            let done = EVP_Digest(bytes.baseAddress, bytes.count, output.baseAddress, nil, EVP_sha256(), nil)
+            let done = EVP_Digest(bytes, bytes.count, output.baseAddress, nil, EVP_sha256(), nil)
             // A digest that everybody shares would be worse than no process: this needs an OpenSSL without SHA-256.
             precondition(done == 1, "OpenSSL has no SHA-256")
             count = size

@@ -79,6 +79,8 @@ struct SignedDataVerifierTests {
             (.badChain, pki.variant { $0.leafKey = "rsa" }),
             (.badChain, pki.variant { $0.leafKey = "secp384r1" }),
             (.badChain, pki.variant { $0.leafExtension = "1.2.3.4=critical,ASN1:NULL" }),
+            (.badChain, pki.variant { $0.leafIsIssuedByRoot = true }),
+            (.badChain, pki.variant { $0.intermediateDigest = "sha1" }),
         ]
         for (expected, flawed) in cases {
             #expect(reason(flawed.sign(payload)) == expected)

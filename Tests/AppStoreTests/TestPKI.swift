@@ -13,11 +13,19 @@ final class TestPKI: Sendable {
         var leafKey = "prime256v1"
         var leafDays = 400
         var leafExtension = ""
+        var leafIsIssuedByRoot = false
+        var intermediateDigest = "sha384"
     }
 
     static let shared = TestPKI(name: "Example")
     static let stranger = TestPKI(name: "Example")
     static let isAvailable = OpenSSLTool.isAvailable
+
+    /// Of all that this process makes; gone when it ends.
+    private static let parent: URL = {
+        atexit { try? FileManager.default.removeItem(at: TestPKI.parent) }
+        return FileManager.default.temporaryDirectory.appending(path: "entitled-pki-\(UUID().uuidString)")
+    }()
 
     let name: String
     let folder: URL
@@ -25,7 +33,7 @@ final class TestPKI: Sendable {
 
     init(name: String, flaws: Flaws = Flaws(), under other: TestPKI? = nil) {
         self.name = name
-        folder = FileManager.default.temporaryDirectory.appending(path: "entitled-pki-\(UUID().uuidString)")
+        folder = TestPKI.parent.appending(path: UUID().uuidString)
         rootFolder = other?.folder ?? folder
         try? FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
         write("req.cnf", "[req]\ndistinguished_name=dn\n[dn]\n")
@@ -34,10 +42,6 @@ final class TestPKI: Sendable {
         }
         makeIntermediate(flaws)
         makeLeaf(flaws)
-    }
-
-    deinit {
-        try? FileManager.default.removeItem(at: folder)
     }
 
     func variant(_ change: (inout Flaws) -> Void) -> TestPKI {
@@ -74,26 +78,28 @@ final class TestPKI: Sendable {
         lines.append("keyUsage=critical,keyCertSign,cRLSign")
         lines.append(flaws.intermediateMarker ? "1.2.840.113635.100.6.2.1=ASN1:NULL" : "")
         key("intermediate", "secp384r1")
-        issue("intermediate", "\(name) Authority", days: 3000, lines, by: rootFolder, "root")
+        issue("intermediate", "\(name) Authority", days: 3000, lines, by: rootFolder, "root", flaws.intermediateDigest)
     }
 
     private func makeLeaf(_ flaws: Flaws) {
         var lines = ["basicConstraints=critical,CA:FALSE", "keyUsage=critical,digitalSignature", flaws.leafExtension]
         lines.append(flaws.leafMarker ? "1.2.840.113635.100.6.11.1=ASN1:NULL" : "")
         key("leaf", flaws.leafKey)
-        issue("leaf", "\(name) Signing", days: flaws.leafDays, lines, by: folder, "intermediate")
+        let issuer = flaws.leafIsIssuedByRoot ? (rootFolder, "root") : (folder, "intermediate")
+        issue("leaf", "\(name) Signing", days: flaws.leafDays, lines, by: issuer.0, issuer.1)
     }
 
     private func issue(
-        _ file: String, _ subject: String, days: Int, _ lines: [String], by issuerFolder: URL, _ issuer: String
+        _ file: String, _ subject: String, days: Int, _ lines: [String], by issuerFolder: URL, _ issuer: String,
+        _ digest: String = "sha384"
     ) {
         write("\(file).ext", lines.joined(separator: "\n") + "\n")
         request(file, subject)
         let issuer = issuerFolder.appending(path: issuer).path
         openssl(
             "x509", "-req", "-in", "\(file).csr", "-CA", "\(issuer).der", "-CAform", "DER", "-CAkey", "\(issuer).key",
-            "-set_serial", String(Int.random(in: 1...Int.max)), "-days", String(days), "-sha384", "-extfile",
-            "\(file).ext", "-outform", "DER", "-out", "\(file).der")
+            "-set_serial", String(Int.random(in: 1...Int.max)), "-days", String(days), "-\(digest)",
+            "-extfile", "\(file).ext", "-outform", "DER", "-out", "\(file).der")
     }
 
     private func key(_ file: String, _ curve: String) {

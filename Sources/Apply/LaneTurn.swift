@@ -28,6 +28,8 @@ struct LaneTurn {
     /// Notifications taken one by one, because one of them makes the whole batch fail.
     private var carefulTurns = 0
 
+    private var lastFailure = (text: "", told: ContinuousClock.now)
+
     private static let batchLimit = 256
     private static let perLane = 64
     private static let lookInterval = Duration.milliseconds(200)
@@ -205,7 +207,12 @@ struct LaneTurn {
         }
     }
 
-    func failed(_ error: any Error) {
-        logger.debug("a turn failed", ["error": .string("\(error)")])
+    /// Says what is wrong, and what is still wrong every half minute; a database that is away is told by its session.
+    mutating func failed(_ error: any Error) {
+        if let error = error as? PostgresError, error.kind == .connection { return }
+        let text = "\(error)"
+        guard text != lastFailure.text || ContinuousClock.now - lastFailure.told > .seconds(30) else { return }
+        lastFailure = (text, ContinuousClock.now)
+        logger.error("a turn failed; trying again", ["error": .string(text)])
     }
 }

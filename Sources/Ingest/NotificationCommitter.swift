@@ -56,8 +56,10 @@ package final class NotificationCommitter: Service {
     package var isReady: Bool { isReachable.read { $0 } }
 
     package func start() {
+        let session = session()
+        look(session)
         _ = ServiceThread("committer") { [self] in
-            run()
+            run(session)
             finished.change { $0 = true }
         }
     }
@@ -83,10 +85,8 @@ package final class NotificationCommitter: Service {
 
     // MARK: - The committing thread
 
-    private func run() {
-        let session = session()
+    private func run(_ session: PostgresSession) {
         var inserter = NotificationInserter(sequence: sequence(), clock: clock)
-        look(session)
         while let batch = nextBatch() {
             if batch.isEmpty {
                 look(session)

@@ -36,7 +36,7 @@ struct ProcessServices {
 
     func ingest() throws -> Part {
         let database = database
-        let (logger, refused) = (logger.with(["role": .string("ingest")]), refused)
+        let (logger, refused) = (logger, refused)
         let first = try database.session(.ingest, logger: logger, refused: refused)
         let committer = NotificationCommitter(
             session: { first },
@@ -64,7 +64,6 @@ struct ProcessServices {
     // MARK: - worker
 
     func worker() throws -> Part {
-        let logger = logger.with(["role": .string("worker")])
         let sealer = try SealingKeys.load(configuration)
         let configuration = configuration
         let session = try database.session(
@@ -102,7 +101,7 @@ struct ProcessServices {
     func api() -> Part {
         let server = HTTPServer(
             HTTPServerConfiguration(role: "api", listen: configuration.api.listen.description),
-            handler: APIRoutes(), logger: logger.with(["role": .string("api")]))
+            handler: APIRoutes(), logger: logger)
         return Part(services: [server]) { [] }
     }
 

@@ -54,7 +54,10 @@ import Testing
             try eventually("the killed server is gone") { !cluster.isRunning }
             let file = "\(folder)/postgres/data/postmaster.pid"
             let text = try String(contentsOfFile: file, encoding: .utf8)
-            try ("\(getpid())" + text.drop { $0 != "\n" }).write(toFile: file, atomically: false, encoding: .utf8)
+            // Of the same user, and a Postgres even: only its folder tells.
+            let other = try PostgresConnection(PostgresTarget(url: TestCluster.shared.url))
+            let number = try other.query("SELECT pg_backend_pid()").one().int(0)
+            try ("\(number)" + text.drop { $0 != "\n" }).write(toFile: file, atomically: false, encoding: .utf8)
             #expect(!cluster.isRunning)
             try eventually("its children are gone, and it starts") { (try? cluster.start()) != nil }
             #expect(try process(folder) != killed)

@@ -1,11 +1,17 @@
+import CLibpq
+
 /// A value in Postgres' binary format, inside a result that must outlive it.
 struct BinaryValue {
     let type: UInt32
     let bytes: UnsafeRawBufferPointer
-    let column: String
+    /// Where it came from, to name it in an error.
+    let result: OpaquePointer
+    let column: Int32
 
     func mismatch(_ expected: String) -> PostgresError {
-        PostgresError(.decoding, "column \(column) is not \(expected) (type \(type), \(bytes.count) bytes)")
+        let name = PQfname(result, column).map { String(cString: $0) } ?? ""
+        return PostgresError(
+            .decoding, "column \(column) (\(name)) is not \(expected) (type \(type), \(bytes.count) bytes)")
     }
 
     func integer<Value: FixedWidthInteger & BitwiseCopyable>(_: Value.Type) throws(PostgresError) -> Value {
@@ -50,7 +56,7 @@ struct BinaryValue {
             }
             guard length <= rest.count else { throw mismatch("a whole array") }
             let value = UnsafeRawBufferPointer(rebasing: rest.prefix(length))
-            values.append(try read(BinaryValue(type: element, bytes: value, column: column)))
+            values.append(try read(BinaryValue(type: element, bytes: value, result: result, column: column)))
             rest = rest.dropFirst(length)
         }
         return values

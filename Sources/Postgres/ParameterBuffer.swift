@@ -1,4 +1,5 @@
 import CLibpq
+import Glibc
 
 /// Parameters in Postgres' binary format, one behind the other in one buffer.
 struct ParameterBuffer {
@@ -140,7 +141,10 @@ struct ParameterBuffer {
     private static func putText(_ text: String, _ bytes: inout [UInt8]) throws(PostgresError) {
         let start = bytes.count
         bytes.append(contentsOf: text.utf8)
-        guard !bytes[start...].contains(0) else {
+        let containsZero = bytes.withUnsafeBytes { bytes in
+            bytes.baseAddress.map { memchr($0 + start, 0, bytes.count - start) != nil } ?? false
+        }
+        guard !containsZero else {
             throw PostgresError(.encoding, "the text contains U+0000, which Postgres cannot store")
         }
     }

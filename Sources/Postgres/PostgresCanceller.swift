@@ -1,11 +1,13 @@
 import CLibpq
+import Glibc
 
-/// Ends, from any thread, the statement that a connection is busy with: for shutting down.
+/// Ends, from any thread, what a connection is busy with: for shutting down.
 ///
-/// `@unchecked Sendable`: the handle is touched only with the lock held.
+/// `@unchecked Sendable`: the handle and the socket are touched only with the lock held.
 package final class PostgresCanceller: @unchecked Sendable {
     private let lock = ThreadLock()
     private var handle: OpaquePointer?
+    private var socket: Int32 = -1
 
     package init() {}
 
@@ -15,7 +17,8 @@ package final class PostgresCanceller: @unchecked Sendable {
 
     /// Asks the server to cancel; the statement then fails with SQLSTATE 57014. Does nothing where none is running.
     ///
-    /// - Returns: whether the request was sent. Blocks while it connects.
+    /// - Returns: whether the request was sent. Blocks until the server took it, which one that hangs never does: see
+    ///   `cut`.
     @discardableResult
     package func cancel() -> Bool {
         lock.hold {
@@ -26,12 +29,22 @@ package final class PostgresCanceller: @unchecked Sendable {
         }
     }
 
+    /// Takes the connection away at once, without asking the server: whoever waits for it gets an error of kind
+    /// `connection`. Never blocks, unless `cancel` does at that moment.
+    package func cut() {
+        lock.hold {
+            // Shut down rather than closed: the connection's owner still holds the descriptor.
+            if socket >= 0 { shutdown(socket, Int32(SHUT_RDWR)) }
+        }
+    }
+
     /// From now on for this connection; nil for none.
     func follow(_ connection: OpaquePointer?) {
         let next = connection.flatMap { PQgetCancel($0) }
         lock.hold {
             PQfreeCancel(handle)
             handle = next
+            socket = connection.map { PQsocket($0) } ?? -1
         }
     }
 }

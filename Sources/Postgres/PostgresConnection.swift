@@ -156,6 +156,7 @@ package final class PostgresConnection {
         let sqlstate = PostgresConnection.field("C", result)
         let message = PostgresConnection.field("M", result) ?? PostgresError.firstLine(PQresultErrorMessage(result))
         let isAway = PQstatus(handle) != CONNECTION_OK || sqlstate.map(PostgresError.isAway) ?? true
+        if isAway { isBroken = true }
         let isUnknown = ["40003", "08007"].contains(sqlstate)
         return PostgresError(
             isAway ? .connection : .query, String(message.prefix(500)), sqlstate: sqlstate,

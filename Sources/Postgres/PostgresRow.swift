@@ -173,7 +173,7 @@ package struct PostgresRow: Sendable {
             return nil
         }
         let bytes = UnsafeRawBufferPointer(start: start, count: Int(PQgetlength(rows.result, index, place)))
-        return BinaryValue(type: PQftype(rows.result, place), bytes: bytes, column: "\(column)")
+        return BinaryValue(type: PQftype(rows.result, place), bytes: bytes, result: rows.result, column: place)
     }
 
     private func required<Value>(_ column: some PostgresColumn, _ value: Value?) throws(PostgresError) -> Value {

@@ -61,7 +61,12 @@ package final class PostgresSession: @unchecked Sendable {
         canceller.cancel()
     }
 
-    /// Closes the connection; the next use opens another.
+    /// From any thread: takes the connection away at once, even from a server that hangs. The next use opens another.
+    package func cut() {
+        canceller.cut()
+    }
+
+    /// Closes the connection; the next use opens another. Waits for whoever uses it.
     package func close() {
         lock.hold { connection = nil }
     }
@@ -99,31 +104,5 @@ package final class PostgresSession: @unchecked Sendable {
         if !connection.isAlive {
             self.connection = nil
         }
-    }
-}
-
-/// Growing pauses between attempts, with a fifth of chance so that many processes do not come at once.
-struct BackOff {
-    private let bounds: ClosedRange<Duration>
-    private(set) var failures = 0
-    private var next: ContinuousClock.Instant?
-
-    init(_ bounds: ClosedRange<Duration>) {
-        self.bounds = bounds
-    }
-
-    var remaining: Duration {
-        next.map { max(.zero, $0 - .now) } ?? .zero
-    }
-
-    mutating func fail() {
-        let pause = min(bounds.upperBound, bounds.lowerBound * (1 << min(failures, 16)))
-        failures = min(failures + 1, 1000)
-        next = .now + pause * Double.random(in: 0.8...1.2)
-    }
-
-    mutating func reset() {
-        failures = 0
-        next = nil
     }
 }

@@ -2,7 +2,8 @@ extension PostgresConnection {
     /// BEGIN, the body, COMMIT; ROLLBACK and the body's error if it throws.
     ///
     /// Without an error the transaction is committed. With `outcomeUnknown` it may be: the connection was lost while it
-    /// committed. A body that ended the transaction itself, with a COMMIT at the end of a batch, is not committed again.
+    /// committed. A body that ended the transaction itself, with a COMMIT at the end of a batch, is not committed
+    /// again.
     package func transaction<Result>(_ body: () throws -> Result) throws -> Result {
         try transaction(opening: []) { _ in try body() }
     }

@@ -130,6 +130,72 @@ import Testing
         #expect(error.isRetryable)
         #expect(!canceller.cancel(), "the connection is gone")
     }
+
+    @Test func `another thread takes the connection away from a server that hangs`() throws {
+        let database = try TestCluster.shared.makeDatabase()
+        let session = PostgresSession(database.target())
+        session.cut()
+        let process = try session.withConnection { try $0.query("SELECT pg_backend_pid()").one().int(0) }
+        kill(pid_t(process), SIGSTOP)
+        defer { kill(pid_t(process), SIGCONT) }
+        let entered = Counter()
+        let busy = Running {
+            try session.withConnection {
+                entered.add()
+                try $0.query("SELECT 1")
+            }
+        }
+        try eventually("the thread has the connection") { entered.value == 1 }
+        session.cut()
+        let error = try #require(try busy.error() as? PostgresError)
+        #expect(error.kind == .connection)
+        #expect(error.outcomeUnknown)
+        #expect(try session.withConnection { try $0.query("SELECT 1").one().int(0) } == 1)
+    }
+}
+
+@Suite struct `pools` {
+    @Test func `threads get connections of their own, as many as there are`() throws {
+        let pool = PostgresPool(try TestCluster.shared.makeDatabase().target(), size: 2)
+        try pool.withConnection { first in
+            try pool.withConnection { second in
+                let ids = try [first, second].map { try $0.query("SELECT pg_backend_pid()").one().int(0) }
+                #expect(ids[0] != ids[1])
+                let error = try #require(throws: PostgresError.self) {
+                    try pool.withConnection(patience: .milliseconds(10)) { _ in }
+                }
+                #expect(error.kind == .connection)
+                #expect(error.description.contains("all 2 connections are busy"))
+            }
+        }
+        #expect(try pool.withConnection { try $0.query("SELECT 1").one().int(0) } == 1)
+    }
+
+    @Test func `who waits gets a connection when it is free`() throws {
+        let database = try TestCluster.shared.makeDatabase()
+        let pool = PostgresPool(database.target(), size: 1)
+        let done = Counter()
+        let threads = (0..<8).map { _ in
+            Running {
+                for _ in 0..<20 {
+                    try pool.withConnection(patience: .seconds(20)) { _ = try $0.query("SELECT 1") }
+                    done.add()
+                }
+            }
+        }
+        for thread in threads { #expect(try thread.error() == nil) }
+        #expect(done.value == 160)
+    }
+
+    @Test func `cancelling reaches every statement`() throws {
+        let database = try TestCluster.shared.makeDatabase()
+        let pool = PostgresPool(database.target(), size: 2)
+        let threads = (0..<2).map { _ in Running { try pool.withConnection { _ = try $0.query("SELECT pg_sleep(60)") } }
+        }
+        try database.untilActive("SELECT pg_sleep", count: 2)
+        pool.cancel()
+        for thread in threads { #expect((try thread.error() as? PostgresError)?.sqlstate == "57014") }
+    }
 }
 
 @Suite struct `lost connections` {

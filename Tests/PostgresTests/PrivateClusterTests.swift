@@ -54,7 +54,10 @@ import Testing
             try eventually("the killed server is gone") { !cluster.isRunning }
             let file = "\(folder)/postgres/data/postmaster.pid"
             let text = try String(contentsOfFile: file, encoding: .utf8)
-            try ("\(getpid())" + text.drop { $0 != "\n" }).write(toFile: file, atomically: false, encoding: .utf8)
+            // Of the same user, and a Postgres even: only its folder tells.
+            let other = try PostgresConnection(PostgresTarget(url: TestCluster.shared.url))
+            let number = try other.query("SELECT pg_backend_pid()").one().int(0)
+            try ("\(number)" + text.drop { $0 != "\n" }).write(toFile: file, atomically: false, encoding: .utf8)
             #expect(!cluster.isRunning)
             try eventually("its children are gone, and it starts") { (try? cluster.start()) != nil }
             #expect(try process(folder) != killed)
@@ -62,10 +65,27 @@ import Testing
         }
     }
 
+    @Test func `what stops initdb or the server is told`() throws {
+        try TemporaryFolder.with { folder in
+            let cluster = try cluster(folder)
+            try "".write(toFile: "\(folder)/postgres/data", atomically: false, encoding: .utf8)
+            #expect(throws: PrivateClusterError.self) { try cluster.start() }
+            #expect(unlink("\(folder)/postgres/data") == 0)
+            try cluster.start()
+            try cluster.stop(.immediate)
+            let settings = "\(folder)/postgres/data/postgresql.auto.conf"
+            try "nonsense = 1\n".write(toFile: settings, atomically: false, encoding: .utf8)
+            let error = try #require(throws: PrivateClusterError.self) { try cluster.start() }
+            #expect(error.description.contains("nonsense"))
+        }
+    }
+
     @Test func `an initdb that was interrupted is done again`() throws {
         try TemporaryFolder.with { folder in
             let first = try cluster(folder)
-            mkdir("\(folder)/postgres/data.new", 0o700)
+            var home = stat()
+            #expect(stat("\(folder)/postgres", &home) == 0 && mkdir("\(folder)/postgres/data.new", 0o700) == 0)
+            #expect(chown("\(folder)/postgres/data.new", home.st_uid, home.st_gid) == 0)
             try "rest".write(toFile: "\(folder)/postgres/data.new/rest", atomically: false, encoding: .utf8)
             try first.start()
             #expect(first.isRunning)

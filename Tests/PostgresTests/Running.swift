@@ -63,15 +63,15 @@ final class Counter: Sendable {
 }
 
 extension TestDatabase {
-    /// Waits until another connection to this database runs a statement that begins so.
-    func untilActive(_ statement: String) throws {
+    /// Waits until so many other connections to this database run a statement that begins so.
+    func untilActive(_ statement: String, count: Int64 = 1) throws {
         let connection = try PostgresConnection(PostgresTarget(url: url))
         try eventually("\(statement)… runs") {
             try connection.query(
                 """
-                SELECT EXISTS (SELECT FROM pg_stat_activity WHERE datname = current_database()
-                AND state = 'active' AND query LIKE $1 || '%')
-                """, [.text(statement)]
+                SELECT count(*) = $2 FROM pg_stat_activity WHERE datname = current_database()
+                AND state = 'active' AND query LIKE $1 || '%'
+                """, [.text(statement), .int8(count)]
             ).one().bool(0)
         }
     }

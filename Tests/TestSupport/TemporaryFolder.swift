@@ -12,11 +12,12 @@ package enum TemporaryFolder {
         return path
     }
 
-    /// A folder that is removed after the body.
+    /// A folder that is removed after the body or, with a server that still runs in it, when the process ends.
     package static func with<Result>(_ body: (String) throws -> Result) throws -> Result {
         let folder = try make()
+        let watchdog = try Watchdog(folder: folder)
         defer { remove(folder) }
-        return try body(folder)
+        return try withExtendedLifetime(watchdog) { try body(folder) }
     }
 
     package static func remove(_ folder: String) {

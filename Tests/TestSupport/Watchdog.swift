@@ -1,7 +1,7 @@
 import Glibc
 
-/// Cleans up after this process: a shell waits for the end of a socket whose other end only we hold, stops the server of a
-/// folder, and removes the folder.
+/// Cleans up after this process: a shell waits for the end of a socket whose other end only we hold, stops the server
+/// of a folder, and removes the folder.
 final class Watchdog: Sendable {
     private let lifeline: Int32
 

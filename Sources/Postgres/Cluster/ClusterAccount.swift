@@ -32,6 +32,18 @@ struct ClusterAccount {
         return ["/usr/bin/setpriv", "--reuid=\(user)", "--regid=\(group)", "--clear-groups", "--"] + arguments
     }
 
+    /// Writes a file as this user, so that a link in a folder of theirs leads nowhere that only root may write.
+    func write(_ text: String, to path: String, appending: Bool = false) throws(PrivateClusterError) {
+        let script = "umask 077; printf %s \"$2\" \(appending ? ">>" : ">") \"$1\""
+        try run(["/bin/sh", "-c", script, "sh", path, text])
+    }
+
+    /// Runs a command as this user; its output where it fails.
+    func run(_ arguments: [String]) throws(PrivateClusterError) {
+        let outcome = try ChildProcess.run(command(arguments))
+        guard outcome.status == 0 else { throw PrivateClusterError(PrivateClusterError.tail(outcome.output)) }
+    }
+
     /// The first folder on the way to this one that the user may not enter; nil if there is none.
     func obstacle(to folder: String) -> String? {
         var path = ""

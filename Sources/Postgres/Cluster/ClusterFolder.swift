@@ -55,10 +55,15 @@ struct ClusterFolder {
         return "/tmp/entitled-" + String(repeating: "0", count: 8 - digits.count) + digits
     }
 
+    /// Leaves nothing in /tmp.
+    func removeSocketFolder() {
+        if socket.hasPrefix("/tmp/entitled-"), socket != "\(home)/socket" { rmdir(socket) }
+    }
+
     /// Makes a folder that only this user enters, or makes sure that it is one.
     static func makePrivate(_ path: String, _ account: ClusterAccount) throws(PrivateClusterError) {
         if mkdir(path, 0o700) == 0 {
-            guard account.user == geteuid() || chown(path, account.user, account.group) == 0 else {
+            guard account.user == geteuid() || lchown(path, account.user, account.group) == 0 else {
                 throw PrivateClusterError("cannot give \(path) to user \(account.user)")
             }
             return
@@ -94,29 +99,24 @@ struct ClusterFolder {
         return Postmaster(process: process, socket: socket)
     }
 
-    /// The living server of this folder. A process that merely got its number is told apart by its working folder.
+    /// The living server of this folder; a process that merely got its number is told apart.
     var running: Postmaster? {
         guard let recorded, kill(recorded.process, 0) == 0 || errno == EPERM else { return nil }
-        // A process of another user does not show its folder; it is not ours then, unless the cluster is not either.
-        guard let folder = realpath("/proc/\(recorded.process)/cwd", nil) else { return nil }
+        let name = try? String(contentsOfFile: "/proc/\(recorded.process)/comm", encoding: .utf8)
+        guard name == "postgres\n" else { return nil }
+        // A server works in its data folder. Without CAP_SYS_PTRACE, as in containers, even root is not told.
+        guard let folder = realpath("/proc/\(recorded.process)/cwd", nil) else { return recorded }
         defer { free(folder) }
         return String(cString: folder) == data ? recorded : nil
     }
 
     /// After a crash the number in postmaster.pid may belong to some other process, which Postgres takes for a server.
     /// Only the number is made void: the rest leads Postgres to shared memory that may still be in use.
-    func disarmIdentityFile() throws(PrivateClusterError) {
+    func disarmIdentityFile(_ account: ClusterAccount) throws(PrivateClusterError) {
         guard let recorded, running == nil, kill(recorded.process, 0) == 0,
             let text = try? String(contentsOfFile: identityFile, encoding: .utf8)
         else { return }
         // Linux gives no number beyond 2²².
-        let disarmed = "\(pid_t.max)" + text.drop { $0 != "\n" }
-        // In place, so that the file keeps its owner.
-        let file = open(identityFile, O_WRONLY | O_TRUNC | O_NOFOLLOW | O_CLOEXEC)
-        defer { close(file) }
-        let bytes = Array(disarmed.utf8)
-        guard file >= 0, write(file, bytes, bytes.count) == bytes.count else {
-            throw PrivateClusterError("cannot write \(identityFile): \(String(cString: strerror(errno)))")
-        }
+        try account.write("\(pid_t.max)" + text.drop { $0 != "\n" }, to: identityFile)
     }
 }

@@ -102,7 +102,7 @@ package final class PrivateCluster: Sendable {
     }
 
     private func make(_ programs: PostgresPrograms) throws(PrivateClusterError) {
-        _ = try ChildProcess.run(["/bin/rm", "-rf", "--", folder.unfinished])
+        try account.run(["/bin/rm", "-rf", "--", folder.unfinished])
         let command =
             [
                 "\(programs.folder)/initdb", "-D", folder.unfinished, "-U", PrivateCluster.owner, "-E", "UTF8",
@@ -113,16 +113,15 @@ package final class PrivateCluster: Sendable {
             throw PrivateClusterError("initdb failed (\(outcome.status)): \(PrivateClusterError.tail(outcome.output))")
         }
         let include = "\ninclude_if_exists = '\(PrivateClusterSettings.file)'\n"
-        try append(include, to: "\(folder.unfinished)/postgresql.conf")
-        guard rename(folder.unfinished, folder.data) == 0 else {
-            throw PrivateClusterError("cannot name \(folder.data): \(String(cString: strerror(errno)))")
-        }
+        try account.write(include, to: "\(folder.unfinished)/postgresql.conf", appending: true)
+        try account.run(["/bin/mv", "-T", "--", folder.unfinished, folder.data])
     }
 
     private func launch(_ programs: PostgresPrograms) throws(PrivateClusterError) {
-        try folder.disarmIdentityFile()
+        try folder.disarmIdentityFile(account)
         try ClusterFolder.makePrivate(folder.socket, account)
-        try replaceSettings()
+        let settingsFile = "\(folder.data)/\(PrivateClusterSettings.file)"
+        try account.write(settings.text(socket: folder.socket), to: settingsFile)
         limitLog()
         let seconds = PrivateCluster.patience.components.seconds
         let command = [
@@ -131,6 +130,7 @@ package final class PrivateCluster: Sendable {
         // By relative paths, because pg_ctl hands them to a shell without care for quotes.
         let outcome = try ChildProcess.run(account.command(command), in: folder.home)
         guard outcome.status == 0 else {
+            folder.removeSocketFolder()
             let log = (try? String(contentsOfFile: folder.log, encoding: .utf8)) ?? ""
             throw PrivateClusterError(
                 "Postgres did not start: \(PrivateClusterError.tail(outcome.output)) "
@@ -191,28 +191,8 @@ package final class PrivateCluster: Sendable {
             if mode == .fast { return try stop(.immediate, timeout: .seconds(5)) }
             throw PrivateClusterError("Postgres does not stop: \(PrivateClusterError.tail(outcome.output))")
         }
-        if folder.socket.hasPrefix("/tmp/") { rmdir(folder.socket) }
+        folder.removeSocketFolder()
         logger.notice("private database stopped", ["folder": .string(folder.home)])
-    }
-
-    // MARK: - Files
-
-    private func replaceSettings() throws(PrivateClusterError) {
-        let path = "\(folder.data)/\(PrivateClusterSettings.file)"
-        unlink(path)
-        try append(settings.text(socket: folder.socket), to: path)
-    }
-
-    private func append(_ text: String, to path: String) throws(PrivateClusterError) {
-        let file = open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0o600)
-        guard file >= 0 else { throw PrivateClusterError("cannot open \(path): \(String(cString: strerror(errno)))") }
-        defer { close(file) }
-        let bytes = Array(text.utf8)
-        guard write(file, bytes, bytes.count) == bytes.count,
-            account.user == geteuid() || fchown(file, account.user, account.group) == 0
-        else {
-            throw PrivateClusterError("cannot write \(path): \(String(cString: strerror(errno)))")
-        }
     }
 
     /// Keeps the last log and one before it, each of 10 MB or what one run writes.

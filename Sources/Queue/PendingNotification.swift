@@ -42,7 +42,7 @@ package struct PendingNotification: Sendable {
                         app: try row.text(2), environment: environment, uuid: try row.text(4)),
                     header: try row.bytes(6),
                     stored: StoredJWS(
-                        headerID: try row.bytes(5), payload: try row.bytes(7), signature: try row.bytes(8))))
+                        headerID: try row.uuid(5), payload: try row.bytes(7), signature: try row.bytes(8))))
         }
         return notifications
     }

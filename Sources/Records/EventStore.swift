@@ -122,7 +122,7 @@ package enum EventStore {
             ])
         var inserted: Set<[UInt8]> = []
         for row in rows {
-            inserted.insert(try row.bytes(1))
+            inserted.insert(try row.uuid(1))
         }
         // The same event may come twice in one batch; only its first body was written.
         return events.filter { inserted.remove($0.id) != nil }

@@ -12,9 +12,9 @@ package final class HTTPServer: Service {
     private static let reserve = Duration.milliseconds(500)
     /// Descriptors a process needs besides connections.
     private static let otherDescriptors = 512
-    /// Bytes of libmicrohttpd's buffer per connection; a request head may take about half. Larger ones are no faster,
-    /// because its buffer is zeroed after each request.
-    private static let memoryPerConnection = 32768
+    /// Bytes of libmicrohttpd's buffer per connection. Half of it takes what is read at once, so that a request of usual
+    /// size needs one read; a request head must fit into all of it. It is zeroed after each request, so no larger.
+    private static let memoryPerConnection = 49152
 
     private struct Running {
         let daemon: UInt
@@ -43,8 +43,11 @@ package final class HTTPServer: Service {
     /// The port it listens on; nil before `start` and after `drain`.
     package var boundPort: UInt16? { running.withLock { $0?.port } }
 
-    /// Listens from now on. Throws `HTTPServerError`.
+    /// Listens from now on, once. Throws `HTTPServerError`.
     package func start() throws {
+        guard !core.isDraining.load(ordering: .sequentiallyConsistent), boundPort == nil else {
+            throw HTTPServerError.cannotStart
+        }
         ListeningSocket.allowDescriptors(configuration.maxConnections + HTTPServer.otherDescriptors)
         let listening = try ListeningSocket.open(configuration.listen)
         guard let address = SocketAddress(boundBy: listening) else {

@@ -133,14 +133,16 @@ struct RequestGuard {
         for byte in name {
             fields.append(HeaderSyntax.lowercased(byte))
         }
-        let spelled = fields[start...]
-        if spelled.elementsEqual("content-length".utf8) {
-            try length(value)
-        } else if spelled.elementsEqual("transfer-encoding".utf8) {
-            try coding(value)
-        } else if spelled.elementsEqual("host".utf8) {
+        // By length first: most fields are none of these.
+        switch name.count {
+        case 4 where fields[start...].elementsEqual("host".utf8):
             hosts += 1
             guard HeaderSyntax.isHost(value) else { throw Refusal("The Host is malformed.") }
+        case 14 where fields[start...].elementsEqual("content-length".utf8):
+            try length(value)
+        case 17 where fields[start...].elementsEqual("transfer-encoding".utf8):
+            try coding(value)
+        default: break
         }
         fields.append(UInt8(ascii: ":"))
         fields.append(contentsOf: HeaderSyntax.trimmed(value))

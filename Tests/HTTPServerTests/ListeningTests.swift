@@ -44,5 +44,6 @@ import Testing
         idle.drain(until: .now)
         idle.drain(until: .now)
         #expect(idle.boundPort == nil)
+        #expect(throws: HTTPServerError.cannotStart) { try idle.start() }
     }
 }

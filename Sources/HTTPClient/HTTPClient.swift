@@ -6,8 +6,8 @@ import Telemetry
 /// Sends requests by libcurl, many at a time on one thread, to vetted addresses only.
 ///
 /// All addresses of a name are judged before anything is connected to, and only those are connected to; redirects are
-/// not followed; a response is cut behind its limit, and any transfer at its deadline. So a slow or hostile server costs
-/// one of `maxConnections` places until the deadline, and nothing else.
+/// not followed; a response is cut behind its limit, and any transfer at its deadline. So a slow or hostile server
+/// costs one of `maxConnections` places until the deadline, and nothing else.
 package final class HTTPClient: Sendable {
     private enum Phase {
         case new
@@ -23,7 +23,7 @@ package final class HTTPClient: Sendable {
     /// - Throws: where the system gives no descriptors or memory.
     package convenience init(
         configuration: HTTPClientConfiguration, logger: Logger, metrics: Metrics
-    ) throws(SystemError) {
+    ) throws(HTTPClientError) {
         try self.init(
             configuration: configuration, logger: logger, metrics: metrics, resolver: Resolver(metrics: metrics))
     }
@@ -31,7 +31,7 @@ package final class HTTPClient: Sendable {
     /// - Parameter resolver: started and stopped with the client.
     package init(
         configuration: HTTPClientConfiguration, logger: Logger, metrics: Metrics, resolver: Resolver
-    ) throws(SystemError) {
+    ) throws(HTTPClientError) {
         let counter = TransferCounter(metrics)
         self.counter = counter
         self.resolver = resolver
@@ -39,7 +39,9 @@ package final class HTTPClient: Sendable {
             counter.end(outcome)
             submission.completion(outcome)
         }
-        metrics.collect { metrics in
+        // Weak, because the counter holds the metrics.
+        metrics.collect { [weak counter] metrics in
+            guard let counter else { return }
             metrics.gauge(
                 "entitled_http_client_in_flight", "Outgoing requests not ended.", [:], Double(counter.inFlight))
         }

@@ -3,8 +3,8 @@ import Glibc
 
 /// epoll with one descriptor of its own, by which other threads end a wait.
 ///
-/// `@unchecked Sendable`: only `wake` is called by several threads, and it only writes to a descriptor that stays open as
-/// long as the poller lives. All else belongs to the loop's thread.
+/// `@unchecked Sendable`: only `wake` is called by several threads, and it only writes to a descriptor that stays open
+/// as long as the poller lives. All else belongs to the loop's thread.
 final class Poller: @unchecked Sendable {
     struct Interest: OptionSet {
         let rawValue: UInt32
@@ -24,13 +24,13 @@ final class Poller: @unchecked Sendable {
     private var watched: Set<Int32> = []
 
     /// Throws errno where the system gives no descriptors.
-    init() throws(SystemError) {
+    init() throws(HTTPClientError) {
         descriptors.initialize(repeating: -1)
         interests.initialize(repeating: 0)
         epoll = clinux_epoll_create()
         event = clinux_eventfd()
         guard epoll >= 0, event >= 0, clinux_epoll_control(epoll, 1, event, 1) == 0 else {
-            throw SystemError(call: "epoll", number: errno)
+            throw HTTPClientError(call: "epoll", number: errno)
         }
     }
 
@@ -65,10 +65,10 @@ final class Poller: @unchecked Sendable {
     }
 
     /// Waits at most so many milliseconds, negative for ever, and reports who is ready. An error, if waiting failed.
-    func wait(milliseconds: Int32, ready: (Int32, Interest) -> Void) -> SystemError? {
+    func wait(milliseconds: Int32, ready: (Int32, Interest) -> Void) -> HTTPClientError? {
         let count = clinux_epoll_wait(
             epoll, descriptors.baseAddress, interests.baseAddress, Int32(Poller.capacity), milliseconds)
-        guard count >= 0 else { return errno == EINTR ? nil : SystemError(call: "epoll_wait", number: errno) }
+        guard count >= 0 else { return errno == EINTR ? nil : HTTPClientError(call: "epoll_wait", number: errno) }
         for index in 0..<min(Int(count), Poller.capacity) {
             if descriptors[index] == event {
                 var counter: UInt64 = 0

@@ -7,8 +7,8 @@ import Telemetry
 
 /// The thread on which all transfers of a client happen.
 ///
-/// `@unchecked Sendable`: `inbox` is locked and `poller.wake` is safe from any thread; everything else is touched only by
-/// the thread that runs `run`.
+/// `@unchecked Sendable`: `inbox` is locked and `poller.wake` is safe from any thread; everything else is touched only
+/// by the thread that runs `run`.
 final class TransferLoop: @unchecked Sendable {
     private enum Command {
         case begin(Submission)
@@ -41,7 +41,7 @@ final class TransferLoop: @unchecked Sendable {
     init(
         _ configuration: HTTPClientConfiguration, resolver: Resolver, logger: Logger,
         finished: @escaping @Sendable (Submission, TransferOutcome) -> Void
-    ) throws(SystemError) {
+    ) throws(HTTPClientError) {
         self.configuration = configuration
         self.resolver = resolver
         self.logger = logger
@@ -49,7 +49,7 @@ final class TransferLoop: @unchecked Sendable {
         policy = AddressPolicy(allowedNetworks: configuration.allowedNetworks)
         poller = try Poller()
         guard let multi = MultiHandle(poller: poller, idleConnections: configuration.maxConnections) else {
-            throw SystemError(call: "curl_multi_init", number: ENOMEM)
+            throw HTTPClientError(call: "curl_multi_init", number: ENOMEM)
         }
         self.multi = multi
     }

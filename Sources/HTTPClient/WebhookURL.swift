@@ -1,4 +1,5 @@
 import CCurl
+import Glibc
 
 /// The URL of an outgoing request, normalised by libcurl's own parser, so that what is checked is what is sent.
 package struct WebhookURL: Sendable, Hashable {
@@ -30,20 +31,33 @@ package struct WebhookURL: Sendable, Hashable {
         guard text.utf8.allSatisfy({ $0 > 0x20 && $0 != 0x7f && $0 != UInt8(ascii: "\\") }) else {
             throw .forbiddenCharacter
         }
-        let once = try ParsedURL(text).normalised()
-        // A host may turn into another spelling once (an escape, a final dot, an international digit): what is sent
-        // must be a spelling that is read back as itself.
-        let parsed = try ParsedURL(once)
-        guard try parsed.normalised() == once else { throw .malformedHost }
-        guard once.utf8.count <= WebhookURL.maximumLength else { throw .tooLong }
+        let parsed = try WebhookURL.settled(text)
+        // libcurl also takes one slash, or three, and would read a path as the host.
+        let slashes = text.utf8.drop { $0 != UInt8(ascii: ":") }.dropFirst().prefix { $0 == UInt8(ascii: "/") }
+        guard slashes.count == 2 else { throw .noHost }
+        let normalised = try parsed.normalised()
+        guard normalised.utf8.count <= WebhookURL.maximumLength else { throw .tooLong }
         guard let scheme = Scheme(rawValue: try parsed.part(CURLUPART_SCHEME) ?? "") else { throw .unsupportedScheme }
         guard let port = UInt16(try parsed.part(CURLUPART_PORT, UInt32(CURLU_DEFAULT_PORT)) ?? ""), port > 0 else {
             throw .malformedPort
         }
-        self.text = once
+        self.text = normalised
         self.scheme = scheme
         self.port = port
         host = try parsed.host()
+    }
+
+    /// One spelling of a host may turn into another (an escape, a final dot, an international digit); what is sent must
+    /// be one that is read back as itself.
+    private static func settled(_ text: String) throws(URLRefusal) -> ParsedURL {
+        var text = text
+        for _ in 0..<4 {
+            let parsed = try ParsedURL(text)
+            let next = try parsed.normalised()
+            if next == text { return parsed }
+            text = next
+        }
+        throw .malformedHost
     }
 }
 
@@ -75,6 +89,9 @@ private final class ParsedURL {
 
     /// Without brackets and a final dot, in lower case and punycode.
     func host() throws(URLRefusal) -> String {
+        // libcurl takes non-ASCII hosts as text of the thread's locale, which is C unless a program chooses one.
+        let previous = ParsedURL.utf8Locale.value.map { uselocale($0) }
+        defer { if let previous { uselocale(previous) } }
         guard var host = try part(CURLUPART_HOST, UInt32(CURLU_PUNYCODE))?.lowercased(), !host.isEmpty else {
             throw .noHost
         }
@@ -102,6 +119,14 @@ private final class ParsedURL {
             return nil
         }
     }
+
+    /// `@unchecked Sendable`: made once, never changed or freed.
+    private struct Locale: @unchecked Sendable {
+        let value: locale_t?
+    }
+
+    /// glibc has this one built in since 2.35.
+    private static let utf8Locale = Locale(value: newlocale(1 << LC_CTYPE, "C.UTF-8", nil))
 
     /// Letters, digits, `-`, `.`, and `_`, which names inside container networks have.
     private static func isNameByte(_ byte: UInt8) -> Bool {

@@ -132,7 +132,7 @@ struct AddressPolicyTests {
     private func network(_ text: String) throws -> Network { try #require(Network(parsing: text)) }
 }
 
-/// Random bits that are the same on every run (Steele, Lea and Flood, "Fast splittable pseudorandom number generators").
+/// Random bits that are the same on every run (Steele, Lea, Flood: "Fast splittable pseudorandom number generators").
 struct SplitMix {
     var state: UInt64
 

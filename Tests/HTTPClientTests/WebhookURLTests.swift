@@ -53,7 +53,8 @@ struct WebhookURLTests {
 
     private static let refused: [(String, URLRefusal)] = [
         ("", .noScheme), ("example.com", .noScheme), ("//example.com/", .noScheme), ("http://", .noHost),
-        ("https:///path", .noHost), ("ftp://example.com/", .unsupportedScheme),
+        ("https:///path", .noHost), ("https:/example.com/", .noHost),
+        ("localhost:8080/", .malformed), ("https:example.com", .malformed), ("ftp://example.com/", .unsupportedScheme),
         ("file:///etc/passwd", .unsupportedScheme), ("gopher://127.0.0.1/", .unsupportedScheme),
         ("http://exa mple.com/", .forbiddenCharacter), ("https://example.com/\r\nx: y", .forbiddenCharacter),
         ("https://example.com/\u{7f}", .forbiddenCharacter), ("https://example.com\\@evil.test/", .forbiddenCharacter),

@@ -1,5 +1,5 @@
 /// A system call that failed.
-package struct SystemError: Error, Sendable, CustomStringConvertible {
+package struct HTTPClientError: Error, Sendable, CustomStringConvertible {
     package let call: String
     /// errno.
     package let number: Int32

@@ -59,7 +59,8 @@ struct MappingTests {
             "11 recovered in grace", inGrace, then: { $0.renew(at: $0.expires + day, recovery: true) },
             gives: ["RENEWAL"]),
         Row(
-            "11 recovered later", inRetry, then: { $0.renew(at: $0.expires + day, recovery: true) }, gives: ["RENEWAL"]),
+            "11 recovered later", inRetry, then: { $0.renew(at: $0.expires + day, recovery: true) },
+            gives: ["RENEWAL"]),
         Row("12 off", started, then: { $0.autoRenewOff(at: epoch + day) }, gives: ["CANCELLATION(UNSUBSCRIBE)"]),
         Row("12 off twice", off, then: { $0.autoRenewOff(at: epoch + 2 * day) }, gives: []),
         Row("13 off in grace", inGrace, then: { $0.autoRenewOff(at: $0.expires + day) }, gives: []),
@@ -86,7 +87,8 @@ struct MappingTests {
                 _ = $0.downgrade(to: "basic_monthly", price: 1, at: epoch + day)
             }, then: { $0.keepPlan(at: epoch + 2 * day) }, gives: []),
         Row(
-            "19 offer for the same product", started, then: { $0.notify("OFFER_REDEEMED", at: epoch + day) }, gives: []),
+            "19 offer for the same product", started, then: { $0.notify("OFFER_REDEEMED", at: epoch + day) },
+            gives: []),
         Row(
             "22 failed, grace", started,
             then: { $0.billingFailure(graceUntil: $0.expires + 6 * day, at: $0.expires) },

@@ -82,11 +82,16 @@ extension EventDeriver.Step {
 
     /// The end of access, once it is believed. Drafted again on each look until a new period comes.
     func expirations(patience: Int64) -> [EventDraft] {
-        guard let ending = after.ending, ending.believed(patience: patience) <= now else { return [] }
+        guard let ending = after.ending else { return [] }
+        // An end that had passed before these facts came keeps its reason.
+        let passed = before?.ending.flatMap {
+            $0.isSame(as: ending) && $0.believed(patience: patience) <= now ? $0 : nil
+        }
+        guard passed != nil || ending.believed(patience: patience) <= now else { return [] }
         return [
             draft(
                 .expiration, cause: "end/\(ending.period.id)/\(ending.name)", of: ending.period,
-                expiration: ending.period.accessUntil, reason: ending.reason)
+                expiration: ending.period.accessUntil, reason: passed?.reason ?? ending.reason)
         ]
     }
 }

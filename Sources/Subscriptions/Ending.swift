@@ -11,6 +11,11 @@ package struct Ending: Sendable, Equatable {
     /// Nothing could renew it any more. Otherwise only patience tells that no renewal came.
     package let isCertain: Bool
 
+    /// Whether both are the end of one period at one signed instant.
+    func isSame(as other: Ending) -> Bool {
+        period.id == other.period.id && name == other.name
+    }
+
     /// From when on it may be told, in ms.
     ///
     /// - Parameter patience: ms to wait for the news of a renewal that should come.
@@ -24,6 +29,8 @@ extension Purchase {
     package var ending: Ending? {
         guard let end = accessUntil else { return nil }
         if latest.transaction.expiresDate == nil, latest.revocation?.kind != .family { return nil }
+        // The upgrade that took its place goes on, though its transaction has not come yet.
+        if latest.transaction.isUpgraded, latest.revocation != nil { return nil }
         let isCut = latest.wasCutShort
         let grace = graceUntil != nil ? billingFailure?.graceGranted : nil
         let isLatestEnding = grace != nil || latest.accessUntil == end

@@ -289,4 +289,32 @@ struct FlowTests {
         #expect(story.hear(renewal).names == ["RENEWAL"])
         #expect(story.hear(life.tellings[0]).names == ["INITIAL_PURCHASE"])
     }
+
+    @Test func `an end that a notification without renewal info confirms needs no patience`() {
+        var (life, story, _) = begin()
+        let end = life.notify("EXPIRED", at: life.expires + second, hasRenewal: false)
+        #expect(story.hear(end).names == ["EXPIRATION(UNKNOWN)"])
+    }
+
+    @Test func `an expiry that was signed a little early is no cancellation`() {
+        var (life, story, _) = begin()
+        #expect(story.hear(life.expire(at: life.expires - second)).isEmpty)
+        #expect(story.wait(until: life.expires).names == ["EXPIRATION(UNSUBSCRIBE)"])
+    }
+
+    @Test func `a chain begins once, also where two periods look like its first`() {
+        var (life, story, _) = begin()
+        var twin = life.start()
+        twin.transaction.purchaseDate = epoch
+        #expect(twin.transaction.transactionID != life.original)
+        #expect(story.hear(twin).names.contains("RENEWAL"))
+        #expect(story.told.count { $0.draft.type == .initialPurchase } == 1)
+    }
+
+    @Test func `a refund of an upgraded period whose successor has not come yet is quiet`() {
+        var (life, story, _) = begin()
+        let upgrade = life.upgrade(to: "pro_yearly", price: 59990, at: epoch + day)
+        #expect(story.hear(life.refund(0, at: epoch + day + second)).isEmpty)
+        #expect(story.hear(upgrade).names == ["PRODUCT_CHANGE", "RENEWAL"])
+    }
 }

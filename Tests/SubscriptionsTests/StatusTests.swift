@@ -199,4 +199,27 @@ struct StatusTests {
         let key = PurchaseKey(app: "demo", environment: .production, originalTransactionID: "1")
         #expect(Purchase(folding: facts, key: key) == nil)
     }
+
+    @Test func `a pending product is none while auto-renewal is off, or where it speaks of another period`() throws {
+        var life = Life()
+        _ = life.start()
+        _ = life.downgrade(to: "basic_monthly", price: 4990, at: epoch + day)
+        #expect(life.purchase()?.pendingProductID == "basic_monthly")
+        _ = life.autoRenewOff(at: epoch + 2 * day)
+        #expect(life.purchase()?.pendingProductID == nil)
+        _ = life.autoRenewOn(at: epoch + 3 * day)
+        life.renewal.productID = "pro_weekly"
+        _ = life.notify("PRICE_CHANGE", at: epoch + 4 * day)
+        #expect(life.purchase()?.pendingProductID == nil)
+    }
+
+    @Test func `a refund in grace ends it`() throws {
+        var life = Life()
+        _ = life.start()
+        _ = life.billingFailure(graceUntil: life.expires + 16 * day, at: life.expires)
+        _ = life.refund(at: life.expires + day)
+        let purchase = try #require(life.purchase())
+        #expect(purchase.status(at: life.expires + 2 * day) == .revoked)
+        #expect(purchase.accessUntil == life.expires)
+    }
 }

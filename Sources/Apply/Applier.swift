@@ -33,11 +33,10 @@ struct Applier: Sendable {
 
     /// - Parameters:
     ///   - woken: purchases whose time has come.
-    ///   - endpoints: who gets the events.
     ///   - now: milliseconds by the server's clock.
     /// - Returns: deliveries that may be sent once the transaction is committed.
     func apply(
-        _ notifications: [PreparedNotification], woken: [PurchaseKey], endpoints: [Endpoint], now: Int64,
+        _ notifications: [PreparedNotification], woken: [PurchaseKey], now: Int64,
         on connection: PostgresConnection
     ) throws -> [DueDelivery] {
         var works = try load(notifications, woken, on: connection)
@@ -46,7 +45,7 @@ struct Applier: Sendable {
         try FactStore.insert(works.flatMap(\.newFacts), on: connection)
         try write(works, now: now, on: connection)
         let deliveries = try EventStore.insert(
-            try events(works, on: connection), endpoints: endpoints, now: now, on: connection)
+            try events(works, on: connection), now: now, on: connection)
         try settle(notifications, now: now, on: connection)
         return deliveries
     }

@@ -19,7 +19,6 @@ struct LaneTurn {
     private let metrics: Metrics
 
     private var leases: LaneLeases
-    private var endpoints: [Endpoint] = []
     private var nextRenewal = ContinuousClock.now
     private var nextLook = ContinuousClock.now
     private var nextWake = ContinuousClock.now
@@ -100,8 +99,7 @@ struct LaneTurn {
     /// Endpoints as they are now, and what is due for them.
     private mutating func look(on connection: PostgresConnection) throws {
         nextLook = ContinuousClock.now + LaneTurn.lookInterval
-        endpoints = try EndpointStore.load(sealer: sealer, now: now, on: connection)
-        engine.update(endpoints)
+        engine.update(try EndpointStore.load(sealer: sealer, now: now, on: connection))
         let room = engine.room(now: now)
         guard !room.isEmpty else { return }
         engine.add(try DeliveryStore.due(room: room, lanes: leases.owned, now: now, on: connection))
@@ -150,8 +148,7 @@ struct LaneTurn {
             try settler.settle(ours, now: passed.now, on: connection)
             deliveries = try applier.apply(
                 prepared.filter { passed.lanes.contains($0.pending.lane) },
-                woken: woken.filter { passed.lanes.contains($0.lane) }, endpoints: endpoints, now: passed.now,
-                on: connection)
+                woken: woken.filter { passed.lanes.contains($0.lane) }, now: passed.now, on: connection)
             return passed
         }
         clockOffset = passed.now - clock.now()

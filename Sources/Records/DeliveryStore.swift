@@ -38,7 +38,8 @@ package enum DeliveryStore {
                 DueDelivery(
                     id: DeliveryID(lane: Lane(number: Int16(clamping: try row.int(0))), bytes: try row.uuid(1)),
                     endpoint: try row.text(2), event: try row.uuid(3), eventType: try row.text(4),
-                    attempts: Int(clamping: try row.int(5)), roundStart: Int(Int16(clamping: try row.int(6))), body: body))
+                    attempts: Int(clamping: try row.int(5)), roundStart: Int(Int16(clamping: try row.int(6))),
+                    body: body))
         }
         return due
     }

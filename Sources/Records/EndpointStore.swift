@@ -40,6 +40,11 @@ package enum EndpointStore {
         try read(selectPublic, id: id, sealer: nil, secrets: [:], on: connection)
     }
 
+    /// The same, with a share lock on each row until the transaction ends: none is disabled or removed meanwhile.
+    static func lock(on connection: PostgresConnection) throws -> [Endpoint] {
+        try read(selectPublic + " FOR SHARE", id: nil, sealer: nil, secrets: [:], on: connection)
+    }
+
     private static func read(
         _ sql: String, id: String?, sealer: SecretSealer?, secrets: [String: [Redacted<[UInt8]>]],
         on connection: PostgresConnection
@@ -54,7 +59,8 @@ package enum EndpointStore {
                     id: id, url: try row.text(1),
                     authorization: opened.map { Redacted(String(decoding: $0, as: UTF8.self)) },
                     environments: try row.texts(3).compactMap { $0.flatMap(StoreEnvironment.init(rawValue:)) },
-                    events: try row.texts(4).compactMap { $0 }, apps: try row.texts(5).compactMap { $0 }, disabledReason: try row.optionalText(6),
+                    events: try row.texts(4).compactMap { $0 }, apps: try row.texts(5).compactMap { $0 },
+                    disabledReason: try row.optionalText(6),
                     pausedUntil: try row.int(7), created: try row.int(8), secrets: secrets[id] ?? []))
         }
         return endpoints

@@ -34,21 +34,22 @@ package enum EventBodyCodec {
     private static let limit = 1 << 20
 
     /// Part of the format: bodies compressed with it need it for ever.
-    private static let dictionary = Result { try ZstdDictionary(
-        Array(
-            """
-            {"event":{"event_timestamp_ms":1790000000000,"product_id":"","period_type":"TRIAL","period_type":"NORMAL",\
-            "purchased_at_ms":1790000000000,"expiration_at_ms":1790000000000,"environment":"SANDBOX",\
-            "environment":"PRODUCTION","entitlement_id":null,"entitlement_ids":null,"entitlement_ids":["pro"],\
-            "presented_offering_id":null,"transaction_id":"200000","original_transaction_id":"200000",\
-            "is_family_share":false,"country_code":"US","app_user_id":"$RCAnonymousID:","aliases":["$RCAnonymousID:"],\
-            "original_app_user_id":"$RCAnonymousID:","new_product_id":"","cancel_reason":"UNSUBSCRIBE",\
-            "expiration_reason":"BILLING_ERROR","currency":"USD","is_trial_conversion":false,"price":9.99,\
-            "price_in_purchased_currency":9.99,"subscriber_attributes":{},"store":"APP_STORE",\
-            "takehome_percentage":0.7,"offer_code":null,"tax_percentage":null,"commission_percentage":null,\
-            "metadata":null,"renewal_number":1,"type":"INITIAL_PURCHASE","type":"RENEWAL","type":"CANCELLATION",\
-            "id":"","app_id":"","experiments":[]},"api_version":"1.0"}
-            """.utf8))
+    private static let dictionary = Result {
+        try ZstdDictionary(
+            Array(
+                """
+                {"event":{"event_timestamp_ms":1790000000000,"product_id":"","period_type":"TRIAL","period_type":"NORMAL",\
+                "purchased_at_ms":1790000000000,"expiration_at_ms":1790000000000,"environment":"SANDBOX",\
+                "environment":"PRODUCTION","entitlement_id":null,"entitlement_ids":null,"entitlement_ids":["pro"],\
+                "presented_offering_id":null,"transaction_id":"200000","original_transaction_id":"200000",\
+                "is_family_share":false,"country_code":"US","app_user_id":"$RCAnonymousID:","aliases":["$RCAnonymousID:"],\
+                "original_app_user_id":"$RCAnonymousID:","new_product_id":"","cancel_reason":"UNSUBSCRIBE",\
+                "expiration_reason":"BILLING_ERROR","currency":"USD","is_trial_conversion":false,"price":9.99,\
+                "price_in_purchased_currency":9.99,"subscriber_attributes":{},"store":"APP_STORE",\
+                "takehome_percentage":0.7,"offer_code":null,"tax_percentage":null,"commission_percentage":null,\
+                "metadata":null,"renewal_number":1,"type":"INITIAL_PURCHASE","type":"RENEWAL","type":"CANCELLATION",\
+                "id":"","app_id":"","experiments":[]},"api_version":"1.0"}
+                """.utf8))
     }
 
     package static func compress(_ body: [UInt8]) throws -> [UInt8] {
@@ -78,30 +79,28 @@ package enum EventStore {
         ON CONFLICT DO NOTHING
         """
 
-    private static let lockEndpoints = "SELECT id, disabled_reason FROM entitled.endpoint WHERE removed_ms IS NULL FOR SHARE"
-
     /// Writes the events that are not known yet, and their deliveries; those that may be sent now come back.
     ///
-    /// An event that is known keeps its body: nothing is told twice under two contents. The endpoints' rows are share
-    /// locked, so that none is disabled or removed between the look at it and the commit.
+    /// An event that is known keeps its body: nothing is told twice under two contents. Who gets it is read here, in the
+    /// transaction that writes it.
+    ///
+    /// - Parameter only: the endpoint that gets them whatever its filters are; nil for all, by their filters.
     package static func insert(
-        _ events: [NewEvent], endpoints: [Endpoint], now: Int64, on connection: PostgresConnection
+        _ events: [NewEvent], only: String? = nil, now: Int64, on connection: PostgresConnection
     ) throws -> [DueDelivery] {
         let fresh = try insertFresh(events, now: now, on: connection)
         guard !fresh.isEmpty else { return [] }
-        var disabled: [String: String?] = [:]
-        for row in try connection.query(lockEndpoints) {
-            disabled.updateValue(try row.optionalText(1), forKey: try row.text(0))
-        }
+        let endpoints = try EndpointStore.lock(on: connection)
         var made: [(delivery: DueDelivery, state: DeliveryState)] = []
         for event in fresh {
             for endpoint in endpoints
-            where endpoint.wants(type: event.type, app: event.app, environment: event.environment) {
-                guard let reason = disabled[endpoint.id] else { continue }
+            where only.map({ $0 == endpoint.id })
+                ?? endpoint.wants(type: event.type, app: event.app, environment: event.environment)
+            {
                 let delivery = DueDelivery(
                     id: DeliveryID(lane: event.lane, event: event.id, endpoint: endpoint.id), endpoint: endpoint.id,
                     event: event.id, eventType: event.type, attempts: 0, roundStart: 0, body: event.body)
-                made.append((delivery, reason == nil ? .pending : .held))
+                made.append((delivery, endpoint.isEnabled ? .pending : .held))
             }
         }
         try insertDeliveries(made, now: now, on: connection)

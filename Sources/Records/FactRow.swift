@@ -38,7 +38,9 @@ package struct FactRow: Sendable {
     package func insert(into facts: inout PurchaseFacts) {
         switch kind {
         case .transaction:
-            if let payload = TransactionPayload(payload: payload), let fact = TransactionFact(payload, tie: self.payload) {
+            if let payload = TransactionPayload(payload: payload),
+                let fact = TransactionFact(payload, tie: self.payload)
+            {
                 facts.insert(fact)
             }
         case .renewal:

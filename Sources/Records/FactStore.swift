@@ -71,7 +71,8 @@ package enum FactStore {
                 .uuids(facts.map(\.fact.digest)), .int2s(facts.map(\.fact.kind.rawValue)),
                 .int8s(facts.map(\.fact.signedDate)), .int8s(facts.map(\.seq)),
                 .uuids(facts.map { $0.fact.header.map(StoredJWS.headerID) }),
-                .byteas(try facts.map { try FactCodec.compress($0.fact.payload) }), .byteas(facts.map(\.fact.signature)),
+                .byteas(try facts.map { try FactCodec.compress($0.fact.payload) }),
+                .byteas(facts.map(\.fact.signature)),
             ])
     }
 }

@@ -19,10 +19,9 @@ enum TestEventMaker {
 
     /// Whatever the endpoint's filters are: a test is asked for by hand.
     static func insert(_ event: NewEvent, for endpoint: Endpoint, on connection: PostgresConnection) throws {
-        let unfiltered = Endpoint(id: endpoint.id, url: endpoint.url, created: endpoint.created)
         try connection.transaction {
             _ = try connection.query("SELECT set_config('synchronous_commit', 'on', true)")
-            _ = try EventStore.insert([event], endpoints: [unfiltered], now: SystemClock().now(), on: connection)
+            _ = try EventStore.insert([event], only: endpoint.id, now: SystemClock().now(), on: connection)
         }
     }
 }

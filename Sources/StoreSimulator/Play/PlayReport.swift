@@ -31,9 +31,11 @@ package struct PlayReport: Sendable {
         return .object([
             "requests": .int(Int64(requests)), "accepted": .int(Int64(accepted)), "failed": .int(Int64(failed)),
             "answers": .object(sorted.map { JSON.Member(name: $0.key, value: .int(Int64($0.value))) }),
-            "seconds": .double(elapsed.seconds), "requests_per_second": .double(rate),
-            "p50_ms": .double(latencies.percentile(0.5)), "p99_ms": .double(latencies.percentile(0.99)),
-            "max_ms": .double(latencies.longest.seconds * 1000),
+            "seconds": .double(PlayReport.rounded(elapsed.seconds)),
+            "requests_per_second": .double(PlayReport.rounded(rate)),
+            "p50_ms": .double(PlayReport.rounded(latencies.percentile(0.5))),
+            "p99_ms": .double(PlayReport.rounded(latencies.percentile(0.99))),
+            "max_ms": .double(PlayReport.rounded(latencies.longest.seconds * 1000)),
         ])
     }
 
@@ -53,6 +55,9 @@ package struct PlayReport: Sendable {
         lines.append(failed == 0 ? "all accepted" : "\(failed) never accepted")
         return lines.joined(separator: "\n")
     }
+
+    /// To thousandths.
+    static func rounded(_ value: Double) -> Double { (value * 1000).rounded() / 1000 }
 
     /// One decimal below a hundred, none above.
     static func number(_ value: Double) -> String {

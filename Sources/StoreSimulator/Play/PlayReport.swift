@@ -12,8 +12,15 @@ package struct PlayReport: Sendable {
     package internal(set) var answers: [String: Int] = [:]
     /// Of answered requests; in a paced play from when each was due.
     package internal(set) var latencies = LatencyHistogram()
+    /// When the first request began and the last answer came.
+    var began: ContinuousClock.Instant?
+    var ended: ContinuousClock.Instant?
+
     /// From the first request to the last answer.
-    package internal(set) var elapsed = Duration.zero
+    package var elapsed: Duration {
+        guard let began, let ended else { return .zero }
+        return began.duration(to: ended)
+    }
 
     /// Requests in a second.
     package var rate: Double { elapsed > .zero ? Double(requests) / elapsed.seconds : 0 }
@@ -24,6 +31,8 @@ package struct PlayReport: Sendable {
         failed += other.failed
         answers.merge(other.answers, uniquingKeysWith: +)
         latencies.add(other.latencies)
+        began = [began, other.began].compactMap(\.self).min()
+        ended = [ended, other.ended].compactMap(\.self).max()
     }
 
     package var json: JSON {

@@ -1,0 +1,65 @@
+import FoundationEssentials
+
+/// Something that Apple sends as a JSON object, read tolerantly: what is not known is ignored, and a member of an
+/// unexpected type counts as absent. Apple adds members and values without notice.
+package protocol WirePayload: Decodable, Sendable {
+    /// Throws only if it means nothing without a member that is missing.
+    init(_ members: Members) throws
+}
+
+extension WirePayload {
+    package init(from decoder: any Decoder) throws {
+        try self.init(Members(container: try decoder.container(keyedBy: MemberName.self)))
+    }
+
+    /// Reads a JSON object in UTF-8; nil if the bytes are something else, or lack what this payload cannot do without.
+    package init?(payload bytes: [UInt8]) {
+        guard JSONText.isUTF8Object(bytes),
+            let value = try? JSONDecoder().decode(Self.self, from: Data(bytes))
+        else { return nil }
+        self = value
+    }
+}
+
+/// The name of a member.
+package struct MemberName: CodingKey, ExpressibleByStringLiteral {
+    package let stringValue: String
+    package var intValue: Int? { nil }
+
+    package init(stringValue: String) { self.stringValue = stringValue }
+    package init(stringLiteral value: String) { stringValue = value }
+    package init?(intValue: Int) { nil }
+}
+
+/// The members of a JSON object; each is nil if it is absent, null, or of another type than asked for.
+package struct Members {
+    let container: KeyedDecodingContainer<MemberName>
+
+    var names: [String] { container.allKeys.map(\.stringValue) }
+
+    func text(_ name: MemberName) -> String? {
+        try? container.decodeIfPresent(String.self, forKey: name)
+    }
+
+    func texts(_ name: MemberName) -> [String]? {
+        try? container.decodeIfPresent([String].self, forKey: name)
+    }
+
+    func flag(_ name: MemberName) -> Bool? {
+        try? container.decodeIfPresent(Bool.self, forKey: name)
+    }
+
+    /// A whole number; a fraction is cut off, as dates of test environments have them.
+    func integer(_ name: MemberName) -> Int64? {
+        guard container.contains(name) else { return nil }
+        if let value = try? container.decode(Int64.self, forKey: name) {
+            return value
+        }
+        guard let value = try? container.decode(Double.self, forKey: name) else { return nil }
+        return Int64(exactly: value.rounded(.towardZero))
+    }
+
+    func object<Value: WirePayload>(_ name: MemberName) -> Value? {
+        try? container.decodeIfPresent(Value.self, forKey: name)
+    }
+}

@@ -34,7 +34,7 @@ import Testing
                 if owners.updateValue(number, forKey: id) ?? number != number { repeated.append(id) }
             }
         }
-        #expect(repeated.isEmpty && owners.count > 300)
+        #expect(repeated.isEmpty && owners.count >= 120)
     }
 
     @Test(arguments: [("Sandbox", 16, "2000"), ("Production", 15, "430")])

@@ -29,14 +29,15 @@ let modules: [Target] = [
     // Listeners, by libmicrohttpd, with a guard in front of its leniency.
     .target(name: "HTTPServer", dependencies: ["CMicrohttpd", "Base", "Telemetry", "Lifecycle"]),
     // Outgoing requests, by libcurl, to vetted addresses only.
-    .target(name: "HTTPClient", dependencies: ["CCurl", "CLinux", "Base", "Telemetry"]),
+    .target(name: "HTTPClient", dependencies: ["CCurl", "CLinux", "Base", "Telemetry", "Lifecycle"]),
     // Apple's wire models and the verification of what Apple signed.
     .target(name: "AppStore", dependencies: ["Base", "Crypto"]),
     // PURE: facts to subscriptions to entitlements; differences to events.
     .target(name: "Subscriptions", dependencies: ["Base"]),
-    // SQL migrations, embedded.
+    // The schema of the database: migrations, embedded, and their application.
     .target(
-        name: "Schemas", path: "schemas", exclude: ["events"], sources: ["Schemas.swift"],
+        name: "Schemas", dependencies: ["Base", "Telemetry", "Postgres"], path: "schemas",
+        exclude: ["events", "config.schema.json"], sources: ["Schemas.swift", "Migrator.swift", "DatabaseRole.swift"],
         resources: [.embedInCode("sql")]),
     // Lanes, leases, fences and the notifications that wait in them.
     .target(name: "Queue", dependencies: ["Base", "Telemetry", "Crypto", "Compression", "Postgres", "AppStore", "Schemas"]),
@@ -86,7 +87,7 @@ let tests: [Target] = [
     .testTarget(name: "CompressionTests", dependencies: ["Base", "Compression"]),
     .testTarget(name: "PostgresTests", dependencies: ["Base", "Postgres", "Telemetry", "TestSupport"]),
     .testTarget(name: "HTTPServerTests", dependencies: ["Base", "HTTPServer", "Lifecycle", "Telemetry", "TestSupport"]),
-    .testTarget(name: "HTTPClientTests", dependencies: ["Base", "HTTPClient", "Telemetry", "TestSupport"]),
+    .testTarget(name: "HTTPClientTests", dependencies: ["Base", "HTTPClient", "Lifecycle", "Telemetry", "TestSupport"]),
     .testTarget(name: "AppStoreTests", dependencies: ["AppStore", "Base", "Crypto"]),
     .testTarget(name: "SubscriptionsTests", dependencies: ["Base", "Subscriptions"]),
     .testTarget(
@@ -99,7 +100,7 @@ let tests: [Target] = [
         name: "DeliverTests",
         dependencies: ["Base", "Crypto", "Deliver", "HTTPClient", "Records", "Telemetry", "TestSupport"]),
     .testTarget(name: "StoreSimulatorTests", dependencies: ["AppStore", "Base", "Crypto", "StoreSimulator"]),
-    .testTarget(name: "EntitledAppTests", dependencies: ["Base", "EntitledApp", "TestSupport"]),
+    .testTarget(name: "EntitledAppTests", dependencies: ["Base", "EntitledApp", "Telemetry", "TestSupport"]),
     // Several modules on a real Postgres.
     .testTarget(
         name: "IntegrationTests",

@@ -1,1 +1,14 @@
+/// The migrations that this program carries, in their order.
+package enum Schemas {
+    package struct Migration: Sendable {
+        /// Counts from 1, without gaps.
+        package let version: Int
+        package let name: String
+        package let sql: String
+    }
 
+    package static let migrations = [
+        Migration(
+            version: 1, name: "initial", sql: String(decoding: PackageResources.v0001_initial_sql, as: UTF8.self))
+    ]
+}

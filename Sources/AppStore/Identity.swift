@@ -1,3 +1,5 @@
+import Base
+
 /// The app and environments that signed data must be for. What is nil may be anything.
 package struct Identity: Sendable, Equatable {
     package let bundleID: String?

@@ -1,3 +1,5 @@
+import Base
+
 /// Verifies signed data with all that is signed inside it.
 package struct SignedDataInspector: Sendable {
     private let verifier: SignedDataVerifier

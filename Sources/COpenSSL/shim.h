@@ -14,7 +14,6 @@
 #include <openssl/x509.h>
 #include <openssl/x509_vfy.h>
 #include <openssl/x509v3.h>
-#include "shim-issuing.h"
 
 // What OpenSSL offers as macros only, which Swift does not import.
 
@@ -37,3 +36,5 @@ static inline int openssl_print_name(BIO *bio, const X509_NAME *name) {
 }
 
 static inline void openssl_free(void *memory) { OPENSSL_free(memory); }
+
+#include "shim-issuing.h"

@@ -55,11 +55,6 @@ package final class Certificate: @unchecked Sendable {
         return VerificationKey(sharing: key)
     }
 
-    /// Whether it may issue certificates: an X.509 v3 certificate whose basic constraints say so (RFC 5280 §4.2.1.9).
-    package var isAuthority: Bool {
-        X509_check_ca(x509) == 1
-    }
-
     /// Whether it is valid at an instant, milliseconds since 1970.
     package func isValid(at date: Int64) -> Bool {
         notBefore <= date && date < notAfter

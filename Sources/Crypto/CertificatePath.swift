@@ -17,11 +17,10 @@ package struct CertificatePath: Sendable {
     /// dates, authority, path length, name constraints, no unknown critical extension, and at least 112 bits of
     /// security in keys and digests.
     ///
-    /// Not strict in OpenSSL's sense (`X509_V_FLAG_X509_STRICT`): that asks for key identifiers, which the roots of
-    /// Apple's own test data have not. Revocation is not looked up.
+    /// An intermediate without basic constraints is no authority, whatever its key usage says (OpenSSL is strict
+    /// there). Otherwise not strict in OpenSSL's sense (`X509_V_FLAG_X509_STRICT`): that asks for key identifiers, which
+    /// the roots of Apple's own test data have not. Revocation is not looked up.
     package func isValid(at date: Int64) -> Bool {
-        // OpenSSL takes a version 3 certificate without basic constraints for an authority if its key usage says so.
-        guard intermediate.isAuthority else { return false }
         let valid = verify(seconds: Int((Double(date) / 1000).rounded(.down)))
         if !valid {
             OpenSSLErrors.drain()

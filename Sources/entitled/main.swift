@@ -1,1 +1,4 @@
-print("entitled")
+import EntitledApp
+import Glibc
+
+exit(EntitledApp.program.run(Array(CommandLine.arguments.dropFirst())))

@@ -21,13 +21,19 @@ final class TestPKI: Sendable {
     static let stranger = TestPKI(name: "Example")
     static let isAvailable = OpenSSLTool.isAvailable
 
+    /// Of all that this process makes; gone when it ends.
+    private static let parent: URL = {
+        atexit { try? FileManager.default.removeItem(at: TestPKI.parent) }
+        return FileManager.default.temporaryDirectory.appending(path: "entitled-pki-\(UUID().uuidString)")
+    }()
+
     let name: String
     let folder: URL
     private let rootFolder: URL
 
     init(name: String, flaws: Flaws = Flaws(), under other: TestPKI? = nil) {
         self.name = name
-        folder = FileManager.default.temporaryDirectory.appending(path: "entitled-pki-\(UUID().uuidString)")
+        folder = TestPKI.parent.appending(path: UUID().uuidString)
         rootFolder = other?.folder ?? folder
         try? FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
         write("req.cnf", "[req]\ndistinguished_name=dn\n[dn]\n")
@@ -36,10 +42,6 @@ final class TestPKI: Sendable {
         }
         makeIntermediate(flaws)
         makeLeaf(flaws)
-    }
-
-    deinit {
-        try? FileManager.default.removeItem(at: folder)
     }
 
     func variant(_ change: (inout Flaws) -> Void) -> TestPKI {

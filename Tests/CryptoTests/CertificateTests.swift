@@ -51,7 +51,6 @@ final class CertificateTests {
         #expect(certificate.notAfter - certificate.notBefore == 10 * 86_400_000)
         #expect(abs(certificate.notBefore - SystemClock().now()) < 600_000)
         #expect(certificate.extensions.isSuperset(of: ["2.5.29.19", "1.2.840.113635.100.6.2.1"]))
-        #expect(certificate.isAuthority)
         #expect(certificate.isValid(at: certificate.notBefore) && !certificate.isValid(at: certificate.notBefore - 1))
         #expect(certificate.isValid(at: certificate.notAfter - 1) && !certificate.isValid(at: certificate.notAfter))
         #expect(CertificateSummary(certificate).sha256 == Hex.encode(Digest.sha256(der)))

@@ -1,0 +1,99 @@
+import Base
+import HTTPClient
+import Postgres
+import Queue
+import Records
+import Telemetry
+
+/// Writes down what came of attempts.
+package struct Settler: Sendable {
+    private let policy: RetryPolicy
+    private let logger: Logger
+    private let metrics: Metrics
+
+    package init(policy: RetryPolicy, logger: Logger, metrics: Metrics) {
+        self.policy = policy
+        self.logger = logger
+        self.metrics = metrics
+    }
+
+    /// Results with what follows from them.
+    package struct Decided: Sendable {
+        fileprivate let result: AttemptResult
+        fileprivate let decision: RetryPolicy.Decision
+    }
+
+    package func decide(_ results: [AttemptResult], now: Int64) -> [Decided] {
+        results.map { result in
+            let round = result.delivery.attempts - result.delivery.roundStart + 1
+            let decision = policy.decide(result.outcome, round: round, now: now, jitter: .random(in: 0...1))
+            return Decided(result: result, decision: decision)
+        }
+    }
+
+    /// Changes endpoints as their consumers asked, each in a transaction of its own; before `settle`, so that no data
+    /// transaction waits for an endpoint's row.
+    package func changeEndpoints(_ decided: [Decided], now: Int64, on connection: PostgresConnection) throws {
+        var pauses: [String: Int64] = [:]
+        for item in decided {
+            let endpoint = item.result.delivery.endpoint
+            if item.decision.disables {
+                if try EndpointStore.disable(endpoint, reason: "the consumer answered 410", on: connection) {
+                    logger.info("endpoint disabled", ["endpoint": .string(endpoint), "reason": .string("410")])
+                }
+            }
+            if let pause = item.decision.pauses {
+                pauses[endpoint] = max(pauses[endpoint] ?? 0, now + pause)
+            }
+        }
+        if !pauses.isEmpty {
+            try EndpointStore.pause(pauses, on: connection)
+        }
+    }
+
+    /// After the fence, in its transaction; only for lanes that passed it.
+    package func settle(_ decided: [Decided], now: Int64, on connection: PostgresConnection) throws {
+        try DeliveryStore.settle(decided.map(settlement), now: now, on: connection)
+    }
+
+    private func settlement(_ item: Decided) -> DeliveryStore.Settlement {
+        let (delivery, decision) = (item.result.delivery, item.decision)
+        let attempts = delivery.attempts + (decision.counts ? 1 : 0)
+        let (status, response, milliseconds) = details(item.result.outcome)
+        return DeliveryStore.Settlement(
+            id: delivery.id, state: decision.state, attempts: attempts, wait: decision.wait, status: status,
+            reason: decision.reason,
+            attempt: DeliveryStore.AttemptRecord(
+                number: delivery.attempts + 1, started: item.result.started, milliseconds: milliseconds,
+                outcome: decision.outcome, detail: decision.reason, response: response))
+    }
+
+    private func details(_ outcome: TransferOutcome) -> (Int?, [UInt8], Int64) {
+        switch outcome {
+        case .response(let response): (response.status, response.body, response.milliseconds)
+        case .failure(let failure): (nil, [], failure.milliseconds)
+        }
+    }
+
+    /// Counts and says what happened, once it is committed.
+    package func report(_ decided: [Decided]) {
+        for item in decided {
+            metrics.count(
+                "entitled_webhook_attempts_total", "Attempts to deliver webhooks, by what came of them.",
+                ["outcome": outcomeClass(item)])
+            guard item.decision.state == .dead else { continue }
+            logger.info(
+                "delivery given up",
+                [
+                    "delivery": .string(item.result.delivery.id.text),
+                    "endpoint": .string(item.result.delivery.endpoint),
+                    "event.type": .string(item.result.delivery.eventType), "reason": .text(item.decision.reason),
+                ])
+        }
+    }
+
+    private func outcomeClass(_ item: Decided) -> String {
+        guard case .response(let response) = item.result.outcome else { return item.decision.outcome }
+        return "\(response.status / 100)xx"
+    }
+}

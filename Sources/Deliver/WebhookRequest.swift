@@ -1,0 +1,21 @@
+import Base
+import HTTPClient
+import Queue
+import Records
+
+/// One attempt as it goes over the wire.
+package enum WebhookRequest {
+    /// Signed with the time of this attempt; the body and the id are those of every attempt.
+    package static func make(
+        _ delivery: DueDelivery, endpoint: Endpoint, timestamp: Int64, timeout: Duration
+    ) -> OutgoingRequest {
+        var headers = [("content-type", "application/json")]
+        headers += WebhookSignature.headers(
+            id: UUIDText.upper(delivery.event), timestamp: timestamp, body: delivery.body, secrets: endpoint.secrets)
+        headers.append(("entitled-attempt", String(delivery.attempts + 1)))
+        if let authorization = endpoint.authorization {
+            headers.append(("authorization", authorization.exposed))
+        }
+        return OutgoingRequest(url: endpoint.url, headers: headers, body: delivery.body, timeout: timeout)
+    }
+}

@@ -1,0 +1,26 @@
+/// All commands.
+package enum CommandTree {
+    /// The tree, with the work of each command by the words that lead to it: `endpoints add`. A command without any
+    /// is known to the help, and refused.
+    package static func root(_ makers: [String: CommandNode.Maker]) -> CommandNode {
+        func command(_ declaration: CommandDeclaration, in group: String? = nil) -> CommandNode {
+            CommandNode(declaration, make: makers[group.map { "\($0) \(declaration.name)" } ?? declaration.name])
+        }
+        func group(_ name: String, _ summary: String, _ declarations: [CommandDeclaration]) -> CommandNode {
+            CommandNode(name, summary, declarations.map { command($0, in: name) })
+        }
+        return CommandNode(
+            "entitled", "Takes the App Store's notifications, keeps subscriber records, sends webhooks.",
+            [
+                command(ProcessDeclarations.run), command(ProcessDeclarations.ingest),
+                command(ProcessDeclarations.worker), command(ProcessDeclarations.api),
+                command(ProcessDeclarations.migrate),
+                command(VerifyOptions.declaration),
+                group("endpoints", "The consumers of webhooks.", EndpointOptions.declarations),
+                group("notifications", "What Apple sent.", NotificationOptions.declarations),
+                group("deliveries", "Webhooks on their way to consumers.", DeliveryOptions.declarations),
+                group("customers", "Subscriber records.", [CustomerOptions.declaration]),
+                CommandNode(CheckConfigCommand.self), CommandNode(VersionCommand.self),
+            ])
+    }
+}

@@ -1,0 +1,56 @@
+import Base
+
+/// The program: finds the command that is asked for and runs it.
+package struct Program: Sendable {
+    package let root: CommandNode
+
+    package init(root: CommandNode) {
+        self.root = root
+    }
+
+    /// Runs one command line, without the program's own name, as this process. The exit status.
+    package func run(_ words: [String]) -> Int32 {
+        let surroundings = ConfigurationSurroundings.ofProcess()
+        return run(
+            words, terminal: .ofProcess(surroundings.environment), standardInput: { FileReading.read(0) },
+            surroundings: surroundings)
+    }
+
+    /// Runs one command line in these surroundings. The exit status: 0 done, 1 it could not be done, 2 wrong use.
+    package func run(
+        _ words: [String], terminal: Terminal, standardInput: @escaping @Sendable () -> FileReading,
+        surroundings: ConfigurationSurroundings
+    ) -> Int32 {
+        do {
+            switch try ArgumentParser.parse(words, root) {
+            case .help(let node, let path):
+                terminal.print(HelpText.text(node, path: path))
+                return 0
+            case .command(let node, let path, let parsed, let global):
+                guard let make = node.make else {
+                    throw UsageError("unknown command '\(path.joined(separator: " "))': it is not part of this build")
+                }
+                let context = CommandContext(
+                    json: global.json, terminal: terminal, standardInput: standardInput, surroundings: surroundings,
+                    configurationFile: global.configurationFile)
+                return try make(parsed).run(context)
+            }
+        } catch let error as UsageError {
+            terminal.complain(error.description)
+            return 2
+        } catch let mistakes as ConfigurationMistakes {
+            Program.complain(mistakes, terminal)
+            return 2
+        } catch {
+            terminal.complain("\(error)")
+            return 1
+        }
+    }
+
+    /// All mistakes, a line each.
+    static func complain(_ mistakes: ConfigurationMistakes, _ terminal: Terminal) {
+        for mistake in mistakes.all {
+            terminal.complain("configuration: \(mistake)")
+        }
+    }
+}

@@ -1,0 +1,73 @@
+import Base
+import Glibc
+
+/// Where a command's output goes: documents and tables to standard output, complaints to standard error.
+package struct Terminal: Sendable {
+    /// Whether a person looks at standard output and colours do no harm.
+    package let isInteractive: Bool
+    private let output: @Sendable ([UInt8]) -> Void
+    private let errors: @Sendable ([UInt8]) -> Void
+
+    package init(
+        isInteractive: Bool, output: @escaping @Sendable ([UInt8]) -> Void,
+        errors: @escaping @Sendable ([UInt8]) -> Void
+    ) {
+        self.isInteractive = isInteractive
+        self.output = output
+        self.errors = errors
+    }
+
+    /// That of this process. `NO_COLOR` (https://no-color.org) counts.
+    package static func ofProcess(_ environment: [String: String]) -> Terminal {
+        let isPlain = !(environment["NO_COLOR"] ?? "").isEmpty || environment["TERM"] == "dumb"
+        return Terminal(
+            isInteractive: isatty(1) == 1 && !isPlain, output: { Terminal.write($0, to: 1) },
+            errors: { Terminal.write($0, to: 2) })
+    }
+
+    /// A text as it is, and a line end if it has none.
+    package func print(_ text: String) {
+        output(Array((text.hasSuffix("\n") ? text : text + "\n").utf8))
+    }
+
+    /// One JSON document: a line for machines, indented for people.
+    package func document(_ json: JSON) {
+        output((isInteractive ? Array(json.indentedText.utf8) : json.bytes) + [UInt8(ascii: "\n")])
+    }
+
+    package func table(_ table: TextTable) {
+        print(table.text(bold: isInteractive))
+    }
+
+    /// One line on standard error: what is wrong.
+    package func complain(_ message: String) {
+        errors(Array("entitled: \(Terminal.harmless(message))\n".utf8))
+    }
+
+    /// A text as it is, on standard error.
+    package func printError(_ text: String) {
+        errors(Array((text.hasSuffix("\n") ? text : text + "\n").utf8))
+    }
+
+    /// The text with control characters replaced: what came from outside must not steer a terminal.
+    package static func harmless(_ text: String) -> String {
+        var result = String.UnicodeScalarView()
+        for scalar in text.unicodeScalars {
+            switch scalar.properties.generalCategory {
+            case .control, .lineSeparator, .paragraphSeparator: result.append(" ")
+            case .format, .surrogate, .privateUse: result.append("\u{FFFD}")
+            default: result.append(scalar)
+            }
+        }
+        return String(result)
+    }
+
+    private static func write(_ bytes: [UInt8], to file: Int32) {
+        var rest = bytes[...]
+        while !rest.isEmpty {
+            let written = rest.withUnsafeBytes { Glibc.write(file, $0.baseAddress, $0.count) }
+            guard written > 0 || errno == EINTR else { return }
+            rest = rest.dropFirst(max(0, written))
+        }
+    }
+}

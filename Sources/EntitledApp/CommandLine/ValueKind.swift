@@ -1,0 +1,56 @@
+import Base
+
+/// What an argument or option may be.
+package enum ValueKind: Sendable {
+    case text(String)
+    case file
+    /// One of a few words.
+    case choice([String], String)
+    /// ISO 8601.
+    case time
+    case integer(ClosedRange<Int64>, String)
+
+    /// As usage lines show the value.
+    package var placeholder: String {
+        switch self {
+        case .text(let name), .choice(_, let name), .integer(_, let name): name
+        case .file: "FILE"
+        case .time: "TIME"
+        }
+    }
+
+    /// What is allowed, unless it is any text; for help and messages.
+    package var allowed: String? {
+        switch self {
+        case .text: "a text that is not empty"
+        case .file: "a path"
+        case .choice(let words, _): "one of \(words.joined(separator: ", "))"
+        case .time: "a time in ISO 8601, such as 2026-11-21T01:02:03Z"
+        case .integer(let range, _):
+            "a whole number from \(range.lowerBound)" + (range.upperBound == .max ? "" : " to \(range.upperBound)")
+        }
+    }
+
+    /// Whether help needs to say what is allowed.
+    var isWorthExplaining: Bool {
+        switch self {
+        case .text, .file: false
+        case .choice, .time: true
+        case .integer(let range, _): range.upperBound != .max
+        }
+    }
+
+    func accepts(_ text: String) -> Bool {
+        switch self {
+        case .text, .file: !text.isEmpty && !text.utf8.contains(0)
+        case .choice(let words, _): words.contains(text)
+        case .time: Timestamp.parse(text) != nil
+        case .integer(let range, _): Int64(text).map(range.contains) ?? false
+        }
+    }
+}
+
+extension ValueKind {
+    /// The environments that there are in the App Store; those of development are refused.
+    static let environment = ValueKind.choice(["Sandbox", "Production"], "ENVIRONMENT")
+}

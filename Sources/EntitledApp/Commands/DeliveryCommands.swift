@@ -1,0 +1,144 @@
+import Base
+import Postgres
+import Records
+import Schemas
+
+/// `entitled deliveries …`: what was sent, and to whom.
+enum DeliveryCommands {
+    struct List: Command {
+        static let declaration = DeliveryOptions.list
+        private let options: DeliveryOptions.List
+
+        init(_ parsed: ParsedArguments) {
+            options = DeliveryOptions.List(parsed)
+        }
+
+        func run(_ context: CommandContext) throws -> Int32 {
+            let connection = try DatabaseAccess(try context.configuration()).connect(.api)
+            let found = try DeliveryReader.list(
+                endpoint: options.endpoint, state: options.state, atMost: options.limit, on: connection)
+            if context.json {
+                context.terminal.document(.object(["deliveries": .array(found.map { .object($0.members) })]))
+                return 0
+            }
+            guard !found.isEmpty else {
+                context.terminal.print("no deliveries")
+                return 0
+            }
+            var table = TextTable(["created", "event", "state", "attempts", "last", "next", "endpoint", "id", "reason"])
+            for item in found {
+                table.add([
+                    Timestamp.text(item.created), item.eventType, item.state.name, String(item.attempts),
+                    item.lastStatus.map(String.init) ?? "", item.state == .pending ? Timestamp.text(item.next) : "",
+                    item.endpoint, item.id.text, item.reason ?? "",
+                ])
+            }
+            context.terminal.table(table)
+            return 0
+        }
+    }
+
+    struct Show: Command {
+        static let declaration = DeliveryOptions.show
+        private let options: DeliveryOptions.One
+
+        init(_ parsed: ParsedArguments) {
+            options = DeliveryOptions.One(parsed)
+        }
+
+        func run(_ context: CommandContext) throws -> Int32 {
+            let id = try DeliveryCommands.id(options.id)
+            let connection = try DatabaseAccess(try context.configuration()).connect(.api)
+            guard let found = try DeliveryReader.show(id, on: connection) else { throw DeliveryCommands.noSuch(id) }
+            if context.json {
+                let more = [
+                    JSON.Member(name: "attempt_history", value: .array(found.attempts.map(\.document))),
+                    JSON.Member(name: "body", value: .raw(found.body)),
+                ]
+                context.terminal.document(.object(found.delivery.members + more))
+                return 0
+            }
+            let delivery = found.delivery
+            context.terminal.print(
+                """
+                \(delivery.id.text)
+                event        \(delivery.eventType) \(delivery.event)
+                endpoint     \(delivery.endpoint)
+                state        \(delivery.state.name)\(delivery.reason.map { ": \(Terminal.harmless($0))" } ?? "")
+                created      \(Timestamp.text(delivery.created))
+                """)
+            if delivery.state == .pending {
+                context.terminal.print("next         \(Timestamp.text(delivery.next))")
+            }
+            var table = TextTable(["attempt", "started", "took", "status", "outcome", "answer"])
+            for attempt in found.attempts {
+                table.add([
+                    String(attempt.number), Timestamp.text(attempt.started), "\(attempt.milliseconds) ms",
+                    attempt.status.map(String.init) ?? "", attempt.outcome,
+                    String(String(decoding: attempt.response, as: UTF8.self).prefix(80)),
+                ])
+            }
+            context.terminal.table(table)
+            context.terminal.print(String(decoding: found.body, as: UTF8.self))
+            return 0
+        }
+    }
+
+    struct Resend: Command {
+        static let declaration = DeliveryOptions.resend
+        private let options: DeliveryOptions.One
+
+        init(_ parsed: ParsedArguments) {
+            options = DeliveryOptions.One(parsed)
+        }
+
+        func run(_ context: CommandContext) throws -> Int32 {
+            let id = try DeliveryCommands.id(options.id)
+            let connection = try DatabaseAccess(try context.configuration()).connect(.worker)
+            switch try DeliveryRepair.resend(id, now: SystemClock().now(), on: connection) {
+            case .notFound: throw DeliveryCommands.noSuch(id)
+            case .endpointDisabled(let reason):
+                throw CommandFailure("its endpoint takes nothing now (\(reason)): enable it first")
+            case .reopened: break
+            }
+            if context.json {
+                context.terminal.document(.object(["id": .string(id.text), "state": .string("pending")]))
+            } else {
+                context.terminal.print("\(id.text) is sent again now, under the same webhook-id")
+            }
+            return 0
+        }
+    }
+
+    private static func id(_ text: String) throws -> DeliveryID {
+        guard let id = DeliveryID(text: text) else {
+            throw CommandFailure("\(text) is no delivery id: they look like dlv_… in `entitled deliveries list`")
+        }
+        return id
+    }
+
+    private static func noSuch(_ id: DeliveryID) -> CommandFailure {
+        CommandFailure("there is no delivery \(id.text)")
+    }
+}
+
+extension DeliverySummary {
+    fileprivate var members: [JSON.Member] {
+        JSON.object([
+            "id": .string(id.text), "event_id": .string(event), "event_type": .string(eventType),
+            "endpoint_id": .string(endpoint), "state": .string(state.name), "attempts": .int(Int64(attempts)),
+            "last_status": .integer(lastStatus.map { Int64($0) }), "reason": .text(reason),
+            "next_attempt_at": state == .pending ? .date(next) : .null, "created_at": .date(created),
+        ]).members ?? []
+    }
+}
+
+extension AttemptSummary {
+    fileprivate var document: JSON {
+        .object([
+            "number": .int(Int64(number)), "started_at": .date(started), "milliseconds": .int(milliseconds),
+            "status": .integer(status.map { Int64($0) }), "outcome": .string(outcome), "detail": .text(detail),
+            "response": .string(String(decoding: response, as: UTF8.self)),
+        ])
+    }
+}

@@ -1,0 +1,99 @@
+import Base
+import Postgres
+import Queue
+import Schemas
+
+/// `entitled notifications …`: what Apple sent, and what became of it.
+enum NotificationCommands {
+    struct List: Command {
+        static let declaration = NotificationOptions.list
+        private let options: NotificationOptions.List
+
+        init(_ parsed: ParsedArguments) {
+            options = NotificationOptions.List(parsed)
+        }
+
+        func run(_ context: CommandContext) throws -> Int32 {
+            let connection = try DatabaseAccess(try context.configuration()).connect(.api)
+            let found = try NotificationReader.list(
+                state: options.state, app: options.app, environment: options.environment, atMost: options.limit,
+                on: connection)
+            if context.json {
+                context.terminal.document(.object(["notifications": .array(found.map { .object($0.members) })]))
+                return 0
+            }
+            guard !found.isEmpty else {
+                context.terminal.print("no notifications")
+                return 0
+            }
+            var table = TextTable(["received", "type", "subtype", "state", "app", "environment", "uuid", "reason"])
+            for item in found {
+                table.add([
+                    Timestamp.text(item.received), item.type, item.subtype ?? "", item.state.rawValue,
+                    item.identity.app, item.identity.environment.rawValue, item.identity.uuid, item.reason ?? "",
+                ])
+            }
+            context.terminal.table(table)
+            return 0
+        }
+    }
+
+    struct Show: Command {
+        static let declaration = NotificationOptions.show
+        private let options: NotificationOptions.Show
+
+        init(_ parsed: ParsedArguments) {
+            options = NotificationOptions.Show(parsed)
+        }
+
+        func run(_ context: CommandContext) throws -> Int32 {
+            let connection = try DatabaseAccess(try context.configuration()).connect(.api)
+            let found = try NotificationReader.find(
+                uuid: options.uuid, app: options.app, environment: options.environment, on: connection)
+            guard let whole = found.first else {
+                throw CommandFailure("there is no notification \(options.uuid)")
+            }
+            guard found.count == 1 else {
+                let places = found.map { "\($0.summary.identity.app) \($0.summary.identity.environment.rawValue)" }
+                throw CommandFailure(
+                    "\(options.uuid) is in \(places.joined(separator: " and ")): say which with --app and --environment")
+            }
+            if context.json {
+                let payload = JSON.Member(name: "payload", value: .raw(whole.payload))
+                context.terminal.document(.object(whole.summary.members + [payload]))
+            } else {
+                show(whole, context.terminal)
+            }
+            return 0
+        }
+
+        private func show(_ whole: NotificationReader.Whole, _ terminal: Terminal) {
+            let summary = whole.summary
+            let payload = (try? JSON(parsing: whole.payload).indentedText) ?? ""
+            terminal.print(
+                """
+                \(summary.identity.uuid)
+                type         \(summary.type) \(summary.subtype ?? "")
+                app          \(summary.identity.app), \(summary.identity.environment.rawValue)
+                state        \(summary.state.rawValue)\(summary.reason.map { ": \($0)" } ?? "")
+                purchase     \(summary.originalTransactionID ?? "none")
+                signed       \(summary.signed.map(Timestamp.text) ?? "no date")
+                received     \(Timestamp.text(summary.received))
+
+                \(payload)
+                """)
+        }
+    }
+}
+
+extension NotificationSummary {
+    fileprivate var members: [JSON.Member] {
+        JSON.object([
+            "uuid": .string(identity.uuid), "app": .string(identity.app),
+            "environment": .string(identity.environment.rawValue), "type": .string(type), "subtype": .text(subtype),
+            "state": .string(state.rawValue), "reason": .text(reason),
+            "original_transaction_id": .text(originalTransactionID), "signed_at": .date(signed),
+            "received_at": .date(received),
+        ]).members ?? []
+    }
+}

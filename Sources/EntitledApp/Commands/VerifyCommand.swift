@@ -1,0 +1,122 @@
+import AppStore
+import Base
+import Crypto
+import FoundationEssentials
+
+/// `entitled verify`: an offline check of anything Apple signs. Needs no configuration and no database.
+struct VerifyCommand: Command {
+    static let declaration = VerifyOptions.declaration
+    private let options: VerifyOptions
+
+    init(_ parsed: ParsedArguments) {
+        options = VerifyOptions(parsed)
+    }
+
+    func run(_ context: CommandContext) throws -> Int32 {
+        let input = try read(context)
+        let inspector = SignedDataInspector(verifier: SignedDataVerifier(trust: try anchors(context)))
+        let environments = options.environment.map { [$0] } ?? StoreEnvironment.allCases
+        let identity = Identity(
+            bundleID: options.bundleID, appleAppID: options.appleAppID, environments: Set(environments))
+        let result = inspector.inspect(
+            RequestBody.jws(inFile: input), as: options.kind.signedDataKind, for: identity, at: options.at)
+        switch result {
+        case .success(let data):
+            context.json ? context.terminal.document(document(data)) : show(data, context.terminal)
+            return 0
+        case .failure(let failure):
+            if context.json {
+                context.terminal.document(
+                    .object([
+                        "valid": .bool(false), "reason": .string(failure.reason.rawValue),
+                        "detail": .string(failure.detail),
+                    ]))
+            } else {
+                context.terminal.complain("not valid: \(failure.reason.rawValue): \(failure.detail)")
+            }
+            return 1
+        }
+    }
+
+    private func read(_ context: CommandContext) throws -> [UInt8] {
+        let reading = options.file.map { context.surroundings.readFile(context.surroundings.resolve($0)) } ?? context.standardInput()
+        return try contents(reading, options.file ?? "standard input")
+    }
+
+    private func contents(_ reading: FileReading, _ name: String) throws -> [UInt8] {
+        guard case .contents(let bytes) = reading else {
+            throw CommandFailure("cannot read \(name): \(reading.failure ?? "")")
+        }
+        return bytes
+    }
+
+    private func anchors(_ context: CommandContext) throws -> TrustAnchors {
+        guard !options.rootFiles.isEmpty else { return .apple }
+        let certificates = try options.rootFiles.flatMap { path in
+            let bytes = try contents(context.surroundings.readFile(context.surroundings.resolve(path)), path)
+            let found = Crypto.CertificateFile.certificates(in: bytes) ?? []
+            guard !found.isEmpty else { throw CommandFailure("\(path) is no certificate in PEM or DER") }
+            return found
+        }
+        return TrustAnchors(certificates: certificates)
+    }
+
+    // MARK: - Output
+
+    private func document(_ data: InspectedData) -> JSON {
+        .object([
+            "valid": .bool(true), "kind": .string(data.kind.optionName), "payload": .raw(data.outer.payload),
+            "transaction": data.nested.transaction.map { .raw($0.jws.payload) },
+            "renewal": data.nested.renewal.map { .raw($0.jws.payload) },
+            "app_transaction": data.nested.appTransaction.map { .raw($0.jws.payload) },
+            "certificates": .array(data.outer.certificates.map(\.document)),
+        ])
+    }
+
+    private func show(_ data: InspectedData, _ terminal: Terminal) {
+        let certificates = data.outer.certificates.map { "  \(Terminal.harmless($0.subject))" }
+        terminal.print("valid \(data.kind.optionName), signed by\n\(certificates.joined(separator: "\n"))")
+        show("payload", data.outer.payload, terminal)
+        if let part = data.nested.transaction { show("transaction", part.jws.payload, terminal) }
+        if let part = data.nested.renewal { show("renewal", part.jws.payload, terminal) }
+        if let part = data.nested.appTransaction { show("app transaction", part.jws.payload, terminal) }
+    }
+
+    private func show(_ name: String, _ payload: [UInt8], _ terminal: Terminal) {
+        let text = (try? JSON(parsing: payload).indentedText) ?? String(decoding: payload, as: UTF8.self)
+        terminal.print("\n\(name)\n\(text)")
+    }
+}
+
+extension VerifyOptions.Kind {
+    /// Nil where the payload tells.
+    fileprivate var signedDataKind: SignedDataKind? {
+        switch self {
+        case .notification: .notification
+        case .transaction: .transaction
+        case .renewal: .renewal
+        case .appTransaction: .appTransaction
+        case .auto: nil
+        }
+    }
+}
+
+extension SignedDataKind {
+    fileprivate var optionName: String {
+        switch self {
+        case .notification: "notification"
+        case .transaction: "transaction"
+        case .renewal: "renewal"
+        case .appTransaction: "app-transaction"
+        }
+    }
+}
+
+extension CertificateSummary {
+    fileprivate var document: JSON {
+        .object([
+            "subject": .string(subject), "sha256": .string(sha256), "not_before": .date(notBefore),
+            "not_after": .date(notAfter),
+        ])
+    }
+}

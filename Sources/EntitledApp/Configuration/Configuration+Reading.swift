@@ -1,0 +1,111 @@
+import Base
+
+extension Configuration {
+    /// Reads a whole configuration: what the file says, with the environment laid over it. Reads no file but those that the
+    /// configuration names, and those through `surroundings`. Throws all mistakes at once.
+    package static func parse(
+        _ document: JSON, _ surroundings: ConfigurationSurroundings
+    ) throws(ConfigurationMistakes) -> Configuration {
+        var reader = ConfigurationReader(document: document, surroundings: surroundings)
+        let stateDirectory = reader.value(
+            ConfigurationKeys.stateDirectory, default: surroundings.isSuperuser ? .string("/var/lib/entitled") : nil)
+        let database = readDatabase(&reader)
+        let ingest = readIngest(&reader)
+        let worker = readWorker(&reader)
+        let sandbox = reader.value(ConfigurationKeys.entitlementsFromSandbox)
+        let api = readAPI(&reader)
+        let admin = Admin(listen: reader.value(ConfigurationKeys.adminListen, in: reader.section("admin")))
+        let trust = readTrust(&reader)
+        let apps = reader.sections("apps").map { readApp(&reader, $0) }
+        let entitlements = reader.value(ConfigurationKeys.entitlements)
+        let webhooks = readWebhooks(&reader)
+        let drainTimeout = reader.value(ConfigurationKeys.drainTimeout)
+        let log = Log(level: reader.value(ConfigurationKeys.logLevel, in: reader.section("log")))
+        let configuration = Configuration(
+            stateDirectory: stateDirectory, database: database, ingest: ingest, worker: worker,
+            entitlementsFromSandbox: sandbox, api: api, admin: admin, trust: trust, apps: apps,
+            entitlements: entitlements, webhooks: webhooks, drainTimeout: drainTimeout, log: log,
+            settings: reader.settings)
+        ConfigurationRules.check(configuration, &reader)
+        guard reader.mistakes.isEmpty else { throw ConfigurationMistakes(all: reader.mistakes) }
+        return configuration
+    }
+
+    private static func readDatabase(_ reader: inout ConfigurationReader) -> Database {
+        typealias Keys = ConfigurationKeys.Database
+        let section = reader.section("database")
+        return Database(
+            url: reader.value(Keys.url, in: section), ingestURL: reader.value(Keys.ingestURL, in: section),
+            workerURL: reader.value(Keys.workerURL, in: section), apiURL: reader.value(Keys.apiURL, in: section))
+    }
+
+    private static func readIngest(_ reader: inout ConfigurationReader) -> Ingest {
+        typealias Keys = ConfigurationKeys.Ingest
+        let section = reader.section("ingest")
+        return Ingest(
+            listen: reader.value(Keys.listen, in: section),
+            maxBodyBytes: Int(reader.value(Keys.maxBodyBytes, in: section)),
+            headerTimeout: reader.value(Keys.headerTimeout, in: section),
+            bodyTimeout: reader.value(Keys.bodyTimeout, in: section),
+            idleTimeout: reader.value(Keys.idleTimeout, in: section),
+            maxConnections: Int(reader.value(Keys.maxConnections, in: section)))
+    }
+
+    private static func readWorker(_ reader: inout ConfigurationReader) -> Worker {
+        typealias Keys = ConfigurationKeys.Worker
+        let section = reader.section("worker")
+        return Worker(
+            lease: reader.value(Keys.lease, in: section),
+            expiryPatience: reader.value(Keys.expiryPatience, in: section))
+    }
+
+    private static func readAPI(_ reader: inout ConfigurationReader) -> API {
+        typealias Keys = ConfigurationKeys.API
+        let section = reader.section("api")
+        return API(
+            listen: reader.value(Keys.listen, in: section), publicKeys: reader.value(Keys.publicKeys, in: section),
+            secretKeys: reader.value(Keys.secretKeys, in: section))
+    }
+
+    private static func readTrust(_ reader: inout ConfigurationReader) -> Trust {
+        typealias Keys = ConfigurationKeys.Trust
+        let section = reader.section("trust")
+        return Trust(
+            rootSHA256: reader.value(Keys.rootSHA256, in: section),
+            rootCertificates: reader.value(Keys.rootFiles, in: section).flatMap { $0 })
+    }
+
+    private static func readWebhooks(_ reader: inout ConfigurationReader) -> Webhooks {
+        typealias Keys = ConfigurationKeys.Webhooks
+        let section = reader.section("webhooks")
+        return Webhooks(
+            retrySchedule: reader.value(Keys.retrySchedule, in: section),
+            timeout: reader.value(Keys.timeout, in: section),
+            allowPrivateNetworks: reader.value(Keys.allowPrivateNetworks, in: section),
+            secretKeys: reader.value(Keys.secretKeys, in: section))
+    }
+
+    private static func readApp(
+        _ reader: inout ConfigurationReader, _ section: ConfigurationReader.Section
+    ) -> App {
+        typealias Keys = ConfigurationKeys.App
+        return App(
+            id: reader.value(Keys.id, in: section), bundleID: reader.value(Keys.bundleID, in: section),
+            appleAppID: reader.value(Keys.appleAppID, in: section),
+            environments: reader.value(Keys.environments, in: section).reduce(into: []) { list, next in
+                if !list.contains(next) { list.append(next) }
+            },
+            serverAPI: reader.has("server_api", in: section)
+                ? readServerAPI(&reader, reader.section("server_api", in: section)) : nil)
+    }
+
+    private static func readServerAPI(
+        _ reader: inout ConfigurationReader, _ section: ConfigurationReader.Section
+    ) -> ServerAPI {
+        typealias Keys = ConfigurationKeys.App
+        return ServerAPI(
+            issuerID: reader.value(Keys.issuerID, in: section), keyID: reader.value(Keys.keyID, in: section),
+            privateKeyFile: reader.value(Keys.privateKeyFile, in: section),
+            baseURL: reader.value(Keys.baseURL, in: section))
+    }
+}

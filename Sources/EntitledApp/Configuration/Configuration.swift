@@ -1,0 +1,155 @@
+import Base
+import Telemetry
+
+/// Everything an operator can set, checked: whoever holds one need not check again.
+///
+/// Where each value comes from, and what it may be, is in `ConfigurationKeys`.
+package struct Configuration: Sendable {
+    /// Absolute path of what is kept outside the database.
+    package let stateDirectory: String
+    package let database: Database
+    package let ingest: Ingest
+    package let worker: Worker
+    package let entitlementsFromSandbox: SandboxAccess
+    package let api: API
+    package let admin: Admin
+    package let trust: Trust
+    package let apps: [App]
+    /// Entitlement to the product ids that give it, by name.
+    package let entitlements: [String: [String]]
+    package let webhooks: Webhooks
+    /// How long a process may take to end in order.
+    package let drainTimeout: Duration
+    package let log: Log
+    /// Every value in force and where it was set, secrets hidden: for `check-config`.
+    package let settings: [EffectiveSetting]
+
+    /// Where Postgres is. Without any URL a private cluster in the state directory serves.
+    package struct Database: Sendable {
+        package enum Role: String, Sendable, CaseIterable {
+            case ingest, worker, api
+        }
+
+        /// The owner's: `migrate` uses it, and every role without a URL of its own.
+        package let url: Redacted<String>?
+        package let ingestURL: Redacted<String>?
+        package let workerURL: Redacted<String>?
+        package let apiURL: Redacted<String>?
+
+        /// What the role connects with; nil means the private cluster.
+        package func url(for role: Role) -> Redacted<String>? { ownURL(of: role) ?? url }
+
+        /// The role's own, if it was given: then the role need not be taken after connecting.
+        package func ownURL(of role: Role) -> Redacted<String>? {
+            switch role {
+            case .ingest: ingestURL
+            case .worker: workerURL
+            case .api: apiURL
+            }
+        }
+
+        /// Whether no URL at all was given.
+        package var isPrivateCluster: Bool {
+            url == nil && ingestURL == nil && workerURL == nil && apiURL == nil
+        }
+    }
+
+    /// The store's endpoint.
+    package struct Ingest: Sendable {
+        package let listen: ListenAddress
+        package let maxBodyBytes: Int
+        package let headerTimeout: Duration
+        package let bodyTimeout: Duration
+        package let idleTimeout: Duration
+        package let maxConnections: Int
+    }
+
+    package struct Worker: Sendable {
+        /// How long a lane stays with a worker that does not renew it.
+        package let lease: Duration
+        /// How long after its expiry a subscription that should renew is believed to have ended.
+        package let expiryPatience: Duration
+    }
+
+    /// Whose sandbox purchases give entitlements.
+    package enum SandboxAccess: Sendable, Equatable {
+        case all
+        case none
+        /// These app user ids only.
+        case customers([String])
+    }
+
+    package struct API: Sendable {
+        package let listen: ListenAddress
+        package let publicKeys: [Redacted<String>]
+        package let secretKeys: [Redacted<String>]
+    }
+
+    package struct Admin: Sendable {
+        package let listen: ListenAddress
+    }
+
+    /// The roots that a chain may end in: by digest, or as a certificate from a file.
+    package struct Trust: Sendable {
+        /// 32 bytes each.
+        package let rootSHA256: [[UInt8]]
+        /// DER, from all of `root_files`.
+        package let rootCertificates: [[UInt8]]
+    }
+
+    package struct App: Sendable {
+        package let id: String
+        package let bundleID: String
+        /// Never nil where `environments` has production.
+        package let appleAppID: Int64?
+        /// In the order of the configuration, each once.
+        package let environments: [StoreEnvironment]
+        package let serverAPI: ServerAPI?
+    }
+
+    /// Credentials for Apple's App Store Server API.
+    package struct ServerAPI: Sendable {
+        package let issuerID: String
+        package let keyID: String
+        /// Absolute path; its content is read by the processes that sign with it, and by no other.
+        package let privateKeyFile: String
+        /// Without a slash at its end; nil for Apple's own.
+        package let baseURL: String?
+    }
+
+    package struct Webhooks: Sendable {
+        /// The waits after the end of the previous attempt; one attempt more than these.
+        package let retrySchedule: [Duration]
+        package let timeout: Duration
+        /// CIDR ranges of private addresses that consumers may have.
+        package let allowPrivateNetworks: [String]
+        /// 32 bytes each, the newest first; empty: the key in the state directory.
+        package let secretKeys: [Redacted<[UInt8]>]
+    }
+
+    package struct Log: Sendable {
+        package let level: Logger.Level
+    }
+}
+
+/// One value in force, as `check-config` shows it.
+package struct EffectiveSetting: Sendable, Equatable {
+    package enum Origin: Sendable, Equatable {
+        case standard, file
+        case variable(String)
+
+        package var text: String {
+            switch self {
+            case .standard: "default"
+            case .file: "file"
+            case .variable(let name): name
+            }
+        }
+    }
+
+    /// Dotted, with indices: `apps[0].bundle_id`.
+    package let key: String
+    /// As the file would say it; a text that hides it for secrets.
+    package let value: JSON
+    package let origin: Origin
+}

@@ -1,0 +1,58 @@
+import Base
+
+extension ConfigurationKeys {
+    /// All keys in the order of the example file.
+    package static let all: [ConfigurationEntry] = [
+        stateDirectory.entry,
+        Database.url.entry, Database.ingestURL.entry, Database.workerURL.entry, Database.apiURL.entry,
+        Ingest.listen.entry, Ingest.maxBodyBytes.entry, Ingest.headerTimeout.entry, Ingest.bodyTimeout.entry,
+        Ingest.idleTimeout.entry, Ingest.maxConnections.entry,
+        Worker.lease.entry, Worker.expiryPatience.entry,
+        entitlementsFromSandbox.entry,
+        API.listen.entry, API.publicKeys.entry, API.secretKeys.entry,
+        adminListen.entry,
+        Trust.rootSHA256.entry, Trust.rootFiles.entry,
+        App.id.entry, App.bundleID.entry, App.appleAppID.entry, App.environments.entry,
+        App.issuerID.entry, App.keyID.entry, App.privateKeyFile.entry, App.baseURL.entry,
+        entitlements.entry,
+        Webhooks.retrySchedule.entry, Webhooks.timeout.entry, Webhooks.allowPrivateNetworks.entry,
+        Webhooks.secretKeys.entry,
+        drainTimeout.entry,
+        logLevel.entry,
+    ]
+
+    /// The list of apps is an entry of its own only for the environment: its elements have keys.
+    static let appsVariable = "ENTITLED_APPS"
+
+    private static let byPath = Dictionary(uniqueKeysWithValues: all.map { ($0.path, $0) })
+
+    /// Objects with known keys, and `apps[]` for the elements of a list; comments for those who read the schema.
+    static let sections: [String: String] = [
+        "": "The configuration of entitled.",
+        "database": "Where Postgres is, and as whom to connect.",
+        "ingest": "The store's endpoint.",
+        "worker": "Applying what was taken, and sending webhooks.",
+        "api": "REST for apps and backends, and the operators' part of it.",
+        "admin": "Health and metrics.",
+        "trust": "The roots that Apple's certificate chains may end in.",
+        "apps[]": "One app.",
+        "apps[].server_api": "Apple's Server API, for what was missed; without it nothing is fetched.",
+        "webhooks": "Sending events.",
+        "log": "Log lines.",
+    ]
+
+    static func entry(_ path: String) -> ConfigurationEntry? { byPath[path] }
+
+    /// What a section may contain, by name, in the order of the table.
+    static func names(in section: String) -> [String] {
+        let prefix = section.isEmpty ? "" : section + "."
+        var names: [String] = []
+        for entry in all where entry.path.hasPrefix(prefix) {
+            let name = String(entry.path.dropFirst(prefix.count).prefix { $0 != "." && $0 != "[" })
+            if !names.contains(name) {
+                names.append(name)
+            }
+        }
+        return names
+    }
+}

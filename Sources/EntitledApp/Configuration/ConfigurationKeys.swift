@@ -1,0 +1,151 @@
+import Base
+import Telemetry
+
+/// Every key: the parser, the help, the JSON Schema and the example file all follow this table.
+package enum ConfigurationKeys {
+    typealias Key = ConfigurationKey
+
+    static let stateDirectory = Key<String>(
+        "state_dir", .path, default: "./.entitled",
+        "What is kept outside the database: the private Postgres cluster, the key that encrypts stored secrets."
+            + " Started by root, the default is /var/lib/entitled.")
+    static let drainTimeout = Key<Duration>(
+        "drain_timeout", .duration(.milliseconds(100)...(.seconds(600))), default: .seconds(20),
+        "How long a process may take to end in order after SIGTERM.")
+
+    enum Database {
+        static let url = Key<Redacted<String>?>(
+            "database.url", .optional(.databaseURL), default: nil, isSecret: true,
+            "Postgres, as the owner of the schema. Not set: `entitled run` starts a private cluster in state_dir.")
+        static let ingestURL = Key<Redacted<String>?>(
+            "database.ingest_url", .optional(.databaseURL), default: nil, isSecret: true,
+            "What the ingest role connects with; not set: database.url, and the role is taken after connecting.")
+        static let workerURL = Key<Redacted<String>?>(
+            "database.worker_url", .optional(.databaseURL), default: nil, isSecret: true,
+            "The same for the worker. Behind PgBouncer all three are needed.")
+        static let apiURL = Key<Redacted<String>?>(
+            "database.api_url", .optional(.databaseURL), default: nil, isSecret: true,
+            "The same for the api.")
+    }
+
+    enum Ingest {
+        private static let timeouts = Duration.milliseconds(100)...Duration.seconds(600)
+
+        static let listen = Key<ListenAddress>(
+            "ingest.listen", .listen, default: ListenAddress(host: "127.0.0.1", port: 8080),
+            "Where the App Store's notifications arrive, usually behind a proxy that ends TLS.")
+        static let maxBodyBytes = Key<Int64>(
+            "ingest.max_body_bytes", .integer(1024...(64 << 20), unit: "(bytes)"), default: 1 << 20,
+            "A larger body is refused with 413 before it is read.")
+        static let headerTimeout = Key<Duration>(
+            "ingest.header_timeout", .duration(timeouts), default: .seconds(10),
+            "How long the head of a request may take.")
+        static let bodyTimeout = Key<Duration>(
+            "ingest.body_timeout", .duration(timeouts), default: .seconds(30),
+            "How long the body of a request may take.")
+        static let idleTimeout = Key<Duration>(
+            "ingest.idle_timeout", .duration(timeouts), default: .seconds(60),
+            "How long a connection stays open between requests.")
+        static let maxConnections = Key<Int64>(
+            "ingest.max_connections", .integer(1...65535, unit: "(connections)"), default: 1000,
+            "Open connections at a time; more wait in the system's backlog.")
+    }
+
+    enum Worker {
+        static let lease = Key<Duration>(
+            "worker.lease", .duration(.seconds(2)...(.seconds(300))), default: .seconds(10),
+            "How long a lane stays with a worker that is gone; renewed at a third of it.")
+        static let expiryPatience = Key<Duration>(
+            "worker.expiry_patience", .duration(.zero...(.seconds(30 * 86400))), default: .seconds(86400),
+            "How long after its expiry a subscription that should renew is believed to have ended.")
+    }
+
+    static let entitlementsFromSandbox = Key<Configuration.SandboxAccess>(
+        "entitlements_from_sandbox", .sandboxAccess, default: .all,
+        "Whose sandbox purchases give entitlements; App Review and TestFlight buy in the sandbox.")
+
+    enum API {
+        static let listen = Key<ListenAddress>(
+            "api.listen", .listen, default: ListenAddress(host: "127.0.0.1", port: 8081),
+            "Where apps, backends and operators ask.")
+        static let publicKeys = Key<[Redacted<String>]>(
+            "api.public_keys", .list(of: .apiKey), default: [], isSecret: true,
+            "Keys that apps carry.")
+        static let secretKeys = Key<[Redacted<String>]>(
+            "api.secret_keys", .list(of: .apiKey), default: [], isSecret: true,
+            "Keys of backends and operators.")
+    }
+
+    static let adminListen = Key<ListenAddress>(
+        "admin.listen", .listen, default: ListenAddress(host: "127.0.0.1", port: 9464),
+        "Health (/healthz, /readyz) and metrics (/metrics) of every process; keep it private.")
+
+    enum Trust {
+        /// Apple Root CA - G3, https://www.apple.com/certificateauthority/.
+        static let appleRoot = "63343ABFB89A6A03EBB57E9B3F5FA7BE7C4F5C756F3017B3A8C488C3653E9179"
+
+        static let rootSHA256 = Key<[[UInt8]]>(
+            "trust.root_sha256", .list(of: .sha256), default: Hex.decode(appleRoot).map { [$0] } ?? [],
+            "Roots that are trusted, by the SHA-256 of their certificate. The default is Apple Root CA - G3.")
+        static let rootFiles = Key<[[[UInt8]]]>(
+            "trust.root_files", .list(of: .certificateFile), default: [],
+            "Further roots, as files (PEM or DER); for tests, such as the root of storesim.")
+    }
+
+    static let entitlements = Key<[String: [String]]>(
+        "entitlements",
+        .map("an object of entitlements, each with a list of product ids", of: .list(of: .name("a product id"))),
+        default: [:], "Entitlements and the products that give them.")
+
+    enum Webhooks {
+        private static let waits = Duration.milliseconds(100)...Duration.seconds(30 * 86400)
+
+        static let retrySchedule = Key<[Duration]>(
+            "webhooks.retry_schedule", .list(of: .duration(waits), 0...100),
+            default: [1, 12, 24, 48, 72].map { .seconds($0 * 3600) },
+            "The waits after the end of each failed attempt; after the last one a delivery is dead.")
+        static let timeout = Key<Duration>(
+            "webhooks.timeout", .duration(.milliseconds(100)...(.seconds(300))), default: .seconds(30),
+            "How long a consumer may take to answer.")
+        static let allowPrivateNetworks = Key<[String]>(
+            "webhooks.allow_private_networks", .list(of: .networkRange), default: [],
+            "Private networks that webhooks may reach, also by http:, as CIDR ranges. All others are refused.")
+        static let secretKeys = Key<[Redacted<[UInt8]>]>(
+            "webhooks.secret_keys", .list(of: .sealingKey), default: [], isSecret: true,
+            "Keys that encrypt the stored secrets of endpoints, the newest first."
+                + " Empty: one is made in state_dir by the first process that needs it.")
+    }
+
+    static let logLevel = Key<Logger.Level>(
+        "log.level", .word, default: .info, "The least level that is written to standard error.")
+
+    enum App {
+        static let id = Key<String>(
+            "apps[].id",
+            .identifier("1 to 64 letters, digits, dots, hyphens, underscores", marks: "._-", longest: 64),
+            default: "", isRequired: true, "The app's name in commands, events and the database; never change it.")
+        static let bundleID = Key<String>(
+            "apps[].bundle_id",
+            .identifier("a bundle id: letters, digits, dots, hyphens", marks: ".-", longest: 155),
+            default: "", isRequired: true, "What Apple signed must be for this bundle.")
+        static let appleAppID = Key<Int64?>(
+            "apps[].apple_app_id", .optional(.integer(1...Int64.max)), default: nil,
+            "The app's Apple ID in App Store Connect; checked, and so required, in production.")
+        static let environments = Key<[StoreEnvironment]>(
+            "apps[].environments", .list(of: .word, 1...10), default: [.production, .sandbox],
+            "The environments whose notifications are taken.")
+        static let issuerID = Key<String>(
+            "apps[].server_api.issuer_id", .name("the issuer id of App Store Connect's In-App Purchase keys"),
+            default: "", isRequired: true, "For Apple's Server API: whose key it is.")
+        static let keyID = Key<String>(
+            "apps[].server_api.key_id",
+            .identifier("the id of the key: letters and digits", marks: "", longest: 64),
+            default: "", isRequired: true, "For Apple's Server API: which key it is.")
+        static let privateKeyFile = Key<String>(
+            "apps[].server_api.private_key_file", .privateKeyFile, default: "", isRequired: true,
+            "For Apple's Server API: the key itself.")
+        static let baseURL = Key<String?>(
+            "apps[].server_api.base_url", .optional(.baseURL), default: nil,
+            "Another server in place of Apple's, for every environment; for tests.")
+    }
+}

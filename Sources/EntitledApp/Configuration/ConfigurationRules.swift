@@ -1,0 +1,84 @@
+import Base
+
+/// What no value can be judged by alone.
+enum ConfigurationRules {
+    static func check(_ configuration: Configuration, _ reader: inout ConfigurationReader) {
+        // A value that was refused is a placeholder by now: what was said of it suffices.
+        let flawed = reader.mistakes.map(\.key)
+        func isJudged(_ keys: [String]) -> Bool {
+            !keys.contains { key in flawed.contains { $0.hasPrefix(key) } }
+        }
+        for (keys, found, allowed) in broken(configuration) where isJudged(keys) {
+            guard let key = keys.first else { continue }
+            reader.add(
+                ConfigurationMistake(key: key, variable: reader.variable(of: key), found: found, allowed: allowed))
+        }
+    }
+
+    /// The keys that a rule is about, the one to change first; what was found; what is allowed.
+    private typealias Breach = (keys: [String], found: String, allowed: String)
+
+    private static func broken(_ configuration: Configuration) -> [Breach] {
+        appRules(configuration.apps) + listenerRules(configuration) + keyRules(configuration.api)
+            + trustRules(configuration.trust)
+    }
+
+    private static func appRules(_ apps: [Configuration.App]) -> [Breach] {
+        var breaches: [Breach] = []
+        for (index, app) in apps.enumerated() {
+            let place = "apps[\(index)]"
+            let before = apps[..<index]
+            if let other = before.firstIndex(where: { $0.id == app.id }) {
+                breaches.append(
+                    (
+                        ["\(place).id", "apps[\(other)].id"],
+                        "\(JSON.string(app.id).shown), which apps[\(other)] has too", "an id of its own"
+                    ))
+            }
+            if let other = before.firstIndex(where: { $0.bundleID == app.bundleID }) {
+                breaches.append(
+                    (
+                        ["\(place).bundle_id", "apps[\(other)].bundle_id"],
+                        "\(JSON.string(app.bundleID).shown), which apps[\(other)] has too", "a bundle id of its own"
+                    ))
+            }
+            if app.environments.contains(.production), app.appleAppID == nil {
+                breaches.append(
+                    (
+                        ["\(place).apple_app_id", "\(place).environments"], "nothing",
+                        "the app's Apple ID, because environments has \"Production\""
+                    ))
+            }
+        }
+        return breaches
+    }
+
+    /// Every process has the admin listener beside its own.
+    private static func listenerRules(_ configuration: Configuration) -> [Breach] {
+        let others = [("ingest.listen", configuration.ingest.listen), ("api.listen", configuration.api.listen)]
+        return others.filter { configuration.admin.listen.clashes(with: $0.1) }.map { key, _ in
+            (["admin.listen", key], "\"\(configuration.admin.listen)\", which \(key) has too", "an address of its own")
+        }
+    }
+
+    private static func keyRules(_ api: Configuration.API) -> [Breach] {
+        let shared = api.publicKeys.contains { api.secretKeys.contains($0) }
+        guard shared else { return [] }
+        return [
+            (
+                ["api.public_keys", "api.secret_keys"], "a key that is a secret key too",
+                "keys that are in one list only"
+            )
+        ]
+    }
+
+    private static func trustRules(_ trust: Configuration.Trust) -> [Breach] {
+        guard trust.rootSHA256.isEmpty, trust.rootCertificates.isEmpty else { return [] }
+        return [
+            (
+                ["trust.root_sha256", "trust.root_files", "trust"], "an empty list, and no root_files",
+                "at least one root in one of the two"
+            )
+        ]
+    }
+}

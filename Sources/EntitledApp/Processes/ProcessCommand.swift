@@ -1,0 +1,100 @@
+import Base
+import HTTPServer
+import Lifecycle
+import Postgres
+import Schemas
+import Telemetry
+
+/// `entitled ingest`, `worker`, `api` and `run`: the commands that stay.
+struct ProcessCommand: Command {
+    enum Role: String, Sendable {
+        case ingest, worker, api, run
+
+        var databaseRoles: [DatabaseRole] {
+            switch self {
+            case .ingest: [.ingest]
+            case .worker: [.worker]
+            case .api: [.api]
+            case .run: [.ingest, .worker, .api]
+            }
+        }
+    }
+
+    static var declaration: CommandDeclaration { ProcessDeclarations.run }
+    private let role: Role
+
+    init(_ parsed: ParsedArguments) {
+        self.init(.run)
+    }
+
+    init(_ role: Role) {
+        self.role = role
+    }
+
+    func run(_ context: CommandContext) throws -> Int32 {
+        let configuration = try context.configuration()
+        // Before any thread: every thread must leave the signals to the one that waits for them.
+        Signals.block()
+        let logger = Logger(minimum: configuration.log.level)
+        let cluster = try startCluster(configuration, logger)
+        defer { stop(cluster, logger) }
+        let database = try DatabaseAccess(configuration)
+        if cluster != nil {
+            _ = try MigrateCommand.migrate(database)
+        }
+        try database.checkBeforeStart(role.databaseRoles, logger: logger)
+        return try serve(configuration, database, logger)
+    }
+
+    private func serve(_ configuration: Configuration, _ database: DatabaseAccess, _ logger: Logger) throws -> Int32 {
+        let refusals = Refusals()
+        let process = ProcessServices(
+            configuration: configuration, database: database, logger: logger, metrics: Metrics(),
+            refused: { refusals.tell($0) })
+        var parts: [ProcessServices.Part] = []
+        if role == .ingest || role == .run { parts.append(try process.ingest()) }
+        if role == .worker || role == .run { parts.append(try process.worker()) }
+        if role == .api || role == .run { parts.append(process.api()) }
+        let services = parts.flatMap(\.services) + [process.admin(parts)]
+        let group = ServiceGroup(services, drainTimeout: configuration.drainTimeout, logger: logger)
+        refusals.listen { group.fail($0) }
+        return group.run()
+    }
+
+    /// The private Postgres, where `run` has no other.
+    private func startCluster(_ configuration: Configuration, _ logger: Logger) throws -> PrivateCluster? {
+        guard role == .run, configuration.database.isPrivateCluster else { return nil }
+        let cluster = try PrivateCluster(stateDirectory: configuration.stateDirectory, logger: logger)
+        try cluster.start()
+        return cluster
+    }
+
+    private func stop(_ cluster: PrivateCluster?, _ logger: Logger) {
+        do {
+            try cluster?.stop()
+        } catch {
+            logger.error("the private database did not stop", ["error": .string("\(error)")])
+        }
+    }
+}
+
+/// What services found that no waiting mends, passed on to whoever can end the process.
+private final class Refusals: Sendable {
+    private let state = Monitor<(told: String?, listener: (@Sendable (String) -> Void)?)>((nil, nil))
+
+    func tell(_ reason: String) {
+        let listener = state.change { state in
+            state.told = state.told ?? reason
+            return state.listener
+        }
+        listener?(reason)
+    }
+
+    func listen(_ listener: @escaping @Sendable (String) -> Void) {
+        let told = state.change { state in
+            state.listener = listener
+            return state.told
+        }
+        if let told { listener(told) }
+    }
+}

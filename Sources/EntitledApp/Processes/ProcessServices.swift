@@ -1,0 +1,153 @@
+import API
+import AppStore
+import Apply
+import Base
+import Crypto
+import Deliver
+import Foundation
+import HTTPClient
+import HTTPServer
+import Ingest
+import Lifecycle
+import Postgres
+import Queue
+import Records
+import Schemas
+import Subscriptions
+import Telemetry
+
+/// The services of a process, made from the configuration.
+struct ProcessServices {
+    let configuration: Configuration
+    let database: DatabaseAccess
+    let logger: Logger
+    let metrics: Metrics
+    /// Told what no waiting mends; ends the process.
+    let refused: @Sendable (String) -> Void
+    private let clock: any WallClock = SystemClock()
+
+    /// A listener with what works behind it, in the order in which they drain, and what keeps it from being ready.
+    struct Part {
+        let services: [any Service]
+        let notReady: @Sendable () -> [String]
+    }
+
+    // MARK: - ingest
+
+    func ingest() throws -> Part {
+        let database = database
+        let (logger, refused) = (logger, refused)
+        let first = try database.session(.ingest, logger: logger, refused: refused)
+        let committer = NotificationCommitter(
+            session: { first },
+            sequence: { SequenceGenerator(clock: SystemClock(), node: UInt16.random(in: 0...UInt16.max)) },
+            clock: clock, logger: logger, metrics: metrics)
+        let apps = configuration.apps.map { app in
+            AppRegistry.App(
+                id: app.id, bundleID: app.bundleID, appleAppID: app.appleAppID, environments: app.environments)
+        }
+        let handler = IngestHandler(
+            apps: AppRegistry(apps), verifier: try verifier(), committer: committer,
+            dictionaries: HeaderDictionaries(), logger: logger, metrics: metrics)
+        let settings = configuration.ingest
+        let server = HTTPServer(
+            HTTPServerConfiguration(
+                role: "ingest", listen: settings.listen.description, maxBodyBytes: settings.maxBodyBytes,
+                headerTimeout: settings.headerTimeout, bodyTimeout: settings.bodyTimeout,
+                idleTimeout: settings.idleTimeout, maxConnections: settings.maxConnections, threads: 2),
+            handler: handler, logger: logger)
+        return Part(services: [server, committer]) {
+            committer.isReady ? [] : ["the database is away"]
+        }
+    }
+
+    // MARK: - worker
+
+    func worker() throws -> Part {
+        let sealer = try SealingKeys.load(configuration)
+        let configuration = configuration
+        let session = try database.session(
+            .worker, logger: logger,
+            check: { connection in try SealingKeys.check(sealer, configuration, on: connection) }, refused: refused)
+        let client = try httpClient(logger)
+        let (clock, metrics, timeout) = (clock, metrics, configuration.webhooks.timeout)
+        let worker = LaneWorker(
+            configuration: LaneWorkerConfiguration(
+                worker: SecureRandom.bytes(16), host: ProcessInfo.processInfo.hostName,
+                lease: configuration.worker.lease, expiryPatience: configuration.worker.expiryPatience,
+                drainTimeout: configuration.drainTimeout, catalogue: configuration.catalogue),
+            session: session, verifier: try verifier(),
+            settler: Settler(
+                policy: RetryPolicy(schedule: configuration.webhooks.retrySchedule), logger: logger, metrics: metrics),
+            sealer: sealer,
+            engine: { ring in
+                DeliveryEngine(client: client, timeout: timeout, clock: clock, metrics: metrics, onResult: ring)
+            },
+            clock: clock, logger: logger, metrics: metrics)
+        return Part(services: [HTTPClientService(client: client), worker]) {
+            worker.isReady ? [] : ["the database is away"]
+        }
+    }
+
+    private func httpClient(_ logger: Logger) throws -> HTTPClient {
+        try HTTPClient(
+            configuration: HTTPClientConfiguration(
+                allowedNetworks: configuration.webhooks.allowPrivateNetworks.compactMap(Network.init(parsing:))),
+            logger: logger, metrics: metrics)
+    }
+
+    // MARK: - api, admin
+
+    func api() -> Part {
+        let server = HTTPServer(
+            HTTPServerConfiguration(role: "api", listen: configuration.api.listen.description),
+            handler: APIRoutes(), logger: logger)
+        return Part(services: [server]) { [] }
+    }
+
+    /// The listener for those who watch over the process.
+    func admin(_ parts: [Part]) -> HTTPServer {
+        metrics.gauge("entitled_build_info", "The version of this process.", ["version": Version.current], 1)
+        let conditions = parts.map(\.notReady)
+        return HTTPServer(
+            HTTPServerConfiguration(role: "admin", listen: configuration.admin.listen.description),
+            handler: AdminEndpoints(metrics: metrics, notReady: { conditions.flatMap { $0() } }), logger: logger)
+    }
+
+    private func verifier() throws -> SignedDataVerifier {
+        SignedDataVerifier(trust: try configuration.trustAnchors())
+    }
+}
+
+extension Configuration {
+    func trustAnchors() throws -> TrustAnchors {
+        TrustAnchors(
+            fingerprints: trust.rootSHA256, certificates: try trust.rootCertificates.map(Configuration.certificate))
+    }
+
+    private static func certificate(_ der: [UInt8]) throws -> Certificate {
+        guard let certificate = Certificate(der: der) else {
+            throw CommandFailure("trust.root_files: a certificate cannot be read")
+        }
+        return certificate
+    }
+
+    var catalogue: EntitlementCatalogue { EntitlementCatalogue(entitlements) }
+
+    var sandboxRule: SandboxRule {
+        switch entitlementsFromSandbox {
+        case .all: .all
+        case .none: .none
+        case .customers(let ids): .customers(Set(ids))
+        }
+    }
+}
+
+/// The outgoing side as a service: it starts before the worker that uses it, and the worker stops it.
+private struct HTTPClientService: Service {
+    let name = "http-client"
+    let client: HTTPClient
+
+    func start() { client.start() }
+    func drain(until deadline: ContinuousClock.Instant) {}
+}

@@ -1,0 +1,56 @@
+import Base
+import Crypto
+import FoundationEssentials
+import Glibc
+import Postgres
+import Records
+
+/// The keys that seal the secrets of endpoints: the configuration's, else one in the state directory.
+enum SealingKeys {
+    private static let fileName = "webhook-secrets.key"
+
+    /// Makes the key if there is none (mode 0600).
+    static func load(_ configuration: Configuration) throws -> SecretSealer {
+        guard configuration.webhooks.secretKeys.isEmpty else {
+            return SecretSealer(keys: configuration.webhooks.secretKeys)
+        }
+        return SecretSealer(keys: [Redacted(try keyInStateDirectory(configuration.stateDirectory))])
+    }
+
+    private static func keyInStateDirectory(_ directory: String) throws -> [UInt8] {
+        let path = "\(directory)/\(fileName)"
+        try FileManager.default.createDirectory(atPath: directory, withIntermediateDirectories: true)
+        let made = Array((Hex.encode(SecureRandom.bytes(32)) + "\n").utf8)
+        // Written aside and linked into place, so that of two processes one wins and nobody reads half a key.
+        let draft = "\(path).\(Hex.encode(SecureRandom.bytes(4)))"
+        let file = open(draft, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
+        guard file >= 0 else { throw CommandFailure("cannot write \(draft): \(String(cString: strerror(errno)))") }
+        let isWritten = write(file, made, made.count) == made.count && fsync(file) == 0
+        close(file)
+        if isWritten { link(draft, path) }
+        unlink(draft)
+        guard let text = try? String(contentsOfFile: path, encoding: .utf8),
+            let key = Hex.decode(String(text.filter { !$0.isWhitespace })), key.count == 32
+        else { throw CommandFailure("\(path) is no key: 64 hex digits are expected") }
+        return key
+    }
+
+    /// That the secrets in the database open with this key; the first key of an installation is noted there.
+    static func check(_ sealer: SecretSealer, _ configuration: Configuration, on connection: PostgresConnection) throws {
+        try connection.transaction {
+            _ = try connection.query("SELECT set_config('synchronous_commit', 'on', true)")
+            _ = try connection.query("LOCK TABLE entitled.sealing_key IN SHARE ROW EXCLUSIVE MODE")
+            let known = try connection.query("SELECT fingerprint FROM entitled.sealing_key").map { try $0.text(0) }
+            guard known.isEmpty || !Set(known).isDisjoint(with: sealer.fingerprints) else {
+                throw CommandFailure(
+                    "the webhook secrets in the database were sealed with another key: copy \(fileName) from the host "
+                        + "that made it into \(configuration.stateDirectory), or give the key in webhooks.secret_keys")
+            }
+            if !known.contains(sealer.fingerprint) {
+                _ = try connection.query(
+                    "INSERT INTO entitled.sealing_key (fingerprint, created_ms) VALUES ($1, $2)",
+                    [.text(sealer.fingerprint), .int8(SystemClock().now())])
+            }
+        }
+    }
+}

@@ -1,0 +1,8 @@
+/// A system call that failed.
+package struct SystemError: Error, Sendable, CustomStringConvertible {
+    package let call: String
+    /// errno.
+    package let number: Int32
+
+    package var description: String { "\(call): error \(number)" }
+}

@@ -1,0 +1,36 @@
+/// Where a server listens, and what it takes from a client.
+package struct HTTPServerConfiguration: Sendable {
+    /// As log lines and metrics name it.
+    package var role: String
+    /// `host:port`, with a numeric address: `127.0.0.1:8080`, `[::1]:8080`; port 0 picks a free one.
+    package var listen: String
+    /// Bytes; a larger body is answered 413 before more of it is kept.
+    package var maxBodyBytes: Int
+    /// From the connection, or from the request line, to the end of the header fields.
+    package var headerTimeout: Duration
+    /// From the end of the header fields to the end of the body, and again from the answer to its last byte.
+    package var bodyTimeout: Duration
+    /// From an answer to the next request line on the same connection.
+    package var idleTimeout: Duration
+    /// How long a connection between two requests stays open once draining has begun, so that a request already on
+    /// its way is answered 503 rather than reset.
+    package var drainGrace = Duration.milliseconds(200)
+    /// One more is accepted and closed.
+    package var maxConnections: Int
+    package var threads: Int
+
+    package init(
+        role: String, listen: String, maxBodyBytes: Int = 1 << 20, headerTimeout: Duration = .seconds(10),
+        bodyTimeout: Duration = .seconds(30), idleTimeout: Duration = .seconds(60), maxConnections: Int = 4096,
+        threads: Int = 2
+    ) {
+        self.role = role
+        self.listen = listen
+        self.maxBodyBytes = maxBodyBytes
+        self.headerTimeout = headerTimeout
+        self.bodyTimeout = bodyTimeout
+        self.idleTimeout = idleTimeout
+        self.maxConnections = maxConnections
+        self.threads = threads
+    }
+}

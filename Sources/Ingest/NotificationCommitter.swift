@@ -1,0 +1,170 @@
+import Base
+import HTTPServer
+import Lifecycle
+import Postgres
+import Queue
+import Telemetry
+
+/// Commits notifications in natural batches: whatever waits when the last commit is done goes into the next one.
+///
+/// A request is answered 200 only after its notification is committed; when that did not happen, or when nobody knows,
+/// it is answered 503 and Apple comes again.
+package final class NotificationCommitter: Service {
+    package let name = "committer"
+
+    private struct Waiting: Sendable {
+        let notification: NewNotification
+        let responder: HTTPResponder
+        let since: ContinuousClock.Instant
+    }
+
+    private struct State {
+        var waiting: [Waiting] = []
+        var isDraining = false
+    }
+
+    /// Notifications in one statement; more gain little and make each wait longer.
+    private static let batchLimit = 64
+    private static let lookInterval = Duration.seconds(5)
+    /// Requests that wait at most; beyond, 503.
+    private static let waitingLimit = 4096
+
+    private let state = Monitor(State())
+    private let finished = Monitor(false)
+    private let session: @Sendable () -> PostgresSession
+    private let sequence: @Sendable () -> SequenceGenerator
+    private let clock: any WallClock
+    private let logger: Logger
+    private let metrics: Metrics
+    private let isReachable = Monitor(false)
+
+    /// - Parameters:
+    ///   - session: makes the connection that the committing thread uses.
+    ///   - sequence: makes a generator with a new node.
+    package init(
+        session: @escaping @Sendable () -> PostgresSession, sequence: @escaping @Sendable () -> SequenceGenerator,
+        clock: any WallClock, logger: Logger, metrics: Metrics
+    ) {
+        self.session = session
+        self.sequence = sequence
+        self.clock = clock
+        self.logger = logger
+        self.metrics = metrics
+    }
+
+    /// Whether the database answered last time.
+    package var isReady: Bool { isReachable.read { $0 } }
+
+    package func start() {
+        let session = session()
+        look(session)
+        _ = ServiceThread("committer") { [self] in
+            run(session)
+            finished.change { $0 = true }
+        }
+    }
+
+    package func drain(until deadline: ContinuousClock.Instant) {
+        state.change { $0.isDraining = true }
+        let left = max(.zero, deadline - ContinuousClock.now)
+        _ = finished.wait(timeout: left) { $0 ? true : nil }
+    }
+
+    /// Answers when the notification is committed, or at once when that cannot be.
+    package func commit(_ notification: NewNotification, _ responder: HTTPResponder) {
+        let accepted = state.change { state in
+            guard !state.isDraining, state.waiting.count < NotificationCommitter.waitingLimit else { return false }
+            state.waiting.append(
+                Waiting(notification: notification, responder: responder, since: ContinuousClock.now))
+            return true
+        }
+        if !accepted {
+            responder.respond(IngestResponse.unavailable("overloaded"))
+        }
+    }
+
+    // MARK: - The committing thread
+
+    private func run(_ session: PostgresSession) {
+        var inserter = NotificationInserter(sequence: sequence(), clock: clock)
+        while let batch = nextBatch() {
+            if batch.isEmpty {
+                look(session)
+            } else {
+                commit(batch, session, &inserter)
+            }
+        }
+    }
+
+    /// Connects ahead of the first notification, and knows while nothing comes whether the database is there.
+    private func look(_ session: PostgresSession) {
+        let isThere = (try? session.withConnection { connection in try connection.query("SELECT 1") }) != nil
+        isReachable.change { $0 = isThere }
+    }
+
+    /// Waits for something, or an empty batch after a while; nil when draining and nothing is left.
+    private func nextBatch() -> [Waiting]? {
+        state.wait(timeout: NotificationCommitter.lookInterval) { state in
+            if state.waiting.isEmpty {
+                return state.isDraining ? .some(nil) : nil
+            }
+            let batch = Array(state.waiting.prefix(NotificationCommitter.batchLimit))
+            state.waiting.removeFirst(batch.count)
+            return .some(batch)
+        } ?? []
+    }
+
+    private func commit(_ batch: [Waiting], _ session: PostgresSession, _ inserter: inout NotificationInserter) {
+        // Copies of one notification at the same moment are stored once; the others learn that they are duplicates.
+        var groups: [NotificationIdentity: [Waiting]] = [:]
+        for waiting in batch {
+            groups[waiting.notification.identity, default: []].append(waiting)
+        }
+        let unique = groups.values.compactMap { $0.first?.notification }
+        do {
+            let outcomes = try insert(unique, session, &inserter)
+            isReachable.change { $0 = true }
+            for (notification, outcome) in zip(unique, outcomes) {
+                answer(groups[notification.identity] ?? [], outcome)
+            }
+        } catch {
+            isReachable.change { $0 = false }
+            logger.warning(
+                "notifications were not stored",
+                ["count": .int(Int64(batch.count)), "error": .string("\(error)")])
+            for waiting in batch {
+                waiting.responder.respond(IngestResponse.unavailable("not stored"))
+            }
+            metrics.count(IngestMetrics.answers, IngestMetrics.answersHelp, ["answer": "503"], by: Double(batch.count))
+        }
+    }
+
+    /// The batch, or after an error that is one notification's own, each by itself, so that one does not fail others.
+    private func insert(
+        _ notifications: [NewNotification], _ session: PostgresSession, _ inserter: inout NotificationInserter
+    ) throws -> [NotificationInserter.Outcome] {
+        do {
+            return try session.withConnection { connection in
+                try inserter.insert(notifications, on: connection)
+            }
+        } catch let error as PostgresError where error.sqlstate == "23505" {
+            // Another process drew the same node and instant: number anew.
+            inserter = NotificationInserter(sequence: sequence(), clock: clock)
+            return try session.withConnection { connection in
+                try inserter.insert(notifications, on: connection)
+            }
+        }
+    }
+
+    private func answer(_ group: [Waiting], _ outcome: NotificationInserter.Outcome) {
+        for (index, waiting) in group.enumerated() {
+            let isNew = index == 0 && outcome == .accepted
+            waiting.responder.respond(isNew ? IngestResponse.accepted : IngestResponse.duplicate)
+            metrics.count(
+                IngestMetrics.answers, IngestMetrics.answersHelp, ["answer": isNew ? "accepted" : "duplicate"])
+            metrics.observe(
+                "entitled_ingest_commit_seconds", "From a verified notification to its commit.", [:],
+                ContinuousClock.now - waiting.since)
+        }
+    }
+}

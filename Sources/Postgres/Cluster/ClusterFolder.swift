@@ -1,0 +1,122 @@
+import FoundationEssentials
+import Glibc
+
+/// Where a private cluster keeps what it has: `postgres/` in the state folder, and a socket folder.
+struct ClusterFolder {
+    /// Absolute, without symbolic links.
+    let state: String
+
+    var home: String { "\(state)/postgres" }
+    var data: String { "\(home)/data" }
+    /// A cluster being made; it becomes `data` when it is whole.
+    var unfinished: String { "\(home)/data.new" }
+    var log: String { "\(home)/server.log" }
+    var lock: String { "\(home)/lock" }
+    var identityFile: String { "\(data)/postmaster.pid" }
+
+    /// Makes the state folder if it is missing.
+    static func make(_ path: String) throws(PrivateClusterError) -> ClusterFolder {
+        var partial = path.hasPrefix("/") ? "" : "."
+        for name in path.split(separator: "/") {
+            partial += "/\(name)"
+            guard mkdir(partial, 0o755) == 0 || errno == EEXIST || access(partial, F_OK) == 0 else {
+                throw PrivateClusterError("cannot make the folder \(partial): \(String(cString: strerror(errno)))")
+            }
+        }
+        guard let folder = find(path) else { throw PrivateClusterError("\(path) is not a folder") }
+        return folder
+    }
+
+    static func find(_ path: String) -> ClusterFolder? {
+        guard let absolute = realpath(path, nil) else { return nil }
+        defer { free(absolute) }
+        return ClusterFolder(state: String(cString: absolute))
+    }
+
+    /// The version that made the data; nil without data.
+    var version: Int? {
+        guard let text = try? String(contentsOfFile: "\(data)/PG_VERSION", encoding: .utf8) else { return nil }
+        return Int(text.prefix { $0.isNumber })
+    }
+
+    /// For the socket: in `home` if the path is short and plain enough, otherwise in /tmp.
+    ///
+    /// A socket's path has at most 107 bytes (unix(7)), and Postgres reads commas and quotes in its own way.
+    var socket: String {
+        let own = "\(home)/socket"
+        let isPlain = own.utf8.allSatisfy { byte in
+            Character(Unicode.Scalar(byte)).isLetter && byte < 128 || UInt8(ascii: "-")...UInt8(ascii: "9") ~= byte
+                || byte == UInt8(ascii: "_")
+        }
+        if isPlain, own.utf8.count + "/.s.PGSQL.5432".utf8.count <= 107 { return own }
+        // FNV-1a: the same folder gives the same name in every process.
+        let hash = state.utf8.reduce(UInt32(2_166_136_261)) { ($0 ^ UInt32($1)) &* 16_777_619 }
+        let digits = String(hash, radix: 16)
+        return "/tmp/entitled-" + String(repeating: "0", count: 8 - digits.count) + digits
+    }
+
+    /// Leaves nothing in /tmp.
+    func removeSocketFolder() {
+        if socket.hasPrefix("/tmp/entitled-"), socket != "\(home)/socket" { rmdir(socket) }
+    }
+
+    /// Makes a folder that only this user enters, or makes sure that it is one.
+    static func makePrivate(_ path: String, _ account: ClusterAccount) throws(PrivateClusterError) {
+        if mkdir(path, 0o700) == 0 {
+            guard account.user == geteuid() || lchown(path, account.user, account.group) == 0 else {
+                throw PrivateClusterError("cannot give \(path) to user \(account.user)")
+            }
+            return
+        }
+        guard errno == EEXIST else {
+            throw PrivateClusterError("cannot make \(path): \(String(cString: strerror(errno)))")
+        }
+        // In /tmp anybody could have made it first, or put a link there.
+        var status = stat()
+        guard lstat(path, &status) == 0, status.st_mode & S_IFMT == S_IFDIR, status.st_uid == account.user,
+            status.st_mode & 0o077 == 0
+        else {
+            throw PrivateClusterError("\(path) is not a folder of user \(account.user) alone (mode 0700)")
+        }
+    }
+
+    // MARK: - The running server
+
+    /// What postmaster.pid says about a server (Postgres, `pidfile.h`).
+    struct Postmaster {
+        let process: pid_t
+        let socket: String?
+    }
+
+    /// What the file says, whether or not it is true.
+    var recorded: Postmaster? {
+        guard let text = try? String(contentsOfFile: identityFile, encoding: .utf8) else { return nil }
+        let lines = text.split(separator: "\n", omittingEmptySubsequences: false)
+        guard let first = lines.first, let process = pid_t(first.filter { $0.isNumber }), process > 0 else {
+            return nil
+        }
+        let socket = lines.count > 4 && !lines[4].isEmpty ? String(lines[4]) : nil
+        return Postmaster(process: process, socket: socket)
+    }
+
+    /// The living server of this folder; a process that merely got its number is told apart.
+    var running: Postmaster? {
+        guard let recorded, kill(recorded.process, 0) == 0 || errno == EPERM else { return nil }
+        let name = try? String(contentsOfFile: "/proc/\(recorded.process)/comm", encoding: .utf8)
+        guard name == "postgres\n" else { return nil }
+        // A server works in its data folder. Without CAP_SYS_PTRACE, as in containers, even root is not told.
+        guard let folder = realpath("/proc/\(recorded.process)/cwd", nil) else { return recorded }
+        defer { free(folder) }
+        return String(cString: folder) == data ? recorded : nil
+    }
+
+    /// After a crash the number in postmaster.pid may belong to some other process, which Postgres takes for a server.
+    /// Only the number is made void: the rest leads Postgres to shared memory that may still be in use.
+    func disarmIdentityFile(_ account: ClusterAccount) throws(PrivateClusterError) {
+        guard let recorded, running == nil, kill(recorded.process, 0) == 0,
+            let text = try? String(contentsOfFile: identityFile, encoding: .utf8)
+        else { return }
+        // Linux gives no number beyond 2²².
+        try account.write("\(pid_t.max)" + text.drop { $0 != "\n" }, to: identityFile)
+    }
+}

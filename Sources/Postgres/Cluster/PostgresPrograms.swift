@@ -1,0 +1,31 @@
+import FoundationEssentials
+import Glibc
+
+/// The server's programs of one version, as Debian and Ubuntu install them.
+struct PostgresPrograms {
+    let version: Int
+    let folder: String
+
+    static let root = "/usr/lib/postgresql"
+
+    /// The newest version, or the one asked for: a data folder is read only by its own.
+    static func find(version: Int?, in root: String = root) throws(PrivateClusterError) -> PostgresPrograms {
+        let names = (try? FileManager.default.contentsOfDirectory(atPath: root)) ?? []
+        let found = names.compactMap { Int($0) }.sorted().filter { version in
+            ["initdb", "pg_ctl", "postgres"].allSatisfy { access("\(root)/\(version)/bin/\($0)", X_OK) == 0 }
+        }
+        if let version {
+            guard found.contains(version) else {
+                throw PrivateClusterError(
+                    "the data was made by Postgres \(version), whose programs are not in \(root)/\(version)/bin; "
+                        + "install them: apt-get install postgresql-\(version)")
+            }
+            return PostgresPrograms(version: version, folder: "\(root)/\(version)/bin")
+        }
+        guard let newest = found.last else {
+            throw PrivateClusterError(
+                "no Postgres programs in \(root)/*/bin; install them (apt-get install postgresql) or set database.url")
+        }
+        return PostgresPrograms(version: newest, folder: "\(root)/\(newest)/bin")
+    }
+}

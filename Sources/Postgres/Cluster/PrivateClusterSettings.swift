@@ -1,0 +1,37 @@
+/// How a private cluster is set up: written anew before each start. What an operator sets by `ALTER SYSTEM` wins.
+package struct PrivateClusterSettings: Sendable {
+    static let file = "entitled.conf"
+
+    let isDurable: Bool
+    let connections: Int
+
+    /// What is committed survives a power cut.
+    package static let durable = PrivateClusterSettings(isDurable: true, connections: 100)
+
+    /// For tests: survives the end of processes, not of the machine.
+    package static let throwAway = PrivateClusterSettings(isDurable: false, connections: 200)
+
+    func text(socket: String) -> String {
+        let durability = isDurable ? "on" : "off"
+        return """
+            listen_addresses = ''
+            port = 5432
+            unix_socket_directories = '\(socket)'
+            unix_socket_permissions = 0700
+            max_connections = \(connections)
+            shared_buffers = 128MB
+            fsync = \(durability)
+            full_page_writes = \(durability)
+            synchronous_commit = on
+            max_wal_size = 2GB
+            jit = off
+            timezone = 'UTC'
+            log_timezone = 'UTC'
+            log_min_messages = warning
+            log_checkpoints = off
+            # Statements could quote what people wrote.
+            log_min_error_statement = panic
+
+            """
+    }
+}

@@ -1,0 +1,180 @@
+import CLibpq
+import Glibc
+
+/// One connection, used by one thread at a time; every call blocks until the server has answered.
+///
+/// Statements are unnamed and hold no state of the session, so that PgBouncer in transaction mode may stand between.
+package final class PostgresConnection {
+    let handle: OpaquePointer
+    private let canceller: PostgresCanceller
+    /// Set when the protocol is in a state that no statement gets out of.
+    var isBroken = false
+
+    /// Connects; blocks for at most the connect timeout for each host.
+    ///
+    /// - Parameter canceller: what another thread cancels this connection's statements with.
+    package init(
+        _ target: PostgresTarget, canceller: PostgresCanceller = PostgresCanceller()
+    ) throws(PostgresError) {
+        let keywords = try target.keywords()
+        guard let handle = PostgresConnection.connect(keywords) else {
+            throw PostgresError(.connection, "out of memory")
+        }
+        guard PQstatus(handle) == CONNECTION_OK else {
+            defer { PQfinish(handle) }
+            throw PostgresError(.connection, PostgresError.firstLine(PQerrorMessage(handle)))
+        }
+        // Otherwise libpq prints the server's notices to standard error.
+        PQsetNoticeProcessor(handle, { _, _ in }, nil)
+        self.handle = handle
+        self.canceller = canceller
+        canceller.follow(handle)
+    }
+
+    deinit {
+        canceller.follow(nil)
+        PQfinish(handle)
+    }
+
+    private static func connect(_ keywords: [(name: String, value: String)]) -> OpaquePointer? {
+        let names = keywords.map { strdup($0.name) }
+        let values = keywords.map { strdup($0.value) }
+        defer {
+            for text in names + values { free(text) }
+        }
+        let nameList = names.map { UnsafePointer($0) } + [nil]
+        let valueList = values.map { UnsafePointer($0) } + [nil]
+        return PQconnectdbParams(nameList, valueList, 0)
+    }
+
+    // MARK: - Statements
+
+    /// Runs one statement. Parameters and results travel in binary.
+    @discardableResult
+    package func query(_ sql: String, _ parameters: [PostgresValue] = []) throws(PostgresError) -> PostgresRows {
+        try check(sql)
+        let buffer = try ParameterBuffer(parameters)
+        let commits = !isInTransaction || PostgresConnection.isCommit(sql)
+        let isSent = buffer.withPointers { count, types, values, lengths, formats in
+            PQsendQueryParams(handle, sql, count, types, values, lengths, formats, 1) == 1
+        }
+        return try accept(isSent ? answer() : nil, commits: commits)
+    }
+
+    /// Runs several statements, separated by semicolons, without parameters: for migrations.
+    ///
+    /// Without BEGIN of its own the script is one transaction.
+    package func execute(script: String) throws(PostgresError) {
+        try check(script)
+        _ = try accept(PQsendQuery(handle, script) == 1 ? answer() : nil, commits: true)
+    }
+
+    /// The role whose rights the connection has.
+    package func currentUser() throws(PostgresError) -> String {
+        try query("SELECT current_user::text").one().text(0)
+    }
+
+    /// The server's version, such as 150020 for 15.20.
+    package var serverVersion: Int { Int(PQserverVersion(handle)) }
+
+    /// Whether a transaction was begun and has not ended; a failed one counts.
+    package var isInTransaction: Bool {
+        let status = PQtransactionStatus(handle)
+        return status == PQTRANS_INTRANS || status == PQTRANS_INERROR
+    }
+
+    /// False once the connection is lost; then only a new one helps.
+    package var isAlive: Bool {
+        !isBroken && PQstatus(handle) == CONNECTION_OK
+    }
+
+    /// Whether the server closed the connection while it was idle; costs one poll.
+    func wasClosedWhileIdle() -> Bool {
+        var descriptor = pollfd(fd: PQsocket(handle), events: Int16(POLLIN), revents: 0)
+        guard poll(&descriptor, 1, 0) > 0 else { return !isAlive }
+        // A goodbye may come before the end, and is read as a message of its own.
+        while PQconsumeInput(handle) == 1, PQstatus(handle) == CONNECTION_OK {
+            descriptor.revents = 0
+            guard poll(&descriptor, 1, 0) > 0 else { return !isAlive }
+        }
+        return true
+    }
+
+    // MARK: - Answers
+
+    func check(_ sql: String) throws(PostgresError) {
+        guard !sql.utf8.contains(0) else { throw PostgresError(.encoding, "the statement contains U+0000") }
+    }
+
+    /// Waits for all results of what was sent; the first error, otherwise the last result.
+    ///
+    /// `PQexec` would give the last one, which hides the server's reason for closing the connection.
+    private func answer() -> OpaquePointer? {
+        var kept: OpaquePointer?
+        while let result = PQgetResult(handle) {
+            if let kept, PQresultStatus(kept) == PGRES_FATAL_ERROR {
+                PQclear(result)
+            } else {
+                PQclear(kept)
+                kept = result
+            }
+            // COPY would go on for ever.
+            if let kept, PostgresConnection.isCopy(kept) { break }
+        }
+        return kept
+    }
+
+    /// Rows of a good answer; otherwise throws what the server or libpq says.
+    ///
+    /// - Parameter commits: whether the statement commits if it succeeds, so that a lost answer leaves that open.
+    func accept(_ result: OpaquePointer?, commits: Bool) throws(PostgresError) -> PostgresRows {
+        guard let result else { throw lost(commits: commits) }
+        switch PQresultStatus(result) {
+        case PGRES_COMMAND_OK, PGRES_TUPLES_OK, PGRES_EMPTY_QUERY, PGRES_PIPELINE_SYNC:
+            return PostgresRows(result)
+        case _ where PostgresConnection.isCopy(result):
+            PQclear(result)
+            isBroken = true
+            throw PostgresError(.query, "COPY is not supported here", sqlstate: "0A000")
+        default:
+            defer { PQclear(result) }
+            throw failure(result, commits: commits)
+        }
+    }
+
+    private static func isCopy(_ result: OpaquePointer) -> Bool {
+        [PGRES_COPY_IN, PGRES_COPY_OUT, PGRES_COPY_BOTH].contains(PQresultStatus(result))
+    }
+
+    private func lost(commits: Bool) -> PostgresError {
+        isBroken = true
+        return PostgresError(
+            .connection, PostgresError.firstLine(PQerrorMessage(handle)), outcomeUnknown: commits)
+    }
+
+    private func failure(_ result: OpaquePointer, commits: Bool) -> PostgresError {
+        let sqlstate = PostgresConnection.field("C", result)
+        let message = PostgresConnection.field("M", result) ?? PostgresError.firstLine(PQresultErrorMessage(result))
+        let isAway = PQstatus(handle) != CONNECTION_OK || sqlstate.map(PostgresError.isAway) ?? true
+        if isAway { isBroken = true }
+        let isUnknown = ["40003", "08007"].contains(sqlstate)
+        return PostgresError(
+            isAway ? .connection : .query, String(message.prefix(500)), sqlstate: sqlstate,
+            constraint: PostgresConnection.field("n", result), outcomeUnknown: isUnknown || (isAway && commits))
+    }
+
+    /// A field of an error, by its letter in the protocol (manual, 55.8).
+    private static func field(_ code: Unicode.Scalar, _ result: OpaquePointer) -> String? {
+        PQresultErrorField(result, Int32(code.value)).map { String(cString: $0) }
+    }
+
+    static func isCommit(_ sql: String) -> Bool {
+        let word = sql.drop { $0.isWhitespace }.prefix { $0.isLetter }
+        return ["commit", "end"].contains(word.lowercased())
+    }
+
+    static func isBegin(_ sql: String) -> Bool {
+        let word = sql.drop { $0.isWhitespace }.prefix { $0.isLetter }
+        return ["begin", "start"].contains(word.lowercased())
+    }
+}

@@ -1,0 +1,90 @@
+import Base
+import CLibpq
+
+/// Where to connect, and as whom.
+package struct PostgresTarget: Sendable, Equatable {
+    /// A libpq connection string or URL; several hosts are tried in order.
+    package let url: Redacted<String>
+    /// The role taken at the start of the connection (`options=-c role=…`); PgBouncer drops it.
+    package let role: String?
+    /// As `pg_stat_activity` shows the connection, unless the URL says otherwise.
+    package let applicationName: String
+    /// For each host; whole seconds, at least two, because libpq counts so.
+    package let connectTimeout: Duration
+
+    package init(
+        url: String, role: String? = nil, applicationName: String = "entitled", connectTimeout: Duration = .seconds(5)
+    ) {
+        self.url = Redacted(url)
+        self.role = role
+        self.applicationName = applicationName
+        self.connectTimeout = connectTimeout
+    }
+
+    /// The keywords for libpq: the URL's own, and what it leaves open.
+    ///
+    /// A dead peer is noticed after about ten seconds. Of several hosts the one that takes writes is meant.
+    func keywords() throws(PostgresError) -> [(name: String, value: String)] {
+        var given = try parsed()
+        try check(given)
+        given["client_encoding"] = "UTF8"
+        let hosts = given["host"] ?? given["hostaddr"] ?? ""
+        let defaults = [
+            ("application_name", applicationName),
+            ("connect_timeout", String(max(2, connectTimeout.components.seconds))),
+            ("tcp_user_timeout", "10000"),
+            ("keepalives", "1"), ("keepalives_idle", "5"), ("keepalives_interval", "3"), ("keepalives_count", "3"),
+            ("target_session_attrs", hosts.contains(",") ? "read-write" : "any"),
+        ]
+        for (name, value) in defaults where given[name] == nil {
+            given[name] = value
+        }
+        if let role {
+            let option = "-c role=" + PostgresTarget.escaped(role)
+            given["options"] = given["options"].map { "\($0) \(option)" } ?? option
+        }
+        return given.sorted { $0.key < $1.key }.map { (name: $0.key, value: $0.value) }
+    }
+
+    /// libpq's own texts about a URL quote it, and with it the password: so they are not passed on.
+    private func parsed() throws(PostgresError) -> [String: String] {
+        guard !url.exposed.utf8.contains(0), let options = PQconninfoParse(url.exposed, nil) else {
+            throw PostgresError(
+                .configuration,
+                "the connection string is not a postgresql:// URL or libpq key=value list; "
+                    + "in a URL, reserved characters of user names and passwords are written %XX")
+        }
+        defer { PQconninfoFree(options) }
+        var values: [String: String] = [:]
+        var option = options
+        while let keyword = option.pointee.keyword {
+            if let value = option.pointee.val {
+                values[String(cString: keyword)] = String(cString: value)
+            }
+            option += 1
+        }
+        return values
+    }
+
+    /// A password with an unescaped `@` or `/` ends up among hosts and ports, which libpq's messages quote.
+    private func check(_ values: [String: String]) throws(PostgresError) {
+        let ports = (values["port"] ?? "").split(separator: ",")
+        let areNumbers = ports.allSatisfy { UInt16($0).map { $0 > 0 } ?? false }
+        guard areNumbers, !(values["host"] ?? "").contains("@") || (values["host"] ?? "").hasPrefix("@") else {
+            throw PostgresError(
+                .configuration,
+                "the connection string names a host or port that cannot be one; "
+                    + "in a URL, reserved characters of user names and passwords are written %XX")
+        }
+    }
+
+    /// As the server splits `options`: at spaces, unless a backslash precedes them.
+    private static func escaped(_ text: String) -> String {
+        var escaped = ""
+        for character in text {
+            if character == " " || character == "\\" { escaped.append("\\") }
+            escaped.append(character)
+        }
+        return escaped
+    }
+}

@@ -1,0 +1,46 @@
+import Base
+import Postgres
+
+/// The first statement of every data transaction: locks the lanes' rows and compares owner and epoch.
+///
+/// A takeover updates the same rows, so the transaction of a worker that comes back late either ends before it, or
+/// finds no row. The timeouts are below the lease, so that a stopped worker does not keep its lock.
+package enum Fence {
+    private static let lock = """
+        WITH settings AS MATERIALIZED (
+            SELECT set_config('synchronous_commit', 'on', true), set_config('statement_timeout', $4, true),
+                set_config('idle_in_transaction_session_timeout', $4, true), set_config('lock_timeout', $4, true)
+        ),
+        held AS MATERIALIZED (
+            SELECT l.lane FROM entitled.lane l
+            JOIN unnest($1::int2[], $2::int8[]) AS t(lane, epoch) ON l.lane = t.lane AND l.epoch = t.epoch
+            WHERE l.owner = $3 ORDER BY l.lane FOR NO KEY UPDATE OF l
+        )
+        SELECT (extract(epoch FROM clock_timestamp()) * 1000)::int8, (SELECT array_agg(lane) FROM held)::text
+        FROM settings
+        """
+
+    package struct Passed: Sendable {
+        /// Milliseconds since 1970 by the server's clock.
+        package let now: Int64
+        /// The lanes that are ours.
+        package let lanes: Set<Lane>
+    }
+
+    /// Call as the first statement of a transaction; writes may concern only the lanes that passed.
+    package static func pass(
+        _ lanes: [Lane], leases: LaneLeases, on connection: PostgresConnection
+    ) throws -> Passed {
+        let timeout = "\(max(1000, leases.duration.milliseconds / 2))ms"
+        let rows = try connection.query(
+            lock,
+            [
+                .int2s(lanes.map(\.number)), .int8s(lanes.map { leases.epochs[$0] ?? -1 }), .uuid(leases.worker),
+                .text(timeout),
+            ])
+        guard let row = rows.first else { throw PostgresError(.decoding, "the fence gave no row") }
+        let list = try row.optionalText(1) ?? "{}"
+        let numbers = list.dropFirst().dropLast().split(separator: ",").compactMap { Int16($0) }
+        return Passed(now: try row.int(0), lanes: Set(numbers.map(Lane.init(number:))))
+    }
+}

@@ -1,0 +1,139 @@
+import Base
+import Postgres
+
+/// The lanes that one worker owns, each with the epoch of its ownership.
+///
+/// A lease is a row with an owner and an end by the server's clock. Losing one costs nothing but work: whoever writes
+/// shows its epoch first (see `Fence`), so that a worker that comes back late cannot write.
+package struct LaneLeases: Sendable {
+    package let worker: [UInt8]
+    package let host: String
+    package let duration: Duration
+    package private(set) var epochs: [Lane: Int64] = [:]
+
+    package init(worker: [UInt8], host: String, duration: Duration) {
+        self.worker = worker
+        self.host = host
+        self.duration = duration
+    }
+
+    package var owned: [Lane] { epochs.keys.sorted() }
+
+    /// How often leases are renewed: three times before they end.
+    package var interval: Duration { duration * 0.3 }
+
+    private static let heartbeat = """
+        INSERT INTO entitled.worker (id, host, seen_at) VALUES ($1, $2, clock_timestamp())
+        ON CONFLICT (id) DO UPDATE SET seen_at = clock_timestamp()
+        """
+
+    private static let liveWorkers = """
+        SELECT count(*)::int8 FROM entitled.worker WHERE seen_at > clock_timestamp() - $1 * interval '1 millisecond'
+        """
+
+    private static let forgetWorkers = """
+        DELETE FROM entitled.worker WHERE seen_at < clock_timestamp() - interval '1 hour'
+        """
+
+    private static let renew = """
+        UPDATE entitled.lane l SET lease_until = clock_timestamp() + $4 * interval '1 millisecond'
+        FROM unnest($1::int2[], $2::int8[]) AS t(lane, epoch)
+        WHERE l.lane = t.lane AND l.epoch = t.epoch AND l.owner = $3 RETURNING l.lane
+        """
+
+    private static let acquire = """
+        WITH free AS MATERIALIZED (
+            SELECT lane FROM entitled.lane WHERE lease_until < clock_timestamp()
+            ORDER BY lane LIMIT $1 FOR UPDATE SKIP LOCKED
+        )
+        UPDATE entitled.lane l
+        SET owner = $2, epoch = l.epoch + 1, lease_until = clock_timestamp() + $3 * interval '1 millisecond'
+        FROM free WHERE l.lane = free.lane RETURNING l.lane, l.epoch
+        """
+
+    private static let release = """
+        UPDATE entitled.lane l SET owner = NULL, lease_until = '-infinity'
+        FROM unnest($1::int2[], $2::int8[]) AS t(lane, epoch)
+        WHERE l.lane = t.lane AND l.epoch = t.epoch AND l.owner = $3
+        """
+
+    package struct Change: Sendable {
+        package var gained: [Lane] = []
+        package var lost: [Lane] = []
+    }
+
+    /// Renews what is owned, gives back what is more than a fair share, and takes what is free up to it.
+    package mutating func maintain(on connection: PostgresConnection) throws -> Change {
+        var change = Change()
+        try renewOwned(on: connection, &change)
+        _ = try connection.query(LaneLeases.heartbeat, [.uuid(worker), .text(host)])
+        let rows = try connection.query(LaneLeases.liveWorkers, [.int8(duration.milliseconds)])
+        let live = max(1, try rows.first?.int(0) ?? 1)
+        let share = Int((Int64(Lane.count) + live - 1) / live)
+        if epochs.count > share {
+            let surplus = Array(owned.suffix(epochs.count - share))
+            try release(surplus, on: connection)
+            change.lost += surplus
+        } else if epochs.count < share {
+            let rows = try connection.query(
+                LaneLeases.acquire, [.int8(Int64(share - epochs.count)), .uuid(worker), .int8(duration.milliseconds)])
+            for row in rows {
+                let lane = Lane(number: Int16(clamping: try row.int(0)))
+                epochs[lane] = try row.int(1)
+                change.gained.append(lane)
+            }
+        }
+        if !change.gained.isEmpty {
+            _ = try connection.query(LaneLeases.forgetWorkers)
+        }
+        return change
+    }
+
+    /// Renews what is owned and takes nothing more; the lanes that turned out to be lost.
+    package mutating func renew(on connection: PostgresConnection) throws -> [Lane] {
+        var change = Change()
+        try renewOwned(on: connection, &change)
+        return change.lost
+    }
+
+    private mutating func renewOwned(on connection: PostgresConnection, _ change: inout Change) throws {
+        guard !epochs.isEmpty else { return }
+        let lanes = owned
+        let rows = try connection.query(
+            LaneLeases.renew,
+            [
+                .int2s(lanes.map(\.number)), .int8s(lanes.map { epochs[$0] ?? 0 }), .uuid(worker),
+                .int8(duration.milliseconds),
+            ])
+        var kept: Set<Lane> = []
+        for row in rows {
+            kept.insert(Lane(number: Int16(clamping: try row.int(0))))
+        }
+        for lane in lanes where !kept.contains(lane) {
+            epochs[lane] = nil
+            change.lost.append(lane)
+        }
+    }
+
+    /// Gives these lanes back at once, for whoever comes next.
+    package mutating func release(_ lanes: [Lane], on connection: PostgresConnection) throws {
+        guard !lanes.isEmpty else { return }
+        _ = try connection.query(
+            LaneLeases.release,
+            [.int2s(lanes.map(\.number)), .int8s(lanes.map { epochs[$0] ?? 0 }), .uuid(worker)])
+        forget(lanes)
+    }
+
+    /// The end of this worker: everything is given back, and it no longer counts for the others' share.
+    package mutating func releaseAll(on connection: PostgresConnection) throws {
+        try release(owned, on: connection)
+        _ = try connection.query("DELETE FROM entitled.worker WHERE id = $1", [.uuid(worker)])
+    }
+
+    /// Lanes that turned out to be somebody else's.
+    package mutating func forget(_ lanes: some Sequence<Lane>) {
+        for lane in lanes {
+            epochs[lane] = nil
+        }
+    }
+}

@@ -1,0 +1,43 @@
+import Base
+
+/// Where a notification came from.
+package enum NotificationSource: Int16, Sendable {
+    case store = 0
+    case history = 1
+}
+
+/// A verified notification on its way into the database.
+package struct NewNotification: Sendable {
+    package let identity: NotificationIdentity
+    package let type: String
+    package let subtype: String?
+    package let originalTransactionID: String?
+    /// Milliseconds; nil where Apple signed no date.
+    package let signedDate: Int64?
+    package let source: NotificationSource
+    /// The base64url header segment, as sent.
+    package let header: [UInt8]
+    package let stored: StoredJWS
+
+    package init(
+        identity: NotificationIdentity, type: String, subtype: String?, originalTransactionID: String?,
+        signedDate: Int64?, source: NotificationSource, header: [UInt8], stored: StoredJWS
+    ) {
+        // Postgres keeps no NUL in a text; the payload keeps every byte.
+        func storable(_ text: String) -> String { String(text.map { $0 == "\0" ? "\u{fffd}" : $0 }) }
+        self.identity = identity
+        self.type = storable(type)
+        self.subtype = subtype.map(storable)
+        self.originalTransactionID = originalTransactionID.map(storable)
+        self.signedDate = signedDate
+        self.source = source
+        self.header = header
+        self.stored = stored
+    }
+
+    package var lane: Lane {
+        Lane(
+            app: identity.app, environment: identity.environment,
+            subject: originalTransactionID ?? identity.uuid.lowercased())
+    }
+}

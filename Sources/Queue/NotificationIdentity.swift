@@ -1,0 +1,42 @@
+import Base
+import Crypto
+import FoundationEssentials
+
+/// What makes two notifications the same: Apple's UUID, in one app and environment.
+package struct NotificationIdentity: Hashable, Sendable {
+    package let app: String
+    package let environment: StoreEnvironment
+    package let uuid: String
+
+    package init(app: String, environment: StoreEnvironment, uuid: String) {
+        self.app = app
+        self.environment = environment
+        self.uuid = uuid
+    }
+
+    /// The 16 bytes that the deduplication table keeps.
+    package var key: [UInt8] { NotificationIdentity.key(uuid) }
+
+    /// The UUID's own bytes; of a text that is no UUID, the beginning of its SHA-256.
+    package static func key(_ uuid: String) -> [UInt8] {
+        guard let parsed = UUID(uuidString: uuid) else {
+            return Array(Digest.sha256(Array(uuid.utf8)).prefix(16))
+        }
+        return withUnsafeBytes(of: parsed.uuid) { Array($0) }
+    }
+}
+
+/// Sixteen bytes as the text of a UUID, upper-case as events have it.
+package enum UUIDText {
+    package static func upper(_ bytes: [UInt8]) -> String {
+        let digits = Array(Hex.encode(bytes).uppercased())
+        guard digits.count == 32 else { return String(digits) }
+        let parts = [digits[0..<8], digits[8..<12], digits[12..<16], digits[16..<20], digits[20..<32]]
+        return parts.map { String($0) }.joined(separator: "-")
+    }
+
+    /// Nil unless the text is a UUID with dashes.
+    package static func bytes(_ text: String) -> [UInt8]? {
+        UUID(uuidString: text).map { uuid in withUnsafeBytes(of: uuid.uuid) { Array($0) } }
+    }
+}

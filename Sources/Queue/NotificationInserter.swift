@@ -1,0 +1,97 @@
+import Base
+import Postgres
+
+/// Puts verified notifications into the database: one statement and one commit for a whole batch.
+package struct NotificationInserter {
+    /// What became of a notification of a batch.
+    package enum Outcome: Sendable, Equatable {
+        /// It is committed.
+        case accepted
+        /// It was there already, committed.
+        case duplicate
+    }
+
+    /// Rows that come back are new. `synchronous_commit` is set inside the transaction, whatever the server's default
+    /// is, so that the commit is on disk when the statement returns. Keys are inserted in order, so that two processes
+    /// with the same notifications wait for each other instead of deadlocking.
+    private static let insert = """
+        WITH durable AS MATERIALIZED (SELECT set_config('synchronous_commit', 'on', true)),
+        input AS MATERIALIZED (
+            SELECT t.* FROM durable, unnest(
+                $1::int2[], $2::int8[], $3::text[], $4::int2[], $5::uuid[], $6::text[], $7::text[], $8::text[],
+                $9::text[], $10::int8[], $11::int8[], $12::int2[], $13::uuid[], $14::bytea[], $15::bytea[]
+            ) AS t(lane, seq, app, environment, key, uuid, type, subtype, original_transaction_id, signed_ms,
+                   received_ms, source, header, payload, signature)
+            ORDER BY t.key, t.app, t.environment
+        ),
+        fresh AS (
+            INSERT INTO entitled.notification_key (key, app, environment, lane, seq, received_ms)
+            SELECT key, app, environment, lane, seq, received_ms FROM input ON CONFLICT DO NOTHING RETURNING seq
+        ),
+        stored AS (
+            INSERT INTO entitled.notification (lane, seq, app, environment, uuid, type, subtype,
+                original_transaction_id, signed_ms, received_ms, source, header, payload, signature)
+            SELECT lane, seq, app, environment, uuid, type, subtype, original_transaction_id, signed_ms, received_ms,
+                source, header, payload, signature
+            FROM input JOIN fresh USING (seq)
+        )
+        INSERT INTO entitled.pending (lane, seq) SELECT lane, seq FROM input JOIN fresh USING (seq) RETURNING seq
+        """
+
+    private static let insertHeader = """
+        WITH durable AS MATERIALIZED (SELECT set_config('synchronous_commit', 'on', true))
+        INSERT INTO entitled.jws_header (id, header) SELECT $1, $2 FROM durable ON CONFLICT DO NOTHING
+        """
+
+    private let sequence: SequenceGenerator
+    private let clock: any WallClock
+    private var knownHeaders: Set<[UInt8]> = []
+
+    /// Headers kept in mind; Apple has one or two at a time.
+    private static let headerLimit = 1000
+
+    package init(sequence: SequenceGenerator, clock: any WallClock) {
+        self.sequence = sequence
+        self.clock = clock
+    }
+
+    /// One outcome for each notification, in their order; none of the same batch may have the same identity.
+    ///
+    /// - Throws: when nothing is stored, or when it is unknown whether anything is. Sending them again is safe.
+    package mutating func insert(
+        _ notifications: [NewNotification], on connection: PostgresConnection
+    ) throws -> [Outcome] {
+        try insertHeaders(of: notifications, on: connection)
+        let now = clock.now()
+        let numbers = notifications.map { _ in sequence.next() }
+        let rows = try connection.query(
+            NotificationInserter.insert,
+            [
+                .int2s(notifications.map(\.lane.number)), .int8s(numbers), .texts(notifications.map(\.identity.app)),
+                .int2s(notifications.map(\.identity.environment.code)), .uuids(notifications.map(\.identity.key)),
+                .texts(notifications.map(\.identity.uuid)), .texts(notifications.map(\.type)),
+                .texts(notifications.map(\.subtype)), .texts(notifications.map(\.originalTransactionID)),
+                .int8s(notifications.map(\.signedDate)), .int8s(notifications.map { _ in now }),
+                .int2s(notifications.map(\.source.rawValue)), .uuids(notifications.map(\.stored.headerID)),
+                .byteas(notifications.map(\.stored.payload)), .byteas(notifications.map(\.stored.signature)),
+            ])
+        var fresh: Set<Int64> = []
+        for row in rows {
+            fresh.insert(try row.int(0))
+        }
+        return numbers.map { fresh.contains($0) ? .accepted : .duplicate }
+    }
+
+    private mutating func insertHeaders(
+        of notifications: [NewNotification], on connection: PostgresConnection
+    ) throws {
+        for notification in notifications where !knownHeaders.contains(notification.stored.headerID) {
+            let id = notification.stored.headerID
+            _ = try connection.query(NotificationInserter.insertHeader, [.uuid(id), .bytea(notification.header)])
+            if knownHeaders.count >= NotificationInserter.headerLimit {
+                knownHeaders.removeAll()
+            }
+            knownHeaders.insert(id)
+        }
+    }
+}

@@ -1,0 +1,110 @@
+import Base
+import Compression
+import Postgres
+
+/// Where a notification stands.
+package enum NotificationState: String, Sendable, CaseIterable {
+    /// Stored, not applied yet.
+    case pending
+    case applied
+    /// Needs a person.
+    case held
+}
+
+/// A stored notification as operators see it.
+package struct NotificationSummary: Sendable {
+    package let identity: NotificationIdentity
+    package let type: String
+    package let subtype: String?
+    package let state: NotificationState
+    package let originalTransactionID: String?
+    package let signed: Int64?
+    package let received: Int64
+    /// Why it is held.
+    package let reason: String?
+}
+
+/// Reads stored notifications, for operators.
+package enum NotificationReader {
+    private static let columns = """
+        n.app, n.environment, n.uuid, n.type, n.subtype, n.original_transaction_id, n.signed_ms, n.received_ms,
+        EXISTS (SELECT 1 FROM entitled.pending p WHERE p.lane = n.lane AND p.seq = n.seq), h.reason
+        """
+    private static let held = "LEFT JOIN entitled.held_notification h ON h.lane = n.lane AND h.seq = n.seq"
+
+    /// The newest first. Lanes are read one by one, each from its end, so that the whole history is not sorted.
+    package static func list(
+        state: NotificationState?, app: String?, environment: StoreEnvironment?, atMost limit: Int,
+        on connection: PostgresConnection
+    ) throws -> [NotificationSummary] {
+        let rows = try connection.query(
+            """
+            SELECT \(columns) FROM entitled.lane l CROSS JOIN LATERAL (
+                SELECT n.* FROM \(source(of: state))
+                WHERE n.lane = l.lane\(state == .applied ? " AND p.seq IS NULL AND x.seq IS NULL" : "")
+                    AND ($2::text IS NULL OR n.app = $2) AND ($3::int2 IS NULL OR n.environment = $3)
+                ORDER BY n.seq DESC LIMIT $1
+            ) n
+            \(held) ORDER BY n.seq DESC LIMIT $1
+            """, [.int8(Int64(limit)), .text(app), .int2(environment?.code)])
+        return try rows.map(summary)
+    }
+
+    private static func source(of state: NotificationState?) -> String {
+        switch state {
+        case nil: "entitled.notification n"
+        case .pending: "entitled.pending w JOIN entitled.notification n USING (lane, seq)"
+        case .held: "entitled.held_notification w JOIN entitled.notification n USING (lane, seq)"
+        case .applied:
+            """
+            entitled.notification n
+                LEFT JOIN entitled.pending p ON p.lane = n.lane AND p.seq = n.seq
+                LEFT JOIN entitled.held_notification x ON x.lane = n.lane AND x.seq = n.seq
+            """
+        }
+    }
+
+    /// A notification with the payload that Apple signed, every member kept.
+    package struct Whole: Sendable {
+        package let summary: NotificationSummary
+        /// JSON.
+        package let payload: [UInt8]
+    }
+
+    /// Every notification with this UUID: there may be one in each app and environment.
+    package static func find(
+        uuid: String, app: String?, environment: StoreEnvironment?, on connection: PostgresConnection
+    ) throws -> [Whole] {
+        let rows = try connection.query(
+            """
+            SELECT \(columns), n.header, n.payload, n.signature, j.header
+            FROM entitled.notification_key k
+            JOIN entitled.notification n ON n.lane = k.lane AND n.seq = k.seq
+            JOIN entitled.jws_header j ON j.id = n.header \(held)
+            WHERE k.key = $1 AND ($2::text IS NULL OR k.app = $2) AND ($3::int2 IS NULL OR k.environment = $3)
+            ORDER BY k.app, k.environment
+            """,
+            [.uuid(NotificationIdentity.key(uuid)), .text(app), .int2(environment?.code)])
+        let dictionaries = HeaderDictionaries()
+        return try rows.map { row in
+            let stored = StoredJWS(
+                headerID: try row.uuid(10), payload: try row.bytes(11), signature: try row.bytes(12))
+            return Whole(
+                summary: try summary(row), payload: try dictionaries.restore(stored, header: try row.bytes(13)))
+        }
+    }
+
+    private static func summary(_ row: PostgresRow) throws -> NotificationSummary {
+        guard let environment = StoreEnvironment(code: Int16(clamping: try row.int(1))) else {
+            throw PostgresError(.decoding, "an environment that is none")
+        }
+        let reason = try row.optionalText(9)
+        let isPending = try row.bool(8)
+        return NotificationSummary(
+            identity: NotificationIdentity(app: try row.text(0), environment: environment, uuid: try row.text(2)),
+            type: try row.text(3), subtype: try row.optionalText(4),
+            state: isPending ? .pending : reason == nil ? .applied : .held,
+            originalTransactionID: try row.optionalText(5), signed: try row.optionalInt(6), received: try row.int(7),
+            reason: reason)
+    }
+}

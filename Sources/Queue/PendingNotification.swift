@@ -1,0 +1,79 @@
+import Base
+import Compression
+import Postgres
+
+/// A notification that waits to be applied, as it was stored.
+package struct PendingNotification: Sendable {
+    package let lane: Lane
+    package let seq: Int64
+    package let identity: NotificationIdentity
+    package let header: [UInt8]
+    package let stored: StoredJWS
+
+    /// Reads what waits in these lanes, oldest first in each. Claims nothing: the lanes are the caller's.
+    ///
+    /// `LATERAL` makes one short index scan of each lane, so that a lane's backlog does not hide another's.
+    private static let select = """
+        SELECT p.lane, p.seq, n.app, n.environment, n.uuid, n.header, h.header, n.payload, n.signature
+        FROM unnest($1::int2[]) AS owned(lane)
+        CROSS JOIN LATERAL (
+            SELECT lane, seq FROM entitled.pending WHERE lane = owned.lane ORDER BY seq LIMIT $2
+        ) p
+        JOIN entitled.notification n ON n.lane = p.lane AND n.seq = p.seq
+        JOIN entitled.jws_header h ON h.id = n.header
+        ORDER BY p.seq LIMIT $3
+        """
+
+    package static func read(
+        from lanes: [Lane], eachAtMost perLane: Int, atMost limit: Int, on connection: PostgresConnection
+    ) throws -> [PendingNotification] {
+        let rows = try connection.query(
+            select, [.int2s(lanes.map(\.number)), .int8(Int64(perLane)), .int8(Int64(limit))])
+        var notifications: [PendingNotification] = []
+        notifications.reserveCapacity(rows.count)
+        for row in rows {
+            guard let environment = StoreEnvironment(code: Int16(clamping: try row.int(3))) else {
+                throw PostgresError(.decoding, "an environment that is none")
+            }
+            notifications.append(
+                PendingNotification(
+                    lane: Lane(number: Int16(clamping: try row.int(0))), seq: try row.int(1),
+                    identity: NotificationIdentity(
+                        app: try row.text(2), environment: environment, uuid: try row.text(4)),
+                    header: try row.bytes(6),
+                    stored: StoredJWS(
+                        headerID: try row.bytes(5), payload: try row.bytes(7), signature: try row.bytes(8))))
+        }
+        return notifications
+    }
+
+    private static let remove = """
+        DELETE FROM entitled.pending p USING unnest($1::int2[], $2::int8[]) AS t(lane, seq)
+        WHERE p.lane = t.lane AND p.seq = t.seq
+        """
+
+    /// Takes these out of the line; in the transaction that applied them.
+    package static func remove(
+        _ notifications: [PendingNotification], on connection: PostgresConnection
+    ) throws {
+        _ = try connection.query(
+            remove, [.int2s(notifications.map(\.lane.number)), .int8s(notifications.map(\.seq))])
+    }
+
+    private static let hold = """
+        INSERT INTO entitled.held_notification (lane, seq, reason, held_ms)
+        SELECT * FROM unnest($1::int2[], $2::int8[], $3::text[], $4::int8[]) ON CONFLICT DO NOTHING
+        """
+
+    /// Sets these aside for a person, with the reason; `remove` takes them out of the line.
+    package static func hold(
+        _ held: [(notification: PendingNotification, reason: String)], now: Int64, on connection: PostgresConnection
+    ) throws {
+        _ = try connection.query(
+            hold,
+            [
+                .int2s(held.map(\.notification.lane.number)), .int8s(held.map(\.notification.seq)),
+                .texts(held.map(\.reason)), .int8s(held.map { _ in now }),
+            ])
+    }
+}

@@ -1,0 +1,52 @@
+import Base
+import Postgres
+import Queue
+import Subscriptions
+
+/// Reads customers with all that is known of their purchases, for operators.
+package enum CustomerReader {
+    package struct Found: Sendable {
+        package let customer: Customer
+        /// Folded from the facts at this moment, in the order of original purchase date, then of the id.
+        package let purchases: [Purchase]
+        /// When anything about the customer changed last, in milliseconds.
+        package let lastSeen: Int64
+    }
+
+    /// Exact app user ids first, then ids that differ in case only, then what purchases are known by.
+    private static let find = """
+        SELECT id FROM (
+            SELECT id, CASE WHEN id = $1 THEN 0 ELSE 1 END AS rank, first_seen_ms AS age
+            FROM entitled.app_user_id WHERE lower(id) = lower($1)
+            UNION ALL
+            SELECT p.owner, 2, p.updated_ms FROM entitled.purchase_identifier i
+            JOIN entitled.purchase p ON p.lane = i.lane AND p.original_transaction_id = i.original_transaction_id
+                AND p.app = i.app AND p.environment = i.environment
+            WHERE i.identifier = $1
+        ) AS found ORDER BY rank, age, id LIMIT 1
+        """
+
+    private static let purchases = """
+        SELECT p.app, p.environment, p.original_transaction_id, p.updated_ms FROM entitled.purchase p
+        WHERE p.owner = ANY($1::text[])
+        """
+
+    /// By app user id, alias, app account token, (original) transaction id or web order line item id; nil if nobody
+    /// is known by it.
+    package static func find(anyID: String, on connection: PostgresConnection) throws -> Found? {
+        guard let id = try connection.query(find, [.text(anyID)]).first?.text(0),
+            let customer = try CustomerStore.load([id], on: connection)[id]
+        else { return nil }
+        var keys: [PurchaseKey] = []
+        var lastSeen = customer.firstSeen
+        for row in try connection.query(purchases, [.texts(customer.appUserIDs)]) {
+            guard let environment = StoreEnvironment(code: Int16(clamping: try row.int(1))) else { continue }
+            keys.append(
+                PurchaseKey(app: try row.text(0), environment: environment, originalTransactionID: try row.text(2)))
+            lastSeen = max(lastSeen, try row.int(3))
+        }
+        let facts = try FactStore.load(keys, on: connection)
+        let folded = zip(keys, facts).compactMap { Purchase(folding: $1, key: $0) }
+        return Found(customer: customer, purchases: folded, lastSeen: lastSeen)
+    }
+}

@@ -1,0 +1,139 @@
+import Base
+import Postgres
+import Queue
+
+/// Deliveries in the database: made with their event, read when due, settled after each attempt.
+package enum DeliveryStore {
+    private static let select = """
+        SELECT d.lane, d.id, d.endpoint, d.event, d.event_type, d.attempts, d.round_start, e.body
+        FROM unnest($1::text[], $2::int8[]) AS wanted(endpoint, room)
+        CROSS JOIN LATERAL (
+            SELECT due.* FROM unnest($3::int2[]) AS owned(lane)
+            CROSS JOIN LATERAL (
+                SELECT * FROM entitled.delivery
+                WHERE lane = owned.lane AND endpoint = wanted.endpoint AND state = 0 AND next_ms <= $4
+                ORDER BY next_ms LIMIT wanted.room
+            ) due
+            ORDER BY due.next_ms LIMIT wanted.room
+        ) d
+        JOIN entitled.event e ON e.lane = d.lane AND e.id = d.event
+        """
+
+    /// What is due in these lanes, at most so many for each endpoint: one that has much waiting takes no other's turn,
+    /// and one that is not asked for costs nothing.
+    package static func due(
+        room: [String: Int], lanes: [Lane], now: Int64, on connection: PostgresConnection
+    ) throws -> [DueDelivery] {
+        let wanted = room.sorted { $0.key < $1.key }
+        let rows = try connection.query(
+            select,
+            [
+                .texts(wanted.map(\.key)), .int8s(wanted.map { Int64($0.value) }), .int2s(lanes.map(\.number)),
+                .int8(now),
+            ])
+        var due: [DueDelivery] = []
+        for row in rows {
+            let body = try EventBodyCodec.restore(try row.bytes(7))
+            due.append(
+                DueDelivery(
+                    id: DeliveryID(lane: Lane(number: Int16(clamping: try row.int(0))), bytes: try row.bytes(1)),
+                    endpoint: try row.text(2), event: try row.bytes(3), eventType: try row.text(4),
+                    attempts: Int(clamping: try row.int(5)), roundStart: Int(Int16(clamping: try row.int(6))), body: body))
+        }
+        return due
+    }
+
+    /// What an attempt came to, and what follows from it.
+    package struct Settlement: Sendable {
+        package let id: DeliveryID
+        package let state: DeliveryState
+        /// Attempts made by now; as before where the attempt did not count.
+        package let attempts: Int
+        /// Milliseconds from now until the next attempt; for pending ones.
+        package let wait: Int64
+        package let status: Int?
+        package let reason: String?
+        package let attempt: AttemptRecord?
+
+        package init(
+            id: DeliveryID, state: DeliveryState, attempts: Int, wait: Int64, status: Int?, reason: String?,
+            attempt: AttemptRecord?
+        ) {
+            self.id = id
+            self.state = state
+            self.attempts = attempts
+            self.wait = wait
+            self.status = status
+            self.reason = reason
+            self.attempt = attempt
+        }
+    }
+
+    /// One attempt, for the operator.
+    package struct AttemptRecord: Sendable {
+        package let number: Int
+        package let started: Int64
+        package let milliseconds: Int64
+        package let outcome: String
+        package let detail: String?
+        /// The beginning of what the consumer answered.
+        package let response: [UInt8]
+
+        package init(
+            number: Int, started: Int64, milliseconds: Int64, outcome: String, detail: String?, response: [UInt8]
+        ) {
+            self.number = number
+            self.started = started
+            self.milliseconds = milliseconds
+            self.outcome = outcome
+            self.detail = detail
+            self.response = response
+        }
+    }
+
+    /// A delivery that somebody settled meanwhile (removed, held by a disabled endpoint) keeps that state, unless it
+    /// arrived; resending opened it anew, then the newer round stands.
+    private static let settle = """
+        UPDATE entitled.delivery d
+        SET state = CASE WHEN d.state = 0 OR t.state = 1 THEN t.state ELSE d.state END,
+            reason = CASE WHEN d.state = 0 OR t.state = 1 THEN t.reason ELSE d.reason END,
+            attempts = t.attempts, next_ms = $7::int8 + t.wait, last_status = coalesce(t.status, d.last_status)
+        FROM unnest($1::int2[], $2::uuid[], $3::int2[], $4::int2[], $5::int8[], $6::int2[], $8::text[])
+            AS t(lane, id, state, attempts, wait, status, reason)
+        WHERE d.lane = t.lane AND d.id = t.id
+        """
+
+    private static let record = """
+        INSERT INTO entitled.attempt (lane, delivery, number, started_ms, duration_ms, status, outcome, detail, response)
+        SELECT * FROM unnest($1::int2[], $2::uuid[], $3::int2[], $4::int8[], $5::int4[], $6::int2[], $7::text[],
+            $8::text[], $9::bytea[])
+        ON CONFLICT DO NOTHING
+        """
+
+    /// Writes down what became of these attempts; after the fence, in its transaction.
+    package static func settle(
+        _ settlements: [Settlement], now: Int64, on connection: PostgresConnection
+    ) throws {
+        guard !settlements.isEmpty else { return }
+        func status(_ settlement: Settlement) -> Int16? { settlement.status.map { Int16(clamping: $0) } }
+        _ = try connection.query(
+            settle,
+            [
+                .int2s(settlements.map(\.id.lane.number)), .uuids(settlements.map(\.id.bytes)),
+                .int2s(settlements.map(\.state.rawValue)), .int2s(settlements.map { Int16(clamping: $0.attempts) }),
+                .int8s(settlements.map(\.wait)), .int2s(settlements.map(status)), .int8(now),
+                .texts(settlements.map(\.reason)),
+            ])
+        let attempts = settlements.compactMap { settlement in settlement.attempt.map { (settlement, $0) } }
+        guard !attempts.isEmpty else { return }
+        _ = try connection.query(
+            record,
+            [
+                .int2s(attempts.map(\.0.id.lane.number)), .uuids(attempts.map(\.0.id.bytes)),
+                .int2s(attempts.map { Int16(clamping: $0.1.number) }), .int8s(attempts.map(\.1.started)),
+                .int4s(attempts.map { Int32(clamping: $0.1.milliseconds) }), .int2s(attempts.map { status($0.0) }),
+                .texts(attempts.map(\.1.outcome)), .texts(attempts.map(\.1.detail)),
+                .byteas(attempts.map { $0.1.response.isEmpty ? nil : $0.1.response }),
+            ])
+    }
+}

@@ -1,0 +1,148 @@
+import AppStore
+import Base
+import Compression
+import Crypto
+import Queue
+import Subscriptions
+
+/// One thing Apple said about a purchase, as the database keeps it: with its signature, for ever.
+package struct FactRow: Sendable {
+    package enum Kind: Int16, Sendable {
+        case transaction = 1
+        case renewal = 2
+        /// What the notification itself says; its signature covers it in the envelope.
+        case notification = 3
+    }
+
+    package let kind: Kind
+    package let signedDate: Int64
+    /// The JWS header and signature; nil for what the notification itself says.
+    package let header: [UInt8]?
+    package let signature: [UInt8]?
+    /// JSON.
+    package let payload: [UInt8]
+
+    package init(kind: Kind, signedDate: Int64, header: [UInt8]?, signature: [UInt8]?, payload: [UInt8]) {
+        self.kind = kind
+        self.signedDate = signedDate
+        self.header = header
+        self.signature = signature
+        self.payload = payload
+    }
+
+    /// 16 bytes that tell this fact from every other one of its purchase.
+    package var digest: [UInt8] {
+        Array(Crypto.Digest.sha256([UInt8(truncatingIfNeeded: kind.rawValue)] + payload).prefix(16))
+    }
+
+    package func insert(into facts: inout PurchaseFacts) {
+        switch kind {
+        case .transaction:
+            if let payload = TransactionPayload(payload: payload), let fact = TransactionFact(payload, tie: self.payload) {
+                facts.insert(fact)
+            }
+        case .renewal:
+            if let payload = RenewalInfoPayload(payload: payload), let fact = RenewalFact(payload, tie: self.payload) {
+                facts.insert(fact)
+            }
+        case .notification:
+            if let fact = NotificationFact(payload: payload) {
+                facts.insert(fact)
+            }
+        }
+    }
+}
+
+extension TransactionFact {
+    /// Nil where Apple left out what a transaction cannot do without.
+    package init?(_ payload: TransactionPayload, tie: [UInt8]) {
+        guard let transactionID = payload.transactionId, let originalID = payload.originalTransactionId,
+            let productID = payload.productId, let purchaseDate = payload.purchaseDate
+        else { return nil }
+        self.init(
+            transactionID: transactionID, originalTransactionID: originalID,
+            webOrderLineItemID: payload.webOrderLineItemId, productID: productID,
+            subscriptionGroup: payload.subscriptionGroupIdentifier, purchaseDate: purchaseDate,
+            originalPurchaseDate: payload.originalPurchaseDate ?? purchaseDate, expiresDate: payload.expiresDate,
+            signedDate: payload.signedDate ?? purchaseDate, kind: payload.type ?? "",
+            ownership: payload.inAppOwnershipType ?? "PURCHASED", reason: payload.transactionReason ?? "",
+            offerType: payload.offerType.map { Int(clamping: $0) }, offerIdentifier: payload.offerIdentifier,
+            offerDiscountType: payload.offerDiscountType, price: payload.price, currency: payload.currency,
+            revocationDate: payload.revocationDate,
+            revocationReason: payload.revocationReason.map { Int(clamping: $0) },
+            revocationType: payload.revocationType, isUpgraded: payload.isUpgraded ?? false,
+            storefront: payload.storefront, quantity: Int(clamping: payload.quantity ?? 1),
+            appAccountToken: payload.appAccountToken, appTransactionID: payload.appTransactionId, tie: tie)
+    }
+}
+
+extension RenewalFact {
+    package init?(_ payload: RenewalInfoPayload, tie: [UInt8]) {
+        guard let originalID = payload.originalTransactionId else { return nil }
+        self.init(
+            originalTransactionID: originalID, productID: payload.productId,
+            autoRenewProductID: payload.autoRenewProductId,
+            autoRenewStatus: payload.autoRenewStatus.map { Int(clamping: $0) },
+            expirationIntent: payload.expirationIntent.map { Int(clamping: $0) },
+            isInBillingRetryPeriod: payload.isInBillingRetryPeriod,
+            gracePeriodExpiresDate: payload.gracePeriodExpiresDate,
+            priceIncreaseStatus: payload.priceIncreaseStatus.map { Int(clamping: $0) },
+            renewalPrice: payload.renewalPrice, currency: payload.currency, renewalDate: payload.renewalDate,
+            recentSubscriptionStartDate: payload.recentSubscriptionStartDate,
+            offerType: payload.offerType.map { Int(clamping: $0) }, offerIdentifier: payload.offerIdentifier,
+            offerDiscountType: payload.offerDiscountType, appAccountToken: payload.appAccountToken,
+            appTransactionID: payload.appTransactionId, signedDate: payload.signedDate ?? 0, tie: tie)
+    }
+}
+
+extension NotificationFact {
+    /// What is kept of a notification beside what it carries.
+    package var payload: [UInt8] {
+        JSON.object([
+            "uuid": .string(uuid), "type": .string(type), "subtype": subtype.map { .string($0) },
+            "status": status.map { .int(Int64($0)) }, "signedDate": .int(signedDate),
+        ]).bytes
+    }
+
+    package init?(payload: [UInt8]) {
+        guard let json = try? JSON(parsing: payload), let uuid = json["uuid"]?.stringValue,
+            let type = json["type"]?.stringValue, let signedDate = json["signedDate"]?.intValue
+        else { return nil }
+        self.init(
+            uuid: uuid, type: type, subtype: json["subtype"]?.stringValue,
+            status: json["status"]?.intValue.map { Int(clamping: $0) }, signedDate: signedDate, tie: payload)
+    }
+}
+
+/// Payloads of facts as they are kept: zstd with a dictionary of what Apple's payloads have in common.
+package enum FactCodec {
+    private static let limit = 1 << 20
+
+    /// Part of the format: facts compressed with it need it for ever.
+    private static let dictionary = Result {
+        try ZstdDictionary(
+            Array(
+                """
+                {"uuid":"","type":"SUBSCRIBED","subtype":"INITIAL_BUY","type":"DID_RENEW","status":1,"signedDate":179\
+                {"transactionId":"20000010","originalTransactionId":"20000010","webOrderLineItemId":"2000000113",\
+                "bundleId":"com.","productId":"","subscriptionGroupIdentifier":"2","purchaseDate":1790000000000,\
+                "originalPurchaseDate":1790000000000,"expiresDate":1790000000000,"quantity":1,\
+                "type":"Auto-Renewable Subscription","appAccountToken":"","inAppOwnershipType":"PURCHASED",\
+                "signedDate":1790000000000,"environment":"Production","environment":"Sandbox",\
+                "transactionReason":"PURCHASE","transactionReason":"RENEWAL","storefront":"USA",\
+                "storefrontId":"143441","price":9990,"currency":"USD","appTransactionId":"704"}\
+                {"expirationIntent":1,"originalTransactionId":"20000010","autoRenewProductId":"","productId":"",\
+                "autoRenewStatus":1,"isInBillingRetryPeriod":false,"renewalPrice":9990,"currency":"USD",\
+                "signedDate":1790000000000,"environment":"Sandbox","recentSubscriptionStartDate":1790000000000,\
+                "renewalDate":1790000000000,"appTransactionId":"704"}
+                """.utf8))
+    }
+
+    package static func compress(_ payload: [UInt8]) throws -> [UInt8] {
+        try Zstd.compress(payload, dictionary: dictionary.get())
+    }
+
+    package static func restore(_ stored: [UInt8]) throws -> [UInt8] {
+        try Zstd.decompress(stored, dictionary: dictionary.get(), limit: limit)
+    }
+}

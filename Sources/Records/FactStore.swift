@@ -1,0 +1,77 @@
+import Base
+import Postgres
+import Queue
+import Subscriptions
+
+extension PurchaseKey {
+    package var lane: Lane { Lane(app: app, environment: environment, subject: originalTransactionID) }
+}
+
+/// Facts in the database.
+package enum FactStore {
+    private static let select = """
+        SELECT t.place, f.kind, f.signed_ms, f.payload
+        FROM unnest($1::int2[], $2::text[], $3::text[], $4::int2[], $5::int4[])
+            AS t(lane, otid, app, environment, place)
+        JOIN entitled.fact f ON f.lane = t.lane AND f.original_transaction_id = t.otid AND f.app = t.app
+            AND f.environment = t.environment
+        """
+
+    /// Everything that is known of these purchases, in their order.
+    package static func load(_ keys: [PurchaseKey], on connection: PostgresConnection) throws -> [PurchaseFacts] {
+        var facts = Array(repeating: PurchaseFacts(), count: keys.count)
+        guard !keys.isEmpty else { return facts }
+        let rows = try connection.query(
+            select,
+            [
+                .int2s(keys.map(\.lane.number)), .texts(keys.map(\.originalTransactionID)), .texts(keys.map(\.app)),
+                .int2s(keys.map(\.environment.code)), .int4s((0..<Int32(keys.count)).map { $0 }),
+            ])
+        for row in rows {
+            let place = Int(try row.int(0))
+            guard facts.indices.contains(place), let kind = FactRow.Kind(rawValue: Int16(clamping: try row.int(1)))
+            else { continue }
+            let fact = FactRow(
+                kind: kind, signedDate: try row.int(2), header: nil, signature: nil,
+                payload: try FactCodec.restore(try row.bytes(3)))
+            fact.insert(into: &facts[place])
+        }
+        return facts
+    }
+
+    /// A fact on its way into the database.
+    package struct New: Sendable {
+        package let key: PurchaseKey
+        package let seq: Int64
+        package let fact: FactRow
+
+        package init(key: PurchaseKey, seq: Int64, fact: FactRow) {
+            self.key = key
+            self.seq = seq
+            self.fact = fact
+        }
+    }
+
+    private static let insert = """
+        INSERT INTO entitled.fact (lane, app, environment, original_transaction_id, digest, kind, signed_ms, seq, header,
+            payload, signature)
+        SELECT * FROM unnest($1::int2[], $2::text[], $3::int2[], $4::text[], $5::uuid[], $6::int2[], $7::int8[],
+            $8::int8[], $9::uuid[], $10::bytea[], $11::bytea[])
+        ON CONFLICT DO NOTHING
+        """
+
+    /// Keeps these; what is known already is left as it is.
+    package static func insert(_ facts: [New], on connection: PostgresConnection) throws {
+        guard !facts.isEmpty else { return }
+        _ = try connection.query(
+            insert,
+            [
+                .int2s(facts.map(\.key.lane.number)), .texts(facts.map(\.key.app)),
+                .int2s(facts.map(\.key.environment.code)), .texts(facts.map(\.key.originalTransactionID)),
+                .uuids(facts.map(\.fact.digest)), .int2s(facts.map(\.fact.kind.rawValue)),
+                .int8s(facts.map(\.fact.signedDate)), .int8s(facts.map(\.seq)),
+                .uuids(facts.map { $0.fact.header.map(StoredJWS.headerID) }),
+                .byteas(try facts.map { try FactCodec.compress($0.fact.payload) }), .byteas(facts.map(\.fact.signature)),
+            ])
+    }
+}

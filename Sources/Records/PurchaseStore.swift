@@ -1,0 +1,118 @@
+import Base
+import Postgres
+import Queue
+import Subscriptions
+
+/// Records of purchases in the database: what the facts fold to.
+package enum PurchaseStore {
+    private static let selectOwners = """
+        SELECT t.place, p.owner
+        FROM unnest($1::int2[], $2::text[], $3::text[], $4::int2[], $5::int4[])
+            AS t(lane, otid, app, environment, place)
+        JOIN entitled.purchase p ON p.lane = t.lane AND p.original_transaction_id = t.otid AND p.app = t.app
+            AND p.environment = t.environment
+        """
+
+    /// The app user ids that own these purchases now, in their order; nil for those that are new.
+    package static func owners(_ keys: [PurchaseKey], on connection: PostgresConnection) throws -> [String?] {
+        var owners = [String?](repeating: nil, count: keys.count)
+        guard !keys.isEmpty else { return owners }
+        let rows = try connection.query(
+            selectOwners,
+            [
+                .int2s(keys.map(\.lane.number)), .texts(keys.map(\.originalTransactionID)), .texts(keys.map(\.app)),
+                .int2s(keys.map(\.environment.code)), .int4s((0..<Int32(keys.count)).map { $0 }),
+            ])
+        for row in rows {
+            let place = Int(try row.int(0))
+            if owners.indices.contains(place) { owners[place] = try row.text(1) }
+        }
+        return owners
+    }
+
+    /// A record on its way into the database.
+    package struct New: Sendable {
+        package let purchase: Purchase
+        package let owner: String
+        /// When time alone will change something; nil for never.
+        package let wake: Int64?
+
+        package init(purchase: Purchase, owner: String, wake: Int64?) {
+            self.purchase = purchase
+            self.owner = owner
+            self.wake = wake
+        }
+    }
+
+    private static let upsert = """
+        INSERT INTO entitled.purchase (lane, app, environment, original_transaction_id, owner, product_id,
+            access_ends_ms, grace_ends_ms, revoked_ms, will_renew, wake_ms, version, updated_ms)
+        SELECT t.*, 1, $12
+        FROM unnest($1::int2[], $2::text[], $3::int2[], $4::text[], $5::text[], $6::text[], $7::int8[], $8::int8[],
+            $9::int8[], $10::bool[], $11::int8[]) AS t
+        ON CONFLICT (lane, original_transaction_id, app, environment) DO UPDATE
+        SET owner = excluded.owner, product_id = excluded.product_id, access_ends_ms = excluded.access_ends_ms,
+            grace_ends_ms = excluded.grace_ends_ms, revoked_ms = excluded.revoked_ms, will_renew = excluded.will_renew,
+            wake_ms = excluded.wake_ms, version = purchase.version + 1, updated_ms = excluded.updated_ms
+        """
+
+    private static let identify = """
+        INSERT INTO entitled.purchase_identifier (identifier, app, environment, original_transaction_id, lane)
+        SELECT * FROM unnest($1::text[], $2::text[], $3::int2[], $4::text[], $5::int2[]) ON CONFLICT DO NOTHING
+        """
+
+    package static func write(_ records: [New], now: Int64, on connection: PostgresConnection) throws {
+        guard !records.isEmpty else { return }
+        let purchases = records.map(\.purchase)
+        let keys = purchases.map(\.key)
+        _ = try connection.query(
+            upsert,
+            [
+                .int2s(keys.map(\.lane.number)), .texts(keys.map(\.app)), .int2s(keys.map(\.environment.code)),
+                .texts(keys.map(\.originalTransactionID)), .texts(records.map(\.owner)),
+                .texts(purchases.map(\.latest.productID)), .int8s(purchases.map(\.accessUntil)),
+                .int8s(purchases.map(\.graceUntil)), .int8s(purchases.map { $0.latest.revocation?.date }),
+                .bools(purchases.map(\.willRenew)), .int8s(records.map(\.wake)), .int8(now),
+            ])
+    }
+
+    /// Makes transactions and periods findable by their ids.
+    package static func identify(
+        _ identifiers: [(identifier: String, key: PurchaseKey)], on connection: PostgresConnection
+    ) throws {
+        guard !identifiers.isEmpty else { return }
+        // In order, so that two workers with the same id wait instead of deadlocking.
+        let sorted = identifiers.sorted { ($0.identifier, $0.key.app) < ($1.identifier, $1.key.app) }
+        _ = try connection.query(
+            identify,
+            [
+                .texts(sorted.map(\.identifier)), .texts(sorted.map(\.key.app)),
+                .int2s(sorted.map(\.key.environment.code)), .texts(sorted.map(\.key.originalTransactionID)),
+                .int2s(sorted.map(\.key.lane.number)),
+            ])
+    }
+
+    private static let due = """
+        SELECT p.app, p.environment, p.original_transaction_id
+        FROM unnest($1::int2[]) AS owned(lane)
+        CROSS JOIN LATERAL (
+            SELECT * FROM entitled.purchase WHERE lane = owned.lane AND wake_ms <= $2 ORDER BY wake_ms LIMIT $3
+        ) p
+        WHERE NOT EXISTS (SELECT 1 FROM entitled.pending w WHERE w.lane = owned.lane)
+        LIMIT $3
+        """
+
+    /// Purchases of these lanes whose time has come; none of a lane where notifications still wait, because one of
+    /// them may say that the subscription goes on.
+    package static func due(
+        in lanes: [Lane], at now: Int64, atMost limit: Int, on connection: PostgresConnection
+    ) throws -> [PurchaseKey] {
+        var keys: [PurchaseKey] = []
+        for row in try connection.query(due, [.int2s(lanes.map(\.number)), .int8(now), .int8(Int64(limit))]) {
+            guard let environment = StoreEnvironment(code: Int16(clamping: try row.int(1))) else { continue }
+            keys.append(
+                PurchaseKey(app: try row.text(0), environment: environment, originalTransactionID: try row.text(2)))
+        }
+        return keys
+    }
+}

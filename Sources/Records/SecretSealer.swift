@@ -1,0 +1,42 @@
+import Base
+import Crypto
+
+/// Encrypts what the database must not know: webhook secrets and authorization headers.
+///
+/// AES-256-GCM; the newest key seals, every key opens. The endpoint's id is bound to the text, so that a sealed value
+/// moved to another row does not open.
+package struct SecretSealer: Sendable {
+    private let keys: [Redacted<[UInt8]>]
+
+    /// Keys of 32 bytes, newest first; at least one.
+    package init(keys: [Redacted<[UInt8]>]) {
+        self.keys = keys
+    }
+
+    /// What names the newest key without telling it.
+    package var fingerprint: String {
+        fingerprints.first ?? ""
+    }
+
+    package var fingerprints: [String] {
+        keys.map { Hex.encode(Digest.sha256(Array("entitled sealing key".utf8) + $0.exposed).prefix(8)) }
+    }
+
+    package func seal(_ plaintext: [UInt8], for endpoint: String) throws -> [UInt8] {
+        guard let key = keys.first else { throw NoKey() }
+        return try Sealing.seal(plaintext, key: key.exposed, associatedData: Array(endpoint.utf8))
+    }
+
+    /// Nil when no key fits.
+    package func open(_ sealed: [UInt8], for endpoint: String) -> [UInt8]? {
+        for key in keys {
+            if let plaintext = Sealing.open(sealed, key: key.exposed, associatedData: Array(endpoint.utf8)) {
+                return plaintext
+            }
+        }
+        return nil
+    }
+
+    /// There is nothing to seal with.
+    struct NoKey: Error {}
+}

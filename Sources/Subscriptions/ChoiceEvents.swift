@@ -1,0 +1,92 @@
+/// What the customer, the seller or the bank did with a subscription that goes on.
+extension EventDeriver.Step {
+    /// Named by the notification: a choice can be made many times.
+    private func named(_ kind: String) -> String? {
+        cause.id.map { "\(kind)/\($0)" }
+    }
+
+    /// An upgrade at once, or another product from the next renewal on. Taking the latter back is not told.
+    func productChanges() -> [EventDraft] {
+        var drafts: [EventDraft] = []
+        if let old = before?.latest, isUpgrade(from: old) {
+            drafts.append(
+                draft(
+                    .productChange, cause: "upgrade/\(latest.id)", of: after.period(old.id) ?? old,
+                    newProductID: latest.productID))
+        }
+        if let pending = after.pendingProductID, pending != before?.pendingProductID, let cause = named("pending") {
+            drafts.append(draft(.productChange, cause: cause, newProductID: pending))
+        }
+        return drafts
+    }
+
+    private func isUpgrade(from old: Period) -> Bool {
+        guard before?.period(latest.id) == nil, old.productID != latest.productID, latest.transaction.isRenewable,
+            latest.transaction.reason != "RENEWAL", latest.transaction.purchaseDate >= old.transaction.purchaseDate
+        else { return false }
+        if after.period(old.id)?.transaction.isUpgraded == true { return true }
+        let end = before?.accessUntil ?? .max
+        return old.revocation == nil && latest.transaction.purchaseDate < end
+    }
+
+    /// The end of the running period was moved to later.
+    func extensions() -> [EventDraft] {
+        guard hasSameLatest, latest.revocation == nil, let expires = latest.transaction.expiresDate,
+            let old = before?.latest.transaction.expiresDate, old < expires
+        else { return [] }
+        return [draft(.subscriptionExtended, cause: "extension/\(latest.id)/\(expires)")]
+    }
+
+    /// On again before the end; a new period says so itself.
+    func uncancellations() -> [EventDraft] {
+        guard hasSameLatest, before?.autoRenewOffSince != nil, after.autoRenewOffSince == nil,
+            before?.billingFailure == nil, after.billingFailure == nil, isSignedInTime, let cause = named("switch")
+        else { return [] }
+        return [draft(.uncancellation, cause: cause)]
+    }
+
+    /// Off by choice. What nobody has told of before counts as on; an expiry that switches off is no choice.
+    func cancellations() -> [EventDraft] {
+        guard before?.autoRenewOffSince == nil, after.autoRenewOffSince != nil, after.billingFailure == nil,
+            isSignedInTime, !isExpiry, let cause = named("switch")
+        else { return [] }
+        return [draft(.cancellation, cause: cause, reason: .unsubscribe)]
+    }
+
+    private var isExpiry: Bool {
+        if case .notification(let fact) = cause { fact.type == "EXPIRED" } else { false }
+    }
+
+    /// One for each failure to charge, and none for one that was over when it was heard of.
+    func billingIssues() -> [EventDraft] {
+        guard let failure = after.billingFailure, failure.isRetrying, latest.revocation == nil,
+            !(hasSameLatest && before?.billingFailure != nil), let cause = named("billing")
+        else { return [] }
+        return [
+            draft(.billingIssue, cause: cause, graceUntil: failure.graceGranted),
+            draft(.cancellation, cause: cause, reason: .billingError),
+        ]
+    }
+
+    /// Consent that was asked for; without a question an answer is mere information.
+    func priceConsents() -> [EventDraft] {
+        guard isSignedInTime, let cause = named("consent") else { return [] }
+        let old = hasSameLatest ? before?.priceIncreaseStatus : nil
+        switch (old, after.priceIncreaseStatus) {
+        case (0, 1): return [draft(.priceIncreaseConsentApproved, cause: cause)]
+        case (0, 0): return []
+        case (_, 0): return [draft(.priceIncreaseConsentRequired, cause: cause)]
+        default: return []
+        }
+    }
+
+    /// The end of access, once it is believed. Drafted again on each look until a new period comes.
+    func expirations(patience: Int64) -> [EventDraft] {
+        guard let ending = after.ending, ending.believed(patience: patience) <= now else { return [] }
+        return [
+            draft(
+                .expiration, cause: "end/\(ending.period.id)/\(ending.name)", of: ending.period,
+                expiration: ending.period.accessUntil, reason: ending.reason)
+        ]
+    }
+}

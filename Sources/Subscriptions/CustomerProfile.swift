@@ -1,0 +1,34 @@
+import Base
+
+/// What documents say of a customer beside purchases.
+package struct CustomerProfile: Sendable, Equatable {
+    package let originalAppUserID: String
+    /// All ids, the original one among them.
+    package let appUserIDs: [String]
+    /// When the customer was first and last seen, in ms.
+    package let firstSeen: Int64
+    package let lastSeen: Int64
+    /// `subscriber_attributes`; nil: not to be shown.
+    package let attributes: JSON?
+
+    package init(
+        originalAppUserID: String, appUserIDs: [String], firstSeen: Int64, lastSeen: Int64, attributes: JSON? = nil
+    ) {
+        self.originalAppUserID = originalAppUserID
+        self.appUserIDs = appUserIDs
+        self.firstSeen = firstSeen
+        self.lastSeen = lastSeen
+        self.attributes = attributes
+    }
+
+    /// Whether no id names anybody.
+    package var isAnonymous: Bool { appUserIDs.allSatisfy(Owner.isAnonymous) && Owner.isAnonymous(originalAppUserID) }
+
+    /// `{"original_app_user_id", "app_user_ids", "anonymous"}`.
+    package var json: JSON {
+        .object([
+            "anonymous": .bool(isAnonymous), "app_user_ids": .strings(appUserIDs),
+            "original_app_user_id": .string(originalAppUserID),
+        ])
+    }
+}

@@ -1,0 +1,20 @@
+/// Which products give which entitlements.
+package struct EntitlementCatalogue: Sendable, Equatable {
+    /// Product ids by entitlement.
+    package let products: [String: Set<String>]
+    private let entitlements: [String: [String]]
+
+    package init(_ products: [String: [String]] = [:]) {
+        self.products = products.mapValues(Set.init)
+        var entitlements: [String: Set<String>] = [:]
+        for (entitlement, ids) in products {
+            for id in ids { entitlements[id, default: []].insert(entitlement) }
+        }
+        self.entitlements = entitlements.mapValues { $0.sorted() }
+    }
+
+    /// In the order of their names.
+    package func entitlements(of productID: String) -> [String] {
+        entitlements[productID] ?? []
+    }
+}

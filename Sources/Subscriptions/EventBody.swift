@@ -1,0 +1,54 @@
+import Base
+
+/// The ids of the customer whom an event is about.
+package struct EventIdentity: Sendable, Equatable {
+    package let appUserID: String
+    package let originalAppUserID: String
+    package let aliases: [String]
+    /// `subscriber_attributes`: name to value and time.
+    package let attributes: JSON
+
+    package init(appUserID: String, originalAppUserID: String, aliases: [String], attributes: JSON = .object([])) {
+        self.appUserID = appUserID
+        self.originalAppUserID = originalAppUserID
+        self.aliases = aliases
+        self.attributes = attributes
+    }
+}
+
+/// Writes an event as its receivers read it: `{"event":{…},"api_version":"1.0"}`, members in the order that was seen
+/// on RevenueCat's wire.
+package struct EventBody: Sendable {
+    package let catalogue: EntitlementCatalogue
+    package let rates: DollarRates
+
+    package init(catalogue: EntitlementCatalogue, rates: DollarRates = DollarRates()) {
+        self.catalogue = catalogue
+        self.rates = rates
+    }
+
+    /// - Parameters:
+    ///   - id: the draft's id.
+    ///   - appID: what receivers know the app by.
+    package func json(_ draft: EventDraft, id: String, identity: EventIdentity, appID: String) -> JSON {
+        let members: [JSON.Member]
+        switch draft.type {
+        case .priceIncreaseConsentRequired, .priceIncreaseConsentApproved:
+            members = EventMembers(draft: draft, identity: identity).consent
+        default:
+            members = EventMembers(draft: draft, identity: identity).all(catalogue: catalogue, rates: rates)
+        }
+        return Self.envelope(members + Self.closing(draft.type, id: id, appID: appID))
+    }
+
+    static func closing(_ type: EventType, id: String, appID: String) -> [JSON.Member] {
+        [
+            JSON.Member(name: "type", value: .string(type.rawValue)), JSON.Member(name: "id", value: .string(id)),
+            JSON.Member(name: "app_id", value: .string(appID)),
+        ]
+    }
+
+    static func envelope(_ members: [JSON.Member]) -> JSON {
+        .object(["event": .object(members), "api_version": .string("1.0")])
+    }
+}

@@ -1,0 +1,68 @@
+/// What made us look at a purchase.
+package enum Cause: Sendable, Equatable {
+    case notification(NotificationFact)
+    /// Anything else that brought facts (an answer of Apple's API, a posted transaction), by an id of its own.
+    case observation(id: String)
+    /// Nothing new: time has passed.
+    case time
+
+    /// Names the events that have no name of their own in what was signed.
+    var id: String? {
+        switch self {
+        case .notification(let fact): fact.uuid
+        case .observation(let id): id
+        case .time: nil
+        }
+    }
+}
+
+/// Derives events from the difference between two states of one purchase.
+///
+/// Money is told once per transaction, a choice of the customer once per notification, an end once per signed end.
+/// Telling again is harmless: the drafts have the same causes, and so the same ids.
+package struct EventDeriver: Sendable {
+    /// How long after its end a subscription that should renew is believed to have ended, in ms.
+    package let patience: Int64
+
+    package init(patience: Int64 = 24 * .hour) {
+        self.patience = patience
+    }
+
+    /// Drafts in the order in which they are to be told.
+    ///
+    /// - Parameter now: ms; the events' timestamp, and the instant by which ends count as past.
+    package func events(before: Purchase?, after: Purchase, cause: Cause, now: Int64) -> [EventDraft] {
+        let step = Step(before: before, after: after, cause: cause, now: now)
+        return step.productChanges() + step.purchases() + step.reversals() + step.extensions()
+            + step.uncancellations() + step.priceConsents() + step.billingIssues() + step.cancellations()
+            + step.refunds() + step.expirations(patience: patience)
+    }
+
+    /// One step from state to state.
+    struct Step {
+        let before: Purchase?
+        let after: Purchase
+        let cause: Cause
+        let now: Int64
+
+        var latest: Period { after.latest }
+        var hasSameLatest: Bool { before?.latest.id == latest.id }
+
+        /// Whether the newest renewal info was signed while the latest period gave access.
+        var isSignedInTime: Bool {
+            guard latest.revocation == nil, let signed = after.renewalSigned else { return false }
+            return after.accessUntil.map { signed < $0 } ?? true
+        }
+
+        func draft(
+            _ type: EventType, cause: String, of period: Period? = nil, expiration: Int64?? = nil,
+            payment: EventDraft.Payment = .none, reason: EventReason? = nil, newProductID: String? = nil,
+            graceUntil: Int64? = nil, isTrialConversion: Bool = false
+        ) -> EventDraft {
+            EventDraft(
+                type, cause: cause, of: period ?? latest, in: after.key, at: now, expiration: expiration,
+                payment: payment, reason: reason, newProductID: newProductID, graceUntil: graceUntil,
+                isTrialConversion: isTrialConversion)
+        }
+    }
+}

@@ -1,0 +1,72 @@
+import Base
+
+/// An event before it has a receiver's identity: what happened, and to which period.
+package struct EventDraft: Sendable, Equatable {
+    package let type: EventType
+    /// What it is told for, within its type, app and environment; the same cause is told once.
+    package let cause: String
+    package let purchase: PurchaseKey
+    /// The period it speaks of, as it is now.
+    package let period: Period
+    /// `event_timestamp_ms`: when the event was made.
+    package let timestamp: Int64
+    /// `expiration_at_ms`.
+    package let expiration: Int64?
+    package let payment: Payment
+    /// `cancel_reason` or `expiration_reason`.
+    package let reason: EventReason?
+    /// `new_product_id` of a PRODUCT_CHANGE.
+    package let newProductID: String?
+    /// `grace_period_expiration_at_ms` of a BILLING_ISSUE.
+    package let graceUntil: Int64?
+    /// `is_trial_conversion` of a RENEWAL.
+    package let isTrialConversion: Bool
+
+    /// Whether money moved, and where to.
+    package enum Payment: Sendable { case none, received, returned }
+
+    init(
+        _ type: EventType, cause: String, of period: Period, in purchase: PurchaseKey, at timestamp: Int64,
+        expiration: Int64?? = nil, payment: Payment = .none, reason: EventReason? = nil, newProductID: String? = nil,
+        graceUntil: Int64? = nil, isTrialConversion: Bool = false
+    ) {
+        self.type = type
+        self.cause = cause
+        self.purchase = purchase
+        self.period = period
+        self.timestamp = timestamp
+        self.expiration = expiration ?? period.transaction.expiresDate
+        self.payment = payment
+        self.reason = reason
+        self.newProductID = newProductID
+        self.graceUntil = graceUntil
+        self.isTrialConversion = isTrialConversion
+    }
+}
+
+extension EventDraft {
+    /// An upper-case UUID (RFC 9562, version 8) of type, app, environment and cause: two drafts for one cause have one
+    /// id, whenever and wherever they are made.
+    package func id(digest: Digest) -> String {
+        let content = [type.rawValue, purchase.app, purchase.environment.rawValue, cause].joined(separator: "|")
+        return EventID.uuid(of: digest(content))
+    }
+}
+
+/// Ids of events.
+package enum EventID {
+    /// The first 16 bytes as an upper-case UUID with the bits of version 8; missing bytes are zero.
+    package static func uuid(of digest: [UInt8]) -> String {
+        var bytes = Array(digest.prefix(16))
+        bytes += [UInt8](repeating: 0, count: 16 - bytes.count)
+        bytes[6] = bytes[6] & 0x0f | 0x80
+        bytes[8] = bytes[8] & 0x3f | 0x80
+        let digits = Hex.encode(bytes).uppercased()
+        var text = ""
+        for (place, digit) in digits.enumerated() {
+            if place == 8 || place == 12 || place == 16 || place == 20 { text.append("-") }
+            text.append(digit)
+        }
+        return text
+    }
+}

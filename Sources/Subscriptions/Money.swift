@@ -1,0 +1,33 @@
+import Base
+
+/// Amounts as Apple signs them: thousandths of the currency unit. No binary fraction ever touches them.
+package enum Money {
+    /// The exact decimal of milliunits as a JSON number: 9990 is `9.99`, 499000 is `499`.
+    package static func number(milliunits: Int64) -> JSON {
+        let (whole, rest) = milliunits.magnitude.quotientAndRemainder(dividingBy: 1000)
+        let sign = milliunits < 0 ? "-" : ""
+        guard rest != 0 else { return .raw(Array("\(sign)\(whole)".utf8)) }
+        var fraction = String(rest)
+        fraction = String(repeating: "0", count: 3 - fraction.count) + fraction
+        while fraction.hasSuffix("0") { fraction.removeLast() }
+        return .raw(Array("\(sign)\(whole).\(fraction)".utf8))
+    }
+}
+
+/// What units of currencies are worth in US dollars, where the operator says so.
+package struct DollarRates: Sendable, Equatable {
+    private let millionths: [String: Int64]
+
+    /// - Parameter millionths: millionths of a dollar per unit, by ISO 4217 code.
+    package init(millionths: [String: Int64] = [:]) {
+        self.millionths = millionths
+    }
+
+    /// Thousandths of a dollar, cut off; nil without a rate, or beyond what can be said.
+    package func milliunits(_ amount: Int64, of currency: String) -> Int64? {
+        if currency == "USD" { return amount }
+        guard let rate = millionths[currency] else { return nil }
+        let (product, overflow) = amount.multipliedReportingOverflow(by: rate)
+        return overflow ? nil : product / 1_000_000
+    }
+}

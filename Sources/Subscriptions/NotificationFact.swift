@@ -1,0 +1,35 @@
+/// The envelope of one notification about a purchase (Apple: responseBodyV2DecodedPayload).
+package struct NotificationFact: Sendable, Hashable {
+    package var uuid: String
+    /// `notificationType`, also one that nobody knows yet.
+    package var type: String
+    package var subtype: String?
+    /// `data.status` as of `signedDate`: 1 active, 2 expired, 3 billing retry, 4 grace period, 5 revoked.
+    package var status: Int?
+    /// Milliseconds since 1970.
+    package var signedDate: Int64
+    /// The signed bytes.
+    package var tie: [UInt8]
+
+    package init(
+        uuid: String, type: String, subtype: String? = nil, status: Int? = nil, signedDate: Int64, tie: [UInt8] = []
+    ) {
+        self.uuid = uuid
+        self.type = type
+        self.subtype = subtype
+        self.status = status
+        self.signedDate = signedDate
+        self.tie = tie
+    }
+}
+
+extension NotificationFact {
+    /// Apple's word that access has ended; it confirms dates and never replaces them.
+    var tellsEnd: Bool {
+        type == "EXPIRED" || type == "GRACE_PERIOD_EXPIRED" || status == 2 || status == 3
+    }
+
+    var tellsGrace: Bool {
+        status == 4 || (type == "DID_FAIL_TO_RENEW" && subtype == "GRACE_PERIOD")
+    }
+}

@@ -1,0 +1,35 @@
+import Base
+
+/// To whom a purchase belongs, as far as what was signed tells.
+package enum Owner: Sendable, Hashable {
+    /// The app account token that was signed first.
+    case token(String)
+    /// An id made of the account: purchases of one account without a token share it.
+    case anonymous(String)
+
+    package static let anonymousPrefix = "$RCAnonymousID:"
+
+    package var id: String {
+        switch self {
+        case .token(let id), .anonymous(let id): id
+        }
+    }
+
+    package static func isAnonymous(_ id: String) -> Bool { id.hasPrefix(anonymousPrefix) }
+
+    /// `$RCAnonymousID:` and 32 lower-case hex digits.
+    ///
+    /// - Parameter account: `appTransactionId` where there is one, else nil.
+    package static func anonymousID(for key: PurchaseKey, account: String?, digest: Digest) -> String {
+        let name = account.map { "account|\($0)" } ?? "purchase|\(key.originalTransactionID)"
+        let bytes = digest("owner|\(key.app)|\(key.environment.rawValue)|\(name)").prefix(16)
+        return anonymousPrefix + Hex.encode(bytes)
+    }
+}
+
+extension Purchase {
+    package func owner(digest: Digest) -> Owner {
+        if let token = tokens.first { return .token(token) }
+        return .anonymous(Owner.anonymousID(for: key, account: appTransactionID, digest: digest))
+    }
+}

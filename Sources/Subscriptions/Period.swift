@@ -1,0 +1,52 @@
+/// One transaction of a purchase, as its newest signed version has it: a subscription's period, or a thing bought once.
+package struct Period: Sendable, Equatable {
+    /// The newest signed version.
+    package let transaction: TransactionFact
+    /// When the oldest version known was signed, in ms.
+    package let firstSigned: Int64
+    /// Its place among the periods, from 1 on: the event format's `renewal_number`.
+    package let number: Int
+    /// When an upgrade put another period in its place, in ms.
+    package let supersededAt: Int64?
+    package let revocation: Revocation?
+
+    /// Money that went back, or a share that was taken away.
+    package struct Revocation: Sendable, Equatable {
+        package enum Kind: Sendable { case refund, family }
+
+        package let kind: Kind
+        /// When it took effect, in ms.
+        package let date: Int64
+        /// When it was first signed, in ms, without a reversal in between.
+        package let signed: Int64
+    }
+
+    package var id: String { transaction.transactionID }
+    package var productID: String { transaction.productID }
+
+    /// Until when it was paid, in ms, however it ended then; nil: for ever.
+    package var paidUntil: Int64? {
+        guard let expires = transaction.expiresDate else { return supersededAt }
+        return supersededAt.map { Swift.min($0, expires) } ?? expires
+    }
+
+    /// Until when it gives access, in ms, grace not counted; nil: for ever.
+    package var accessUntil: Int64? {
+        guard let revocation else { return paidUntil }
+        return paidUntil.map { Swift.min($0, revocation.date) } ?? revocation.date
+    }
+
+    /// Whether a revocation took away access that still ran.
+    package var wasCutShort: Bool {
+        guard let revocation else { return false }
+        return paidUntil.map { revocation.date < $0 } ?? true
+    }
+
+    /// The first period of its chain.
+    package var isFirst: Bool {
+        transaction.transactionID == transaction.originalTransactionID
+            || transaction.purchaseDate == transaction.originalPurchaseDate
+    }
+
+    package var type: PeriodType { PeriodType(of: transaction) }
+}

@@ -1,0 +1,52 @@
+/// Puts the transactions of one purchase in their order.
+enum PeriodChain {
+    /// By purchase date, then end, then id.
+    static func periods(of transactions: Set<TransactionFact>) -> [Period] {
+        let histories = Dictionary(grouping: transactions, by: \.transactionID).values.map { $0.inOrderOfSigning() }
+        let ordered = histories.compactMap { versions in versions.last.map { (newest: $0, versions: versions) } }
+            .sorted { precedes($0.newest, $1.newest) }
+        let newest = ordered.map(\.newest)
+        let standing = newest.last { !$0.isUpgraded }
+        return ordered.enumerated().map { index, history in
+            Period(
+                transaction: history.newest,
+                firstSigned: history.versions.first?.signedDate ?? history.newest.signedDate,
+                number: index + 1,
+                supersededAt: supersession(of: history.newest, by: newest[(index + 1)...], standing: standing),
+                revocation: revocation(history.versions))
+        }
+    }
+
+    /// An upgraded period is never the latest while there is another one: its successor can begin before it does,
+    /// if it had been charged ahead.
+    static func latest(of periods: [Period]) -> Period? {
+        periods.last { !$0.transaction.isUpgraded } ?? periods.last
+    }
+
+    private static func precedes(_ left: TransactionFact, _ right: TransactionFact) -> Bool {
+        (left.purchaseDate, left.expiresDate ?? .max, left.transactionID)
+            < (right.purchaseDate, right.expiresDate ?? .max, right.transactionID)
+    }
+
+    /// When another period took this one's place before its end. A new purchase within a running period is an upgrade
+    /// also where no version of the old transaction that says so was seen.
+    private static func supersession(
+        of transaction: TransactionFact, by later: ArraySlice<TransactionFact>, standing: TransactionFact?
+    ) -> Int64? {
+        guard transaction.isRenewable, let expires = transaction.expiresDate else { return nil }
+        for other in later.prefix(while: { $0.purchaseDate < expires })
+        where other.isRenewable && (transaction.isUpgraded || other.reason != "RENEWAL") {
+            return other.purchaseDate
+        }
+        guard transaction.isUpgraded, let standing, standing.purchaseDate < expires else { return nil }
+        return standing.purchaseDate
+    }
+
+    private static func revocation(_ versions: [TransactionFact]) -> Period.Revocation? {
+        guard let newest = versions.last, let date = newest.revocationDate else { return nil }
+        let run = versions.reversed().prefix { $0.revocationDate != nil }
+        let isFamily = newest.isFamilyShare || newest.revocationType == "FAMILY_REVOKE"
+        return Period.Revocation(
+            kind: isFamily ? .family : .refund, date: date, signed: run.last?.signedDate ?? newest.signedDate)
+    }
+}

@@ -1,0 +1,86 @@
+/// The state of one purchase: a pure function of its facts, to be asked about any instant.
+package struct Purchase: Sendable, Equatable {
+    package let key: PurchaseKey
+    /// By purchase date, then end, then id; never empty.
+    package let periods: [Period]
+    /// The period that counts: the last one that no upgrade has replaced.
+    package let latest: Period
+    package let autoRenew: AutoRenew
+    /// The failure to charge that is not made good, if there is one.
+    package let billingFailure: BillingFailure?
+    /// Apple's reason for an end of the latest period (`expirationIntent`).
+    package let expirationIntent: Int?
+    /// The product of the next renewal, where it is another one.
+    package let pendingProductID: String?
+    /// 0 asked, 1 consented or merely told; anything else is not understood.
+    package let priceIncreaseStatus: Int?
+    /// Apple has said that access ended, at or after the end that the dates give.
+    package let isEndConfirmed: Bool
+    /// When the newest renewal info of the latest period was signed, in ms.
+    package let renewalSigned: Int64?
+    /// App account tokens, each once, by their first signing.
+    package let tokens: [String]
+    /// The account's id for this app; the one signed first.
+    package let appTransactionID: String?
+
+    package enum AutoRenew: Sendable, Equatable {
+        case on
+        /// When it was first signed as off, in ms.
+        case off(since: Int64)
+    }
+
+    package struct BillingFailure: Sendable, Equatable {
+        /// When it was first signed, in ms.
+        package let since: Int64
+        /// The end of the grace period as it was granted, in ms.
+        package let graceGranted: Int64?
+        /// The end of the grace period, in ms: earlier than granted if Apple gave up before.
+        package let graceUntil: Int64?
+        /// Apple still tries to charge.
+        package let isRetrying: Bool
+    }
+}
+
+extension Purchase {
+    package var isRenewable: Bool { latest.transaction.isRenewable }
+    package var isFamilyShare: Bool { latest.transaction.isFamilyShare }
+
+    /// When auto-renewal was first signed as off, in ms; nil while it is on.
+    package var autoRenewOffSince: Int64? {
+        if case .off(let since) = autoRenew { since } else { nil }
+    }
+
+    /// The end of access that was paid for, in ms, over all periods that were not taken back; nil: for ever.
+    package var paidAccessUntil: Int64? {
+        guard var end = latest.accessUntil else { return nil }
+        for period in periods {
+            guard let other = period.accessUntil else { return nil }
+            end = max(end, other)
+        }
+        return end
+    }
+
+    /// The end of access with grace, in ms; nil: for ever.
+    package var accessUntil: Int64? {
+        guard let paid = paidAccessUntil else { return nil }
+        return max(paid, graceUntil ?? paid)
+    }
+
+    /// The end of grace, in ms, while the failure lasts and the period was not taken back.
+    package var graceUntil: Int64? {
+        latest.revocation == nil ? billingFailure?.graceUntil : nil
+    }
+
+    package func hasAccess(at instant: Int64) -> Bool {
+        accessUntil.map { instant < $0 } ?? true
+    }
+
+    package func period(_ transactionID: String) -> Period? {
+        periods.first { $0.id == transactionID }
+    }
+
+    /// The period before this one, whatever became of it.
+    package func predecessor(of period: Period) -> Period? {
+        periods.last { $0.number < period.number }
+    }
+}

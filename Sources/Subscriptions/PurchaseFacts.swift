@@ -1,0 +1,53 @@
+/// Everything that was ever signed about one original transaction id.
+///
+/// A set: putting a fact in again changes nothing, and the order in which facts come changes nothing.
+package struct PurchaseFacts: Sendable, Equatable {
+    package private(set) var transactions: Set<TransactionFact> = []
+    package private(set) var renewals: Set<RenewalFact> = []
+    package private(set) var notifications: Set<NotificationFact> = []
+
+    package init() {}
+
+    /// The transactions are those of one original transaction id; telling them apart is the caller's.
+    /// Returns whether the fact was new.
+    @discardableResult
+    package mutating func insert(_ fact: TransactionFact) -> Bool {
+        transactions.insert(fact).inserted
+    }
+
+    @discardableResult
+    package mutating func insert(_ fact: RenewalFact) -> Bool {
+        renewals.insert(fact).inserted
+    }
+
+    @discardableResult
+    package mutating func insert(_ fact: NotificationFact) -> Bool {
+        notifications.insert(fact).inserted
+    }
+
+    package mutating func formUnion(_ other: PurchaseFacts) {
+        transactions.formUnion(other.transactions)
+        renewals.formUnion(other.renewals)
+        notifications.formUnion(other.notifications)
+    }
+}
+
+/// Facts that are put in the order of their signing.
+protocol SignedFact {
+    var signedDate: Int64 { get }
+    var tie: [UInt8] { get }
+}
+
+extension TransactionFact: SignedFact {}
+extension RenewalFact: SignedFact {}
+extension NotificationFact: SignedFact {}
+
+extension Sequence where Element: SignedFact {
+    /// Oldest first; of equal instants the greater bytes are the newer.
+    func inOrderOfSigning() -> [Element] {
+        sorted { left, right in
+            left.signedDate == right.signedDate
+                ? left.tie.lexicographicallyPrecedes(right.tie) : left.signedDate < right.signedDate
+        }
+    }
+}

@@ -1,0 +1,102 @@
+extension Purchase {
+    /// Folds facts to a state. Nil without a transaction: nothing that we know of was bought.
+    ///
+    /// - Parameter defaultGrace: ms of grace where Apple says there is some and gives no end; 0: none.
+    package init?(folding facts: PurchaseFacts, key: PurchaseKey, defaultGrace: Int64 = 0) {
+        let periods = PeriodChain.periods(of: facts.transactions)
+        guard let latest = PeriodChain.latest(of: periods) else { return nil }
+        let renewals = facts.renewals.inOrderOfSigning()
+        let current = renewals.filter { latest.isOlder(than: $0) }
+        let notifications = facts.notifications.filter { latest.isOlder(than: $0) }
+        let newest = current.last
+
+        self.key = key
+        self.periods = periods
+        self.latest = latest
+        autoRenew = AutoRenew(renewals, latest: latest)
+        let failure = BillingFailure(
+            current, latest: latest, isGraceTold: notifications.contains(where: \.tellsGrace),
+            defaultGrace: defaultGrace)
+        billingFailure = failure
+        expirationIntent = newest?.expirationIntent
+        pendingProductID = Self.pendingProduct(newest, latest: latest)
+        priceIncreaseStatus = newest?.priceIncreaseStatus
+        renewalSigned = newest?.signedDate
+        let end = max(latest.accessUntil ?? .max, failure?.graceUntil ?? .min)
+        isEndConfirmed = notifications.contains { fact in
+            fact.tellsEnd && fact.signedDate.later(by: Period.signingSlack) >= end
+        }
+        let identities = Self.identities(facts.transactions, renewals)
+        tokens = identities.tokens
+        appTransactionID = identities.account
+    }
+
+    private static func pendingProduct(_ newest: RenewalFact?, latest: Period) -> String? {
+        guard let newest, newest.autoRenewStatus != 0, let next = newest.autoRenewProductID else { return nil }
+        // Renewal info that speaks of another product belongs to another period.
+        guard newest.productID == nil || newest.productID == latest.productID else { return nil }
+        return next == latest.productID ? nil : next
+    }
+
+    private static func identities(
+        _ transactions: Set<TransactionFact>, _ renewals: [RenewalFact]
+    ) -> (tokens: [String], account: String?) {
+        var tokens: [String] = []
+        var account: String?
+        // Of one instant the transaction comes first: a renewal info names the owner of the next period.
+        let signings =
+            transactions.inOrderOfSigning().map { ($0.signedDate, 0, $0.appAccountToken, $0.appTransactionID) }
+            + renewals.map { ($0.signedDate, 1, $0.appAccountToken, $0.appTransactionID) }
+        let ordered = signings.enumerated().sorted { left, right in
+            (left.element.0, left.element.1, left.offset) < (right.element.0, right.element.1, right.offset)
+        }
+        for (_, signing) in ordered {
+            if let token = signing.2, !tokens.contains(token) { tokens.append(token) }
+            account = account ?? signing.3
+        }
+        return (tokens, account)
+    }
+}
+
+extension Period {
+    /// Apple signs the parts of a notification in the same millisecond; a little room for when it does not.
+    static let signingSlack: Int64 = 1 * .second
+
+    /// Whether the fact was signed when this period was known, so that it speaks of this one or of a later one.
+    func isOlder(than fact: some SignedFact) -> Bool {
+        fact.signedDate.later(by: Period.signingSlack) >= firstSigned
+    }
+}
+
+extension Purchase.AutoRenew {
+    /// - Parameter renewals: all of the purchase, oldest first.
+    init(_ renewals: [RenewalFact], latest: Period) {
+        self = .on
+        let told = renewals.filter { $0.autoRenewStatus != nil }
+        guard let newest = told.last, newest.autoRenewStatus == 0 else { return }
+        // Whoever buys again is on again, even if nothing newer says so. A renewal that Apple had charged ahead is not.
+        guard latest.isOlder(than: newest) || latest.transaction.reason == "RENEWAL" else { return }
+        let run = told.reversed().prefix { $0.autoRenewStatus == 0 }
+        self = .off(since: run.last?.signedDate ?? newest.signedDate)
+    }
+}
+
+extension Purchase.BillingFailure {
+    /// The failure that the trailing run of unhealthy renewal infos tells of, if any does.
+    ///
+    /// - Parameter current: those that speak of the latest period, oldest first.
+    init?(_ current: [RenewalFact], latest: Period, isGraceTold: Bool, defaultGrace: Int64) {
+        let episode = Array(current.reversed().prefix { !$0.isHealthy }.reversed())
+        guard let first = episode.first(where: \.tellsBillingFailure) else { return nil }
+        since = first.signedDate
+        isRetrying = episode.last?.isInBillingRetryPeriod == true || episode.last?.gracePeriodExpiresDate != nil
+        let expires = latest.transaction.expiresDate ?? .max
+        var granted = episode.compactMap(\.gracePeriodExpiresDate).max()
+        if granted == nil, isGraceTold, defaultGrace > 0 {
+            granted = expires.later(by: defaultGrace)
+        }
+        graceGranted = granted.flatMap { $0 > expires ? $0 : nil }
+        let givenUp = episode.reversed().prefix(while: \.tellsEnd).last?.signedDate
+        graceUntil = graceGranted.map { max(expires, min($0, givenUp ?? $0)) }
+    }
+}

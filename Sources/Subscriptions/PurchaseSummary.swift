@@ -1,0 +1,38 @@
+import Base
+
+/// Purchases as an operator sees them.
+package struct PurchaseSummary: Sendable {
+    package let catalogue: EntitlementCatalogue
+    package let sandboxRule: SandboxRule
+
+    package init(catalogue: EntitlementCatalogue, sandboxRule: SandboxRule = .all) {
+        self.catalogue = catalogue
+        self.sandboxRule = sandboxRule
+    }
+
+    /// One row for each purchase, by original purchase date, then original transaction id.
+    package func json(_ purchases: [Purchase], of customer: CustomerProfile, now: Int64) -> JSON {
+        let ordered = purchases.sorted {
+            ($0.latest.transaction.originalPurchaseDate, $0.key.originalTransactionID, $0.key.app, $0.key.environment)
+                < (
+                    $1.latest.transaction.originalPurchaseDate, $1.key.originalTransactionID, $1.key.app,
+                    $1.key.environment
+                )
+        }
+        return .array(ordered.map { row($0, customer, now) })
+    }
+
+    private func row(_ purchase: Purchase, _ customer: CustomerProfile, _ now: Int64) -> JSON {
+        let isGranted = sandboxRule.grants(purchase.key.environment, to: customer.appUserIDs)
+        let product = purchase.latest.productID
+        return .object([
+            "app": .string(purchase.key.app), "environment": .string(purchase.key.environment.rawValue),
+            "original_transaction_id": .string(purchase.key.originalTransactionID), "product_id": .string(product),
+            "pending_product_id": .text(purchase.pendingProductID),
+            "status": .string(purchase.status(at: now).rawValue), "expires_at": .date(purchase.paidAccessUntil),
+            "grace_expires_at": .date(purchase.graceUntil), "will_renew": .bool(purchase.willRenew),
+            "will_not_renew_because": .text(purchase.renewalObstacle?.rawValue),
+            "entitlements": .strings(isGranted ? catalogue.entitlements(of: product) : []),
+        ])
+    }
+}

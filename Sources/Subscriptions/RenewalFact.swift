@@ -1,0 +1,72 @@
+/// One signed version of what is to come for a subscription (Apple: JWSRenewalInfoDecodedPayload).
+///
+/// Instants are milliseconds since 1970, prices milliunits of the currency.
+package struct RenewalFact: Sendable, Hashable {
+    package var originalTransactionID: String
+    package var productID: String?
+    package var autoRenewProductID: String?
+    /// 0 off, 1 on.
+    package var autoRenewStatus: Int?
+    /// 1 the customer cancelled, 2 billing error, 3 no consent to a price increase, 4 product not for sale, 5 other.
+    package var expirationIntent: Int?
+    package var isInBillingRetryPeriod: Bool?
+    package var gracePeriodExpiresDate: Int64?
+    /// 0 not answered, 1 consented or merely told.
+    package var priceIncreaseStatus: Int?
+    package var renewalPrice: Int64?
+    package var currency: String?
+    package var renewalDate: Int64?
+    package var recentSubscriptionStartDate: Int64?
+    package var offerType: Int?
+    package var offerIdentifier: String?
+    package var offerDiscountType: String?
+    package var appAccountToken: String?
+    package var appTransactionID: String?
+    package var signedDate: Int64
+    /// The signed bytes: of two versions signed in the same millisecond the greater one counts.
+    package var tie: [UInt8]
+
+    package init(
+        originalTransactionID: String, productID: String? = nil, autoRenewProductID: String? = nil,
+        autoRenewStatus: Int? = nil, expirationIntent: Int? = nil, isInBillingRetryPeriod: Bool? = nil,
+        gracePeriodExpiresDate: Int64? = nil, priceIncreaseStatus: Int? = nil, renewalPrice: Int64? = nil,
+        currency: String? = nil, renewalDate: Int64? = nil, recentSubscriptionStartDate: Int64? = nil,
+        offerType: Int? = nil, offerIdentifier: String? = nil, offerDiscountType: String? = nil,
+        appAccountToken: String? = nil, appTransactionID: String? = nil, signedDate: Int64, tie: [UInt8]
+    ) {
+        self.originalTransactionID = originalTransactionID
+        self.productID = productID
+        self.autoRenewProductID = autoRenewProductID
+        self.autoRenewStatus = autoRenewStatus
+        self.expirationIntent = expirationIntent
+        self.isInBillingRetryPeriod = isInBillingRetryPeriod
+        self.gracePeriodExpiresDate = gracePeriodExpiresDate
+        self.priceIncreaseStatus = priceIncreaseStatus
+        self.renewalPrice = renewalPrice
+        self.currency = currency
+        self.renewalDate = renewalDate
+        self.recentSubscriptionStartDate = recentSubscriptionStartDate
+        self.offerType = offerType
+        self.offerIdentifier = offerIdentifier
+        self.offerDiscountType = offerDiscountType
+        self.appAccountToken = appAccountToken
+        self.appTransactionID = appTransactionID
+        self.signedDate = signedDate
+        self.tie = tie
+    }
+}
+
+extension RenewalFact {
+    /// Says that a charge failed and, as of its signing, had not been made good.
+    var tellsBillingFailure: Bool {
+        isInBillingRetryPeriod == true || gracePeriodExpiresDate != nil || expirationIntent == 2
+    }
+
+    /// Says nothing of an end or a failure.
+    var isHealthy: Bool { !tellsBillingFailure && expirationIntent == nil }
+
+    /// Says that the subscription is over, and not being retried.
+    var tellsEnd: Bool {
+        expirationIntent != nil && isInBillingRetryPeriod != true && gracePeriodExpiresDate == nil
+    }
+}

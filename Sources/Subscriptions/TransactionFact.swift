@@ -1,0 +1,92 @@
+/// One signed version of one transaction (Apple: JWSTransactionDecodedPayload).
+///
+/// Instants are milliseconds since 1970, prices milliunits of the currency. What Apple spells as text stays text:
+/// values that nobody knows yet must not be lost.
+package struct TransactionFact: Sendable, Hashable {
+    package var transactionID: String
+    package var originalTransactionID: String
+    package var webOrderLineItemID: String?
+    package var productID: String
+    package var subscriptionGroup: String?
+    package var purchaseDate: Int64
+    package var originalPurchaseDate: Int64
+    /// Nil for what is bought once.
+    package var expiresDate: Int64?
+    package var signedDate: Int64
+    /// `type`: "Auto-Renewable Subscription", "Non-Consumable", "Consumable", "Non-Renewing Subscription".
+    package var kind: String
+    /// `inAppOwnershipType`: "PURCHASED", "FAMILY_SHARED".
+    package var ownership: String
+    /// `transactionReason`: "PURCHASE" (also an upgrade), "RENEWAL".
+    package var reason: String
+    /// 1 introductory, 2 promotional, 3 offer code, 4 win-back.
+    package var offerType: Int?
+    package var offerIdentifier: String?
+    /// "FREE_TRIAL", "PAY_AS_YOU_GO", "PAY_UP_FRONT", "ONE_TIME".
+    package var offerDiscountType: String?
+    /// Milliunits of `currency`; nil for a family member.
+    package var price: Int64?
+    package var currency: String?
+    package var revocationDate: Int64?
+    package var revocationReason: Int?
+    /// "REFUND_FULL", "REFUND_PRORATED", "FAMILY_REVOKE".
+    package var revocationType: String?
+    package var isUpgraded: Bool
+    /// ISO 3166 alpha-3.
+    package var storefront: String?
+    package var quantity: Int
+    package var appAccountToken: String?
+    package var appTransactionID: String?
+    /// The signed bytes: of two versions signed in the same millisecond the greater one counts.
+    package var tie: [UInt8]
+
+    package init(
+        transactionID: String, originalTransactionID: String, webOrderLineItemID: String? = nil, productID: String,
+        subscriptionGroup: String? = nil, purchaseDate: Int64, originalPurchaseDate: Int64, expiresDate: Int64? = nil,
+        signedDate: Int64, kind: String, ownership: String = "PURCHASED", reason: String = "PURCHASE",
+        offerType: Int? = nil, offerIdentifier: String? = nil, offerDiscountType: String? = nil, price: Int64? = nil,
+        currency: String? = nil, revocationDate: Int64? = nil, revocationReason: Int? = nil,
+        revocationType: String? = nil, isUpgraded: Bool = false, storefront: String? = nil, quantity: Int = 1,
+        appAccountToken: String? = nil, appTransactionID: String? = nil, tie: [UInt8]
+    ) {
+        self.transactionID = transactionID
+        self.originalTransactionID = originalTransactionID
+        self.webOrderLineItemID = webOrderLineItemID
+        self.productID = productID
+        self.subscriptionGroup = subscriptionGroup
+        self.purchaseDate = purchaseDate
+        self.originalPurchaseDate = originalPurchaseDate
+        self.expiresDate = expiresDate
+        self.signedDate = signedDate
+        self.kind = kind
+        self.ownership = ownership
+        self.reason = reason
+        self.offerType = offerType
+        self.offerIdentifier = offerIdentifier
+        self.offerDiscountType = offerDiscountType
+        self.price = price
+        self.currency = currency
+        self.revocationDate = revocationDate
+        self.revocationReason = revocationReason
+        self.revocationType = revocationType
+        self.isUpgraded = isUpgraded
+        self.storefront = storefront
+        self.quantity = quantity
+        self.appAccountToken = appAccountToken
+        self.appTransactionID = appTransactionID
+        self.tie = tie
+    }
+}
+
+extension TransactionFact {
+    /// Renews by itself. A kind that nobody knows yet is judged by having an end.
+    package var isRenewable: Bool {
+        switch kind {
+        case "Auto-Renewable Subscription": true
+        case "Non-Consumable", "Consumable", "Non-Renewing Subscription": false
+        default: expiresDate != nil
+        }
+    }
+
+    package var isFamilyShare: Bool { ownership == "FAMILY_SHARED" }
+}

@@ -1,0 +1,179 @@
+import Base
+import EntitledApp
+import Telemetry
+import Testing
+
+struct ConfigurationTests {
+    let bench = ConfigurationBench()
+
+    @Test func `an empty file means the documented defaults`() throws {
+        let configuration = try bench.parse()
+        #expect(configuration.stateDirectory == "/srv/.entitled")
+        #expect(configuration.database.isPrivateCluster)
+        #expect(configuration.ingest.listen.description == "127.0.0.1:8080")
+        #expect(configuration.ingest.maxBodyBytes == 1_048_576)
+        #expect(configuration.ingest.headerTimeout == .seconds(10))
+        #expect(configuration.ingest.bodyTimeout == .seconds(30))
+        #expect(configuration.ingest.idleTimeout == .seconds(60))
+        #expect(configuration.worker.lease == .seconds(10))
+        #expect(configuration.worker.expiryPatience == .seconds(86400))
+        #expect(configuration.entitlementsFromSandbox == .all)
+        #expect(configuration.api.listen.description == "127.0.0.1:8081")
+        #expect(configuration.admin.listen.description == "127.0.0.1:9464")
+        #expect(configuration.trust.rootSHA256.map { Hex.encode($0).prefix(8) } == ["63343abf"])
+        #expect(configuration.apps.isEmpty)
+        #expect(configuration.webhooks.retrySchedule == [1, 12, 24, 48, 72].map { .seconds($0 * 3600) })
+        #expect(configuration.webhooks.timeout == .seconds(30))
+        #expect(configuration.drainTimeout == .seconds(20))
+        #expect(configuration.log.level == .info)
+    }
+
+    @Test(arguments: [
+        (true, "{}", "/var/lib/entitled"), (true, "{state_dir: 'x'}", "/srv/x"), (false, "{}", "/srv/.entitled"),
+    ])
+    func `only the default of the state directory depends on who starts it`(root: Bool, text: String, path: String)
+        throws
+    {
+        var bench = bench
+        bench.isSuperuser = root
+        #expect(try bench.parse(text).stateDirectory == path)
+    }
+
+    @Test(arguments: [
+        ("./a/../b", "/srv/b"), ("/x//y/.", "/x/y"), ("../../..", "/"), ("a", "/srv/a"), ("/", "/"),
+    ])
+    func `relative paths begin at the current directory`(text: String, path: String) {
+        #expect(bench.surroundings.resolve(text) == path)
+    }
+
+    @Test func `a full file is read`() throws {
+        var bench = bench
+        bench.file("/srv/root.pem", Certificates.pem + Certificates.pem)
+        bench.files["/srv/root.der"] = .contents(Certificates.der)
+        bench.file("/srv/AuthKey.p8", "-----BEGIN PRIVATE KEY-----\nAA==\n-----END PRIVATE KEY-----\n")
+        let configuration = try bench.parse(
+            """
+            { // every section
+              database: { url: "postgres://owner@127.0.0.1:5432/entitled", ingest_url: "postgresql://i@/e" },
+              ingest: { listen: "[::1]:0" }, worker: { lease: "5s" },
+              trust: { root_sha256: [], root_files: ["root.pem", "root.der"] },
+              entitlements_from_sandbox: ["me", "you"],
+              apps: [ { id: "demo", bundle_id: "com.example.app", apple_app_id: 1234567890,
+                        environments: ["Sandbox", "Production", "Sandbox"],
+                        server_api: { issuer_id: "57246542-96fe-1a63-e053-0824d011072a", key_id: "2X9R4HXF34",
+                                      private_key_file: "AuthKey.p8", base_url: "http://127.0.0.1:9/" } } ],
+              entitlements: { pro: ["pro_monthly", "pro_yearly"], none: [] },
+              webhooks: { retry_schedule: ["1s", "1s"], allow_private_networks: ["127.0.0.0/8", "::1/128"] },
+              log: { level: "debug" },
+            }
+            """)
+        #expect(configuration.database.url(for: .ingest)?.exposed == "postgresql://i@/e")
+        #expect(configuration.database.url(for: .worker)?.exposed == "postgres://owner@127.0.0.1:5432/entitled")
+        #expect(configuration.database.ownURL(of: .worker) == nil)
+        #expect(!configuration.database.isPrivateCluster)
+        #expect(configuration.ingest.listen == ListenAddress(host: "::1", port: 0))
+        #expect(configuration.trust.rootSHA256.isEmpty)
+        #expect(configuration.trust.rootCertificates == [Certificates.der, Certificates.der, Certificates.der])
+        #expect(configuration.entitlementsFromSandbox == .customers(["me", "you"]))
+        let app = try #require(configuration.apps.first)
+        #expect(app.environments == [.sandbox, .production])
+        #expect(app.appleAppID == 1_234_567_890)
+        #expect(app.serverAPI?.privateKeyFile == "/srv/AuthKey.p8")
+        #expect(app.serverAPI?.baseURL == "http://127.0.0.1:9")
+        #expect(configuration.entitlements == ["pro": ["pro_monthly", "pro_yearly"], "none": []])
+        #expect(configuration.webhooks.retrySchedule == [.seconds(1), .seconds(1)])
+        #expect(configuration.webhooks.allowPrivateNetworks == ["127.0.0.0/8", "::1/128"])
+        #expect(configuration.log.level == .debug)
+    }
+
+    @Test func `null means not set`() throws {
+        let configuration = try bench.parse(
+            """
+            { database: null, ingest: { listen: null }, log: { level: null }, apps: null, entitlements: null,
+              worker: { lease: null } }
+            """)
+        #expect(configuration.ingest.listen.port == 8080)
+        #expect(configuration.worker.lease == .seconds(10))
+        #expect(configuration.apps.isEmpty)
+    }
+
+    @Test func `both environments are taken unless the app says otherwise`() throws {
+        let configuration = try bench.parse("{ apps: [{ id: 'a', bundle_id: 'b', apple_app_id: 1 }] }")
+        #expect(configuration.apps.first?.environments == [.production, .sandbox])
+    }
+
+    @Test(arguments: ["aGVsbG8gaGVsbG8gaGVsbG8gaGVsbG8gaGVsbG8gMTI=", String(repeating: "0aF9", count: 16)])
+    func `a sealing key may be base64 or hexadecimal`(text: String) throws {
+        let keys = try bench.parse("{ webhooks: { secret_keys: ['\(text)'] } }").webhooks.secretKeys
+        #expect(keys.map(\.exposed.count) == [32])
+    }
+
+    @Test func `a private key that this user may not read is no mistake`() throws {
+        var bench = bench
+        bench.files["/k"] = .denied
+        let server = "server_api: { issuer_id: 'i', key_id: 'k', private_key_file: '/k' }"
+        let app = "{ apps: [{ id: 'a', bundle_id: 'b', environments: ['Sandbox'], \(server) }] }"
+        #expect(try bench.parse(app).apps.first?.serverAPI?.privateKeyFile == "/k")
+    }
+}
+
+struct CertificateFileTests {
+    @Test(arguments: [
+        (Certificates.der, 1), (Array(Certificates.pem.utf8), 1),
+        (Array((Certificates.pem + Certificates.pem).utf8), 2),
+        (Array("subject=x\r\n\(Certificates.pem.replacing("\n", with: "\r\n"))".utf8), 1),
+    ])
+    func `PEM and DER are read`(contents: [UInt8], count: Int) {
+        #expect(CertificateFile.certificates(contents) == Array(repeating: Certificates.der, count: count))
+    }
+
+    @Test(
+        arguments: [
+            [], [0x30], [0x30, 0x84, 0xff, 0xff, 0xff, 0xff], [0x30, 0x80], Certificates.der + [0],
+            Array(Certificates.der.dropLast()), [0x30, 0x00], Array("hello".utf8),
+            Array("-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n".utf8),
+            Array("-----BEGIN CERTIFICATE-----\n!\n-----END CERTIFICATE-----\n".utf8),
+            Array(Certificates.pem.utf8.dropLast(10)), Array((Certificates.pem + "-----BEGIN CERTIFICATE-----").utf8),
+        ] as [[UInt8]])
+    func `what is no certificate is told apart`(contents: [UInt8]) {
+        #expect(CertificateFile.certificates(contents) == nil)
+    }
+}
+
+struct ListenAddressTests {
+    @Test(arguments: [
+        ("127.0.0.1:8080", "127.0.0.1", 8080), ("0.0.0.0:0", "0.0.0.0", 0), ("[::1]:65535", "::1", 65535),
+        ("localhost:1", "127.0.0.1", 1),
+    ])
+    func `numeric addresses are read`(text: String, host: String, port: UInt16) {
+        #expect(ListenAddress(text: text) == ListenAddress(host: host, port: port))
+    }
+
+    @Test(arguments: [
+        "", ":", ":80", "8080", "127.0.0.1", "127.0.0.1:", "127.0.0.1:65536", "127.0.0.1:-1", "127.0.0.1:+1",
+        "::1:80", "[127.0.0.1]:80", "[::1]", "example.com:80", "127.0.0.1:8o", "300.0.0.1:80", "127.0.0.1:٣",
+    ])
+    func `all else is refused`(text: String) {
+        #expect(ListenAddress(text: text) == nil)
+    }
+
+    @Test(arguments: [
+        ("127.0.0.1:1", "127.0.0.1:1", true), ("127.0.0.1:1", "127.0.0.1:2", false),
+        ("127.0.0.1:0", "127.0.0.1:0", false),
+        ("0.0.0.0:1", "127.0.0.1:1", true), ("127.0.0.1:1", "[::1]:1", false), ("127.0.0.1:1", "[::]:1", true),
+    ])
+    func `clashes are seen`(a: String, b: String, clash: Bool) throws {
+        let first = try #require(ListenAddress(text: a))
+        let second = try #require(ListenAddress(text: b))
+        #expect(first.clashes(with: second) == clash)
+    }
+
+    @Test(arguments: [
+        ("10.0.0.0/8", true), ("10.0.0.1/8", false), ("0.0.0.0/0", true), ("10.0.0.0/33", false), ("10.0.0.0", false),
+        ("::1/128", true), ("fd00::/8", true), ("fd00::1/8", false), ("::/129", false), ("10.0.0.0/", false),
+        ("10.0.0.0/8/8", false), ("/8", false), ("10.0.0.0/-1", false), ("127.0.0.1/32", true), ("10.128.0.0/9", true),
+    ])
+    func `ranges have no bit after the prefix`(text: String, isRange: Bool) {
+        #expect(NetworkAddress.isRange(text) == isRange)
+    }
+}

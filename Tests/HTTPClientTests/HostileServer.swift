@@ -1,0 +1,212 @@
+import Base
+import Glibc
+import Lifecycle
+
+/// A consumer that behaves as badly as the path tells it, on a port of 127.0.0.1; one thread a connection.
+final class HostileServer: Sendable {
+    struct Request: Sendable {
+        /// Request line and header lines as they came.
+        let head: String
+        let body: [UInt8]
+        let connection: Int
+
+        var path: String { head.split(separator: " ").dropFirst().first.map(String.init) ?? "" }
+    }
+
+    private struct State {
+        var requests: [Request] = []
+        var connections = 0
+        var sockets: Set<Int32> = []
+        var stopped = false
+        /// Bytes of endless bodies that the system took.
+        var sent = 0
+    }
+
+    let port: UInt16
+    private let listener: Int32
+    private let state = Monitor(State())
+
+    init() throws {
+        listener = socket(AF_INET, Int32(SOCK_STREAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue), 0)
+        var address = sockaddr_in()
+        address.sin_family = sa_family_t(AF_INET)
+        address.sin_addr.s_addr = UInt32(0x7f00_0001).bigEndian
+        var length = socklen_t(MemoryLayout<sockaddr_in>.size)
+        let listener = listener
+        let status = withUnsafeMutablePointer(to: &address) { pointer in
+            pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) { raw in
+                bind(listener, raw, length) | listen(listener, 512) | getsockname(listener, raw, &length)
+            }
+        }
+        guard status == 0 else { throw Failure() }
+        port = UInt16(bigEndian: address.sin_port)
+        _ = ServiceThread("hostile") { [self] in acceptAll() }
+    }
+
+    struct Failure: Error {}
+
+    func stop() {
+        let sockets = state.change { state in
+            state.stopped = true
+            return state.sockets
+        }
+        shutdown(listener, Int32(SHUT_RDWR))
+        for socket in sockets {
+            shutdown(socket, Int32(SHUT_RDWR))
+        }
+    }
+
+    func url(_ path: String) -> String { "http://127.0.0.1:\(port)\(path)" }
+
+    var requests: [Request] { state.read { $0.requests } }
+    var connections: Int { state.read { $0.connections } }
+    var bytesSent: Int { state.read { $0.sent } }
+
+    /// Whether so many requests for the path came within the time.
+    func waitFor(_ count: Int, _ path: String, timeout: Duration = .seconds(20)) -> Bool {
+        state.wait(timeout: timeout) { state in
+            state.requests.count { $0.path == path } >= count ? true : nil
+        } ?? false
+    }
+
+    private func acceptAll() {
+        while true {
+            let client = accept(listener, nil, nil)
+            guard client >= 0 else { break }
+            let number = state.change { state in
+                state.connections += 1
+                state.sockets.insert(client)
+                return state.stopped ? nil : state.connections
+            }
+            guard let number else {
+                close(client)
+                break
+            }
+            _ = ServiceThread("hostile-\(number)") { [self] in
+                while let request = read(from: client, number) {
+                    state.change { $0.requests.append(request) }
+                    guard answer(request, client) else { break }
+                }
+                state.change { _ = $0.sockets.remove(client) }
+                close(client)
+            }
+        }
+        close(listener)
+    }
+
+    private func read(from client: Int32, _ number: Int) -> Request? {
+        var bytes: [UInt8] = []
+        let end = Array("\r\n\r\n".utf8)
+        while true {
+            if let position = HostileServer.position(of: end, in: bytes) {
+                let head = String(decoding: bytes[..<position], as: UTF8.self)
+                let line = head.lowercased().split(separator: "\r\n").first { $0.hasPrefix("content-length:") }
+                let length = line.flatMap { Int($0.dropFirst(15).filter(\.isNumber)) } ?? 0
+                while bytes.count < position + 4 + length {
+                    guard let more = receive(client) else { return nil }
+                    bytes += more
+                }
+                return Request(head: head, body: Array(bytes[(position + 4)...].prefix(length)), connection: number)
+            }
+            guard let more = receive(client) else { return nil }
+            bytes += more
+        }
+    }
+
+    private func receive(_ client: Int32) -> [UInt8]? {
+        var buffer = [UInt8](repeating: 0, count: 65_536)
+        let count = recv(client, &buffer, buffer.count, 0)
+        return count > 0 ? Array(buffer.prefix(count)) : nil
+    }
+
+    private static func position(of pattern: [UInt8], in bytes: [UInt8]) -> Int? {
+        guard bytes.count >= pattern.count else { return nil }
+        return (0...(bytes.count - pattern.count)).first { bytes[$0..<$0 + pattern.count].elementsEqual(pattern) }
+    }
+
+    /// Whether the connection goes on.
+    private func answer(_ request: Request, _ client: Int32) -> Bool {
+        let parts = request.path.split(separator: "/").map(String.init)
+        switch parts.first {
+        case "status": return send(client, HostileServer.response(parts.count > 1 ? parts[1] : "200"))
+        case "retry":
+            return send(client, HostileServer.response("503", "Retry-After:  7 \r\nWebhook-Delivery: abort\r\n"))
+        case "redirect": return send(client, HostileServer.response("302", "Location: \(url("/target"))\r\n"))
+        case "close": return false
+        case "reset":
+            reset(client)
+            return false
+        case "reset-after-status":
+            _ = send(client, "HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\n")
+            return false
+        case "hang": return pause(client, .seconds(30))
+        case "drip-headers": return drip("HTTP/1.1 200 OK\r\nx-drip: \(String(repeating: "a", count: 5000))", client)
+        case "drip": return send(client, "HTTP/1.1 200 OK\r\nContent-Length: 5000\r\n\r\n") && drip("x", client)
+        case "huge": return flood(client, "HTTP/1.1 200 OK\r\nContent-Length: 67108864\r\n\r\n", total: 64 << 20)
+        case "endless": return flood(client, "HTTP/1.1 200 OK\r\n\r\n", total: .max)
+        case "endless-headers": return flood(client, "HTTP/1.1 200 OK\r\n", total: .max, "x-header: yes, this too\r\n")
+        case "continue": return flood(client, "", total: .max, "HTTP/1.1 100 Continue\r\n\r\n")
+        case "exact": return send(client, HostileServer.response("200", "", String(repeating: "b", count: 16384)))
+        case "interim":
+            let interim = "HTTP/1.1 103 Early Hints\r\nRetry-After: 99\r\n\r\n"
+            return send(client, interim + HostileServer.response("200"))
+        case "garbage":
+            _ = send(client, "SSH-2.0-OpenSSH_9.2\r\n")
+            return false
+        case "non-ascii": return send(client, HostileServer.response("200", "Retry-After: \u{1b}[31m\u{fc}\r\n"))
+        default: return send(client, HostileServer.response("200"))
+        }
+    }
+
+    private static func response(_ status: String, _ headers: String = "", _ body: String = "done") -> String {
+        let length = status == "204" ? "" : "Content-Length: \(body.utf8.count)\r\n"
+        return "HTTP/1.1 \(status) Word\r\n\(length)\(headers)\r\n\(status == "204" ? "" : body)"
+    }
+
+    private func send(_ client: Int32, _ text: String) -> Bool {
+        send(client, Array(text.utf8)) == text.utf8.count
+    }
+
+    private func send(_ client: Int32, _ bytes: [UInt8]) -> Int {
+        var sent = 0
+        while sent < bytes.count {
+            let count = bytes[sent...].withUnsafeBytes {
+                Glibc.send(client, $0.baseAddress, $0.count, Int32(MSG_NOSIGNAL))
+            }
+            guard count > 0 else { break }
+            sent += count
+        }
+        return sent
+    }
+
+    private func flood(_ client: Int32, _ start: String, total: Int, _ unit: String = "x") -> Bool {
+        guard send(client, start) else { return false }
+        let block = Array(String(repeating: unit, count: 65_536 / unit.utf8.count).utf8)
+        var sent = 0
+        while sent < total {
+            let count = send(client, block)
+            sent += count
+            state.change { $0.sent += count }
+            guard count == block.count else { return false }
+        }
+        return false
+    }
+
+    private func drip(_ text: String, _ client: Int32) -> Bool {
+        for byte in text.utf8 {
+            guard send(client, [byte]) == 1, pause(client, .milliseconds(50)) else { return false }
+        }
+        return pause(client, .seconds(30))
+    }
+
+    /// Waits, or until the other side closes; whether the server goes on.
+    private func pause(_ client: Int32, _ duration: Duration) -> Bool {
+        var watched = pollfd(fd: client, events: Int16(POLLIN), revents: 0)
+        return poll(&watched, 1, Int32(duration.milliseconds)) == 0 && !state.read { $0.stopped }
+    }
+
+    private func reset(_ client: Int32) {
+        var option = linger(l_onoff: 1, l_linger: 0)
+        setsockopt(client, SOL_SOCKET, SO_LINGER, &option, socklen_t(MemoryLayout<linger>.size))
+    }
+}

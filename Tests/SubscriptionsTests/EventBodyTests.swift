@@ -1,0 +1,160 @@
+import Base
+import FoundationEssentials
+import Subscriptions
+import Testing
+
+/// What receivers read.
+struct EventBodyTests {
+    static let catalogue = EntitlementCatalogue([
+        "pro": ["pro_monthly", "pro_yearly", "pro_lifetime"], "basic": ["basic_monthly"],
+    ])
+    static let identity = EventIdentity(
+        appUserID: "bob", originalAppUserID: "$RCAnonymousID:1", aliases: ["$RCAnonymousID:1", "bob"])
+
+    static func body(_ draft: EventDraft, rates: DollarRates = DollarRates()) -> JSON {
+        EventBody(catalogue: catalogue, rates: rates).json(
+            draft, id: draft.id(digest: digest), identity: identity, appID: "demo")
+    }
+
+    private func first(_ life: Life) throws -> EventDraft {
+        var life = life
+        var story = Story(life.key)
+        return try #require(story.hear(life.start()).first)
+    }
+
+    @Test func `an initial purchase byte for byte`() throws {
+        let draft = try first(Life())
+        let expected = """
+            {"event":{"event_timestamp_ms":1790000005000,"product_id":"pro_monthly","period_type":"NORMAL",\
+            "purchased_at_ms":1790000000000,"expiration_at_ms":1792592000000,"environment":"SANDBOX",\
+            "entitlement_id":null,"entitlement_ids":["pro"],"presented_offering_id":null,"transaction_id":"1000",\
+            "original_transaction_id":"1000","is_family_share":false,"country_code":"US","app_user_id":"bob",\
+            "aliases":["$RCAnonymousID:1","bob"],"original_app_user_id":"$RCAnonymousID:1","currency":"USD",\
+            "price":9.99,"price_in_purchased_currency":9.99,"subscriber_attributes":{},"store":"APP_STORE",\
+            "takehome_percentage":null,"offer_code":null,"tax_percentage":null,"commission_percentage":null,\
+            "metadata":null,"renewal_number":1,"discount_percentage":null,"discount_amount":null,\
+            "discount_identifier":null,"type":"INITIAL_PURCHASE","id":"\(draft.id(digest: digest))",\
+            "app_id":"demo"},"api_version":"1.0"}
+            """
+        #expect(Self.body(draft).text == expected)
+    }
+
+    @Test(arguments: [
+        ("USD", 9990, "9.99", "9.99"), ("JPY", 499_000, "null", "499"), ("EUR", 1, "0.001", "0.001"),
+        ("EUR", 10_000_000, "11000", "10000"), ("EUR", 0, "0", "0"), ("JPY", 0, "0", "0"),
+    ])
+    func `prices are exact, and in dollars only where that is known`(
+        currency: String, price: Int64, dollars: String, local: String
+    ) throws {
+        var life = Life(price: price)
+        life.currency = currency
+        let body = Self.body(try first(life), rates: DollarRates(millionths: ["EUR": 1_100_000]))
+        #expect(body["event"]?["price"]?.text == dollars)
+        #expect(body["event"]?["price_in_purchased_currency"]?.text == local)
+    }
+
+    @Test func `what was never signed is null, and a family member pays nothing`() throws {
+        var draft = try first(Life(isFamily: true))
+        #expect(Self.body(draft)["event"]?["price"]?.text == "0")
+        #expect(Self.body(draft)["event"]?["is_family_share"]?.boolValue == true)
+        var life = Life()
+        _ = life.start()
+        life.transactions[0].price = nil
+        var story = Story(life.key)
+        draft = try #require(story.hear(life.notify("SUBSCRIBED", at: epoch + second)).first)
+        #expect(Self.body(draft)["event"]?["price"] == .null)
+        #expect(Self.body(draft)["event"]?["price_in_purchased_currency"] == .null)
+    }
+
+    @Test func `a refund is negative and what moves no money is zero`() throws {
+        var life = Life()
+        var story = Story(life.key)
+        _ = story.hear(life.start())
+        let refund = story.hear(life.refund(at: epoch + day)).map { Self.body($0)["event"] }
+        #expect(refund.map { $0?["price"]?.text } == ["-9.99", "0"])
+        #expect(refund.map { $0?["cancel_reason"]?.stringValue } == ["CUSTOMER_SUPPORT", nil])
+        #expect(refund.map { $0?["expiration_reason"]?.stringValue } == [nil, "CUSTOMER_SUPPORT"])
+    }
+
+    @Test func `a product without an entitlement has null`() throws {
+        let body = Self.body(try first(Life(product: "nothing")))
+        #expect(body["event"]?["entitlement_ids"] == .null)
+    }
+
+    // MARK: - Schemas
+
+    static let folder = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
+        .deletingLastPathComponent().appending(path: "schemas/events")
+
+    static func schema(_ type: EventType) throws -> JSON {
+        let file = folder.appending(path: "\(type.rawValue.lowercased()).schema.json")
+        return try JSON(parsing: Array(Data(contentsOf: file)))
+    }
+
+    /// Bodies of every type, from stories.
+    static let bodies: [EventType: [JSON]] = {
+        var drafts: [EventDraft] = []
+        var lives = (0..<60).map { OrderTests.randomLife($0) } + [OrderTests.longLife(), OrderTests.endedLife()]
+        var once = Life("9000")
+        _ = once.buyOnce("coins_100", at: epoch)
+        lives.append(once)
+        for life in lives {
+            var story = Story(life.key)
+            for telling in life.tellings { drafts += story.hear(telling) }
+        }
+        var bodies = Dictionary(grouping: drafts, by: \.type).mapValues { $0.map { body($0) } }
+        bodies[.test] = [TestEvent.json(id: EventID.uuid(of: digest("test")), appID: "demo", now: epoch)]
+        return bodies
+    }()
+
+    @Test(arguments: EventType.allCases)
+    func `bodies have exactly the members of their schema`(type: EventType) throws {
+        let schema = try Self.schema(type)
+        let members = try #require(schema["properties"]?["event"]?["properties"]?.members)
+        let required = try #require(schema["properties"]?["event"]?["required"]?.arrayValue).compactMap(\.stringValue)
+        #expect(Set(required) == Set(members.map(\.name)))
+        let bodies = try #require(Self.bodies[type], "no body of this type was made")
+        for body in bodies {
+            #expect(body.members?.map(\.name) == ["event", "api_version"])
+            #expect(body["event"]?.members?.map(\.name) == required)
+            // Read back, so that what is checked is what is sent.
+            let read = try JSON(parsing: body.bytes)
+            for member in members {
+                let value = try #require(read["event"]?[member.name])
+                #expect(Self.matches(value, member.value), "\(type.rawValue).\(member.name): \(value.text)")
+            }
+        }
+    }
+
+    @Test func `a check against a schema can fail`() throws {
+        let event = try #require(Self.schema(.cancellation)["properties"]?["event"]?["properties"])
+        #expect(!Self.matches(.string("BOREDOM"), try #require(event["cancel_reason"])))
+        #expect(!Self.matches(.string("usa"), try #require(event["country_code"])))
+        #expect(!Self.matches(.string("RENEWAL"), try #require(event["type"])))
+        #expect(!Self.matches(.string("1"), try #require(event["renewal_number"])))
+        #expect(Self.matches(.null, try #require(event["renewal_number"])))
+    }
+
+    /// The keywords that these schemas use.
+    private static func matches(_ value: JSON, _ schema: JSON) -> Bool {
+        if let constant = schema["const"], constant != value { return false }
+        if let allowed = schema["enum"]?.arrayValue, !allowed.contains(value) { return false }
+        let types = schema["type"]?.arrayValue?.compactMap(\.stringValue) ?? schema["type"]?.stringValue.map { [$0] }
+        if let types, !types.contains(where: { value.isOf($0) }) { return false }
+        if let text = value.stringValue, let pattern = schema["pattern"]?.stringValue {
+            guard let expression = try? Regex(pattern), text.wholeMatch(of: expression) != nil else { return false }
+        }
+        return true
+    }
+}
+
+extension JSON {
+    fileprivate func isOf(_ type: String) -> Bool {
+        switch (self, type) {
+        case (.null, "null"), (.bool, "boolean"), (.string, "string"), (.array, "array"), (.object, "object"),
+            (.int, "integer"), (.int, "number"), (.double, "number"):
+            true
+        default: false
+        }
+    }
+}

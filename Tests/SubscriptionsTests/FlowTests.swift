@@ -1,0 +1,292 @@
+import Subscriptions
+import Testing
+
+/// One flow of the event format each; after every step exactly the events that are new.
+struct FlowTests {
+    private func begin(
+        lasts: Int64 = 30 * day, offer: Life.Offer? = nil, isFamily: Bool = false
+    ) -> (Life, Story, [EventDraft]) {
+        var life = Life(isFamily: isFamily)
+        var story = Story(life.key)
+        let drafts = story.hear(life.start(lasts: lasts, offer: offer))
+        return (life, story, drafts)
+    }
+
+    @Test(
+        arguments: [
+            (nil, PeriodType.normal), (Life.Offer.trial, .trial), (.intro, .introductory), (.code, .trial),
+            (.paidCode, .introductory), (.promotional, .normal), (.winBack, .normal),
+        ] as [(Life.Offer?, PeriodType)])
+    func `a start is an initial purchase of the period's type`(offer: Life.Offer?, type: PeriodType) throws {
+        let (_, _, drafts) = begin(offer: offer)
+        let draft = try #require(drafts.first)
+        #expect(drafts.names == ["INITIAL_PURCHASE"])
+        #expect(draft.period.type == type)
+        #expect(draft.period.number == 1)
+        #expect(draft.payment == .received)
+    }
+
+    @Test func `a trial that becomes paid is a renewal and a conversion`() throws {
+        var (life, story, _) = begin(lasts: 7 * day, offer: .trial)
+        let drafts = story.hear(life.renew(at: life.expires - hour))
+        #expect(drafts.names == ["RENEWAL"])
+        let renewal = try #require(drafts.first)
+        #expect(renewal.isTrialConversion)
+        #expect(renewal.period.number == 2)
+        #expect(renewal.period.type == .normal)
+        let again = story.hear(life.renew(at: life.expires - hour))
+        #expect(again.names == ["RENEWAL"])
+        #expect(again.first?.isTrialConversion == false)
+    }
+
+    @Test func `a trial that is cancelled ends unsubscribed`() {
+        var (life, story, _) = begin(lasts: 7 * day, offer: .trial)
+        #expect(story.hear(life.autoRenewOff(at: epoch + day)).names == ["CANCELLATION(UNSUBSCRIBE)"])
+        let end = story.hear(life.expire(at: life.expires + second))
+        #expect(end.names == ["EXPIRATION(UNSUBSCRIBE)"])
+        #expect(end.first?.payment == EventDraft.Payment.none)
+    }
+
+    @Test func `a cancellation that is taken back is told both times`() {
+        var (life, story, _) = begin()
+        #expect(story.hear(life.autoRenewOff(at: epoch + day)).names == ["CANCELLATION(UNSUBSCRIBE)"])
+        #expect(story.purchase?.willRenew == false)
+        #expect(story.hear(life.autoRenewOn(at: epoch + 2 * day)).names == ["UNCANCELLATION"])
+        #expect(story.purchase?.willRenew == true)
+        #expect(story.hear(life.autoRenewOff(at: epoch + 3 * day)).names == ["CANCELLATION(UNSUBSCRIBE)"])
+        #expect(story.hear(life.autoRenewOn(at: epoch + 4 * day)).names == ["UNCANCELLATION"])
+        #expect(story.hear(life.renew(at: life.expires)).names == ["RENEWAL"])
+    }
+
+    @Test func `an expiry is noticed without a notification and told once`() {
+        var (life, story, _) = begin()
+        _ = story.hear(life.autoRenewOff(at: epoch + day))
+        #expect(story.purchase?.nextWake(after: epoch + day, patience: day) == life.expires)
+        #expect(story.wait(until: life.expires - 1).isEmpty)
+        #expect(story.wait(until: life.expires).names == ["EXPIRATION(UNSUBSCRIBE)"])
+        #expect(story.hear(life.expire(at: life.expires + hour)).isEmpty)
+    }
+
+    @Test func `a resubscription after the end is a renewal of the other product`() {
+        var (life, story, _) = begin()
+        _ = story.hear(life.autoRenewOff(at: epoch + day))
+        _ = story.hear(life.expire(at: life.expires + second))
+        let drafts = story.hear(life.resubscribe(product: "pro_yearly", at: life.expires + day))
+        #expect(drafts.names == ["RENEWAL"])
+        #expect(drafts.first?.period.productID == "pro_yearly")
+        #expect(story.purchase?.status(at: life.latest.purchaseDate + 1) == .active)
+    }
+
+    @Test func `auto-renewal switched on after the end is not told`() {
+        var (life, story, _) = begin()
+        _ = story.hear(life.autoRenewOff(at: epoch + day))
+        _ = story.wait(until: life.expires)
+        #expect(story.hear(life.autoRenewOn(at: life.expires + hour)).isEmpty)
+    }
+
+    @Test func `a billing failure in grace that is made good`() {
+        var (life, story, _) = begin()
+        let grace = life.expires + 16 * day
+        let drafts = story.hear(life.billingFailure(graceUntil: grace, at: life.expires - hour))
+        #expect(drafts.names == ["BILLING_ISSUE", "CANCELLATION(BILLING_ERROR)"])
+        #expect(drafts.first?.graceUntil == grace)
+        #expect(story.purchase?.status(at: life.expires - 1) == .active)
+        #expect(story.purchase?.status(at: life.expires) == .grace)
+        let recovered = story.hear(life.renew(at: life.expires + 3 * day, recovery: true))
+        #expect(recovered.names == ["RENEWAL"])
+        #expect(story.purchase?.status(at: life.latest.purchaseDate + 4 * day) == .active)
+        #expect(story.purchase?.billingFailure == nil)
+    }
+
+    @Test func `a grace that runs out ends once, and the end of retries is quiet`() {
+        var (life, story, _) = begin()
+        let grace = life.expires + 6 * day
+        _ = story.hear(life.billingFailure(graceUntil: grace, at: life.expires - hour))
+        #expect(story.purchase?.nextWake(after: life.expires, patience: day) == grace)
+        #expect(story.wait(until: grace).names == ["EXPIRATION(BILLING_ERROR)"])
+        #expect(story.hear(life.graceOver(at: grace + second)).isEmpty)
+        #expect(story.purchase?.status(at: grace + second) == .billingRetry)
+        #expect(story.hear(life.expire("BILLING_RETRY", at: grace + 30 * day)).isEmpty)
+        #expect(story.purchase?.status(at: grace + 30 * day) == .expired)
+        #expect(story.purchase?.accessUntil == grace)
+    }
+
+    @Test func `a billing failure without grace ends access at once, or at the expiry that is still to come`() {
+        var (late, lateStory, _) = begin()
+        let drafts = lateStory.hear(late.billingFailure(at: late.expires + hour))
+        #expect(drafts.names == ["BILLING_ISSUE", "CANCELLATION(BILLING_ERROR)", "EXPIRATION(BILLING_ERROR)"])
+        #expect(drafts.first?.graceUntil == nil)
+        var (early, story, _) = begin()
+        #expect(
+            story.hear(early.billingFailure(at: early.expires - hour)).names
+                == ["BILLING_ISSUE", "CANCELLATION(BILLING_ERROR)"])
+        #expect(story.wait(until: early.expires).names == ["EXPIRATION(BILLING_ERROR)"])
+        #expect(story.hear(early.renew(at: early.expires + day, recovery: true)).names == ["RENEWAL"])
+    }
+
+    @Test func `auto-renewal that is switched off while a charge is retried is not told`() {
+        var (life, story, _) = begin()
+        _ = story.hear(life.billingFailure(graceUntil: life.expires + 6 * day, at: life.expires - hour))
+        #expect(story.hear(life.autoRenewOff(at: life.expires + hour)).isEmpty)
+        #expect(story.hear(life.autoRenewOn(at: life.expires + 2 * hour)).isEmpty)
+    }
+
+    @Test func `a refund of the latest period takes access at the moment it was revoked`() {
+        var (life, story, _) = begin()
+        let drafts = story.hear(life.refund(at: epoch + day))
+        #expect(drafts.names == ["CANCELLATION(CUSTOMER_SUPPORT)", "EXPIRATION(CUSTOMER_SUPPORT)"])
+        #expect(drafts.map(\.payment) == [.returned, .none])
+        #expect(drafts.allSatisfy { $0.expiration == life.latest.revocationDate })
+        #expect(story.purchase?.status(at: epoch + day) == .revoked)
+        let back = story.hear(life.refundReversed(at: epoch + 2 * day))
+        #expect(back.names == ["REFUND_REVERSED"])
+        #expect(back.first?.expiration == life.expires)
+        #expect(back.first?.payment == .received)
+        #expect(story.purchase?.status(at: epoch + 2 * day) == .active)
+        #expect(
+            story.hear(life.refund(at: epoch + 3 * day)).names
+                == ["CANCELLATION(CUSTOMER_SUPPORT)", "EXPIRATION(CUSTOMER_SUPPORT)"])
+    }
+
+    @Test func `a refund of an earlier period and its reversal are quiet`() {
+        var (life, story, _) = begin()
+        _ = story.hear(life.renew(at: life.expires - hour))
+        #expect(story.hear(life.refund(0, at: life.latest.purchaseDate + day)).isEmpty)
+        #expect(story.purchase?.status(at: life.expires - 1) == .active)
+        #expect(story.hear(life.refundReversed(0, at: life.latest.purchaseDate + 2 * day)).isEmpty)
+    }
+
+    @Test func `a refund that was told is reversed aloud even when a new period came between`() {
+        var (life, story, _) = begin()
+        _ = story.hear(life.refund(at: epoch + day))
+        _ = story.hear(life.resubscribe(at: epoch + 2 * day))
+        #expect(story.hear(life.refundReversed(0, at: epoch + 3 * day)).names == ["REFUND_REVERSED"])
+    }
+
+    @Test func `a refund after the end takes money and no access`() {
+        var (life, story, _) = begin()
+        _ = story.hear(life.autoRenewOff(at: epoch + day))
+        _ = story.wait(until: life.expires)
+        #expect(story.hear(life.refund(at: life.expires + 5 * day)).names == ["CANCELLATION(CUSTOMER_SUPPORT)"])
+        #expect(story.purchase?.accessUntil == life.expires)
+    }
+
+    @Test func `a revocation date that is corrected is no second refund`() {
+        var (life, story, _) = begin()
+        _ = story.hear(life.refund(at: epoch + day))
+        let corrected = story.hear(life.refund(at: epoch + 2 * day, revoked: epoch + hour))
+        #expect(!corrected.names.contains("CANCELLATION(CUSTOMER_SUPPORT)"))
+    }
+
+    @Test func `an upgrade is a product change and a renewal, in this order`() {
+        var (life, story, _) = begin()
+        let drafts = story.hear(life.upgrade(to: "pro_yearly", price: 59990, at: epoch + 10 * day))
+        #expect(drafts.names == ["PRODUCT_CHANGE", "RENEWAL"])
+        #expect(drafts.first?.period.productID == "pro_monthly")
+        #expect(drafts.first?.newProductID == "pro_yearly")
+        #expect(drafts.last?.period.productID == "pro_yearly")
+        #expect(story.purchase?.pendingProductID == nil)
+    }
+
+    @Test func `a downgrade is told when chosen, and its renewal later`() {
+        var (life, story, _) = begin()
+        let change = story.hear(life.downgrade(to: "basic_monthly", price: 4990, at: epoch + day))
+        #expect(change.names == ["PRODUCT_CHANGE"])
+        #expect(change.first?.period.productID == "pro_monthly")
+        #expect(change.first?.newProductID == "basic_monthly")
+        #expect(story.purchase?.latest.productID == "pro_monthly")
+        let renewal = story.hear(life.renew(at: life.expires - hour))
+        #expect(renewal.names == ["RENEWAL"])
+        #expect(renewal.first?.period.transaction.price == 4990)
+        #expect(story.purchase?.latest.productID == "basic_monthly")
+        #expect(story.purchase?.pendingProductID == nil)
+    }
+
+    @Test func `a downgrade that is taken back is told once`() {
+        var (life, story, _) = begin()
+        _ = story.hear(life.downgrade(to: "basic_monthly", price: 4990, at: epoch + day))
+        #expect(story.hear(life.keepPlan(at: epoch + 2 * day)).isEmpty)
+    }
+
+    @Test func `an extension has the new end`() {
+        var (life, story, _) = begin()
+        let drafts = story.hear(life.extend(by: 7 * day, at: epoch + day))
+        #expect(drafts.names == ["SUBSCRIPTION_EXTENDED"])
+        #expect(drafts.first?.expiration == life.expires)
+    }
+
+    @Test func `a price increase that is accepted`() {
+        var (life, story, _) = begin()
+        #expect(story.hear(life.askConsent(at: epoch + day)).names == ["PRICE_INCREASE_CONSENT_REQUIRED"])
+        #expect(story.hear(life.askConsent(at: epoch + 2 * day)).isEmpty)
+        #expect(story.hear(life.giveConsent(at: epoch + 3 * day)).names == ["PRICE_INCREASE_CONSENT_APPROVED"])
+    }
+
+    @Test func `a price increase that needs no consent is not told`() {
+        var (life, story, _) = begin()
+        #expect(story.hear(life.giveConsent(at: epoch + day)).isEmpty)
+    }
+
+    @Test func `a price increase that is refused ends with its reason and is no cancellation`() {
+        var (life, story, _) = begin()
+        _ = story.hear(life.askConsent(at: epoch + day))
+        #expect(
+            story.hear(life.expire("PRICE_INCREASE", at: life.expires + second)).names == ["EXPIRATION(PRICE_INCREASE)"]
+        )
+    }
+
+    @Test func `a family member's share that is taken away is an expiration only`() {
+        var (life, story, drafts) = begin(isFamily: true)
+        #expect(drafts.names == ["INITIAL_PURCHASE"])
+        #expect(story.hear(life.familyRevoke(at: epoch + day)).names == ["EXPIRATION(UNKNOWN)"])
+        #expect(story.purchase?.status(at: epoch + day) == .revoked)
+    }
+
+    @Test func `a one-time purchase and its refund and reversal are money only`() {
+        var life = Life("2000")
+        var story = Story(life.key)
+        let bought = story.hear(life.buyOnce("coins_100", at: epoch))
+        #expect(bought.names == ["NON_RENEWING_PURCHASE"])
+        #expect(bought.first?.expiration == nil)
+        #expect(story.hear(life.refund(at: epoch + day)).names == ["CANCELLATION(CUSTOMER_SUPPORT)"])
+        #expect(story.hear(life.refundReversed(at: epoch + 2 * day)).names == ["REFUND_REVERSED"])
+    }
+
+    @Test func `a subscription that should renew is given patience, then ends`() {
+        var (life, story, _) = begin()
+        #expect(story.wait(until: life.expires + day - 1).isEmpty)
+        #expect(story.purchase?.nextWake(after: life.expires, patience: day) == life.expires + day)
+        #expect(story.wait(until: life.expires + day).names == ["EXPIRATION(UNKNOWN)"])
+        #expect(story.hear(life.renew(at: life.expires + 2 * day)).names == ["RENEWAL"])
+    }
+
+    @Test(
+        arguments: [
+            ("CONSUMPTION_REQUEST", nil), ("REFUND_DECLINED", nil), ("RENEWAL_EXTENSION", "FAILURE"),
+            ("METADATA_UPDATE", nil), ("MIGRATION", nil), ("PRICE_CHANGE", nil), ("SOMETHING_NEW", "ODD"),
+        ] as [(String, String?)])
+    func `what changes nothing sends nothing`(type: String, subtype: String?) {
+        var (life, story, _) = begin()
+        #expect(story.hear(life.notify(type, subtype, at: epoch + day)).isEmpty)
+    }
+
+    @Test(
+        arguments: [
+            ("VOLUNTARY", EventReason.unsubscribe), ("BILLING_RETRY", .billingError),
+            ("PRICE_INCREASE", .priceIncrease),
+            ("PRODUCT_NOT_FOR_SALE", .unknown), (nil, .unknown),
+        ] as [(String?, EventReason)])
+    func `an expiry that comes first has Apple's reason and nothing beside it`(why: String?, reason: EventReason) {
+        var (life, story, _) = begin()
+        let drafts = story.hear(life.expire(why, at: life.expires + second))
+        #expect(drafts.names == ["EXPIRATION(\(reason.rawValue))"])
+    }
+
+    @Test func `an unknown purchase that is heard of by its renewal is a renewal`() {
+        var (life, _, _) = begin()
+        let renewal = life.renew(at: life.expires - hour)
+        var story = Story(life.key)
+        #expect(story.hear(renewal).names == ["RENEWAL"])
+        #expect(story.hear(life.tellings[0]).names == ["INITIAL_PURCHASE"])
+    }
+}

@@ -1,0 +1,49 @@
+import Subscriptions
+
+/// Hears notifications one after the other, as a worker does: folds before and after, and tells each event id once.
+struct Story {
+    let key: PurchaseKey
+    let deriver: EventDeriver
+    private(set) var facts = PurchaseFacts()
+    private(set) var purchase: Purchase?
+    private(set) var told: [(id: String, draft: EventDraft)] = []
+
+    init(_ key: PurchaseKey, patience: Int64 = day) {
+        self.key = key
+        deriver = EventDeriver(patience: patience)
+    }
+
+    /// What is newly told. `now` is the instant of signing if it is not given.
+    mutating func hear(_ telling: Telling, now: Int64? = nil) -> [EventDraft] {
+        telling.add(to: &facts)
+        let before = purchase
+        purchase = Purchase(folding: facts, key: key)
+        return look(before, .notification(telling.notification), now ?? telling.signed)
+    }
+
+    /// Nothing but time passes; only what was due by the timers is looked at.
+    mutating func wait(until now: Int64) -> [EventDraft] {
+        look(purchase, .time, now)
+    }
+
+    private mutating func look(_ before: Purchase?, _ cause: Cause, _ now: Int64) -> [EventDraft] {
+        guard let purchase else { return [] }
+        var new: [EventDraft] = []
+        for draft in deriver.events(before: before, after: purchase, cause: cause, now: now) {
+            let id = draft.id(digest: digest)
+            guard !told.contains(where: { $0.id == id }) else { continue }
+            told.append((id, draft))
+            new.append(draft)
+        }
+        return new
+    }
+}
+
+extension EventDraft {
+    /// As in `CANCELLATION(UNSUBSCRIBE)`.
+    var name: String { reason.map { "\(type.rawValue)(\($0.rawValue))" } ?? type.rawValue }
+}
+
+extension [EventDraft] {
+    var names: [String] { map(\.name) }
+}

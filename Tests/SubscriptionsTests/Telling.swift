@@ -1,0 +1,46 @@
+import Subscriptions
+
+/// One notification as it reaches the fold: an envelope and the facts in it.
+struct Telling {
+    var notification: NotificationFact
+    var transaction: TransactionFact
+    var renewal: RenewalFact?
+
+    var signed: Int64 { notification.signedDate }
+
+    func add(to facts: inout PurchaseFacts) {
+        facts.insert(notification)
+        facts.insert(transaction)
+        if let renewal { facts.insert(renewal) }
+    }
+}
+
+let second: Int64 = 1000
+let hour: Int64 = 3600 * second
+let day: Int64 = 24 * hour
+/// When the lives of the tests begin.
+let epoch: Int64 = 1_790_000_000_000
+
+/// Spreads a text over 32 bytes: stands in for SHA-256, which this target does not link.
+func digest(_ text: String) -> [UInt8] {
+    (1...4 as ClosedRange<UInt64>).flatMap { seed in
+        let hash = text.utf8.reduce(0xcbf2_9ce4_8422_2325 &+ seed) { ($0 ^ UInt64($1)) &* 0x100_0000_01b3 }
+        let mixed = (hash ^ (hash >> 31)) &* 0x9e37_79b9_7f4a_7c15
+        return (0..<8).map { UInt8(truncatingIfNeeded: mixed >> ($0 * 8)) }
+    }
+}
+
+/// Repeatable chance.
+struct Chance: RandomNumberGenerator {
+    private var state: UInt64
+
+    init(seed: UInt64) { state = seed &* 0x9e37_79b9_7f4a_7c15 | 1 }
+
+    mutating func next() -> UInt64 {
+        state &+= 0x9e37_79b9_7f4a_7c15
+        var mixed = state
+        mixed = (mixed ^ (mixed >> 30)) &* 0xbf58_476d_1ce4_e5b9
+        mixed = (mixed ^ (mixed >> 27)) &* 0x94d0_49bb_1331_11eb
+        return mixed ^ (mixed >> 31)
+    }
+}

@@ -1,0 +1,78 @@
+import Base
+import Glibc
+import Postgres
+import Synchronization
+
+/// A throw-away Postgres for tests. It goes, with its files, when the test process ends, however it ends.
+package final class TestCluster: Sendable {
+    private static let made = Result { try TestCluster() }
+    private static let number = Atomic<Int>(0)
+
+    /// The one that tests of a process share, started by the first; for faults take one of your own.
+    package static var shared: TestCluster {
+        get throws { try made.get() }
+    }
+
+    private let cluster: PrivateCluster
+    private let watchdog: Watchdog
+    package let folder: String
+
+    package init() throws {
+        folder = try TemporaryFolder.make()
+        watchdog = try Watchdog(folder: folder)
+        cluster = try PrivateCluster(stateDirectory: folder, settings: .throwAway)
+        try cluster.start()
+    }
+
+    /// For the maintenance database.
+    package var url: String { cluster.url(database: "postgres") }
+
+    /// A new, empty database of this cluster.
+    package func makeDatabase() throws -> TestDatabase {
+        let number = TestCluster.number.add(1, ordering: .relaxed).newValue
+        let name = "test_\(number)"
+        let connection = try PostgresConnection(PostgresTarget(url: url))
+        try connection.query("CREATE DATABASE \(name)")
+        return TestDatabase(url: cluster.url(database: name), name: name)
+    }
+
+    package func start() throws {
+        try cluster.start()
+    }
+
+    /// As a crash does it, unless another mode is asked for.
+    package func stop(_ mode: PrivateCluster.StopMode = .immediate) throws {
+        try cluster.stop(mode)
+    }
+
+    package func restart(_ mode: PrivateCluster.StopMode = .immediate) throws {
+        try stop(mode)
+        try start()
+    }
+
+    package var isRunning: Bool { cluster.isRunning }
+}
+
+/// A database for one test.
+package struct TestDatabase: Sendable {
+    package let url: String
+    package let name: String
+
+    package func connect(role: String? = nil) throws -> PostgresConnection {
+        try PostgresConnection(target(role: role))
+    }
+
+    package func target(role: String? = nil) -> PostgresTarget {
+        PostgresTarget(url: url, role: role, applicationName: name)
+    }
+
+    /// Ends every other connection to this database, as a failover or an administrator does.
+    package func terminateConnections() throws {
+        let connection = try PostgresConnection(PostgresTarget(url: url, applicationName: "terminator"))
+        try connection.query(
+            """
+            SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+            WHERE datname = current_database() AND pid <> pg_backend_pid()
+            """)
+    }
+}

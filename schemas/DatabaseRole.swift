@@ -1,0 +1,51 @@
+import Base
+import Postgres
+
+/// The Postgres role of a process: the least that its work needs.
+package enum DatabaseRole: String, Sendable, CaseIterable {
+    case ingest = "entitled_ingest"
+    case worker = "entitled_worker"
+    case api = "entitled_api"
+
+    /// The key of the configuration that gives this role its own connection.
+    package var configurationKey: String {
+        switch self {
+        case .ingest: "database.ingest_url"
+        case .worker: "database.worker_url"
+        case .api: "database.api_url"
+        }
+    }
+
+    /// Why a process may not work with this database; nothing that waiting mends.
+    package enum Refusal: Error, Sendable, Equatable, CustomStringConvertible {
+        case wrongRole(found: String, wanted: DatabaseRole)
+        case notMigrated
+        case older(found: Int)
+        case newer(found: Int)
+
+        package var description: String {
+            switch self {
+            case .wrongRole(let found, let wanted):
+                "connected to Postgres as \(found) instead of \(wanted.rawValue): set \(wanted.configurationKey) to a URL "
+                    + "that logs in as \(wanted.rawValue) (a pooler such as PgBouncer drops the role that is asked for)"
+            case .notMigrated: "the database has no schema yet: run `entitled migrate`"
+            case .older(let found):
+                "the database has schema \(found), this program needs \(SchemaVersion.current): run `entitled migrate`"
+            case .newer(let found):
+                "the database has schema \(found), newer than this program's \(SchemaVersion.current): install the "
+                    + "version of entitled that migrated it"
+            }
+        }
+    }
+
+    /// Checks on a new connection that it is this role's and that the schema is ours.
+    ///
+    /// - Throws: `Refusal`, or what Postgres says.
+    package func check(_ connection: PostgresConnection) throws {
+        guard let version = try SchemaVersion.read(on: connection) else { throw Refusal.notMigrated }
+        let user = try connection.currentUser()
+        guard user == rawValue else { throw Refusal.wrongRole(found: user, wanted: self) }
+        if version < SchemaVersion.current { throw Refusal.older(found: version) }
+        if version > SchemaVersion.current { throw Refusal.newer(found: version) }
+    }
+}

@@ -1,0 +1,87 @@
+import Base
+import Postgres
+import Telemetry
+
+/// Brings a database to the schema of this program.
+package struct Migrator {
+    package enum Outcome: Sendable, Equatable {
+        /// The versions that were applied, in order; none if the schema was current.
+        case migrated([Int])
+        /// The database is newer than this program.
+        case newer(Int)
+    }
+
+    /// One migration at a time in the whole cluster, also from several hosts; held until the connection ends.
+    private static let lock = "SELECT pg_advisory_lock(4992030524978970960)"
+    private static let unlock = "SELECT pg_advisory_unlock(4992030524978970960)"
+
+    private static let prepare = """
+        CREATE SCHEMA IF NOT EXISTS entitled;
+        CREATE TABLE IF NOT EXISTS entitled.schema_version (
+            version int PRIMARY KEY,
+            name text NOT NULL,
+            applied_at timestamptz NOT NULL DEFAULT clock_timestamp()
+        );
+        """
+
+    /// Roles are the whole cluster's: another database may have made them, perhaps at this moment.
+    private static func make(_ role: DatabaseRole) -> String {
+        """
+        DO $$ BEGIN
+            CREATE ROLE \(role.rawValue) NOLOGIN;
+        EXCEPTION WHEN duplicate_object OR unique_violation THEN NULL;
+        END $$;
+        GRANT \(role.rawValue) TO CURRENT_USER;
+        """
+    }
+
+    /// Timeouts of who logs in as a role itself; through PgBouncer there is no other way to set them.
+    private static let settings = """
+        ALTER ROLE entitled_ingest SET statement_timeout = '5s';
+        ALTER ROLE entitled_ingest SET idle_in_transaction_session_timeout = '10s';
+        """
+
+    /// Applies what is missing, each migration in a transaction of its own. Connect as the owner of the database.
+    package static func migrate(on connection: PostgresConnection) throws -> Outcome {
+        _ = try connection.query(lock)
+        defer { _ = try? connection.query(unlock) }  // ends with the connection at the latest
+        if let newest = try SchemaVersion.read(on: connection), newest > SchemaVersion.current {
+            return .newer(newest)
+        }
+        for role in DatabaseRole.allCases {
+            try connection.execute(script: make(role))
+        }
+        try connection.execute(script: settings)
+        try connection.execute(script: prepare)
+        let newest = try SchemaVersion.read(on: connection) ?? 0
+        var applied: [Int] = []
+        for migration in Schemas.migrations where migration.version > newest {
+            try connection.execute(
+                script: """
+                    BEGIN;
+                    SET LOCAL synchronous_commit = on;
+                    SET LOCAL lock_timeout = '10s';
+                    \(migration.sql)
+                    INSERT INTO entitled.schema_version (version, name)
+                    VALUES (\(migration.version), '\(migration.name)');
+                    COMMIT;
+                    """)
+            applied.append(migration.version)
+        }
+        return .migrated(applied)
+    }
+}
+
+/// Which schema a database has.
+package enum SchemaVersion {
+    /// The schema that this program works with.
+    package static let current = Schemas.migrations.last?.version ?? 0
+
+    /// The newest migration that was applied; nil if there is no schema at all.
+    package static func read(on connection: PostgresConnection) throws -> Int? {
+        let there = try connection.query("SELECT to_regclass('entitled.schema_version') IS NOT NULL").first?.bool(0)
+        guard there == true else { return nil }
+        let rows = try connection.query("SELECT max(version)::int8 FROM entitled.schema_version")
+        return try rows.first?.optionalInt(0).map { Int($0) } ?? 0
+    }
+}

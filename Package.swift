@@ -120,7 +120,10 @@ let tests: [Target] = [
         ]),
     // Real processes, killed for real.
     .testTarget(
-        name: "EndToEndTests", dependencies: ["Base", "Crypto", "Postgres", "StoreSimulator", "TestSupport"]),
+        name: "EndToEndTests",
+        dependencies: [
+            "Base", "Crypto", "HTTPClient", "Lifecycle", "Postgres", "StoreSimulator", "Telemetry", "TestSupport",
+        ]),
 ]
 
 let settings: [SwiftSetting] = [

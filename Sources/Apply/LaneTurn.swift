@@ -136,7 +136,10 @@ struct LaneTurn {
         on connection: PostgresConnection
     ) throws {
         let decided = settler.decide(results, now: now)
-        try settler.changeEndpoints(decided, now: now, on: connection)
+        if try settler.changeEndpoints(decided, now: now, on: connection) {
+            // At once: whoever asked for a pause gets nothing of what this turn makes.
+            engine.update(try EndpointStore.load(sealer: sealer, now: now, on: connection))
+        }
         let lanes = Set(prepared.map(\.pending.lane) + results.map(\.delivery.id.lane) + woken.map(\.lane)).sorted()
         let begun = ContinuousClock.now
         var lost: [Lane] = []

@@ -32,12 +32,14 @@ package struct Settler: Sendable {
     }
 
     /// Changes endpoints as their consumers asked, each in a transaction of its own; before `settle`, so that no data
-    /// transaction waits for an endpoint's row.
-    package func changeEndpoints(_ decided: [Decided], now: Int64, on connection: PostgresConnection) throws {
+    /// transaction waits for an endpoint's row. Whether there was anything to change.
+    package func changeEndpoints(_ decided: [Decided], now: Int64, on connection: PostgresConnection) throws -> Bool {
+        var isChanged = false
         var pauses: [String: Int64] = [:]
         for item in decided {
             let endpoint = item.result.delivery.endpoint
             if item.decision.disables {
+                isChanged = true
                 if try EndpointStore.disable(endpoint, reason: "the consumer answered 410", on: connection) {
                     logger.info("endpoint disabled", ["endpoint": .string(endpoint), "reason": .string("410")])
                 }
@@ -48,7 +50,9 @@ package struct Settler: Sendable {
         }
         if !pauses.isEmpty {
             try EndpointStore.pause(pauses, on: connection)
+            isChanged = true
         }
+        return isChanged
     }
 
     /// After the fence, in its transaction; only for lanes that passed it.

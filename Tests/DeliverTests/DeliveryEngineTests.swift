@@ -5,8 +5,8 @@ import Lifecycle
 import Queue
 import Records
 import Telemetry
-import Testing
 import TestSupport
+import Testing
 
 /// The sender with a consumer or two, without a database.
 @Suite struct DeliveryEngineTests {

@@ -3,8 +3,8 @@ import Glibc
 import Lifecycle
 import Postgres
 import StoreSimulator
-import Testing
 import TestSupport
+import Testing
 
 @Suite(.enabled(if: Program.isBuilt, "skipped: \(Program.path) is not built"))
 struct ProcessTests {
@@ -59,6 +59,63 @@ struct ProcessTests {
                 .arrayValue?.count == 1
         }
         withExtendedLifetime(heir) {}
+    }
+
+    @Test func `a worker that stands still for longer than its lease writes nothing when it comes back`() throws {
+        let site = try site()
+        let consumer = try Consumer { _, before in before == 0 ? .hold : .status(200) }
+        defer { consumer.stop() }
+        _ = try site.addEndpoint(consumer)
+        let (ingest, worker) = (try site.start("ingest"), try site.start("worker"))
+        var life = SubscriberLife(app: Site.app, seed: 6)
+        #expect(try site.post(life.start(at: Site.start), to: ingest.address("ingest")) == 200)
+        _ = try consumer.wait(1)
+        worker.kill(SIGSTOP)
+        let heir = try site.start("worker")
+        let requests = try consumer.wait(2, timeout: .seconds(15))
+        #expect(requests[0].id == requests[1].id)
+        let database = try #require(site.database)
+        let delivered = "SELECT count(*) FROM entitled.delivery WHERE state = 1 AND attempts = 1"
+        try eventually("it is delivered") { try database.count(delivered) == 1 }
+        consumer.release(500)
+        worker.kill(SIGCONT)
+        try eventually("it finds its lanes lost") { worker.log.contains("lanes lost") }
+        for program in [worker, heir] {
+            program.kill(SIGTERM)
+            #expect(try program.wait() == 0)
+        }
+        #expect(try database.count(delivered) == 1)
+        #expect(try database.count("SELECT count(*) FROM entitled.attempt") == 1)
+    }
+
+    @Test func `an endpoint process that ends in order answers what it took and refuses the rest`() throws {
+        let site = try site()
+        let ingest = try site.start("ingest")
+        let address = try ingest.address("ingest")
+        let load = (UInt64(0)..<6).map { thread in
+            TestThread {
+                var statuses: [Int] = []
+                var acknowledged: [String] = []
+                for number in 0..<UInt64(5000) {
+                    var life = SubscriberLife(app: Site.app, seed: 7, number: thread * 100_000 + number)
+                    let notification = life.start(at: Site.start)
+                    let status = try site.post(notification, to: address)
+                    statuses.append(status)
+                    if status == 200 { acknowledged.append(notification.uuid) }
+                    if status == 0 { break }
+                }
+                return (statuses, acknowledged)
+            }
+        }
+        let database = try #require(site.database)
+        try eventually("the load runs") { try database.count("SELECT count(*) FROM entitled.notification") > 100 }
+        ingest.kill(SIGTERM)
+        #expect(try ingest.wait() == 0)
+        let outcomes = try load.map { try $0.value() }
+        #expect(Set(outcomes.flatMap(\.0)).isSubset(of: [200, 503, 0]))
+        // Nothing that was stored went without an answer: an orderly end cuts nobody off.
+        let stored = Set(try database.texts("SELECT uuid FROM entitled.notification"))
+        #expect(Set(outcomes.flatMap(\.1)) == stored)
     }
 
     @Test func `an endpoint process that is killed under load has stored everything that it answered`() throws {

@@ -1,7 +1,7 @@
 import Base
 import Glibc
-import Testing
 import TestSupport
+import Testing
 
 /// What a process says when it cannot start.
 @Suite(.enabled(if: Program.isBuilt, "skipped: \(Program.path) is not built"))

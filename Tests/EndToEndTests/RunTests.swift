@@ -2,8 +2,8 @@ import Base
 import FoundationEssentials
 import Glibc
 import StoreSimulator
-import Testing
 import TestSupport
+import Testing
 
 /// `entitled run` with the Postgres that it keeps itself.
 @Suite(.serialized, .enabled(if: Program.isBuilt, "skipped: \(Program.path) is not built"))

@@ -1,11 +1,12 @@
 import Base
 import Crypto
+import Glibc
 import HTTPServer
 import Lifecycle
 import Postgres
 import StoreSimulator
-import Testing
 import TestSupport
+import Testing
 
 @Suite struct FaultTests {
     @Test func `while Postgres is away the answer is 503, and what was acknowledged is there afterwards`() throws {
@@ -51,6 +52,37 @@ import TestSupport
         let acknowledged = Set(outcomes.flatMap(\.0))
         #expect(acknowledged.count > 50)
         #expect(acknowledged.subtracting(stored).isEmpty)
+    }
+
+    @Test func `connections that are taken away lose nothing and store nothing twice`() throws {
+        let installation = try Installation()
+        let count: UInt64 = 120
+        let load = (UInt64(0)..<4).map { part in
+            TestThread {
+                for number in stride(from: part, to: count, by: 4) {
+                    var life = SubscriberLife(app: Installation.app, seed: 17, number: number)
+                    let body = try Installation.signer.sign(life.start(at: Installation.start)).body
+                    try eventually("it is taken") { installation.post(body).status == 200 }
+                }
+            }
+        }
+        while !load.allSatisfy(\.hasEnded) {
+            try installation.database.terminateConnections()
+            usleep(30_000)
+        }
+        for thread in load { try thread.value() }
+        for table in ["notification", "notification_key", "pending"] {
+            #expect(try installation.database.count("SELECT count(*) FROM entitled.\(table)") == Int64(count))
+        }
+    }
+
+    @Test func `what comes while the endpoint drains is answered 503`() throws {
+        let installation = try Installation()
+        var life = SubscriberLife(app: Installation.app, seed: 18)
+        let body = try Installation.signer.sign(life.start(at: Installation.start)).body
+        installation.drain()
+        #expect(installation.post(body).status == 503)
+        #expect(try installation.database.count("SELECT count(*) FROM entitled.notification") == 0)
     }
 
     @Test func `a worker goes on when Postgres comes back`() throws {

@@ -3,8 +3,8 @@ import HTTPServer
 import Postgres
 import Records
 import StoreSimulator
-import Testing
 import TestSupport
+import Testing
 
 @Suite struct FlowTests {
     @Test func `a notification comes in and a signed webhook goes out`() throws {
@@ -106,6 +106,30 @@ import TestSupport
         #expect(try EndpointStore.enable(endpoint, now: SystemClock().now(), on: connection))
         try installation.untilDeliveries(2, .delivered)
         #expect(Set(consumer.requests.map(\.type)) == ["INITIAL_PURCHASE", "CANCELLATION"])
+    }
+
+    @Test func `429 with Retry-After pauses the endpoint for as long`() throws {
+        let installation = try Installation()
+        let consumer = try Consumer { _, before in
+            before == 0 ? .status(429, headers: ["Retry-After": "3600"]) : .status(200)
+        }
+        let (endpoint, _) = try installation.addEndpoint(consumer)
+        let worker = try RunningWorker(installation, schedule: [.milliseconds(50)])
+        defer { worker.stop(); consumer.stop() }
+        var life = SubscriberLife(app: Installation.app, seed: 8)
+        let before = SystemClock().now()
+        _ = try installation.post(life.start(at: Installation.start))
+        let connection = try installation.database.connect()
+        try eventually("the endpoint is paused") {
+            try EndpointStore.list(id: endpoint, on: connection).first?.pausedUntil ?? 0 >= before + 3_600_000
+        }
+        _ = try installation.post(life.autoRenewOff(at: Installation.start + StoreProduct.day))
+        try installation.untilApplied(2)
+        let deliveries = try DeliveryReader.list(endpoint: endpoint, state: .pending, atMost: 5, on: connection)
+        #expect(deliveries.count == 2)
+        #expect(deliveries.map(\.attempts).sorted() == [0, 1])
+        #expect(deliveries.contains { $0.attempts == 1 && $0.next >= before + 3_600_000 })
+        #expect(consumer.requests.count == 1)
     }
 
     @Test func `a consumer that hangs delays no other`() throws {

@@ -41,7 +41,8 @@ final class Installation: Sendable {
     init(_ cluster: TestCluster? = nil) throws {
         self.cluster = try cluster ?? TestCluster.shared
         database = try self.cluster.makeMigratedDatabase()
-        verifier = SignedDataVerifier(trust: TrustAnchors(fingerprints: [try Installation.pki.get().root.fingerprint()]))
+        verifier = SignedDataVerifier(
+            trust: TrustAnchors(fingerprints: [try Installation.pki.get().root.fingerprint()]))
         let target = database.target(role: "entitled_ingest")
         committer = NotificationCommitter(
             session: { PostgresSession(target, backOff: .milliseconds(20)...Duration.milliseconds(100)) },
@@ -86,6 +87,11 @@ final class Installation: Sendable {
         }
         let statuses = try threads.flatMap { try $0.value() }
         guard statuses.allSatisfy({ $0 == 200 }) else { throw TestFailure("not all were taken: \(Set(statuses))") }
+    }
+
+    /// The endpoint takes nothing more.
+    func drain() {
+        committer.drain(until: .now + .seconds(5))
     }
 
     // MARK: - Who consumes

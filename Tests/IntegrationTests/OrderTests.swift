@@ -1,8 +1,8 @@
 import Base
 import HTTPServer
 import StoreSimulator
-import Testing
 import TestSupport
+import Testing
 
 @Suite struct OrderTests {
     /// Any order, with any repetitions: what is known in the end is the same.

@@ -3,8 +3,8 @@ import HTTPServer
 import Postgres
 import Records
 import StoreSimulator
-import Testing
 import TestSupport
+import Testing
 
 @Suite struct TakeoverTests {
     private func start(_ installation: Installation, seed: UInt64) throws {

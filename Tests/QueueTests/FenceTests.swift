@@ -1,8 +1,8 @@
 import Base
 import Postgres
 import Queue
-import Testing
 import TestSupport
+import Testing
 
 @Suite struct FenceTests {
     private func expire(_ database: TestDatabase) throws {
@@ -74,7 +74,8 @@ import TestSupport
         let leases = late.leases
         let taker = try database.connect()
         let waiting = try taker.transaction {
-            try taker.query("UPDATE entitled.lane SET owner = $1, epoch = epoch + 1 WHERE lane = 3",
+            try taker.query(
+                "UPDATE entitled.lane SET owner = $1, epoch = epoch + 1 WHERE lane = 3",
                 [.uuid([UInt8](repeating: 9, count: 16))])
             let waiting = TestThread {
                 let connection = try database.connect(role: "entitled_worker")

@@ -2,8 +2,8 @@ import Base
 import Postgres
 import Queue
 import Schemas
-import Testing
 import TestSupport
+import Testing
 
 @Suite(.serialized) struct IngestRoleTests {
     /// The public process' role, logged in as itself.
@@ -94,9 +94,10 @@ import TestSupport
             #expect(state("DELETE FROM entitled.\(table)", on: connection) == "42501")
             #expect(state("INSERT INTO entitled.\(table) DEFAULT VALUES", on: connection) == "42501")
         }
-        for secret in ["SELECT * FROM entitled.endpoint", "SELECT authorization_sealed FROM entitled.endpoint",
-            "SELECT sealed FROM entitled.endpoint_secret", "SELECT fingerprint FROM entitled.sealing_key"]
-        {
+        for secret in [
+            "SELECT * FROM entitled.endpoint", "SELECT authorization_sealed FROM entitled.endpoint",
+            "SELECT sealed FROM entitled.endpoint_secret", "SELECT fingerprint FROM entitled.sealing_key",
+        ] {
             #expect(state(secret, on: connection) == "42501", "\(secret)")
         }
         #expect(state("SELECT url FROM entitled.endpoint", on: connection) == nil)

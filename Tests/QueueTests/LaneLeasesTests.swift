@@ -1,8 +1,8 @@
 import Base
 import Postgres
 import Queue
-import Testing
 import TestSupport
+import Testing
 
 @Suite struct LaneLeasesTests {
     /// Turns of all workers until nobody's share changes.

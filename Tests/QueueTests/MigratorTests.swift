@@ -1,7 +1,7 @@
 import Postgres
 import Schemas
-import Testing
 import TestSupport
+import Testing
 
 @Suite struct MigratorTests {
     @Test func `an empty database gets everything, a second time nothing`() throws {

@@ -1,8 +1,8 @@
 import Base
 import Postgres
 import Queue
-import Testing
 import TestSupport
+import Testing
 
 @Suite struct NotificationInserterTests {
     @Test func `what is new is accepted and what is known is a duplicate`() throws {
@@ -88,7 +88,8 @@ import TestSupport
     @Test func `a text with a NUL is stored with what can be stored`() throws {
         let database = try TestCluster.shared.makeMigratedDatabase()
         var inserter = Sample.inserter()
-        let odd = try Sample.notification("odd\0uuid", purchase: "2000\0001", payload: Array("{\"a\":\"\\u0000\"}".utf8))
+        let odd = try Sample.notification(
+            "odd\0uuid", purchase: "2000\0001", payload: Array("{\"a\":\"\\u0000\"}".utf8))
         // The identity is what the sender said; a NUL in it cannot be stored, and must not be accepted silently.
         let connection = try database.connect(role: "entitled_ingest")
         #expect(throws: PostgresError.self) { try inserter.insert([odd], on: connection) }

@@ -1,8 +1,8 @@
 import Base
 import Postgres
 import Queue
-import Testing
 import TestSupport
+import Testing
 
 @Suite struct PendingNotificationTests {
     private func fill(_ database: TestDatabase, _ purchases: [String]) throws {

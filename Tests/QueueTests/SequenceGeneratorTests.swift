@@ -1,8 +1,8 @@
 import Base
 import Lifecycle
 import Queue
-import Testing
 import TestSupport
+import Testing
 
 @Suite struct SequenceGeneratorTests {
     private let start: Int64 = 1_790_000_000_000

@@ -7,7 +7,8 @@ import Testing
     private let signature = SecureRandom.bytes(64)
 
     private static let payloads: [[UInt8]] = [
-        [], Array("{}".utf8), Array(repeating: 0, count: 100_000), (0..<50_000).map { UInt8(truncatingIfNeeded: $0 * $0) },
+        [], Array("{}".utf8), Array(repeating: 0, count: 100_000),
+        (0..<50_000).map { UInt8(truncatingIfNeeded: $0 * $0) },
         Sample.header + Sample.header, Array(#"{ "spaces" :  1e0, "spaces": "é\u00e9" }"#.utf8),
     ]
 

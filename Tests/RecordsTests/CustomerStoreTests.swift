@@ -1,8 +1,8 @@
 import Base
 import Postgres
 import Records
-import Testing
 import TestSupport
+import Testing
 
 @Suite struct CustomerStoreTests {
     @Test func `customers made by many at once exist once`() throws {

@@ -2,8 +2,8 @@ import Base
 import Postgres
 import Queue
 import Records
-import Testing
 import TestSupport
+import Testing
 
 @Suite struct DeliveryStoreTests {
     @Test func `each endpoint gets its own room`() throws {

@@ -2,8 +2,8 @@ import Base
 import Postgres
 import Queue
 import Records
-import Testing
 import TestSupport
+import Testing
 
 @Suite struct EndpointStoreTests {
     private func load(_ bench: Bench, _ id: String, now: Int64 = Bench.now) throws -> Endpoint {

@@ -2,8 +2,8 @@ import Base
 import Postgres
 import Queue
 import Records
-import Testing
 import TestSupport
+import Testing
 
 @Suite struct EventStoreTests {
     @Test func `an event has one delivery for each endpoint that wants it`() throws {

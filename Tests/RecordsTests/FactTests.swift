@@ -4,8 +4,8 @@ import Postgres
 import Queue
 import Records
 import Subscriptions
-import Testing
 import TestSupport
+import Testing
 
 @Suite struct FactTests {
     private let key = PurchaseKey(app: "demo", environment: .sandbox, originalTransactionID: "2000000000000001")
@@ -33,7 +33,8 @@ import TestSupport
     }
 
     private var notification: FactRow {
-        let fact = NotificationFact(uuid: "u-1", type: "DID_RENEW", subtype: nil, status: 1, signedDate: 1_790_000_000_002)
+        let fact = NotificationFact(
+            uuid: "u-1", type: "DID_RENEW", subtype: nil, status: 1, signedDate: 1_790_000_000_002)
         return FactRow(
             kind: .notification, signedDate: 1_790_000_000_002, header: nil, signature: nil, payload: fact.payload)
     }

@@ -74,9 +74,12 @@ let modules: [Target] = [
     .executableTarget(name: "storesim", dependencies: ["StoreSimulator"]),
 ]
 
-/// What tests of several modules share: a private Postgres cluster, waiting for conditions.
+/// What tests of several modules share: a private Postgres cluster, a consumer of webhooks, waiting for conditions.
 let testSupport: [Target] = [
-    .target(name: "TestSupport", dependencies: ["Base", "Postgres"], path: "Tests/TestSupport")
+    .target(
+        name: "TestSupport",
+        dependencies: ["Base", "HTTPClient", "HTTPServer", "Lifecycle", "Postgres", "Schemas", "Telemetry"],
+        path: "Tests/TestSupport")
 ]
 
 let tests: [Target] = [
@@ -92,13 +95,20 @@ let tests: [Target] = [
     .testTarget(name: "SubscriptionsTests", dependencies: ["Base", "Subscriptions"]),
     .testTarget(
         name: "QueueTests",
-        dependencies: ["AppStore", "Base", "Compression", "Crypto", "Postgres", "Queue", "Telemetry", "TestSupport"]),
+        dependencies: [
+            "AppStore", "Base", "Compression", "Crypto", "Lifecycle", "Postgres", "Queue", "Schemas", "Telemetry",
+            "TestSupport",
+        ]),
     .testTarget(
         name: "RecordsTests",
-        dependencies: ["AppStore", "Base", "Crypto", "Postgres", "Queue", "Records", "Subscriptions", "TestSupport"]),
+        dependencies: [
+            "AppStore", "Base", "Compression", "Crypto", "Postgres", "Queue", "Records", "Subscriptions", "TestSupport",
+        ]),
     .testTarget(
         name: "DeliverTests",
-        dependencies: ["Base", "Crypto", "Deliver", "HTTPClient", "Records", "Telemetry", "TestSupport"]),
+        dependencies: [
+            "Base", "Crypto", "Deliver", "HTTPClient", "Lifecycle", "Queue", "Records", "Telemetry", "TestSupport",
+        ]),
     .testTarget(name: "StoreSimulatorTests", dependencies: ["AppStore", "Base", "Crypto", "StoreSimulator"]),
     .testTarget(name: "EntitledAppTests", dependencies: ["Base", "EntitledApp", "Telemetry", "TestSupport"]),
     // Several modules on a real Postgres.
@@ -110,7 +120,10 @@ let tests: [Target] = [
         ]),
     // Real processes, killed for real.
     .testTarget(
-        name: "EndToEndTests", dependencies: ["Base", "Crypto", "Postgres", "StoreSimulator", "TestSupport"]),
+        name: "EndToEndTests",
+        dependencies: [
+            "Base", "Crypto", "HTTPClient", "Lifecycle", "Postgres", "StoreSimulator", "Telemetry", "TestSupport",
+        ]),
 ]
 
 let settings: [SwiftSetting] = [

@@ -11,7 +11,7 @@ package struct Migrator {
         case newer(Int)
     }
 
-    /// One migration at a time in the whole cluster, also from several hosts; held until the connection ends.
+    /// One migration at a time in this database, also from several hosts; held until the connection ends.
     private static let lock = "SELECT pg_advisory_lock(4992030524978970960)"
     private static let unlock = "SELECT pg_advisory_unlock(4992030524978970960)"
 
@@ -43,6 +43,24 @@ package struct Migrator {
         """
     }
 
+    /// Roles are the whole cluster's, and the lock is this database's: where a migration of another database changes the
+    /// same rows, Postgres waits for it and then fails, and the next attempt finds its work.
+    private static func makeRoles(on connection: PostgresConnection) throws {
+        for script in DatabaseRole.allCases.flatMap({ [make($0), configure($0)] }) {
+            var attempts = 1
+            while true {
+                do {
+                    try connection.execute(script: script)
+                    break
+                } catch {
+                    // "tuple concurrently updated", or somebody else's insert came first.
+                    guard ["XX000", "23505"].contains(error.sqlstate), attempts < 50 else { throw error }
+                    attempts += 1
+                }
+            }
+        }
+    }
+
     /// Applies what is missing, each migration in a transaction of its own. Connect as the owner of the database.
     package static func migrate(on connection: PostgresConnection) throws -> Outcome {
         _ = try connection.query(lock)
@@ -50,10 +68,7 @@ package struct Migrator {
         if let newest = try SchemaVersion.read(on: connection), newest > SchemaVersion.current {
             return .newer(newest)
         }
-        for role in DatabaseRole.allCases {
-            try connection.execute(script: make(role))
-            try connection.execute(script: configure(role))
-        }
+        try makeRoles(on: connection)
         try connection.execute(script: prepare)
         let newest = try SchemaVersion.read(on: connection) ?? 0
         var applied: [Int] = []

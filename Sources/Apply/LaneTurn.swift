@@ -185,10 +185,13 @@ struct LaneTurn {
         clockOffset = passed.now - clock.now()
         engine.forget(results.map(\.delivery.id))
         keepingTrack { $0.leases.forget(lanes.filter { !passed.lanes.contains($0) }) }
-        engine.add(deliveries)
         settler.report(decided)
         report(prepared, ContinuousClock.now - begun)
-        try settler.changeEndpoints(decided, now: passed.now, on: connection)
+        if try settler.changeEndpoints(decided, now: passed.now, on: connection) {
+            // At once: who asked for a pause gets nothing of what this turn made.
+            engine.update(try EndpointStore.load(sealer: sealer, now: passed.now, on: connection))
+        }
+        engine.add(deliveries)
     }
 
     private func report(_ prepared: [PreparedNotification], _ duration: Duration) {

@@ -1,0 +1,139 @@
+import Base
+import Deliver
+import HTTPClient
+import Lifecycle
+import Queue
+import Records
+import Telemetry
+import TestSupport
+import Testing
+
+/// The sender with a consumer or two, without a database.
+@Suite struct DeliveryEngineTests {
+    private final class Sender {
+        let engine: DeliveryEngine
+        let client: HTTPClient
+        private let bell = Monitor(0)
+
+        init() throws {
+            let networks = ["127.0.0.0/8"].compactMap { Network(parsing: $0) }
+            client = try HTTPClient(
+                configuration: HTTPClientConfiguration(allowedNetworks: networks), logger: .silent, metrics: Metrics())
+            client.start()
+            let bell = bell
+            engine = DeliveryEngine(
+                client: client, timeout: .seconds(20), clock: SystemClock(), metrics: Metrics(),
+                onResult: { bell.change { $0 += 1 } })
+        }
+
+        deinit {
+            client.stop()
+        }
+
+        /// Takes results until there are so many.
+        func results(_ count: Int) throws -> [AttemptResult] {
+            var taken: [AttemptResult] = []
+            try eventually("\(count) results") {
+                taken += engine.takeResults(atMost: 100)
+                return taken.count >= count
+            }
+            return taken
+        }
+    }
+
+    private func endpoint(_ id: String, _ consumer: Consumer, disabled: String? = nil, pausedUntil: Int64 = 0)
+        -> Endpoint
+    {
+        Endpoint(
+            id: id, url: consumer.url(), disabledReason: disabled, pausedUntil: pausedUntil, created: 1,
+            secrets: [Redacted([1])], isSendable: true)
+    }
+
+    private func delivery(_ number: UInt8, to endpoint: String, lane: Int16 = 1) -> DueDelivery {
+        let event = [UInt8](repeating: number, count: 16)
+        return DueDelivery(
+            id: DeliveryID(lane: Lane(number: lane), event: event, endpoint: endpoint), endpoint: endpoint,
+            event: event, eventType: "TEST", attempts: 0, roundStart: 0, body: [number])
+    }
+
+    @Test func `a consumer that hangs delays no other`() throws {
+        let (slow, quick) = (try Consumer { _, _ in .hold }, try Consumer())
+        defer { slow.stop(); quick.stop() }
+        let sender = try Sender()
+        sender.engine.update([endpoint("slow", slow), endpoint("quick", quick)])
+        sender.engine.add((0..<100).map { delivery($0, to: "slow") })
+        sender.engine.add((0..<100).map { delivery($0, to: "quick") })
+        let results = try sender.results(100)
+        #expect(results.allSatisfy { $0.delivery.endpoint == "quick" })
+        #expect(slow.requests.count <= 8)
+    }
+
+    @Test func `what is known is not sent twice until its result is written down`() throws {
+        let consumer = try Consumer()
+        defer { consumer.stop() }
+        let sender = try Sender()
+        sender.engine.update([endpoint("a", consumer)])
+        for _ in 0..<5 { sender.engine.add([delivery(1, to: "a")]) }
+        let results = try sender.results(1)
+        sender.engine.add([delivery(1, to: "a")])
+        #expect(consumer.requests.count == 1)
+        sender.engine.forget(results.map(\.delivery.id))
+        sender.engine.add([delivery(1, to: "a")])
+        _ = try sender.results(1)
+        #expect(consumer.requests.count == 2)
+    }
+
+    @Test func `nothing is sent to who is disabled, paused or unknown`() throws {
+        let consumer = try Consumer()
+        defer { consumer.stop() }
+        let sender = try Sender()
+        let later = SystemClock().now() + 60_000
+        sender.engine.update([
+            endpoint("disabled", consumer, disabled: "x"), endpoint("paused", consumer, pausedUntil: later),
+            endpoint("open", consumer),
+        ])
+        for id in ["disabled", "paused", "unknown", "open"] { sender.engine.add([delivery(1, to: id)]) }
+        #expect(try sender.results(1).map(\.delivery.endpoint) == ["open"])
+        #expect(consumer.requests.count == 1)
+        #expect(Set(sender.engine.room(now: SystemClock().now()).keys) == ["open"])
+        #expect(Set(sender.engine.room(now: later).keys) == ["open", "paused"])
+    }
+
+    @Test func `what waits in a lost lane is forgotten`() throws {
+        let consumer = try Consumer { _, before in before < 8 ? .hold : .status(200) }
+        defer { consumer.stop() }
+        let sender = try Sender()
+        sender.engine.update([endpoint("a", consumer)])
+        sender.engine.add((0..<20).map { delivery($0, to: "a", lane: $0 < 8 ? 1 : $0 < 14 ? 2 : 3) })
+        _ = try consumer.wait(8)
+        sender.engine.drop([Lane(number: 2)])
+        consumer.release(200)
+        let lanes = try sender.results(14).map(\.delivery.id.lane.number)
+        #expect(lanes.filter { $0 == 1 }.count == 8)
+        #expect(lanes.filter { $0 == 3 }.count == 6)
+        #expect(sender.engine.inFlight == 0)
+    }
+
+    @Test func `cutting ends what is in flight as interrupted`() throws {
+        let consumer = try Consumer { _, _ in .hold }
+        defer { consumer.stop() }
+        let sender = try Sender()
+        sender.engine.update([endpoint("a", consumer)])
+        sender.engine.add((0..<20).map { delivery($0, to: "a") })
+        _ = try consumer.wait(8)
+        sender.engine.close()
+        #expect(sender.engine.inFlight == 8)
+        sender.engine.cut()
+        let results = try sender.results(8)
+        #expect(results.count == 8)
+        for result in results {
+            guard case .failure(let failure) = result.outcome else {
+                Issue.record("an answer came from a consumer that holds")
+                continue
+            }
+            #expect(failure.kind == .interrupted)
+        }
+        sender.engine.add([delivery(99, to: "a")])
+        #expect(sender.engine.inFlight == 0)
+    }
+}

@@ -1,0 +1,158 @@
+import Base
+import Deliver
+import Records
+import Testing
+
+@testable import HTTPClient
+
+@Suite struct RetryPolicyTests {
+    private let hour: Int64 = 3_600_000
+    private let policy = RetryPolicy(schedule: [1, 12, 24, 48, 72].map { .seconds($0 * 3600) })
+    /// Sat, 21 Nov 2026 14:00:00 GMT.
+    private let now: Int64 = 1_795_269_600_000
+
+    private func response(_ status: Int, retryAfter: String? = nil) -> TransferOutcome {
+        .response(
+            OutgoingResponse(
+                status: status, retryAfter: retryAfter, delivery: nil, body: [], truncated: false, milliseconds: 5,
+                reusedConnection: false))
+    }
+
+    private func failure(_ kind: TransferFailure.Kind) -> TransferOutcome {
+        .failure(TransferFailure(kind: kind, message: "why", milliseconds: 5, status: nil))
+    }
+
+    private func decide(
+        _ outcome: TransferOutcome, round: Int = 1, jitter: Double = 0
+    ) -> RetryPolicy.Decision {
+        policy.decide(outcome, round: round, now: now, jitter: jitter)
+    }
+
+    @Test func `six attempts in 157 hours, then a dead letter`() {
+        let waits: [Int64] = [1, 12, 24, 48, 72]
+        for (index, wait) in waits.enumerated() {
+            let decision = decide(response(500), round: index + 1)
+            #expect(decision.state == .pending && decision.counts)
+            #expect(decision.wait == wait * hour)
+        }
+        let last = decide(response(500), round: 6)
+        #expect(last.state == .dead && last.counts)
+        #expect(last.reason?.contains("status 500") == true)
+        #expect(waits.reduce(0, +) == 157)
+    }
+
+    @Test(arguments: [1, 2, 3, 4, 5])
+    func `jitter only adds, at most two in a hundred`(round: Int) {
+        let plain = decide(response(500), round: round).wait
+        for jitter in [0.0, 0.01, 0.5, 0.99, 1, 7, -3] {
+            let wait = decide(response(500), round: round, jitter: jitter).wait
+            #expect(wait >= plain && wait <= plain + plain / 50)
+        }
+        #expect(decide(response(500), round: round, jitter: 1).wait == plain + plain / 50)
+    }
+
+    @Test(arguments: [200, 201, 202, 204, 206, 299])
+    func `every 2xx is success`(status: Int) {
+        #expect(decide(response(status)).state == .delivered)
+        #expect(decide(response(status), round: 6).state == .delivered)
+    }
+
+    @Test(arguments: [301, 302, 304, 307, 308, 400, 401, 404, 429, 500, 502, 503, 504, 599])
+    func `every other status but 410 is tried again`(status: Int) {
+        let decision = decide(response(status))
+        #expect(decision.state == .pending && decision.counts && decision.wait == hour && !decision.disables)
+        #expect(decision.outcome == "status_\(status)")
+    }
+
+    @Test(arguments: [1, 6])
+    func `410 disables the endpoint and holds the delivery`(round: Int) {
+        let decision = decide(response(410, retryAfter: "5"), round: round)
+        #expect(decision.state == .held && decision.disables && decision.pauses == nil)
+    }
+
+    struct RetryAfter: Sendable {
+        let text: String
+        /// Milliseconds; nil: not understood.
+        let asks: Int64?
+    }
+
+    private static let headers = [
+        RetryAfter(text: "7200", asks: 7_200_000), RetryAfter(text: "0", asks: 0), RetryAfter(text: "-5", asks: 0),
+        RetryAfter(text: "86400", asks: 86_400_000), RetryAfter(text: "86401", asks: 86_400_000),
+        RetryAfter(text: "99999999999999999999999", asks: 86_400_000), RetryAfter(text: "1e300", asks: 86_400_000),
+        RetryAfter(text: "Sat, 21 Nov 2026 17:00:00 GMT", asks: 10_800_000),
+        RetryAfter(text: "Sat, 21 Nov 2026 13:00:00 GMT", asks: 0),
+        RetryAfter(text: "Fri, 21 Nov 2036 13:00:00 GMT", asks: 86_400_000),
+        RetryAfter(text: "soon", asks: nil), RetryAfter(text: "", asks: nil), RetryAfter(text: "nan", asks: nil),
+        RetryAfter(text: "inf", asks: nil), RetryAfter(text: "2026-11-21T17:00:00Z", asks: nil),
+    ]
+
+    @Test(arguments: headers)
+    func `Retry-After postpones 429 and 503 and never makes them earlier`(header: RetryAfter) {
+        for status in [429, 503] {
+            let decision = decide(response(status, retryAfter: header.text))
+            #expect(decision.wait == max(hour, header.asks ?? 0))
+            #expect(decision.pauses == (status == 429 ? header.asks : nil))
+        }
+        #expect(decide(response(503, retryAfter: header.text), round: 2).wait >= 12 * hour)
+    }
+
+    @Test(arguments: [200, 302, 404, 500, 502])
+    func `Retry-After of other answers means nothing`(status: Int) {
+        let decision = decide(response(status, retryAfter: "7200"))
+        #expect(decision.wait == (status == 200 ? 0 : hour))
+        #expect(decision.pauses == nil)
+    }
+
+    @Test(arguments: TransferFailure.Kind.allCases)
+    func `a failed transfer counts, unless the fault is ours`(kind: TransferFailure.Kind) {
+        for round in 1...6 {
+            let decision = decide(failure(kind), round: round)
+            switch kind {
+            case .interrupted:
+                #expect(decision.state == .pending && !decision.counts && decision.wait == 0)
+                #expect(decision.outcome == "interrupted")
+            case .infrastructure:
+                #expect(decision.state == .pending && !decision.counts && decision.wait == 60_000 && decision.isOurFault)
+            default:
+                #expect(decision.counts && decision.state == (round == 6 ? .dead : .pending))
+            }
+        }
+    }
+
+    @Test func `without waits there is one attempt`() {
+        let once = RetryPolicy(schedule: [])
+        #expect(once.decide(response(500), round: 1, now: now, jitter: 1).state == .dead)
+        #expect(once.decide(response(200), round: 1, now: now, jitter: 1).state == .delivered)
+    }
+
+    @Test(arguments: [0, -1, .min, 7, .max])
+    func `a round that cannot be ends instead of trapping`(round: Int) {
+        #expect(decide(response(500), round: round).state == .dead)
+    }
+
+    @Test func `the longest wait that can be configured does not overflow`() {
+        let long = RetryPolicy(schedule: [.seconds(30 * 86400)])
+        let decision = long.decide(response(500), round: 1, now: .max, jitter: 1)
+        #expect(decision.wait == 2_592_000_000 + 51_840_000)
+    }
+}
+
+@Suite struct HTTPDateTests {
+    @Test(arguments: [
+        ("Sun, 06 Nov 1994 08:49:37 GMT", Int64(784_111_777_000)), ("Thu, 01 Jan 1970 00:00:00 GMT", 0),
+        ("Sat, 29 Feb 2020 23:59:59 GMT", 1_583_020_799_000), ("Fri, 31 Dec 2038 12:00:00 GMT", 2_177_409_600_000),
+    ])
+    func `the form of RFC 9110 is read`(text: String, milliseconds: Int64) {
+        #expect(HTTPDate.parse(text) == milliseconds)
+    }
+
+    @Test(arguments: [
+        "", "Sunday, 06-Nov-94 08:49:37 GMT", "Sun Nov  6 08:49:37 1994", "Sun, 06 Nov 1994 08:49:37",
+        "Sun, 06 Nov 1994 08:49:37 UTC", "Sun, 6 Nov 1994 08:49:37 GMT", "Sun, 06 nov 1994 08:49:37 GMT",
+        "Sun, 32 Nov 1994 08:49:37 GMT", "Sun, 06 Nov 199x 08:49:37 GMT",
+    ])
+    func `other forms are none`(text: String) {
+        #expect(HTTPDate.parse(text) == nil)
+    }
+}

@@ -1,0 +1,107 @@
+import Base
+import Crypto
+import FoundationEssentials
+import Glibc
+import HTTPClient
+import Postgres
+import StoreSimulator
+import Telemetry
+import TestSupport
+
+/// A folder with a configuration, a store that it trusts, and a way to send what the store signs.
+final class Site: Sendable {
+    static let app = StoreApp(environment: "Production")
+    static let start = SystemClock().now() - 20 * StoreProduct.day
+
+    let folder: String
+    let database: TestDatabase?
+    private let signer: NotificationSigner
+    private let client: HTTPClient
+
+    /// - Parameter database: nil for the private cluster of `run`.
+    init(_ database: TestDatabase?, _ changes: [String: JSON] = [:]) throws {
+        folder = try TemporaryFolder.make()
+        self.database = database
+        let pki = try StorePKI.generate(now: SystemClock().now())
+        signer = NotificationSigner(pki)
+        client = try HTTPClient(
+            configuration: HTTPClientConfiguration(
+                allowedNetworks: ["127.0.0.0/8"].compactMap { Network(parsing: $0) }), logger: .silent,
+            metrics: Metrics())
+        client.start()
+        try pki.root.pem.write(toFile: "\(folder)/root.pem", atomically: true, encoding: .utf8)
+        try configure(changes)
+    }
+
+    deinit {
+        client.stop()
+        TemporaryFolder.remove(folder)
+    }
+
+    /// Writes the configuration anew.
+    func configure(_ changes: [String: JSON]) throws {
+        let nowhere: JSON = .object(["listen": .string("127.0.0.1:0")])
+        var sections: [String: JSON] = [
+            "state_dir": .string("\(folder)/state"), "ingest": nowhere, "api": nowhere, "admin": nowhere,
+            "worker": .object(["lease": .string("2s")]),
+            "trust": .object(["root_sha256": .array([]), "root_files": .strings(["\(folder)/root.pem"])]),
+            "apps": .array([
+                .object([
+                    "id": .string("demo"), "bundle_id": .string(Site.app.bundleID),
+                    "apple_app_id": .int(Site.app.appleAppID),
+                ])
+            ]),
+            "entitlements": .object(["pro": .strings(["pro_monthly"])]),
+            "webhooks": .object(["allow_private_networks": .strings(["127.0.0.0/8"])]),
+        ]
+        if let database { sections["database"] = .object(["url": .string(database.url)]) }
+        sections.merge(changes) { _, new in new }
+        let members = sections.sorted { $0.key < $1.key }.map { JSON.Member(name: $0.key, value: $0.value) }
+        let path = "\(folder)/entitled.json5"
+        try JSON.object(members).text.write(toFile: path, atomically: true, encoding: .utf8)
+    }
+
+    func start(_ arguments: String..., environment: [String: String] = [:]) throws -> Program {
+        try Program(arguments + ["--config", "\(folder)/entitled.json5"], folder: folder, environment: environment)
+    }
+
+    /// Runs a command to its end; fails unless its status is this.
+    @discardableResult
+    func run(_ arguments: String..., status: Int32 = 0) throws -> Program {
+        let program = try Program(arguments + ["--config", "\(folder)/entitled.json5"], folder: folder)
+        let found = try program.wait()
+        guard found == status else {
+            throw TestFailure("\(arguments.joined(separator: " ")) ended with \(found): \(program.log)")
+        }
+        return program
+    }
+
+    func addEndpoint(_ consumer: Consumer) throws -> (id: String, secret: String) {
+        let added = try run("endpoints", "add", consumer.url(), "--json").document
+        guard let id = added?["id"]?.stringValue, let secret = added?["secret"]?.stringValue else {
+            throw TestFailure("endpoints add said nothing of use")
+        }
+        return (id, secret)
+    }
+
+    // MARK: - Requests
+
+    func body(_ notification: StoreNotification) throws -> [UInt8] { try signer.sign(notification).body }
+
+    /// The status of the answer; 0 where there was none.
+    func post(_ notification: StoreNotification, to address: String) throws -> Int {
+        send("POST", "http://\(address)/apple/notifications", try body(notification)).status
+    }
+
+    func get(_ path: String, from address: String) -> (status: Int, text: String) {
+        let answer = send("GET", "http://\(address)\(path)", [])
+        return (answer.status, String(decoding: answer.body, as: UTF8.self))
+    }
+
+    private func send(_ method: String, _ url: String, _ body: [UInt8]) -> (status: Int, body: [UInt8]) {
+        switch client.sendAndWait(OutgoingRequest(url: url, method: method, body: body)) {
+        case .response(let response): (response.status, response.body)
+        case .failure: (0, [])
+        }
+    }
+}

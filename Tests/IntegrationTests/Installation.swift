@@ -1,0 +1,156 @@
+import AppStore
+import Apply
+import Base
+import Crypto
+import Deliver
+import HTTPClient
+import HTTPServer
+import Ingest
+import Lifecycle
+import Postgres
+import Queue
+import Records
+import StoreSimulator
+import Subscriptions
+import Telemetry
+import TestSupport
+
+/// A store with its certificates, and an installation that trusts it: the endpoint and any number of workers, as
+/// threads of this process, on a database of its own.
+final class Installation: Sendable {
+    private static let pki = Result { try StorePKI.generate(now: SystemClock().now()) }
+
+    static var signer: NotificationSigner {
+        get throws { NotificationSigner(try pki.get()) }
+    }
+
+    static let app = StoreApp(environment: "Production")
+    /// A moment of the recent past, in milliseconds.
+    static let start = SystemClock().now() - 20 * StoreProduct.day
+
+    /// Kept running for as long as this lives.
+    private let cluster: TestCluster
+    let database: TestDatabase
+    let verifier: SignedDataVerifier
+    let sealer = SecretSealer(keys: [Redacted([UInt8](repeating: 1, count: 32))])
+    let catalogue = EntitlementCatalogue(["pro": ["pro_monthly", "pro_yearly", "pro_lifetime"]])
+    private let committer: NotificationCommitter
+    private let handler: IngestHandler
+    let log = LogTape()
+
+    init(_ cluster: TestCluster? = nil) throws {
+        self.cluster = try cluster ?? TestCluster.shared
+        database = try self.cluster.makeMigratedDatabase()
+        verifier = SignedDataVerifier(
+            trust: TrustAnchors(fingerprints: [try Installation.pki.get().root.fingerprint()]))
+        let target = database.target(role: "entitled_ingest")
+        committer = NotificationCommitter(
+            session: { PostgresSession(target, backOff: .milliseconds(20)...Duration.milliseconds(100)) },
+            sequence: { SequenceGenerator(clock: SystemClock(), node: .random(in: 0...UInt16.max)) },
+            clock: SystemClock(), logger: log.logger, metrics: Metrics())
+        let apps = [
+            AppRegistry.App(
+                id: "demo", bundleID: Installation.app.bundleID, appleAppID: Installation.app.appleAppID,
+                environments: [.production, .sandbox])
+        ]
+        handler = IngestHandler(
+            apps: AppRegistry(apps), verifier: verifier, committer: committer, dictionaries: HeaderDictionaries(),
+            logger: log.logger, metrics: Metrics())
+        committer.start()
+    }
+
+    deinit {
+        committer.drain(until: .now + .seconds(5))
+    }
+
+    // MARK: - What the store sends
+
+    /// The endpoint's answer to a body.
+    func post(_ body: [UInt8]) -> HTTPResponse {
+        let answer = Monitor<HTTPResponse?>(nil)
+        let responder = HTTPResponder { response in answer.change { $0 = response } }
+        handler.handle(HTTPRequest(head: HTTPRequestHead(method: "POST", target: "/"), body: body), responder)
+        return answer.wait(timeout: .seconds(30)) { $0 } ?? HTTPResponse(status: 0)
+    }
+
+    func post(_ notification: StoreNotification) throws -> HTTPResponse {
+        post(try Installation.signer.sign(notification).body)
+    }
+
+    /// Stores these by several threads at once; every one must be taken.
+    func postAll(_ notifications: [StoreNotification]) throws {
+        let bodies = try notifications.map { try Installation.signer.sign($0).body }
+        let threads = (0..<8).map { part in
+            TestThread { [self] in
+                stride(from: part, to: bodies.count, by: 8).map { post(bodies[$0]).status }
+            }
+        }
+        let statuses = try threads.flatMap { try $0.value() }
+        guard statuses.allSatisfy({ $0 == 200 }) else { throw TestFailure("not all were taken: \(Set(statuses))") }
+    }
+
+    /// The endpoint takes nothing more.
+    func drain() {
+        committer.drain(until: .now + .seconds(5))
+    }
+
+    // MARK: - Who consumes
+
+    func addEndpoint(_ consumer: Consumer, path: String = "/hooks") throws -> (id: String, secret: String) {
+        let added = try EndpointStore.add(
+            url: consumer.url(path), authorization: "Bearer consumer", environments: [], events: [], apps: [],
+            sealer: sealer, now: SystemClock().now(), on: try database.connect(role: "entitled_worker"))
+        return (added.id, WebhookSecret.text(added.secret.exposed))
+    }
+
+    // MARK: - What is known
+
+    /// Waits until nothing is left to apply.
+    func untilApplied(_ count: Int64, timeout: Duration = .seconds(30)) throws {
+        let connection = try database.connect()
+        try eventually(timeout: timeout, "\(count) notifications are applied") {
+            try connection.query(
+                """
+                SELECT (SELECT count(*) FROM entitled.notification) = $1
+                    AND NOT EXISTS (SELECT 1 FROM entitled.pending)
+                """, [.int8(count)]
+            ).one().bool(0)
+        }
+    }
+
+    /// Waits for so many deliveries in this state.
+    func untilDeliveries(_ count: Int64, _ state: DeliveryState, timeout: Duration = .seconds(20)) throws {
+        let connection = try database.connect()
+        try eventually(timeout: timeout, "\(count) deliveries are \(state.name)") {
+            try connection.query(
+                "SELECT count(*) FROM entitled.delivery WHERE state = $1", [.int2(state.rawValue)]
+            ).one().int(0) == count
+        }
+    }
+
+    /// What is known of a customer at this moment, without what tells when it became known.
+    func document(of anyID: String, now: Int64) throws -> String {
+        let connection = try database.connect(role: "entitled_api")
+        guard let found = try CustomerReader.find(anyID: anyID, on: connection) else { return "nobody" }
+        let profile = CustomerProfile(
+            originalAppUserID: found.customer.originalAppUserID, appUserIDs: found.customer.appUserIDs.sorted(),
+            firstSeen: 1, lastSeen: 2)
+        let document = SubscriberDocument(
+            catalogue: catalogue, digest: { Crypto.Digest.sha256(Array($0.utf8)) }
+        ).json(customer: profile, purchases: found.purchases, now: now)
+        let summary = PurchaseSummary(catalogue: catalogue).json(found.purchases, of: profile, now: now)
+        return document.text + "\n" + summary.text
+    }
+
+    /// The rows of all purchases, without what tells when and how often they were written.
+    func purchaseRows() throws -> [String] {
+        try database.texts(
+            """
+            SELECT (to_jsonb(p) - 'version' - 'updated_ms' - 'wake_ms')::text FROM entitled.purchase p ORDER BY 1
+            """)
+    }
+
+    func heldReasons() throws -> [String] {
+        try database.texts("SELECT reason FROM entitled.held_notification ORDER BY 1")
+    }
+}

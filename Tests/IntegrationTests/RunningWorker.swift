@@ -1,0 +1,68 @@
+import Apply
+import Base
+import Crypto
+import Deliver
+import HTTPClient
+import Lifecycle
+import Postgres
+import Records
+import Telemetry
+import TestSupport
+
+/// A worker with its sender, and a brake that stops its thread in the middle of a turn.
+final class RunningWorker: Sendable {
+    private let worker: LaneWorker
+    private let client: HTTPClient
+    private let drainTimeout: Duration
+    let log = LogTape()
+    /// Closed, the thread of the worker stands still at its next look at the clock.
+    let brake: Gate
+
+    /// The system's clock, with the brake.
+    private struct BrakedClock: WallClock {
+        let brake: Gate
+
+        func now() -> Int64 {
+            brake.pass()
+            return SystemClock().now()
+        }
+    }
+
+    init(
+        _ installation: Installation, lease: Duration = .seconds(10), drainTimeout: Duration = .seconds(5),
+        schedule: [Duration] = [.seconds(3600)], timeout: Duration = .seconds(20)
+    ) throws {
+        let brake = Gate()
+        brake.open()
+        self.brake = brake
+        self.drainTimeout = drainTimeout
+        let networks = ["127.0.0.0/8"].compactMap { Network(parsing: $0) }
+        let client = try HTTPClient(
+            configuration: HTTPClientConfiguration(allowedNetworks: networks), logger: .silent, metrics: Metrics())
+        client.start()
+        self.client = client
+        let session = PostgresSession(
+            installation.database.target(role: "entitled_worker"),
+            backOff: .milliseconds(20)...Duration.milliseconds(100))
+        worker = LaneWorker(
+            configuration: LaneWorkerConfiguration(
+                worker: SecureRandom.bytes(16), host: "test", lease: lease, expiryPatience: .seconds(86_400),
+                drainTimeout: drainTimeout, catalogue: installation.catalogue),
+            session: session, verifier: installation.verifier,
+            settler: Settler(policy: RetryPolicy(schedule: schedule), logger: log.logger, metrics: Metrics()),
+            sealer: installation.sealer,
+            engine: { ring in
+                DeliveryEngine(
+                    client: client, timeout: timeout, clock: SystemClock(), metrics: Metrics(), onResult: ring)
+            },
+            clock: BrakedClock(brake: brake), logger: log.logger, metrics: Metrics())
+        worker.start()
+    }
+
+    /// The orderly end.
+    func stop() {
+        brake.open()
+        worker.drain(until: .now + drainTimeout + .seconds(5))
+        client.stop()
+    }
+}

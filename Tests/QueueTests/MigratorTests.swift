@@ -1,0 +1,98 @@
+import Postgres
+import Schemas
+import TestSupport
+import Testing
+
+@Suite struct MigratorTests {
+    @Test func `an empty database gets everything, a second time nothing`() throws {
+        let database = try TestCluster.shared.makeDatabase()
+        let connection = try database.connect()
+        #expect(try SchemaVersion.read(on: connection) == nil)
+        #expect(try Migrator.migrate(on: connection) == .migrated(Schemas.migrations.map(\.version)))
+        #expect(try SchemaVersion.read(on: connection) == SchemaVersion.current)
+        #expect(try Migrator.migrate(on: connection) == .migrated([]))
+        #expect(try database.count("SELECT count(*) FROM entitled.lane") == 256)
+    }
+
+    @Test func `versions count from one without gaps`() {
+        #expect(Schemas.migrations.map(\.version) == Array(1...Schemas.migrations.count))
+    }
+
+    @Test func `of two at once one migrates and the other finds it done`() throws {
+        let database = try TestCluster.shared.makeDatabase()
+        let threads = (0..<4).map { _ in
+            TestThread { try Migrator.migrate(on: try database.connect()) }
+        }
+        let outcomes = try threads.map { try $0.value() }
+        let all = Schemas.migrations.map(\.version)
+        #expect(outcomes.filter { $0 == .migrated(all) }.count == 1)
+        #expect(outcomes.filter { $0 == .migrated([]) }.count == 3)
+    }
+
+    @Test func `databases of one cluster can be migrated at the same moment`() throws {
+        let databases = try (0..<6).map { _ in try TestCluster.shared.makeDatabase() }
+        let threads = databases.map { database in
+            TestThread { try Migrator.migrate(on: try database.connect()) }
+        }
+        for thread in threads {
+            #expect(try thread.value() == .migrated(Schemas.migrations.map(\.version)))
+        }
+    }
+
+    @Test func `a newer schema is left alone`() throws {
+        let database = try TestCluster.shared.makeMigratedDatabase()
+        try database.execute("INSERT INTO entitled.schema_version (version, name) VALUES (9999, 'later')")
+        #expect(try Migrator.migrate(on: try database.connect()) == .newer(9999))
+    }
+
+    @Test func `roles are made that cannot log in and that their maker may take`() throws {
+        let database = try TestCluster.shared.makeMigratedDatabase()
+        for role in DatabaseRole.allCases {
+            #expect(try database.connect(role: role.rawValue).currentUser() == role.rawValue)
+            let dangerous = """
+                SELECT count(*) FROM pg_roles WHERE rolname = $1
+                AND (rolsuper OR rolcreaterole OR rolcreatedb OR rolreplication OR rolbypassrls)
+                """
+            #expect(try database.count(dangerous, [.text(role.rawValue)]) == 0)
+        }
+    }
+}
+
+@Suite struct DatabaseRoleTests {
+    private func refusal(_ role: DatabaseRole, _ connection: PostgresConnection) throws -> DatabaseRole.Refusal? {
+        do {
+            try role.check(connection)
+            return nil
+        } catch let refusal as DatabaseRole.Refusal {
+            return refusal
+        }
+    }
+
+    @Test(arguments: DatabaseRole.allCases)
+    func `a role of its own on the right schema is let in`(role: DatabaseRole) throws {
+        let database = try TestCluster.shared.makeMigratedDatabase()
+        #expect(try refusal(role, try database.connect(role: role.rawValue)) == nil)
+    }
+
+    @Test(arguments: DatabaseRole.allCases)
+    func `another role is refused with the key to set`(role: DatabaseRole) throws {
+        let database = try TestCluster.shared.makeMigratedDatabase()
+        let refusal = try refusal(role, try database.connect())
+        #expect(refusal == .wrongRole(found: "entitled", wanted: role))
+        #expect(refusal?.description.contains(role.configurationKey) == true)
+    }
+
+    @Test func `a database that nobody migrated says so`() throws {
+        let database = try TestCluster.shared.makeDatabase()
+        #expect(try refusal(.worker, try database.connect()) == .notMigrated)
+    }
+
+    @Test func `an older and a newer schema are refused`() throws {
+        let database = try TestCluster.shared.makeMigratedDatabase()
+        try database.execute("UPDATE entitled.schema_version SET version = version + 100")
+        let newer = SchemaVersion.current + 100
+        #expect(try refusal(.ingest, try database.connect(role: "entitled_ingest")) == .newer(found: newer))
+        try database.execute("DELETE FROM entitled.schema_version")
+        #expect(try refusal(.ingest, try database.connect(role: "entitled_ingest")) == .older(found: 0))
+    }
+}

@@ -1,0 +1,108 @@
+import Base
+import Crypto
+import Postgres
+import Queue
+import Records
+import Subscriptions
+import TestSupport
+import Testing
+
+@Suite struct FactTests {
+    private let key = PurchaseKey(app: "demo", environment: .sandbox, originalTransactionID: "2000000000000001")
+    private let header = Array("eyJhbGciOiJFUzI1NiJ9".utf8)
+
+    private func transaction(signed: Int64 = 1_790_000_000_000, price: Int64 = 9990) -> FactRow {
+        let payload = """
+            {"transactionId":"2000000000000001","originalTransactionId":"2000000000000001",\
+            "webOrderLineItemId":"77","productId":"pro_monthly","purchaseDate":1789000000000,\
+            "expiresDate":1791000000000,"type":"Auto-Renewable Subscription","signedDate":\(signed),\
+            "price":\(price),"currency":"EUR","unheardOf":{"a":[1,2]}}
+            """
+        return FactRow(
+            kind: .transaction, signedDate: signed, header: header, signature: [UInt8](repeating: 5, count: 64),
+            payload: Array(payload.utf8))
+    }
+
+    private var renewal: FactRow {
+        let payload = """
+            {"originalTransactionId":"2000000000000001","autoRenewProductId":"pro_monthly","autoRenewStatus":0,\
+            "signedDate":1790000000001}
+            """
+        return FactRow(
+            kind: .renewal, signedDate: 1_790_000_000_001, header: header, signature: [6], payload: Array(payload.utf8))
+    }
+
+    private var notification: FactRow {
+        let fact = NotificationFact(
+            uuid: "u-1", type: "DID_RENEW", subtype: nil, status: 1, signedDate: 1_790_000_000_002)
+        return FactRow(
+            kind: .notification, signedDate: 1_790_000_000_002, header: nil, signature: nil, payload: fact.payload)
+    }
+
+    @Test func `facts come back from the database as they were told`() throws {
+        let bench = try Bench()
+        let rows = [transaction(), renewal, notification]
+        try FactStore.insert(rows.map { FactStore.New(key: key, seq: 1, fact: $0) }, on: bench.connection)
+        var told = PurchaseFacts()
+        for row in rows { row.insert(into: &told) }
+        #expect(told.transactions.count == 1 && told.renewals.count == 1 && told.notifications.count == 1)
+        #expect(try FactStore.load([key], on: bench.connection) == [told])
+        #expect(told.transactions.first?.price == 9990)
+        #expect(told.notifications.first?.uuid == "u-1")
+    }
+
+    @Test func `a fact that is known is kept once`() throws {
+        let bench = try Bench()
+        for seq in Int64(1)...3 {
+            try FactStore.insert(
+                [transaction(), transaction(), renewal].map { FactStore.New(key: key, seq: seq, fact: $0) },
+                on: bench.connection)
+        }
+        #expect(try bench.database.count("SELECT count(*) FROM entitled.fact") == 2)
+        #expect(try bench.database.count("SELECT max(seq) FROM entitled.fact") == 1)
+        try FactStore.insert([.init(key: key, seq: 4, fact: transaction(price: 1))], on: bench.connection)
+        #expect(try bench.database.count("SELECT count(*) FROM entitled.fact") == 3)
+    }
+
+    @Test func `the JWS of a fact can be put together again`() throws {
+        let bench = try Bench()
+        try FactStore.insert([.init(key: key, seq: 1, fact: transaction())], on: bench.connection)
+        let row = try bench.connection.query(
+            "SELECT j.header, f.payload, f.signature FROM entitled.fact f JOIN entitled.jws_header j ON j.id = f.header"
+        ).one()
+        #expect(try row.bytes(0) == header)
+        #expect(try FactCodec.restore(try row.bytes(1)) == transaction().payload)
+        #expect(try row.bytes(2) == transaction().signature)
+    }
+
+    @Test func `purchases are loaded each with its own facts, in the order asked for`() throws {
+        let bench = try Bench()
+        let other = PurchaseKey(app: "demo", environment: .production, originalTransactionID: key.originalTransactionID)
+        try FactStore.insert([.init(key: key, seq: 1, fact: transaction())], on: bench.connection)
+        try FactStore.insert([.init(key: other, seq: 1, fact: renewal)], on: bench.connection)
+        let loaded = try FactStore.load([other, key], on: bench.connection)
+        #expect(loaded.map(\.transactions.count) == [0, 1])
+        #expect(loaded.map(\.renewals.count) == [1, 0])
+        #expect(try FactStore.load([], on: bench.connection).isEmpty)
+    }
+
+    @Test(arguments: [nil, "INITIAL_BUY"])
+    func `what a notification says survives its row`(subtype: String?) throws {
+        let fact = NotificationFact(
+            uuid: "ü\"\\", type: "SUBSCRIBED", subtype: subtype, status: nil, signedDate: 5, tie: [])
+        let back = try #require(NotificationFact(payload: fact.payload))
+        #expect([back.uuid, back.type, back.subtype] == ["ü\"\\", "SUBSCRIBED", subtype])
+        #expect(back.signedDate == 5 && back.status == nil)
+    }
+
+    @Test func `a payload that lacks what it needs adds nothing`() {
+        var facts = PurchaseFacts()
+        for kind in [FactRow.Kind.transaction, .renewal, .notification] {
+            for text in ["", "{}", "[]", #"{"transactionId":"1"}"#] {
+                FactRow(kind: kind, signedDate: 1, header: nil, signature: nil, payload: Array(text.utf8))
+                    .insert(into: &facts)
+            }
+        }
+        #expect(facts == PurchaseFacts())
+    }
+}

@@ -1,0 +1,41 @@
+import Base
+import Postgres
+import Schemas
+
+extension TestCluster {
+    /// A new database with the schema of this program.
+    package func makeMigratedDatabase() throws -> TestDatabase {
+        let database = try makeDatabase()
+        _ = try Migrator.migrate(on: try database.connect())
+        return database
+    }
+}
+
+extension TestDatabase {
+    /// The only value of the only row.
+    package func count(_ sql: String, _ parameters: [PostgresValue] = []) throws -> Int64 {
+        try connect().query(sql, parameters).one().int(0)
+    }
+
+    /// The same for a list of texts.
+    package func texts(_ sql: String, _ parameters: [PostgresValue] = []) throws -> [String] {
+        try connect().query(sql, parameters).map { try $0.text(0) }
+    }
+
+    package func execute(_ sql: String, _ parameters: [PostgresValue] = []) throws {
+        try connect().query(sql, parameters)
+    }
+
+    /// Waits until a connection to this database waits for a lock of another.
+    package func untilBlocked() throws {
+        let connection = try PostgresConnection(PostgresTarget(url: url, applicationName: "observer"))
+        try eventually("a statement waits for a lock") {
+            try connection.query(
+                """
+                SELECT count(*) > 0 FROM pg_stat_activity
+                WHERE datname = current_database() AND wait_event_type = 'Lock'
+                """
+            ).one().bool(0)
+        }
+    }
+}

@@ -1,5 +1,6 @@
 import Base
 import Glibc
+import SwiftOverlayShims  // optimised builds find `timespec` there
 
 /// What is to be sent, by when: filled by the plan, signed ahead by signers, taken by senders, and put back by them when
 /// it has to be tried again.

@@ -99,7 +99,9 @@ final class PresignedRequests: @unchecked Sendable {
 
     private static func make(_ count: Int, file: String) throws {
         let now = SystemClock().now()
-        let pki = try StorePKI.generate(now: now)
+        var options = StorePKI.Options()
+        options.ballast = 22
+        let pki = try StorePKI.generate(options, now: now)
         try PKIFolder("\(file).pki").write(pki, force: true)
         let signer = NotificationSigner(pki)
         let unfinished = "\(file).part"

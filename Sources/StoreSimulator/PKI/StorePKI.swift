@@ -20,6 +20,8 @@ package struct StorePKI: Sendable {
         package var intermediateDays: ClosedRange<Int64> = -1500...3000
         /// From before a simulated year until well after now.
         package var leafDays: ClosedRange<Int64> = -500...800
+        /// Meaningless extensions of the last two, 19 bytes each; with 22 a header has the size of Apple's.
+        package var ballast = 0
 
         package init() {}
     }
@@ -65,15 +67,20 @@ package struct StorePKI: Sendable {
                 commonName: "\(options.name) Store Authority", notBefore: day(options.intermediateDays.lowerBound, now),
                 notAfter: day(options.intermediateDays.upperBound, now), isAuthority: options.intermediateIsAuthority,
                 pathLength: options.intermediateIsAuthority ? 0 : nil,
-                markers: options.hasIntermediateMarker ? [intermediateMarker] : []),
+                markers: (options.hasIntermediateMarker ? [intermediateMarker] : []) + ballast(options)),
             subject: intermediateKey, issuer: root.certificate, issuerKey: root.key)
         let leafKey = try SigningKey.generate(options.leafCurve)
         let leaf = try CertificateIssuer.issue(
             CertificateIssuer.Profile(
                 commonName: "\(options.name) Receipt Signing", notBefore: day(options.leafDays.lowerBound, now),
-                notAfter: day(options.leafDays.upperBound, now), markers: options.hasLeafMarker ? [leafMarker] : []),
+                notAfter: day(options.leafDays.upperBound, now),
+                markers: (options.hasLeafMarker ? [leafMarker] : []) + ballast(options)),
             subject: leafKey, issuer: intermediate, issuerKey: intermediateKey)
         return StorePKI(root: root.certificate, intermediate: intermediate, leaf: leaf, leafKey: leafKey)
+    }
+
+    private static func ballast(_ options: Options) -> [String] {
+        (0..<options.ballast).map { "1.2.840.113635.100.6.99.\($0)" }
     }
 
     private static func day(_ days: Int64, _ now: Int64) -> Int64 {

@@ -30,7 +30,8 @@ struct LaneTurn {
     private var lastFailure = (text: "", told: ContinuousClock.now)
 
     private static let batchLimit = 256
-    private static let perLane = 64
+    private static let perLane = 16
+    private static let resultLimit = 512
     private static let lookInterval = Duration.milliseconds(200)
     private static let wakeInterval = Duration.milliseconds(500)
 
@@ -58,7 +59,7 @@ struct LaneTurn {
             try renew(on: connection)
         }
         guard !leases.epochs.isEmpty else { return false }
-        if ContinuousClock.now >= nextLook {
+        if ContinuousClock.now >= nextLook || engine.wantsMore {
             try look(on: connection)
         }
         return try work(on: connection)
@@ -102,7 +103,9 @@ struct LaneTurn {
         engine.update(try EndpointStore.load(sealer: sealer, now: now, on: connection))
         let room = engine.room(now: now)
         guard !room.isEmpty else { return }
-        engine.add(try DeliveryStore.due(room: room, lanes: leases.owned, now: now, on: connection))
+        let due = try DeliveryStore.due(room: room, lanes: leases.owned, now: now, on: connection)
+        engine.add(due.deliveries)
+        engine.note(hasMore: due.hasMore, of: room.keys)
     }
 
     // MARK: - The transaction
@@ -112,12 +115,12 @@ struct LaneTurn {
         let pending = try PendingNotification.read(
             from: leases.owned, eachAtMost: min(limit, LaneTurn.perLane), atMost: limit, on: connection)
         // A notification that makes transactions fail must not take results with it.
-        let results = carefulTurns > 0 && !pending.isEmpty ? [] : engine.takeResults(atMost: LaneTurn.batchLimit)
+        let results = carefulTurns > 0 && !pending.isEmpty ? [] : engine.takeResults(atMost: LaneTurn.resultLimit)
         let woken = try dueWakes(pending.isEmpty, on: connection)
         carefulTurns = max(0, carefulTurns - 1)
         guard !pending.isEmpty || !results.isEmpty || !woken.isEmpty else { return false }
         do {
-            try commit(pending.map(preparer.prepare), results, woken, on: connection)
+            try commit(preparer.prepare(pending), results, woken, on: connection)
         } catch {
             engine.giveBack(results)
             try recover(from: error, pending, on: connection)

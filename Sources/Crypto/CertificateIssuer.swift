@@ -17,6 +17,11 @@ package enum CertificateIssuer {
         package var pathLength: Int?
         /// Object identifiers of extensions that are only there, with ASN.1 NULL as their value.
         package var markers: [String]
+        /// Where its status and its issuer are said to be found (authority information access): nothing asks there.
+        package var statusURL: String?
+        package var issuerURL: String?
+        /// An object identifier, and a text for people: letters, digits, spaces, commas and dots.
+        package var policy: (identifier: String, notice: String)?
 
         package init(
             commonName: String, organization: String = "Example Store", country: String = "US", notBefore: Int64,
@@ -122,12 +127,28 @@ package enum CertificateIssuer {
         let constraints = profile.isAuthority ? "critical,CA:TRUE\(pathLength)" : "critical,CA:FALSE"
         let usage = profile.isAuthority ? "critical,keyCertSign,cRLSign" : "critical,digitalSignature"
         // The key's own identifier comes before the authority's, which for a root is read from it.
-        let extensions: [(Int32, String)] = [
+        var extensions: [(Int32, String)] = [
             (NID_basic_constraints, constraints), (NID_key_usage, usage), (NID_subject_key_identifier, "hash"),
             (NID_authority_key_identifier, "keyid:always"),
         ]
+        let places = [("OCSP", profile.statusURL), ("caIssuers", profile.issuerURL)].compactMap { method, url in
+            url.map { "\(method);URI:\($0)" }
+        }
+        if !places.isEmpty { extensions.append((NID_info_access, places.joined(separator: ","))) }
+        var sections = ""
+        if let policy = profile.policy {
+            extensions.append((NID_certificate_policies, "@policy"))
+            sections = """
+                [policy]
+                policyIdentifier = \(policy.identifier)
+                userNotice.1 = @notice
+                [notice]
+                explicitText = "UTF8:\(policy.notice)"
+
+                """
+        }
         for (kind, value) in extensions {
-            guard entitled_issuing_add_extension(certificate, issuer, kind, value) == 1 else {
+            guard entitled_issuing_add_extension(certificate, issuer, kind, value, sections) == 1 else {
                 throw IssuingError("add an extension to a certificate")
             }
         }

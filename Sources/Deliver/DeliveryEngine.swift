@@ -66,7 +66,7 @@ package final class DeliveryEngine: Sendable {
     package func update(_ endpoints: [Endpoint]) {
         state.change { state in
             state.endpoints = Dictionary(endpoints.map { ($0.id, $0) }) { first, _ in first }
-            for (id, line) in state.lines where state.endpoints[id]?.isEnabled != true {
+            for (id, line) in state.lines where state.endpoints[id].map({ $0.isEnabled && $0.isSendable }) != true {
                 state.known.subtract(line.waiting.map(\.id))
                 state.lines[id]?.waiting = []
             }
@@ -81,7 +81,8 @@ package final class DeliveryEngine: Sendable {
             var room: [String: Int] = [:]
             var unwritten: [String: Int] = [:]
             for result in state.results { unwritten[result.delivery.endpoint, default: 0] += 1 }
-            for endpoint in state.endpoints.values where endpoint.isEnabled && endpoint.pausedUntil <= now {
+            for endpoint in state.endpoints.values
+            where endpoint.isEnabled && endpoint.isSendable && endpoint.pausedUntil <= now {
                 let waiting = state.lines[endpoint.id]?.waiting.count ?? 0
                 if waiting < DeliveryEngine.lineLimit / 2 {
                     // What is in flight, or done and not written down, is due in the database too: so it is asked for
@@ -125,7 +126,8 @@ package final class DeliveryEngine: Sendable {
                     state.lines[delivery.endpoint]?.hasMore = true
                     continue
                 }
-                guard state.endpoints[delivery.endpoint]?.isEnabled == true, state.known.insert(delivery.id).inserted
+                guard let endpoint = state.endpoints[delivery.endpoint], endpoint.isEnabled, endpoint.isSendable,
+                    state.known.insert(delivery.id).inserted
                 else { continue }
                 line.waiting.append(delivery)
                 if state.lines[delivery.endpoint] == nil {
@@ -207,7 +209,8 @@ package final class DeliveryEngine: Sendable {
             state.turns.append(id)
             idleTurns += 1
             guard var line = state.lines[id], !line.waiting.isEmpty, line.inFlight < perEndpoint,
-                let endpoint = state.endpoints[id], endpoint.isEnabled, endpoint.pausedUntil <= now
+                let endpoint = state.endpoints[id], endpoint.isEnabled, endpoint.isSendable,
+                endpoint.pausedUntil <= now
             else { continue }
             chosen.append((line.waiting.removeFirst(), endpoint))
             line.inFlight += 1

@@ -1,4 +1,6 @@
+import Base
 import EntitledApp
+import Queue
 import Testing
 
 struct ArgumentParserTests {

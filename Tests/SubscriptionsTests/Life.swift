@@ -1,3 +1,4 @@
+import Base
 import Subscriptions
 
 /// The life of one subscriber as Apple would sign it. Every method is something that happens, returns the notification

@@ -99,9 +99,7 @@ final class PresignedRequests: @unchecked Sendable {
 
     private static func make(_ count: Int, file: String) throws {
         let now = SystemClock().now()
-        var options = StorePKI.Options()
-        options.ballast = 22
-        let pki = try StorePKI.generate(options, now: now)
+        let pki = try StorePKI.generate(now: now)
         try PKIFolder("\(file).pki").write(pki, force: true)
         let signer = NotificationSigner(pki)
         let unfinished = "\(file).part"

@@ -14,7 +14,7 @@ enum PlayLine {
         JSON.object([
             "type": .string(attempt.name), "uuid": .string(attempt.uuid), "attempt": .int(Int64(attempt.number)),
             "answer": .string(attempt.answer), "accepted": .bool(attempt.isAccepted),
-            "ms": .double(attempt.latency.seconds * 1000),
+            "ms": .double(PlayReport.rounded(attempt.latency.seconds * 1000)),
         ]).text
     }
 }

@@ -32,7 +32,8 @@ package enum StoresimProgram {
     private static func dispatch(_ arguments: [String], _ terminal: Terminal) throws -> Int32 {
         guard let name = arguments.first else {
             throw UsageError(
-                "storesim: which command? One of \(commands.map { $0.syntax.name }.joined(separator: ", ")); see --help")
+                "storesim: which command? One of \(commands.map { $0.syntax.name }.joined(separator: ", ")); see --help"
+            )
         }
         if ["--help", "-h", "help"].contains(name) {
             terminal.line(help)

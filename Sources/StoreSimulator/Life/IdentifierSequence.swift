@@ -1,6 +1,6 @@
 /// Decimal identifiers of the lengths Apple uses, never twice within one seed.
 ///
-/// Every life has a thousand of each sort to itself; where its thousand begins depends on the seed, so that plays with
+/// Every life has five hundred of each sort to itself; where they begin depends on the seed, so that plays with
 /// different seeds into the same database hardly meet.
 struct IdentifierSequence: Sendable {
     private let first: UInt64
@@ -17,12 +17,12 @@ struct IdentifierSequence: Sendable {
     /// 16 digits in the sandbox, 15 in production.
     mutating func transaction() -> String {
         defer { transactions &+= 1 }
-        return (isSandbox ? "2000" : "430") + padded(first &+ transactions % 1000)
+        return (isSandbox ? "2000" : "430") + padded(first &+ transactions % 500)
     }
 
     mutating func orderLine() -> String {
         defer { orderLines &+= 1 }
-        return (isSandbox ? "2000" : "430") + padded(first &+ orderLines % 1000)
+        return (isSandbox ? "2000" : "430") + padded(first &+ 500 &+ orderLines % 500)
     }
 
     /// 18 digits; the same for all purchases of one account in one app.

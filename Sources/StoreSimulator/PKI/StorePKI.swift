@@ -2,12 +2,20 @@ import Base
 import Crypto
 
 /// A store's certificates, shaped as Apple's: a root and an intermediate on P-384, a leaf on P-256 that signs data,
-/// the last two with Apple's marker extensions. Only the leaf's key is kept.
+/// the last two with Apple's marker extensions, and about as large. Only the leaf's key is kept.
 package struct StorePKI: Sendable {
     /// "Apple Worldwide Developer Relations", on the intermediate.
     package static let intermediateMarker = "1.2.840.113635.100.6.2.1"
     /// "Mac App Store receipt signing", on the leaf.
     package static let leafMarker = "1.2.840.113635.100.6.11.1"
+
+    /// On Apple's leaves too, with a notice about as long as this one: certificates make up most of a notification.
+    private static let policyIdentifier = "1.2.840.113635.100.5.6.1"
+    private static let notice = """
+        This certificate was made by storesim, the App Store for tests, demonstrations and benchmarks. Whoever relies on \
+        it outside of them accepts that nobody checked anything, that its private key is no secret, and that whatever it \
+        signed was made up. No store, no customer and no money stand behind it.
+        """
 
     /// What a chain may lack, for tests of a verifier. The defaults lack nothing. Days are counted from now.
     package struct Options: Sendable {
@@ -20,8 +28,6 @@ package struct StorePKI: Sendable {
         package var intermediateDays: ClosedRange<Int64> = -1500...3000
         /// From before a simulated year until well after now.
         package var leafDays: ClosedRange<Int64> = -500...800
-        /// Meaningless extensions of the last two, 19 bytes each; with 22 a header has the size of Apple's.
-        package var ballast = 0
 
         package init() {}
     }
@@ -62,25 +68,25 @@ package struct StorePKI: Sendable {
     ) throws -> StorePKI {
         let root = try root ?? authority(options, now: now)
         let intermediateKey = try SigningKey.generate(.p384)
+        var authority = CertificateIssuer.Profile(
+            commonName: "\(options.name) Store Authority", notBefore: day(options.intermediateDays.lowerBound, now),
+            notAfter: day(options.intermediateDays.upperBound, now), isAuthority: options.intermediateIsAuthority,
+            pathLength: options.intermediateIsAuthority ? 0 : nil,
+            markers: options.hasIntermediateMarker ? [intermediateMarker] : [])
+        authority.statusURL = "http://ocsp.storesim.invalid/root"
+        authority.issuerURL = "http://certs.storesim.invalid/root.der"
         let intermediate = try CertificateIssuer.issue(
-            CertificateIssuer.Profile(
-                commonName: "\(options.name) Store Authority", notBefore: day(options.intermediateDays.lowerBound, now),
-                notAfter: day(options.intermediateDays.upperBound, now), isAuthority: options.intermediateIsAuthority,
-                pathLength: options.intermediateIsAuthority ? 0 : nil,
-                markers: (options.hasIntermediateMarker ? [intermediateMarker] : []) + ballast(options)),
-            subject: intermediateKey, issuer: root.certificate, issuerKey: root.key)
+            authority, subject: intermediateKey, issuer: root.certificate, issuerKey: root.key)
         let leafKey = try SigningKey.generate(options.leafCurve)
+        var signing = CertificateIssuer.Profile(
+            commonName: "\(options.name) Receipt Signing", notBefore: day(options.leafDays.lowerBound, now),
+            notAfter: day(options.leafDays.upperBound, now), markers: options.hasLeafMarker ? [leafMarker] : [])
+        signing.statusURL = "http://ocsp.storesim.invalid/authority"
+        signing.issuerURL = "http://certs.storesim.invalid/authority.der"
+        signing.policy = (policyIdentifier, notice)
         let leaf = try CertificateIssuer.issue(
-            CertificateIssuer.Profile(
-                commonName: "\(options.name) Receipt Signing", notBefore: day(options.leafDays.lowerBound, now),
-                notAfter: day(options.leafDays.upperBound, now),
-                markers: (options.hasLeafMarker ? [leafMarker] : []) + ballast(options)),
-            subject: leafKey, issuer: intermediate, issuerKey: intermediateKey)
+            signing, subject: leafKey, issuer: intermediate, issuerKey: intermediateKey)
         return StorePKI(root: root.certificate, intermediate: intermediate, leaf: leaf, leafKey: leafKey)
-    }
-
-    private static func ballast(_ options: Options) -> [String] {
-        (0..<options.ballast).map { "1.2.840.113635.100.6.99.\($0)" }
     }
 
     private static func day(_ days: Int64, _ now: Int64) -> Int64 {

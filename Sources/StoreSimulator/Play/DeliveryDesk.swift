@@ -1,14 +1,12 @@
 import Base
-import Glibc
-import SwiftOverlayShims  // optimised builds find `timespec` there
+import Lifecycle
 
 /// What is to be sent, by when: filled by the plan, signed ahead by signers, taken by senders, and put back by them when
 /// it has to be tried again.
 ///
-/// Nothing is given out before as much is signed as fits, so that the receiver is measured and not the signing.
-///
-/// `@unchecked Sendable`: the state is touched only with the mutex held.
-final class DeliveryDesk: @unchecked Sendable {
+/// Nothing is given out before as much is signed as fits, so that the receiver is measured and not the signing. The plan
+/// and the signers wait on the state; senders wait each on a bed of its own, so that one is woken and not all.
+final class DeliveryDesk: Sendable {
     struct Delivery: Sendable {
         let letter: Letter
         /// Counted from 1.
@@ -17,185 +15,174 @@ final class DeliveryDesk: @unchecked Sendable {
         var due: ContinuousClock.Instant
     }
 
-    private var queue: [Letter] = []
-    /// How many of the queue were taken by senders, and by signers.
-    private var taken = 0
-    private var givenToSigners = 0
-    private var busySigners = 0
-    private var retries: [Delivery] = []
-    private var inFlight = 0
-    private var sent = 0
-    private var isComplete = false
-    private var opened: ContinuousClock.Instant?
-    /// Who waits for the next due time; the others wait without one.
-    private var leader = 0
-    private var hasLeader = false
+    /// Where a sender sleeps: true once it is woken.
+    private typealias Bed = Monitor<Bool>
 
+    private struct State {
+        var queue: [Letter] = []
+        /// How many of the queue were taken by senders, and by signers.
+        var taken = 0
+        var givenToSigners = 0
+        var busySigners = 0
+        var retries: [Delivery] = []
+        var inFlight = 0
+        /// How many left the queue for good.
+        var dropped = 0
+        var isComplete = false
+        var opened: ContinuousClock.Instant?
+        var sleepers: [Bed] = []
+        /// The sleeper that wakes by itself when something is due; the others wait to be woken.
+        var lookout: Bed?
+
+        var isDone: Bool { isComplete && taken == queue.count && retries.isEmpty && inFlight == 0 }
+
+        mutating func wakeOne() {
+            sleepers.popLast()?.change { $0 = true }
+        }
+
+        mutating func wakeAll() {
+            while !sleepers.isEmpty { wakeOne() }
+        }
+
+        mutating func openIfSigned(_ ahead: Int) {
+            guard opened == nil, busySigners == 0, givenToSigners == queue.count,
+                isComplete || queue.count - taken >= ahead
+            else { return }
+            opened = .now
+            wakeAll()
+        }
+    }
+
+    private let state = Monitor(State())
     private let ahead: Int
     private let interval: Duration?
-    private let mutex: UnsafeMutablePointer<pthread_mutex_t>
-    private let ready: UnsafeMutablePointer<pthread_cond_t>
-    private let room: UnsafeMutablePointer<pthread_cond_t>
 
     /// `ahead`: how many letters wait at most. `interval`: from one to the next; nil for as fast as possible.
     init(ahead: Int, interval: Duration?) {
         self.ahead = ahead
         self.interval = interval
-        mutex = .allocate(capacity: 1)
-        ready = .allocate(capacity: 1)
-        room = .allocate(capacity: 1)
-        pthread_mutex_init(mutex, nil)
-        var attributes = pthread_condattr_t()
-        pthread_condattr_init(&attributes)
-        pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC)
-        pthread_cond_init(ready, &attributes)
-        pthread_cond_init(room, &attributes)
-        pthread_condattr_destroy(&attributes)
-    }
-
-    deinit {
-        pthread_cond_destroy(ready)
-        pthread_cond_destroy(room)
-        pthread_mutex_destroy(mutex)
-        ready.deallocate()
-        room.deallocate()
-        mutex.deallocate()
-    }
-
-    private func locked<Result>(_ body: () throws -> Result) rethrows -> Result {
-        pthread_mutex_lock(mutex)
-        defer { pthread_mutex_unlock(mutex) }
-        return try body()
     }
 
     // MARK: - Filling
 
     /// Waits until there is room.
     func add(_ letter: Letter) {
-        locked {
-            while queue.count - taken >= ahead {
-                pthread_cond_wait(room, mutex)
+        _ = state.wait { [ahead] state in state.queue.count - state.taken < ahead ? true : nil }
+        state.change { state in
+            if state.taken * 2 > state.queue.count {
+                state.queue.removeFirst(state.taken)
+                state.givenToSigners = max(0, state.givenToSigners - state.taken)
+                state.dropped += state.taken
+                state.taken = 0
             }
-            if taken > 0 && taken * 2 > queue.count {
-                queue.removeFirst(taken)
-                givenToSigners = max(0, givenToSigners - taken)
-                sent += taken
-                taken = 0
-            }
-            queue.append(letter)
-            pthread_cond_signal(room)
-            pthread_cond_signal(ready)
+            state.queue.append(letter)
+            if state.opened != nil { state.wakeOne() }
         }
     }
 
     /// Nothing will be added any more.
     func complete() {
-        locked {
-            isComplete = true
-            openIfSigned()
-            pthread_cond_broadcast(room)
-            pthread_cond_broadcast(ready)
+        state.change { state in
+            state.isComplete = true
+            state.openIfSigned(ahead)
+            state.wakeAll()
         }
     }
 
-    /// The next letter to sign ahead; nil at the end. The previous one of this caller is signed now.
+    /// The next letter to sign ahead; nil at the end. `afterFirst`: the previous one of this caller is signed now.
     func nextToSign(afterFirst: Bool) -> Letter? {
-        locked {
-            busySigners -= afterFirst ? 1 : 0
-            while true {
-                givenToSigners = max(givenToSigners, taken)
-                if givenToSigners < queue.count {
-                    defer { givenToSigners += 1 }
-                    busySigners += 1
-                    return queue[givenToSigners]
-                }
-                openIfSigned()
-                if isComplete { return nil }
-                pthread_cond_wait(room, mutex)
-            }
+        state.change { state in
+            state.busySigners -= afterFirst ? 1 : 0
+            if state.givenToSigners >= state.queue.count { state.openIfSigned(ahead) }
         }
-    }
-
-    private func openIfSigned() {
-        guard opened == nil, busySigners == 0, givenToSigners == queue.count,
-            isComplete || queue.count - taken >= ahead
-        else { return }
-        opened = .now
-        pthread_cond_broadcast(ready)
+        let next = state.wait { state -> Letter?? in
+            state.givenToSigners = max(state.givenToSigners, state.taken)
+            if state.givenToSigners < state.queue.count {
+                state.givenToSigners += 1
+                state.busySigners += 1
+                return state.queue[state.givenToSigners - 1]
+            }
+            return state.isComplete ? .some(nil) : nil
+        }
+        return next ?? nil
     }
 
     // MARK: - Sending
 
+    private enum Step {
+        case take(Delivery)
+        case sleep(Bed, until: ContinuousClock.Instant?)
+        case end
+    }
+
     /// What is due next, waiting for it; nil when everything was sent for good.
     func take() -> Delivery? {
-        locked {
-            while true {
-                guard let opened else {
-                    pthread_cond_wait(ready, mutex)
-                    continue
+        while true {
+            switch state.change({ nextStep(&$0) }) {
+            case .take(let delivery): return delivery
+            case .end: return nil
+            case .sleep(let bed, let due):
+                let timeout = due.map { max(.zero, ContinuousClock.now.duration(to: $0)) }
+                _ = bed.wait(timeout: timeout) { $0 ? true : nil }
+                state.change { state in
+                    state.sleepers.removeAll { $0 === bed }
+                    if state.lookout === bed { state.lookout = nil }
                 }
-                let now = ContinuousClock.now
-                let regular = taken < queue.count ? due(taken, from: opened) : nil
-                if let retry = retries.first, retry.due <= now {
-                    retries.removeFirst()
-                    return give(retry)
-                }
-                if let regular, regular <= now {
-                    taken += 1
-                    pthread_cond_broadcast(room)
-                    return give(Delivery(letter: queue[taken - 1], attempt: 1, due: interval == nil ? now : regular))
-                }
-                if isComplete && regular == nil && retries.isEmpty && inFlight == 0 {
-                    pthread_cond_broadcast(ready)
-                    return nil
-                }
-                waitForDue([regular, retries.first?.due].compactMap(\.self).min())
             }
         }
     }
 
-    private func due(_ index: Int, from opened: ContinuousClock.Instant) -> ContinuousClock.Instant {
-        interval.map { opened + $0 * (sent + index) } ?? opened
-    }
-
-    private func give(_ delivery: Delivery) -> Delivery {
-        inFlight += 1
-        if taken < queue.count || !retries.isEmpty { pthread_cond_signal(ready) }
-        return delivery
-    }
-
-    private func waitForDue(_ due: ContinuousClock.Instant?) {
-        guard let due, !hasLeader else {
-            pthread_cond_wait(ready, mutex)
-            return
+    private func nextStep(_ state: inout State) -> Step {
+        var due: ContinuousClock.Instant?
+        if let opened = state.opened {
+            let now = ContinuousClock.now
+            let regular =
+                state.taken < state.queue.count
+                ? interval.map { opened + $0 * (state.dropped + state.taken) } ?? opened : nil
+            if let retry = state.retries.first, retry.due <= now {
+                state.retries.removeFirst()
+                return give(retry, &state)
+            }
+            if let regular, regular <= now {
+                state.taken += 1
+                let letter = state.queue[state.taken - 1]
+                return give(Delivery(letter: letter, attempt: 1, due: interval == nil ? now : regular), &state)
+            }
+            if state.isDone {
+                state.wakeAll()
+                return .end
+            }
+            due = [regular, state.retries.first?.due].compactMap(\.self).min()
         }
-        leader &+= 1
-        let me = leader
-        hasLeader = true
-        var deadline = timespec()
-        clock_gettime(CLOCK_MONOTONIC, &deadline)
-        let (seconds, attoseconds) = max(.zero, ContinuousClock.now.duration(to: due)).components
-        let nanoseconds = deadline.tv_nsec + Int(attoseconds / 1_000_000_000)
-        deadline.tv_sec += Int(seconds) + nanoseconds / 1_000_000_000
-        deadline.tv_nsec = nanoseconds % 1_000_000_000
-        pthread_cond_timedwait(ready, mutex, &deadline)
-        if leader == me { hasLeader = false }
+        let bed = Bed(false)
+        state.sleepers.append(bed)
+        guard let due, state.lookout == nil else { return .sleep(bed, until: nil) }
+        state.lookout = bed
+        return .sleep(bed, until: due)
+    }
+
+    private func give(_ delivery: Delivery, _ state: inout State) -> Step {
+        state.inFlight += 1
+        // Somebody has to look out for what comes next.
+        if state.lookout == nil, state.taken < state.queue.count || !state.retries.isEmpty { state.wakeOne() }
+        return .take(delivery)
     }
 
     /// A delivery has its answer; with `retryAfter` it comes again so much later.
     func done(_ delivery: Delivery, retryAfter: Duration? = nil) {
-        locked {
-            inFlight -= 1
+        state.change { state in
+            state.inFlight -= 1
             if let retryAfter {
-                let again = Delivery(
-                    letter: delivery.letter, attempt: delivery.attempt + 1, due: .now + retryAfter)
-                retries.insert(again, at: retries.firstIndex { $0.due > again.due } ?? retries.count)
-                // Whoever waits may wait for something later than this.
-                hasLeader = false
-                leader &+= 1
-                pthread_cond_signal(ready)
+                let again = Delivery(letter: delivery.letter, attempt: delivery.attempt + 1, due: .now + retryAfter)
+                let place = state.retries.firstIndex { $0.due > again.due } ?? state.retries.count
+                state.retries.insert(again, at: place)
+                if place == 0 {
+                    // Whoever looks out may do so for something later than this.
+                    state.lookout = nil
+                    state.wakeOne()
+                }
             }
-            if inFlight == 0 { pthread_cond_broadcast(ready) }
+            if state.isDone { state.wakeAll() }
         }
     }
 
@@ -203,6 +190,10 @@ final class DeliveryDesk: @unchecked Sendable {
 
     /// How many were planned and taken so far, whether that is all, and whether sending has begun.
     var progress: (planned: Int, taken: Int, isComplete: Bool, isOpen: Bool) {
-        locked { (sent + queue.count, sent + taken, isComplete, opened != nil) }
+        state.read { state in
+            (
+                state.dropped + state.queue.count, state.dropped + state.taken, state.isComplete, state.opened != nil
+            )
+        }
     }
 }

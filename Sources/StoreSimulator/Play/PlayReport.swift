@@ -12,8 +12,15 @@ package struct PlayReport: Sendable {
     package internal(set) var answers: [String: Int] = [:]
     /// Of answered requests; in a paced play from when each was due.
     package internal(set) var latencies = LatencyHistogram()
+    /// When the first request began and the last answer came.
+    var began: ContinuousClock.Instant?
+    var ended: ContinuousClock.Instant?
+
     /// From the first request to the last answer.
-    package internal(set) var elapsed = Duration.zero
+    package var elapsed: Duration {
+        guard let began, let ended else { return .zero }
+        return began.duration(to: ended)
+    }
 
     /// Requests in a second.
     package var rate: Double { elapsed > .zero ? Double(requests) / elapsed.seconds : 0 }
@@ -24,6 +31,8 @@ package struct PlayReport: Sendable {
         failed += other.failed
         answers.merge(other.answers, uniquingKeysWith: +)
         latencies.add(other.latencies)
+        began = [began, other.began].compactMap(\.self).min()
+        ended = [ended, other.ended].compactMap(\.self).max()
     }
 
     package var json: JSON {
@@ -31,9 +40,11 @@ package struct PlayReport: Sendable {
         return .object([
             "requests": .int(Int64(requests)), "accepted": .int(Int64(accepted)), "failed": .int(Int64(failed)),
             "answers": .object(sorted.map { JSON.Member(name: $0.key, value: .int(Int64($0.value))) }),
-            "seconds": .double(elapsed.seconds), "requests_per_second": .double(rate),
-            "p50_ms": .double(latencies.percentile(0.5)), "p99_ms": .double(latencies.percentile(0.99)),
-            "max_ms": .double(latencies.longest.seconds * 1000),
+            "seconds": .double(PlayReport.rounded(elapsed.seconds)),
+            "requests_per_second": .double(PlayReport.rounded(rate)),
+            "p50_ms": .double(PlayReport.rounded(latencies.percentile(0.5))),
+            "p99_ms": .double(PlayReport.rounded(latencies.percentile(0.99))),
+            "max_ms": .double(PlayReport.rounded(latencies.longest.seconds * 1000)),
         ])
     }
 
@@ -53,6 +64,9 @@ package struct PlayReport: Sendable {
         lines.append(failed == 0 ? "all accepted" : "\(failed) never accepted")
         return lines.joined(separator: "\n")
     }
+
+    /// To thousandths.
+    static func rounded(_ value: Double) -> Double { (value * 1000).rounded() / 1000 }
 
     /// One decimal below a hundred, none above.
     static func number(_ value: Double) -> String {

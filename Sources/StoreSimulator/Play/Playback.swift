@@ -67,11 +67,7 @@ package struct Playback: Sendable {
         let senders = (0..<max(1, connections)).map { number in
             ServiceThread("send-\(number)") {
                 let mine = send(from: desk, signer)
-                report.change { report in
-                    let elapsed = max(report.elapsed, mine.elapsed)
-                    report.add(mine)
-                    report.elapsed = elapsed
-                }
+                report.change { $0.add(mine) }
             }
         }
         for sender in senders {
@@ -101,10 +97,9 @@ package struct Playback: Sendable {
         let connection = HTTPConnection(to: receiver, timeout: timeout)
         var names = AnswerNames()
         var report = PlayReport()
-        var began: ContinuousClock.Instant?
         while let delivery = desk.take() {
             let start = rate > 0 ? delivery.due : .now
-            began = began ?? start
+            report.began = report.began ?? start
             var (answer, isAccepted) = ("", false)
             do {
                 let body = try delivery.letter.body(signer)
@@ -120,7 +115,7 @@ package struct Playback: Sendable {
             report.answers[answer, default: 0] += 1
             report.accepted += isAccepted ? 1 : 0
             report.failed += isAccepted || retryAfter != nil ? 0 : 1
-            report.elapsed = (began ?? start).duration(to: .now)
+            report.ended = .now
             onAttempt?(
                 Attempt(
                     name: delivery.letter.notification.name, uuid: delivery.letter.notification.uuid,

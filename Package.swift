@@ -72,6 +72,13 @@ let modules: [Target] = [
     // The App Store for tests, demonstrations and benchmarks. Shares no code with verification.
     .target(name: "StoreSimulator", dependencies: ["Base", "Crypto", "Lifecycle"]),
     .executableTarget(name: "storesim", dependencies: ["StoreSimulator"]),
+    // Speed, measured with real processes on a private Postgres.
+    .executableTarget(
+        name: "Benchmarks",
+        dependencies: [
+            "AppStore", "Base", "Crypto", "HTTPServer", "Ingest", "Lifecycle", "Postgres", "Queue", "StoreSimulator",
+            "Telemetry", "TestSupport",
+        ]),
 ]
 
 /// What tests of several modules share: a private Postgres cluster, a consumer of webhooks, waiting for conditions.

@@ -31,7 +31,8 @@ struct LaneTurn {
     private var unsendable: Set<String> = []
 
     private static let batchLimit = 256
-    private static let perLane = 64
+    private static let perLane = 16
+    private static let resultLimit = 512
     private static let lookInterval = Duration.milliseconds(200)
     private static let sweepInterval = Duration.seconds(1)
     private static let wakeInterval = Duration.milliseconds(500)
@@ -61,6 +62,8 @@ struct LaneTurn {
         guard !leases.epochs.isEmpty else { return false }
         if ContinuousClock.now >= nextLook {
             try look(on: connection)
+        } else if engine.wantsMore(now: now) {
+            try fill(on: connection)
         }
         return try work(on: connection)
     }
@@ -115,13 +118,19 @@ struct LaneTurn {
             let end = ContinuousClock.now
             nextSweep = end + max(LaneTurn.sweepInterval, (end - begun) * 20)
         }
-        let room = engine.room(now: now)
-        if !room.isEmpty {
-            engine.add(try DeliveryStore.due(room: room, lanes: leases.owned, now: now, on: connection))
-        }
+        try fill(on: connection)
         // Looking takes a tenth of the time at most, however many endpoints there are.
         let end = ContinuousClock.now
         nextLook = end + max(LaneTurn.lookInterval, (end - begun) * 10)
+    }
+
+    /// What is due, for the lines of the sender that have room.
+    private func fill(on connection: PostgresConnection) throws {
+        let room = engine.room(now: now)
+        guard !room.isEmpty else { return }
+        let due = try DeliveryStore.due(room: room, lanes: leases.owned, now: now, on: connection)
+        engine.add(due.deliveries)
+        engine.note(hasMore: due.hasMore, of: room.keys)
     }
 
     private mutating func complain(about endpoints: [Endpoint]) {
@@ -143,11 +152,11 @@ struct LaneTurn {
         // A notification that makes transactions fail must not take anything else with it.
         let isAlone = carefulTurns > 0 && !pending.isEmpty
         let woken = isAlone ? [] : try dueWakes(on: connection)
-        let results = isAlone ? [] : engine.takeResults(atMost: LaneTurn.batchLimit)
+        let results = isAlone ? [] : engine.takeResults(atMost: LaneTurn.resultLimit)
         carefulTurns = max(0, carefulTurns - 1)
         guard !pending.isEmpty || !results.isEmpty || !woken.isEmpty else { return false }
         do {
-            try commit(pending.map(preparer.prepare), results, woken, on: connection)
+            try commit(preparer.prepare(pending), results, woken, on: connection)
             care.succeeded()
         } catch {
             engine.giveBack(results)

@@ -21,6 +21,8 @@ package final class DeliveryEngine: Sendable {
     private struct Line {
         var waiting: [DueDelivery] = []
         var inFlight = 0
+        /// The database has more for it than was put here.
+        var hasMore = false
     }
 
     private struct State {
@@ -38,7 +40,7 @@ package final class DeliveryEngine: Sendable {
     /// Requests in flight to one endpoint.
     private static let perEndpoint = 8
     /// Deliveries of one endpoint that wait in memory.
-    private static let lineLimit = 256
+    private static let lineLimit = 512
     private static let inFlightLimit = 256
 
     private let state = Monitor(State())
@@ -77,16 +79,40 @@ package final class DeliveryEngine: Sendable {
         state.read { state in
             guard !state.isDraining else { return [:] }
             var room: [String: Int] = [:]
+            var unwritten: [String: Int] = [:]
+            for result in state.results { unwritten[result.delivery.endpoint, default: 0] += 1 }
             for endpoint in state.endpoints.values
             where endpoint.isEnabled && endpoint.isSendable && endpoint.pausedUntil <= now {
                 let waiting = state.lines[endpoint.id]?.waiting.count ?? 0
                 if waiting < DeliveryEngine.lineLimit / 2 {
-                    // What is in flight is due in the database too, so it is asked for beside what is wanted.
+                    // What is in flight, or done and not written down, is due in the database too: so it is asked for
+                    // beside what is wanted.
                     let inFlight = state.lines[endpoint.id]?.inFlight ?? 0
-                    room[endpoint.id] = DeliveryEngine.lineLimit - waiting + inFlight
+                    let done = unwritten[endpoint.id] ?? 0
+                    room[endpoint.id] = DeliveryEngine.lineLimit - waiting + inFlight + done
                 }
             }
             return room
+        }
+    }
+
+    /// Whether to look for more in the database now, because a line runs low that is known to be longer there.
+    package func wantsMore(now: Int64) -> Bool {
+        state.read { state in
+            !state.isDraining
+                && state.lines.contains { id, line in
+                    line.hasMore && line.waiting.count < DeliveryEngine.lineLimit / 4
+                        && state.endpoints[id].map { $0.isEnabled && $0.isSendable && $0.pausedUntil <= now } ?? false
+                }
+        }
+    }
+
+    /// What a look into the database said about these endpoints: whether it left deliveries behind that are due.
+    package func note(hasMore: Set<String>, of endpoints: some Sequence<String>) {
+        state.change { state in
+            for endpoint in endpoints {
+                state.lines[endpoint]?.hasMore = hasMore.contains(endpoint)
+            }
         }
     }
 
@@ -96,8 +122,11 @@ package final class DeliveryEngine: Sendable {
             guard !state.isDraining else { return }
             for delivery in deliveries {
                 var line = state.lines[delivery.endpoint] ?? Line()
-                guard line.waiting.count < DeliveryEngine.lineLimit, let endpoint = state.endpoints[delivery.endpoint],
-                    endpoint.isEnabled, endpoint.isSendable,
+                guard line.waiting.count < DeliveryEngine.lineLimit else {
+                    state.lines[delivery.endpoint]?.hasMore = true
+                    continue
+                }
+                guard let endpoint = state.endpoints[delivery.endpoint], endpoint.isEnabled, endpoint.isSendable,
                     state.known.insert(delivery.id).inserted
                 else { continue }
                 line.waiting.append(delivery)

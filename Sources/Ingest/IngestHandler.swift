@@ -56,14 +56,15 @@ package final class IngestHandler: HTTPHandler {
         }
     }
 
-    struct Refusal: Error {
-        let status: Int
-        let code: String
-        let message: String
+    /// An answer other than 200, known before the database is asked.
+    package struct Refusal: Error {
+        package let status: Int
+        package let code: String
+        package let message: String
     }
 
     /// Everything between the body and the database: cheap checks first, then the signature, then whose it is.
-    func read(_ body: [UInt8]) -> Result<NewNotification, Refusal> {
+    package func read(_ body: [UInt8]) -> Result<NewNotification, Refusal> {
         guard let jws = RequestBody.signedPayload(in: body) else {
             return .failure(
                 Refusal(

@@ -15,16 +15,21 @@ package struct PendingNotification: Sendable {
 
     /// Reads what waits in these lanes, oldest first in each. Claims nothing: the lanes are the caller's.
     ///
-    /// `LATERAL` makes one short index scan of each lane, so that a lane's backlog does not hide another's.
+    /// `LATERAL` makes one short index scan of each lane, so that a lane's backlog does not hide another's. Only what
+    /// is taken is joined: with a long backlog most of what the scans find is not.
     private static let select = """
+        WITH taken AS MATERIALIZED (
+            SELECT p.lane, p.seq FROM unnest($1::int2[]) AS owned(lane)
+            CROSS JOIN LATERAL (
+                SELECT lane, seq FROM entitled.pending WHERE lane = owned.lane ORDER BY seq LIMIT $2
+            ) p
+            ORDER BY p.seq LIMIT $3
+        )
         SELECT p.lane, p.seq, n.app, n.environment, n.uuid, n.header, h.header, n.payload, n.signature
-        FROM unnest($1::int2[]) AS owned(lane)
-        CROSS JOIN LATERAL (
-            SELECT lane, seq FROM entitled.pending WHERE lane = owned.lane ORDER BY seq LIMIT $2
-        ) p
+        FROM taken p
         LEFT JOIN entitled.notification n ON n.lane = p.lane AND n.seq = p.seq
         LEFT JOIN entitled.jws_header h ON h.id = n.header
-        ORDER BY p.seq LIMIT $3
+        ORDER BY p.seq
         """
 
     package static func read(

@@ -4,12 +4,12 @@ import Crypto
 
 /// A compact JWS as the database keeps it: byte for byte restorable, at a tenth of its size.
 ///
-/// The header (with its three certificates, 4.4 KB) is kept once; the payload is compressed with that header as the
-/// dictionary, because a notification's payload repeats it for each JWS inside; the signature stays as it is.
+/// The header (with its three certificates, 4.4 KB) is kept once; the payload is packed without that header, which it
+/// repeats for each JWS inside (`HeaderDictionaries`); the signature stays as it is.
 package struct StoredJWS: Sendable, Equatable {
     /// The header's id: the first 16 bytes of its SHA-256.
     package let headerID: [UInt8]
-    /// zstd of the decoded payload.
+    /// The decoded payload, packed.
     package let payload: [UInt8]
     /// 64 bytes, r ‖ s.
     package let signature: [UInt8]

@@ -12,7 +12,7 @@ package enum DeliveryStore {
             CROSS JOIN LATERAL (
                 SELECT * FROM entitled.delivery
                 WHERE lane = owned.lane AND endpoint = wanted.endpoint AND state = 0 AND next_ms <= $4
-                ORDER BY next_ms LIMIT wanted.room
+                ORDER BY next_ms LIMIT least(wanted.room, $5)
             ) due
             ORDER BY due.next_ms LIMIT wanted.room
         ) d
@@ -20,18 +20,21 @@ package enum DeliveryStore {
         """
 
     /// What is due in these lanes, at most so many for each endpoint: one that has much waiting takes no other's turn,
-    /// and one that is not asked for costs nothing.
+    /// and one that is not asked for costs nothing. With a share for each lane, because a backlog of hours would be
+    /// sorted for the few that are taken; `hasMore` names the endpoints of which something may be left.
     package static func due(
         room: [String: Int], lanes: [Lane], now: Int64, on connection: PostgresConnection
-    ) throws -> [DueDelivery] {
+    ) throws -> (deliveries: [DueDelivery], hasMore: Set<String>) {
         let wanted = room.sorted { $0.key < $1.key }
+        let perLane = max(16, 4 * (room.values.max() ?? 0) / max(1, lanes.count))
         let rows = try connection.query(
             select,
             [
                 .texts(wanted.map(\.key)), .int8s(wanted.map { Int64($0.value) }), .int2s(lanes.map(\.number)),
-                .int8(now),
+                .int8(now), .int8(Int64(perLane)),
             ])
         var due: [DueDelivery] = []
+        var found: [String: Int] = [:]
         var unreadable: [DeliveryID] = []
         for row in rows {
             let id = DeliveryID(lane: Lane(number: Int16(clamping: try row.int(0))), bytes: try row.uuid(1))
@@ -43,9 +46,11 @@ package enum DeliveryStore {
                 DueDelivery(
                     id: id, endpoint: try row.text(2), event: try row.uuid(3), eventType: try row.text(4),
                     attempts: Int(clamping: try row.int(5)), roundStart: Int(clamping: try row.int(6)), body: body))
+            found[try row.text(2), default: 0] += 1
         }
         try giveUp(unreadable, on: connection)
-        return due
+        let full = found.filter { endpoint, count in count >= min(room[endpoint] ?? 0, perLane) }
+        return (due, Set(full.keys))
     }
 
     /// One body that cannot be read must not keep the others waiting.

@@ -36,10 +36,12 @@ package struct Migrator {
     }
 
     /// Timeouts of who logs in as a role itself; through PgBouncer there is no other way to set them.
-    private static let settings = """
-        ALTER ROLE entitled_ingest SET statement_timeout = '5s';
-        ALTER ROLE entitled_ingest SET idle_in_transaction_session_timeout = '10s';
+    private static func configure(_ role: DatabaseRole) -> String {
         """
+        ALTER ROLE \(role.rawValue) SET statement_timeout = '\(role.statementTimeout)';
+        ALTER ROLE \(role.rawValue) SET idle_in_transaction_session_timeout = '60s';
+        """
+    }
 
     /// Applies what is missing, each migration in a transaction of its own. Connect as the owner of the database.
     package static func migrate(on connection: PostgresConnection) throws -> Outcome {
@@ -50,8 +52,8 @@ package struct Migrator {
         }
         for role in DatabaseRole.allCases {
             try connection.execute(script: make(role))
+            try connection.execute(script: configure(role))
         }
-        try connection.execute(script: settings)
         try connection.execute(script: prepare)
         let newest = try SchemaVersion.read(on: connection) ?? 0
         var applied: [Int] = []

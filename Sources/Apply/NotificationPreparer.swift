@@ -34,6 +34,7 @@ struct NotificationPreparer: Sendable {
     }
 
     private func content(of pending: PendingNotification) -> PreparedNotification.Content {
+        if let gap = pending.gap { return .held(gap) }
         let bytes: [UInt8]
         do {
             bytes = try dictionaries.restore(pending.stored, header: pending.header)

@@ -64,7 +64,7 @@ package final class DeliveryEngine: Sendable {
     package func update(_ endpoints: [Endpoint]) {
         state.change { state in
             state.endpoints = Dictionary(endpoints.map { ($0.id, $0) }) { first, _ in first }
-            for (id, line) in state.lines where state.endpoints[id]?.isEnabled != true {
+            for (id, line) in state.lines where state.endpoints[id].map({ $0.isEnabled && $0.isSendable }) != true {
                 state.known.subtract(line.waiting.map(\.id))
                 state.lines[id]?.waiting = []
             }
@@ -77,7 +77,8 @@ package final class DeliveryEngine: Sendable {
         state.read { state in
             guard !state.isDraining else { return [:] }
             var room: [String: Int] = [:]
-            for endpoint in state.endpoints.values where endpoint.isEnabled && endpoint.pausedUntil <= now {
+            for endpoint in state.endpoints.values
+            where endpoint.isEnabled && endpoint.isSendable && endpoint.pausedUntil <= now {
                 let waiting = state.lines[endpoint.id]?.waiting.count ?? 0
                 if waiting < DeliveryEngine.lineLimit / 2 {
                     // What is in flight is due in the database too, so it is asked for beside what is wanted.
@@ -95,7 +96,8 @@ package final class DeliveryEngine: Sendable {
             guard !state.isDraining else { return }
             for delivery in deliveries {
                 var line = state.lines[delivery.endpoint] ?? Line()
-                guard line.waiting.count < DeliveryEngine.lineLimit, state.endpoints[delivery.endpoint]?.isEnabled == true,
+                guard line.waiting.count < DeliveryEngine.lineLimit, let endpoint = state.endpoints[delivery.endpoint],
+                    endpoint.isEnabled, endpoint.isSendable,
                     state.known.insert(delivery.id).inserted
                 else { continue }
                 line.waiting.append(delivery)
@@ -178,7 +180,8 @@ package final class DeliveryEngine: Sendable {
             state.turns.append(id)
             idleTurns += 1
             guard var line = state.lines[id], !line.waiting.isEmpty, line.inFlight < perEndpoint,
-                let endpoint = state.endpoints[id], endpoint.isEnabled, endpoint.pausedUntil <= now
+                let endpoint = state.endpoints[id], endpoint.isEnabled, endpoint.isSendable,
+                endpoint.pausedUntil <= now
             else { continue }
             chosen.append((line.waiting.removeFirst(), endpoint))
             line.inFlight += 1

@@ -15,7 +15,7 @@ package struct StoredJWS: Sendable, Equatable {
     package let signature: [UInt8]
 
     /// The most that a payload may grow to when it is restored.
-    package static let payloadLimit = 4 << 20
+    package static let payloadLimit = 64 << 20
 
     package init(headerID: [UInt8], payload: [UInt8], signature: [UInt8]) {
         self.headerID = headerID

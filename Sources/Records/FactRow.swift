@@ -118,7 +118,7 @@ extension NotificationFact {
 
 /// Payloads of facts as they are kept: zstd with a dictionary of what Apple's payloads have in common.
 package enum FactCodec {
-    private static let limit = 1 << 20
+    private static let limit = 64 << 20
 
     /// Part of the format: facts compressed with it need it for ever.
     private static let dictionary = Result {

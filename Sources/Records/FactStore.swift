@@ -61,8 +61,13 @@ package enum FactStore {
         """
 
     /// Keeps these; what is known already is left as it is.
-    package static func insert(_ facts: [New], on connection: PostgresConnection) throws {
+    ///
+    /// - Parameter known: ids of JWS headers that are in the database; others are put there.
+    package static func insert(
+        _ facts: [New], known: Set<[UInt8]> = [], on connection: PostgresConnection
+    ) throws {
         guard !facts.isEmpty else { return }
+        try JWSHeaderStore.insert(facts.compactMap(\.fact.header), known: known, on: connection)
         _ = try connection.query(
             insert,
             [

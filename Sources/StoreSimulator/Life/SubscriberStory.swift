@@ -4,7 +4,7 @@
 /// It runs fast, as Apple's sandbox does, but with true dates: played live, periods begin and end while one looks on.
 package enum SubscriberStory {
     /// Milliseconds that a day of the story lasts.
-    package static let day: Int64 = 125
+    package static let day: Int64 = 100
     /// Milliseconds from the first notification to the end of the year.
     package static let year: Int64 = 365 * day
 

@@ -18,9 +18,10 @@ package enum Base64 {
 
     /// Bytes of an unpadded base64url text; nil for any other character, an impossible length, or bits left over.
     package static func decodeURL(_ text: some Collection<UInt8>) -> [UInt8]? {
-        text.withContiguousStorageIfAvailable { decode($0, urlValues) } ?? Array(text).withUnsafeBufferPointer {
-            decode($0, urlValues)
-        }
+        text.withContiguousStorageIfAvailable { decode($0, urlValues) }
+            ?? Array(text).withUnsafeBufferPointer {
+                decode($0, urlValues)
+            }
     }
 
     /// Bytes of a padded base64 text; nil for any other character, wrong padding, or bits left over.

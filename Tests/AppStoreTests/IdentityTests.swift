@@ -1,7 +1,7 @@
 import Base
 import Testing
-@testable import AppStore
 
+@testable import AppStore
 
 struct IdentityTests {
     private typealias Reason = VerificationFailure.Reason

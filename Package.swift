@@ -40,7 +40,8 @@ let modules: [Target] = [
         exclude: ["events", "config.schema.json"], sources: ["Schemas.swift", "Migrator.swift", "DatabaseRole.swift"],
         resources: [.embedInCode("sql")]),
     // Lanes, leases, fences and the notifications that wait in them.
-    .target(name: "Queue", dependencies: ["Base", "Telemetry", "Crypto", "Compression", "Postgres", "AppStore", "Schemas"]),
+    .target(
+        name: "Queue", dependencies: ["Base", "Telemetry", "Crypto", "Compression", "Postgres", "AppStore", "Schemas"]),
     // Customers, facts, purchases, events, deliveries and endpoints: their SQL.
     .target(
         name: "Records",
@@ -48,10 +49,11 @@ let modules: [Target] = [
     // The store's endpoint.
     .target(
         name: "Ingest",
-        dependencies: ["Base", "Telemetry", "Lifecycle", "Postgres", "HTTPServer", "AppStore", "Queue"]),
+        dependencies: ["Base", "Telemetry", "Lifecycle", "Compression", "Postgres", "HTTPServer", "AppStore", "Queue"]),
     // Sending webhooks.
     .target(
-        name: "Deliver", dependencies: ["Base", "Telemetry", "Lifecycle", "Crypto", "HTTPClient", "Records", "Queue"]),
+        name: "Deliver",
+        dependencies: ["Base", "Telemetry", "Lifecycle", "Crypto", "Postgres", "HTTPClient", "Records", "Queue"]),
     // The owner of lanes: applies what waits in them.
     .target(
         name: "Apply",
@@ -72,6 +74,13 @@ let modules: [Target] = [
     // The App Store for tests, demonstrations and benchmarks. Shares no code with verification.
     .target(name: "StoreSimulator", dependencies: ["Base", "Crypto", "Lifecycle"]),
     .executableTarget(name: "storesim", dependencies: ["StoreSimulator"]),
+    // Speed, measured with real processes on a private Postgres.
+    .executableTarget(
+        name: "Benchmarks",
+        dependencies: [
+            "AppStore", "Base", "Crypto", "HTTPServer", "Ingest", "Lifecycle", "Postgres", "Queue", "StoreSimulator",
+            "Telemetry", "TestSupport",
+        ]),
 ]
 
 /// What tests of several modules share: a private Postgres cluster, a consumer of webhooks, waiting for conditions.
@@ -89,8 +98,10 @@ let tests: [Target] = [
     .testTarget(name: "CryptoTests", dependencies: ["Base", "Crypto"]),
     .testTarget(name: "CompressionTests", dependencies: ["Base", "Compression"]),
     .testTarget(name: "PostgresTests", dependencies: ["Base", "Postgres", "Telemetry", "TestSupport"]),
-    .testTarget(name: "HTTPServerTests", dependencies: ["Base", "HTTPServer", "Lifecycle", "Telemetry", "TestSupport"]),
-    .testTarget(name: "HTTPClientTests", dependencies: ["Base", "HTTPClient", "Lifecycle", "Telemetry", "TestSupport"]),
+    .testTarget(
+        name: "HTTPServerTests", dependencies: ["Base", "HTTPServer", "Lifecycle", "Telemetry", "TestSupport"]),
+    .testTarget(
+        name: "HTTPClientTests", dependencies: ["Base", "HTTPClient", "Lifecycle", "Telemetry", "TestSupport"]),
     .testTarget(name: "AppStoreTests", dependencies: ["AppStore", "Base", "Crypto"]),
     .testTarget(name: "SubscriptionsTests", dependencies: ["Base", "Subscriptions"]),
     .testTarget(
@@ -110,7 +121,7 @@ let tests: [Target] = [
             "Base", "Crypto", "Deliver", "HTTPClient", "Lifecycle", "Queue", "Records", "Telemetry", "TestSupport",
         ]),
     .testTarget(name: "StoreSimulatorTests", dependencies: ["AppStore", "Base", "Crypto", "StoreSimulator"]),
-    .testTarget(name: "EntitledAppTests", dependencies: ["Base", "EntitledApp", "Telemetry", "TestSupport"]),
+    .testTarget(name: "EntitledAppTests", dependencies: ["Base", "EntitledApp", "Queue", "Telemetry", "TestSupport"]),
     // Several modules on a real Postgres.
     .testTarget(
         name: "IntegrationTests",

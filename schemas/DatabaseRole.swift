@@ -16,6 +16,15 @@ package enum DatabaseRole: String, Sendable, CaseIterable {
         }
     }
 
+    /// After which a statement of a process is cancelled. A notification's commit must not keep Apple waiting.
+    package var statementTimeout: String {
+        switch self {
+        case .ingest: "5s"
+        case .worker: "60s"
+        case .api: "30s"
+        }
+    }
+
     /// Why a process may not work with this database; nothing that waiting mends.
     package enum Refusal: Error, Sendable, Equatable, CustomStringConvertible {
         case wrongRole(found: String, wanted: DatabaseRole)

@@ -36,15 +36,17 @@ package struct Migrator {
     }
 
     /// Timeouts of who logs in as a role itself; through PgBouncer there is no other way to set them.
-    private static let settings = """
-        ALTER ROLE entitled_ingest SET statement_timeout = '5s';
-        ALTER ROLE entitled_ingest SET idle_in_transaction_session_timeout = '10s';
+    private static func configure(_ role: DatabaseRole) -> String {
         """
+        ALTER ROLE \(role.rawValue) SET statement_timeout = '\(role.statementTimeout)';
+        ALTER ROLE \(role.rawValue) SET idle_in_transaction_session_timeout = '60s';
+        """
+    }
 
     /// Roles are the whole cluster's, and the lock is this database's: where a migration of another database changes the
     /// same rows, Postgres waits for it and then fails, and the next attempt finds its work.
     private static func makeRoles(on connection: PostgresConnection) throws {
-        for script in DatabaseRole.allCases.map(make) + [settings] {
+        for script in DatabaseRole.allCases.flatMap({ [make($0), configure($0)] }) {
             var attempts = 1
             while true {
                 do {

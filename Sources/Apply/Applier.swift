@@ -23,9 +23,11 @@ struct Applier: Sendable {
         let key: PurchaseKey
         var facts: PurchaseFacts
         let formerOwner: String?
-        /// Transactions that are findable already.
-        let identified: Set<String>
+        /// As it was before this transaction.
+        let former: Purchase?
         var purchase: Purchase?
+        /// Whether nothing is waiting that could say that access goes on.
+        let isQuiet: Bool
         var drafts: [EventDraft] = []
         var newFacts: [FactStore.New] = []
         var owner = ""
@@ -33,16 +35,17 @@ struct Applier: Sendable {
 
     /// - Parameters:
     ///   - woken: purchases whose time has come.
+    ///   - quiet: lanes in which nothing waits beside these notifications; only there the end of access is told.
     ///   - now: milliseconds by the server's clock.
     /// - Returns: deliveries that may be sent once the transaction is committed.
     func apply(
-        _ notifications: [PreparedNotification], woken: [PurchaseKey], now: Int64,
+        _ notifications: [PreparedNotification], woken: [PurchaseKey], quiet: Set<Lane>, now: Int64,
         on connection: PostgresConnection
     ) throws -> [DueDelivery] {
-        var works = try load(notifications, woken, on: connection)
-        fold(notifications, woken, &works, now)
+        var works = try load(notifications, woken, quiet, on: connection)
+        fold(notifications, &works, now)
         try findOwners(&works, now: now, on: connection)
-        try FactStore.insert(works.flatMap(\.newFacts), on: connection)
+        try FactStore.insert(works.flatMap(\.newFacts), known: knownHeaders(notifications), on: connection)
         try write(works, now: now, on: connection)
         let deliveries = try EventStore.insert(
             try events(works, on: connection), now: now, on: connection)
@@ -53,7 +56,8 @@ struct Applier: Sendable {
     // MARK: - Steps
 
     private func load(
-        _ notifications: [PreparedNotification], _ woken: [PurchaseKey], on connection: PostgresConnection
+        _ notifications: [PreparedNotification], _ woken: [PurchaseKey], _ quiet: Set<Lane>,
+        on connection: PostgresConnection
     ) throws -> [Work] {
         var keys: [PurchaseKey] = []
         var known: Set<PurchaseKey> = []
@@ -66,14 +70,12 @@ struct Applier: Sendable {
         return zip(keys, zip(facts, owners)).map { key, state in
             let purchase = Purchase(folding: state.0, key: key)
             return Work(
-                key: key, facts: state.0, formerOwner: state.1,
-                identified: Set(purchase?.periods.map(\.id) ?? []), purchase: purchase)
+                key: key, facts: state.0, formerOwner: state.1, former: purchase, purchase: purchase,
+                isQuiet: quiet.contains(key.lane))
         }
     }
 
-    private func fold(
-        _ notifications: [PreparedNotification], _ woken: [PurchaseKey], _ works: inout [Work], _ now: Int64
-    ) {
+    private func fold(_ notifications: [PreparedNotification], _ works: inout [Work], _ now: Int64) {
         let places = Dictionary(works.enumerated().map { ($1.key, $0) }) { first, _ in first }
         for notification in notifications {
             guard case .facts(let key, let rows, let fact) = notification.content, let place = places[key] else {
@@ -83,17 +85,16 @@ struct Applier: Sendable {
                 row.insert(into: &works[place].facts)
                 works[place].newFacts.append(FactStore.New(key: key, seq: notification.pending.seq, fact: row))
             }
-            look(&works[place], .notification(fact), now)
+            guard let after = Purchase(folding: works[place].facts, key: key) else { continue }
+            works[place].drafts += deriver.changes(
+                before: works[place].purchase, after: after, cause: .notification(fact), now: now)
+            works[place].purchase = after
         }
-        for key in woken {
-            if let place = places[key] { look(&works[place], .time, now) }
+        // After the last news of each purchase: a renewal that waited behind a switch-off must not find access ended.
+        for place in works.indices where works[place].isQuiet {
+            guard let after = works[place].purchase else { continue }
+            works[place].drafts += deriver.ends(before: works[place].former, after: after, now: now)
         }
-    }
-
-    private func look(_ work: inout Work, _ cause: Cause, _ now: Int64) {
-        guard let after = Purchase(folding: work.facts, key: work.key) else { return }
-        work.drafts += deriver.events(before: work.purchase, after: after, cause: cause, now: now)
-        work.purchase = after
     }
 
     /// The owner follows from the facts; a customer who had it under an anonymous id before is the same person.
@@ -114,20 +115,7 @@ struct Applier: Sendable {
         }
         try CustomerStore.make(
             Set(works.map(\.owner).filter { !$0.isEmpty }), now: now, on: connection)
-        try merge(merges, on: connection)
-    }
-
-    private func merge(_ merges: [(anonymous: String, into: String)], on connection: PostgresConnection) throws {
-        guard !merges.isEmpty else { return }
-        let customers = try CustomerStore.load(Set(merges.flatMap { [$0.anonymous, $0.into] }), on: connection)
-        var joined: [String: String] = [:]
-        for merge in merges {
-            guard let from = customers[merge.anonymous]?.originalAppUserID,
-                let into = customers[merge.into]?.originalAppUserID, from != into, Owner.isAnonymous(from)
-            else { continue }
-            joined[from] = into
-        }
-        try CustomerStore.merge(joined.map { (anonymous: $0.key, into: $0.value) }, on: connection)
+        try CustomerStore.merge(merges, on: connection)
     }
 
     private func write(_ works: [Work], now: Int64, on connection: PostgresConnection) throws {
@@ -135,24 +123,32 @@ struct Applier: Sendable {
         var identifiers: [(identifier: String, key: PurchaseKey)] = []
         for work in works {
             guard let purchase = work.purchase else { continue }
-            records.append(
-                PurchaseStore.New(
-                    purchase: purchase, owner: work.owner,
-                    wake: purchase.nextWake(after: now, patience: deriver.patience)))
-            let fresh = purchase.periods.map(\.transaction).filter { !work.identified.contains($0.transactionID) }
-            let names = fresh.flatMap { [$0.transactionID, $0.webOrderLineItemID].compactMap { $0 } }
-            let original = work.identified.isEmpty ? [work.key.originalTransactionID] : []
-            identifiers += Set(names + original).map { ($0, work.key) }
+            records.append(PurchaseStore.New(purchase: purchase, owner: work.owner, wake: wake(work, purchase, now)))
+            identifiers += names(of: purchase).subtracting(work.former.map(names) ?? []).map { ($0, work.key) }
         }
         try PurchaseStore.write(records, now: now, on: connection)
         try PurchaseStore.identify(identifiers, on: connection)
     }
 
+    /// When time alone changes something; at once, if an end that has passed could not be told now.
+    private func wake(_ work: Work, _ purchase: Purchase, _ now: Int64) -> Int64? {
+        let isOver = purchase.ending.map { $0.believed(patience: deriver.patience) <= now } ?? false
+        return isOver && !work.isQuiet ? now : purchase.nextWake(after: now, patience: deriver.patience)
+    }
+
+    private func names(of purchase: Purchase) -> Set<String> {
+        let transactions = purchase.periods.map(\.transaction)
+        let ids = transactions.flatMap { [$0.transactionID, $0.webOrderLineItemID].compactMap { $0 } }
+        return Set(ids + [purchase.key.originalTransactionID])
+    }
+
     private func events(_ works: [Work], on connection: PostgresConnection) throws -> [NewEvent] {
         let owners = Set(works.filter { !$0.drafts.isEmpty }.map(\.owner))
         let customers = try CustomerStore.load(owners, on: connection)
-        return works.flatMap { work -> [NewEvent] in
-            guard let customer = customers[work.owner] else { return [] }
+        return try works.filter { !$0.drafts.isEmpty }.flatMap { work -> [NewEvent] in
+            guard let customer = customers[work.owner] else {
+                throw PostgresError(.decoding, "the owner of a purchase is no customer")
+            }
             let identity = EventIdentity(
                 appUserID: customer.latestIdentifiedID ?? work.owner, originalAppUserID: customer.originalAppUserID,
                 aliases: customer.appUserIDs)
@@ -167,6 +163,11 @@ struct Applier: Sendable {
             lane: draft.purchase.lane, id: UUIDText.bytes(id) ?? [], type: draft.type.rawValue,
             app: draft.purchase.app, environment: draft.purchase.environment,
             originalTransactionID: draft.purchase.originalTransactionID, body: body.bytes)
+    }
+
+    /// Headers that came with notifications are in the database already.
+    private func knownHeaders(_ notifications: [PreparedNotification]) -> Set<[UInt8]> {
+        Set(notifications.map(\.pending.stored.headerID))
     }
 
     private func settle(

@@ -8,7 +8,6 @@ import Telemetry
 
 /// What the owner of lanes does at each turn, and what it remembers between turns.
 struct LaneTurn {
-    private let configuration: LaneWorkerConfiguration
     private let preparer: NotificationPreparer
     private let applier: Applier
     private let settler: Settler
@@ -21,24 +20,27 @@ struct LaneTurn {
     private var leases: LaneLeases
     private var nextRenewal = ContinuousClock.now
     private var nextLook = ContinuousClock.now
+    private var nextSweep = ContinuousClock.now
     private var nextWake = ContinuousClock.now
     /// How much the server's clock is ahead of ours, in milliseconds.
     private var clockOffset: Int64 = 0
-    /// Notifications taken one by one, because one of them makes the whole batch fail.
+    private var care = BatchCare()
+    /// Turns in which notifications are taken one by one, because a batch failed.
     private var carefulTurns = 0
-
     private var lastFailure = (text: "", told: ContinuousClock.now)
+    private var unsendable: Set<String> = []
 
     private static let batchLimit = 256
-    private static let perLane = 64
+    private static let perLane = 16
+    private static let resultLimit = 512
     private static let lookInterval = Duration.milliseconds(200)
+    private static let sweepInterval = Duration.seconds(1)
     private static let wakeInterval = Duration.milliseconds(500)
 
     init(
         configuration: LaneWorkerConfiguration, preparer: NotificationPreparer, applier: Applier, settler: Settler,
         engine: DeliveryEngine, sealer: SecretSealer, clock: any WallClock, logger: Logger, metrics: Metrics
     ) {
-        self.configuration = configuration
         self.preparer = preparer
         self.applier = applier
         self.settler = settler
@@ -60,49 +62,85 @@ struct LaneTurn {
         guard !leases.epochs.isEmpty else { return false }
         if ContinuousClock.now >= nextLook {
             try look(on: connection)
+        } else if engine.wantsMore(now: now) {
+            try fill(on: connection)
         }
         return try work(on: connection)
     }
 
     // MARK: - Leases
 
-    mutating func renew(on connection: PostgresConnection) throws {
-        let change = try leases.maintain(on: connection)
+    private mutating func renew(on connection: PostgresConnection) throws {
+        let gained = try keepingTrack { turn in try turn.leases.maintain(on: connection).gained }
         nextRenewal = ContinuousClock.now + leases.interval
-        forget(change.lost)
-        if !change.gained.isEmpty {
-            logger.info("lanes gained", ["count": .int(Int64(change.gained.count))])
+        if !gained.isEmpty {
+            logger.info("lanes gained", ["count": .int(Int64(gained.count))])
             nextLook = ContinuousClock.now
         }
         metrics.gauge("entitled_lanes_owned", "Lanes that this worker owns.", [:], Double(leases.epochs.count))
     }
 
-    private mutating func forget(_ lanes: [Lane]) {
-        guard !lanes.isEmpty else { return }
-        leases.forget(lanes)
-        engine.drop(Set(lanes))
-        logger.info("lanes lost", ["count": .int(Int64(lanes.count))])
-    }
-
     /// For the end: keeps the lanes that still have something in flight, and gives back the others for whoever comes.
     mutating func release(except busy: Set<Lane>, on connection: PostgresConnection) throws {
-        forget(try leases.renew(on: connection))
-        try leases.release(leases.owned.filter { !busy.contains($0) }, on: connection)
+        try keepingTrack { turn in
+            _ = try turn.leases.renew(on: connection)
+            try turn.leases.release(turn.leases.owned.filter { !busy.contains($0) }, on: connection)
+        }
     }
 
     mutating func releaseAll(on connection: PostgresConnection) throws {
         try leases.releaseAll(on: connection)
     }
 
+    /// Whatever lanes are gone after the body, also if it fails half-way: their deliveries are somebody else's.
+    private mutating func keepingTrack<Result>(_ body: (inout LaneTurn) throws -> Result) rethrows -> Result {
+        let before = Set(leases.owned)
+        defer { dropDeliveries(of: before.subtracting(leases.owned)) }
+        return try body(&self)
+    }
+
+    private func dropDeliveries(of lost: Set<Lane>) {
+        guard !lost.isEmpty else { return }
+        engine.drop(lost)
+        logger.info("lanes lost", ["count": .int(Int64(lost.count))])
+    }
+
     // MARK: - Deliveries
 
     /// Endpoints as they are now, and what is due for them.
     private mutating func look(on connection: PostgresConnection) throws {
-        nextLook = ContinuousClock.now + LaneTurn.lookInterval
-        engine.update(try EndpointStore.load(sealer: sealer, now: now, on: connection))
+        let begun = ContinuousClock.now
+        let endpoints = try EndpointStore.load(sealer: sealer, now: now, on: connection)
+        complain(about: endpoints)
+        engine.update(endpoints)
+        if begun >= nextSweep {
+            _ = try DeliveryStore.followEndpoints(in: leases.owned, now: now, on: connection)
+            let end = ContinuousClock.now
+            nextSweep = end + max(LaneTurn.sweepInterval, (end - begun) * 20)
+        }
+        try fill(on: connection)
+        // Looking takes a tenth of the time at most, however many endpoints there are.
+        let end = ContinuousClock.now
+        nextLook = end + max(LaneTurn.lookInterval, (end - begun) * 10)
+    }
+
+    /// What is due, for the lines of the sender that have room.
+    private func fill(on connection: PostgresConnection) throws {
         let room = engine.room(now: now)
         guard !room.isEmpty else { return }
-        engine.add(try DeliveryStore.due(room: room, lanes: leases.owned, now: now, on: connection))
+        let due = try DeliveryStore.due(room: room, lanes: leases.owned, now: now, on: connection)
+        engine.add(due.deliveries)
+        engine.note(hasMore: due.hasMore, of: room.keys)
+    }
+
+    private mutating func complain(about endpoints: [Endpoint]) {
+        let broken = endpoints.filter { !$0.isSendable }
+        for endpoint in broken where !unsendable.contains(endpoint.id) {
+            logger.error(
+                "an endpoint's secrets cannot be opened with this key; nothing is sent to it",
+                ["endpoint": .string(endpoint.id)])
+        }
+        unsendable = Set(broken.map(\.id))
     }
 
     // MARK: - The transaction
@@ -111,22 +149,24 @@ struct LaneTurn {
         let limit = carefulTurns > 0 ? 1 : LaneTurn.batchLimit
         let pending = try PendingNotification.read(
             from: leases.owned, eachAtMost: min(limit, LaneTurn.perLane), atMost: limit, on: connection)
-        // A notification that makes transactions fail must not take results with it.
-        let results = carefulTurns > 0 && !pending.isEmpty ? [] : engine.takeResults(atMost: LaneTurn.batchLimit)
-        let woken = try dueWakes(pending.isEmpty, on: connection)
+        // A notification that makes transactions fail must not take anything else with it.
+        let isAlone = carefulTurns > 0 && !pending.isEmpty
+        let woken = isAlone ? [] : try dueWakes(on: connection)
+        let results = isAlone ? [] : engine.takeResults(atMost: LaneTurn.resultLimit)
         carefulTurns = max(0, carefulTurns - 1)
         guard !pending.isEmpty || !results.isEmpty || !woken.isEmpty else { return false }
         do {
-            try commit(pending.map(preparer.prepare), results, woken, on: connection)
+            try commit(preparer.prepare(pending), results, woken, on: connection)
+            care.succeeded()
         } catch {
             engine.giveBack(results)
-            try recover(from: error, pending, on: connection)
+            try recover(from: error, pending, isAlone: results.isEmpty && woken.isEmpty, on: connection)
         }
         return true
     }
 
-    private mutating func dueWakes(_ isQuiet: Bool, on connection: PostgresConnection) throws -> [PurchaseKey] {
-        guard carefulTurns == 0, ContinuousClock.now >= nextWake else { return [] }
+    private mutating func dueWakes(on connection: PostgresConnection) throws -> [PurchaseKey] {
+        guard ContinuousClock.now >= nextWake else { return [] }
         nextWake = ContinuousClock.now + LaneTurn.wakeInterval
         return try PurchaseStore.due(in: leases.owned, at: now, atMost: LaneTurn.batchLimit, on: connection)
     }
@@ -135,65 +175,72 @@ struct LaneTurn {
         _ prepared: [PreparedNotification], _ results: [AttemptResult], _ woken: [PurchaseKey],
         on connection: PostgresConnection
     ) throws {
-        let decided = settler.decide(results, now: now)
-        if try settler.changeEndpoints(decided, now: now, on: connection) {
-            // At once: whoever asked for a pause gets nothing of what this turn makes.
-            engine.update(try EndpointStore.load(sealer: sealer, now: now, on: connection))
-        }
         let lanes = Set(prepared.map(\.pending.lane) + results.map(\.delivery.id.lane) + woken.map(\.lane)).sorted()
         let begun = ContinuousClock.now
-        var lost: [Lane] = []
         var deliveries: [DueDelivery] = []
+        var decided: [Settler.Decided] = []
         let passed = try connection.transaction {
             let passed = try Fence.pass(lanes, leases: leases, on: connection)
-            lost = lanes.filter { !passed.lanes.contains($0) }
-            let ours = zip(results, decided).filter { passed.lanes.contains($0.0.delivery.id.lane) }.map(\.1)
-            try settler.settle(ours, now: passed.now, on: connection)
+            decided = settler.decide(
+                results.filter { passed.lanes.contains($0.delivery.id.lane) }, now: passed.now)
+            try settler.settle(decided, now: passed.now, on: connection)
+            let ours = prepared.filter { passed.lanes.contains($0.pending.lane) }
+            let waiting = try PendingNotification.waiting(in: lanes, beside: ours.map(\.pending), on: connection)
             deliveries = try applier.apply(
-                prepared.filter { passed.lanes.contains($0.pending.lane) },
-                woken: woken.filter { passed.lanes.contains($0.lane) }, now: passed.now, on: connection)
+                ours, woken: woken.filter { passed.lanes.contains($0.lane) && !waiting.contains($0.lane) },
+                quiet: passed.lanes.subtracting(waiting), now: passed.now, on: connection)
             return passed
         }
         clockOffset = passed.now - clock.now()
         engine.forget(results.map(\.delivery.id))
-        forget(lost)
-        engine.add(deliveries)
+        keepingTrack { $0.leases.forget(lanes.filter { !passed.lanes.contains($0) }) }
         settler.report(decided)
         report(prepared, ContinuousClock.now - begun)
+        if try settler.changeEndpoints(decided, now: passed.now, on: connection) {
+            // At once: who asked for a pause gets nothing of what this turn made.
+            engine.update(try EndpointStore.load(sealer: sealer, now: passed.now, on: connection))
+        }
+        engine.add(deliveries)
     }
 
     private func report(_ prepared: [PreparedNotification], _ duration: Duration) {
         guard !prepared.isEmpty else { return }
         metrics.observe("entitled_apply_seconds", "One transaction of a worker.", [:], duration)
+        var applied = 0
         for notification in prepared {
-            switch notification.content {
-            case .held(let reason):
-                metrics.count(
-                    "entitled_notifications_total", "Notifications, by what became of them.", ["state": "held"])
-                logger.warning(
-                    "notification held",
-                    ["notification.uuid": .string(notification.pending.identity.uuid), "reason": .string(reason)])
-            case .facts, .nothing:
-                metrics.count(
-                    "entitled_notifications_total", "Notifications, by what became of them.", ["state": "applied"])
+            guard case .held(let reason) = notification.content else {
+                applied += 1
+                continue
             }
+            count(1, "held")
+            logger.warning(
+                "notification held",
+                ["notification.uuid": .string(notification.pending.identity.uuid), "reason": .string(reason)])
         }
+        count(applied, "applied")
     }
 
-    /// Faults of the database are everybody's and pass; any other is a notification's own. A batch is then taken one
-    /// by one, and the one that fails alone is held with the reason, so that it blocks nobody.
+    private func count(_ number: Int, _ state: String) {
+        metrics.count(
+            "entitled_notifications_total", "Notifications, by what became of them.", ["state": state],
+            by: Double(number))
+    }
+
     private mutating func recover(
-        from error: any Error, _ pending: [PendingNotification], on connection: PostgresConnection
+        from error: any Error, _ pending: [PendingNotification], isAlone: Bool, on connection: PostgresConnection
     ) throws {
-        if let error = error as? PostgresError, error.isRetryable || error.kind == .connection { throw error }
-        guard let only = pending.first else { throw error }
-        guard pending.count == 1 else {
+        switch care.judge(error, pending: pending.count, isAlone: isAlone) {
+        case .again:
+            throw error
+        case .oneByOne(let turns):
             logger.warning("a batch failed; taking it one by one", ["error": .string("\(error)")])
-            carefulTurns = pending.count
-            return
+            carefulTurns = turns
+        case .hold:
+            let held = pending.map {
+                PreparedNotification(pending: $0, content: .held("could not be applied: \(error)"))
+            }
+            try commit(held, [], [], on: connection)
         }
-        let held = PreparedNotification(pending: only, content: .held("could not be applied: \(error)"))
-        try commit([held], [], [], on: connection)
     }
 
     // MARK: - The end
@@ -203,7 +250,12 @@ struct LaneTurn {
         while true {
             let results = engine.takeResults(atMost: LaneTurn.batchLimit)
             guard !results.isEmpty else { return }
-            try commit([], results, [], on: connection)
+            do {
+                try commit([], results, [], on: connection)
+            } catch {
+                engine.giveBack(results)
+                throw error
+            }
         }
     }
 

@@ -1,5 +1,7 @@
 import AppStore
 import Base
+import Glibc
+import Lifecycle
 import Queue
 import Records
 import Subscriptions
@@ -29,11 +31,34 @@ struct NotificationPreparer: Sendable {
         self.dictionaries = dictionaries
     }
 
-    func prepare(_ pending: PendingNotification) -> PreparedNotification {
+    /// So many at least for each thread that takes part.
+    private static let share = 32
+
+    /// All of them, in their order, by as many threads as pay: signatures are most of a worker's time.
+    func prepare(_ pending: [PendingNotification]) -> [PreparedNotification] {
+        let cores = Int(sysconf(Int32(_SC_NPROCESSORS_ONLN)))
+        let parts = max(1, min(4, cores, pending.count / NotificationPreparer.share))
+        guard parts > 1 else { return pending.map(prepare) }
+        let size = (pending.count + parts - 1) / parts
+        let made = Monitor<[Int: [PreparedNotification]]>([:])
+        let threads = (1..<parts).map { part in
+            ServiceThread("prepare-\(part)") {
+                let prepared = pending.dropFirst(part * size).prefix(size).map(prepare)
+                made.change { $0[part] = prepared }
+            }
+        }
+        let first = pending.prefix(size).map(prepare)
+        for thread in threads { thread.join() }
+        let others = made.read { $0 }
+        return (1..<parts).reduce(into: first) { $0 += others[$1] ?? [] }
+    }
+
+    private func prepare(_ pending: PendingNotification) -> PreparedNotification {
         PreparedNotification(pending: pending, content: content(of: pending))
     }
 
     private func content(of pending: PendingNotification) -> PreparedNotification.Content {
+        if let gap = pending.gap { return .held(gap) }
         let bytes: [UInt8]
         do {
             bytes = try dictionaries.restore(pending.stored, header: pending.header)
@@ -74,23 +99,31 @@ struct NotificationPreparer: Sendable {
             guard let fact = TransactionFact(part.payload, tie: part.jws.payload) else {
                 return .held("the transaction lacks its id, product or purchase date")
             }
-            rows.append(row(.transaction, part.jws, fact.signedDate))
+            rows.append(row(.transaction, part.jws, fact.signedDate, .transaction(fact)))
         }
         if let part = nested.renewal, let fact = RenewalFact(part.payload, tie: part.jws.payload) {
-            rows.append(row(.renewal, part.jws, fact.signedDate))
+            rows.append(row(.renewal, part.jws, fact.signedDate, .renewal(fact)))
         }
         let signedDate = payload.signedDate ?? rows.first?.signedDate ?? 0
         let fact = NotificationFact(
             uuid: payload.notificationUUID, type: payload.notificationType.rawValue,
             subtype: payload.subtype?.rawValue, status: payload.data?.status.map { Int(clamping: $0) },
             signedDate: signedDate)
+        // As it will be read back: the bytes that are kept break ties.
+        var kept = fact
+        kept.tie = fact.payload
         rows.append(
-            FactRow(kind: .notification, signedDate: signedDate, header: nil, signature: nil, payload: fact.payload))
+            FactRow(
+                kind: .notification, signedDate: signedDate, header: nil, signature: nil, payload: kept.tie,
+                fact: .notification(kept)))
         return .facts(key, rows, fact)
     }
 
-    private func row(_ kind: FactRow.Kind, _ jws: VerifiedJWS, _ signedDate: Int64) -> FactRow {
+    private func row(
+        _ kind: FactRow.Kind, _ jws: VerifiedJWS, _ signedDate: Int64, _ fact: FactRow.Fact
+    ) -> FactRow {
         FactRow(
-            kind: kind, signedDate: signedDate, header: jws.header, signature: jws.signature, payload: jws.payload)
+            kind: kind, signedDate: signedDate, header: jws.header, signature: jws.signature, payload: jws.payload,
+            fact: fact)
     }
 }

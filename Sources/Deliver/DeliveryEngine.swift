@@ -21,6 +21,8 @@ package final class DeliveryEngine: Sendable {
     private struct Line {
         var waiting: [DueDelivery] = []
         var inFlight = 0
+        /// The database has more for it than was put here.
+        var hasMore = false
     }
 
     private struct State {
@@ -38,7 +40,7 @@ package final class DeliveryEngine: Sendable {
     /// Requests in flight to one endpoint.
     private static let perEndpoint = 8
     /// Deliveries of one endpoint that wait in memory.
-    private static let lineLimit = 256
+    private static let lineLimit = 512
     private static let inFlightLimit = 256
 
     private let state = Monitor(State())
@@ -64,7 +66,7 @@ package final class DeliveryEngine: Sendable {
     package func update(_ endpoints: [Endpoint]) {
         state.change { state in
             state.endpoints = Dictionary(endpoints.map { ($0.id, $0) }) { first, _ in first }
-            for (id, line) in state.lines where state.endpoints[id]?.isEnabled != true {
+            for (id, line) in state.lines where state.endpoints[id].map({ $0.isEnabled && $0.isSendable }) != true {
                 state.known.subtract(line.waiting.map(\.id))
                 state.lines[id]?.waiting = []
             }
@@ -77,15 +79,40 @@ package final class DeliveryEngine: Sendable {
         state.read { state in
             guard !state.isDraining else { return [:] }
             var room: [String: Int] = [:]
-            for endpoint in state.endpoints.values where endpoint.isEnabled && endpoint.pausedUntil <= now {
+            var unwritten: [String: Int] = [:]
+            for result in state.results { unwritten[result.delivery.endpoint, default: 0] += 1 }
+            for endpoint in state.endpoints.values
+            where endpoint.isEnabled && endpoint.isSendable && endpoint.pausedUntil <= now {
                 let waiting = state.lines[endpoint.id]?.waiting.count ?? 0
                 if waiting < DeliveryEngine.lineLimit / 2 {
-                    // What is in flight is due in the database too, so it is asked for beside what is wanted.
+                    // What is in flight, or done and not written down, is due in the database too: so it is asked for
+                    // beside what is wanted.
                     let inFlight = state.lines[endpoint.id]?.inFlight ?? 0
-                    room[endpoint.id] = DeliveryEngine.lineLimit - waiting + inFlight
+                    let done = unwritten[endpoint.id] ?? 0
+                    room[endpoint.id] = DeliveryEngine.lineLimit - waiting + inFlight + done
                 }
             }
             return room
+        }
+    }
+
+    /// Whether to look for more in the database now, because a line runs low that is known to be longer there.
+    package func wantsMore(now: Int64) -> Bool {
+        state.read { state in
+            !state.isDraining
+                && state.lines.contains { id, line in
+                    line.hasMore && line.waiting.count < DeliveryEngine.lineLimit / 4
+                        && state.endpoints[id].map { $0.isEnabled && $0.isSendable && $0.pausedUntil <= now } ?? false
+                }
+        }
+    }
+
+    /// What a look into the database said about these endpoints: whether it left deliveries behind that are due.
+    package func note(hasMore: Set<String>, of endpoints: some Sequence<String>) {
+        state.change { state in
+            for endpoint in endpoints {
+                state.lines[endpoint]?.hasMore = hasMore.contains(endpoint)
+            }
         }
     }
 
@@ -95,7 +122,11 @@ package final class DeliveryEngine: Sendable {
             guard !state.isDraining else { return }
             for delivery in deliveries {
                 var line = state.lines[delivery.endpoint] ?? Line()
-                guard line.waiting.count < DeliveryEngine.lineLimit, state.endpoints[delivery.endpoint]?.isEnabled == true,
+                guard line.waiting.count < DeliveryEngine.lineLimit else {
+                    state.lines[delivery.endpoint]?.hasMore = true
+                    continue
+                }
+                guard let endpoint = state.endpoints[delivery.endpoint], endpoint.isEnabled, endpoint.isSendable,
                     state.known.insert(delivery.id).inserted
                 else { continue }
                 line.waiting.append(delivery)
@@ -178,7 +209,8 @@ package final class DeliveryEngine: Sendable {
             state.turns.append(id)
             idleTurns += 1
             guard var line = state.lines[id], !line.waiting.isEmpty, line.inFlight < perEndpoint,
-                let endpoint = state.endpoints[id], endpoint.isEnabled, endpoint.pausedUntil <= now
+                let endpoint = state.endpoints[id], endpoint.isEnabled, endpoint.isSendable,
+                endpoint.pausedUntil <= now
             else { continue }
             chosen.append((line.waiting.removeFirst(), endpoint))
             line.inFlight += 1

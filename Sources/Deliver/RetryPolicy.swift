@@ -10,7 +10,7 @@ package struct RetryPolicy: Sendable {
     /// What a consumer may ask for at most.
     private static let longestRetryAfter: Int64 = 86_400_000
     /// How long a fault of our own waits; it costs no attempt.
-    private static let infrastructureWait: Int64 = 5_000
+    private static let infrastructureWait: Int64 = 60_000
 
     package init(schedule: [Duration]) {
         self.schedule = schedule.map(\.milliseconds)
@@ -28,6 +28,8 @@ package struct RetryPolicy: Sendable {
         package var disables = false
         /// The endpoint asked for nothing for so many milliseconds (429).
         package var pauses: Int64?
+        /// Nothing was sent, because of a fault on our side: no attempt to write down.
+        package var isOurFault = false
     }
 
     /// - Parameters:
@@ -53,7 +55,7 @@ package struct RetryPolicy: Sendable {
             case .infrastructure:
                 return Decision(
                     state: .pending, counts: false, wait: RetryPolicy.infrastructureWait, outcome: "infrastructure",
-                    reason: failure.message)
+                    reason: failure.message, isOurFault: true)
             default:
                 return failed("\(failure.kind)", failure.message, round, nil, jitter)
             }

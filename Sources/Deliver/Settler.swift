@@ -31,8 +31,9 @@ package struct Settler: Sendable {
         }
     }
 
-    /// Changes endpoints as their consumers asked, each in a transaction of its own; before `settle`, so that no data
-    /// transaction waits for an endpoint's row. Whether there was anything to change.
+    /// Changes endpoints as their consumers asked, each in a transaction of its own, once the results are committed: no
+    /// data transaction waits for an endpoint's row, and no worker that lost its lanes disables anything.
+    /// Whether there was anything to change.
     package func changeEndpoints(_ decided: [Decided], now: Int64, on connection: PostgresConnection) throws -> Bool {
         var isChanged = false
         var pauses: [String: Int64] = [:]
@@ -65,11 +66,13 @@ package struct Settler: Sendable {
         let attempts = delivery.attempts + (decision.counts ? 1 : 0)
         let (status, response, milliseconds) = details(item.result.outcome)
         return DeliveryStore.Settlement(
-            id: delivery.id, state: decision.state, attempts: attempts, wait: decision.wait, status: status,
+            of: delivery, state: decision.state, attempts: attempts, wait: decision.wait, status: status,
             reason: decision.reason,
-            attempt: DeliveryStore.AttemptRecord(
-                number: delivery.attempts + 1, started: item.result.started, milliseconds: milliseconds,
-                outcome: decision.outcome, detail: decision.reason, response: response))
+            attempt: decision.isOurFault
+                ? nil
+                : DeliveryStore.AttemptRecord(
+                    number: delivery.attempts + 1, started: item.result.started, milliseconds: milliseconds,
+                    outcome: decision.outcome, detail: decision.reason, response: response))
     }
 
     private func details(_ outcome: TransferOutcome) -> (Int?, [UInt8], Int64) {

@@ -16,6 +16,9 @@ package enum WebhookRequest {
         if let authorization = endpoint.authorization {
             headers.append(("authorization", authorization.exposed))
         }
-        return OutgoingRequest(url: endpoint.url, headers: headers, body: delivery.body, timeout: timeout)
+        // After a failure every request counts as the attempt that it says it is.
+        return OutgoingRequest(
+            url: endpoint.url, headers: headers, body: delivery.body, timeout: timeout,
+            needsNewConnection: delivery.attempts > 0)
     }
 }

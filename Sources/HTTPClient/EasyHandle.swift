@@ -108,6 +108,7 @@ final class EasyHandle {
             }
             if request.method != "POST" { set(CURLOPT_CUSTOMREQUEST, request.method) }
         }
+        if request.needsNewConnection { set(CURLOPT_FRESH_CONNECT, 1) }
         set(CURLOPT_USERAGENT, configuration.userAgent)
         for (name, value) in request.headers {
             // libcurl takes `name:` for "leave this header out", and `name;` for an empty one.

@@ -9,15 +9,21 @@ package struct OutgoingRequest: Sendable {
     /// For everything from its start to the last byte of the response: name lookup, connection, headers, body.
     package var timeout: Duration
 
+    /// Whether it must go over a connection of its own. On one that was used before, libcurl sends a request again by
+    /// itself when the connection turns out to be dead (`CONN_MAX_RETRIES` in its lib/transfer.c): quick where the other
+    /// side merely closed an idle connection, wrong where each time it is sent counts.
+    package var needsNewConnection: Bool
+
     package init(
         url: String, method: String = "POST", headers: [(String, String)] = [], body: [UInt8] = [],
-        timeout: Duration = .seconds(30)
+        timeout: Duration = .seconds(30), needsNewConnection: Bool = false
     ) {
         self.url = url
         self.method = method
         self.headers = headers
         self.body = body
         self.timeout = timeout
+        self.needsNewConnection = needsNewConnection
     }
 
     /// Whether any of it could change the framing of the message, or be read as another header (RFC 9110 §5.5).

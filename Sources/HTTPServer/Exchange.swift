@@ -93,6 +93,12 @@ extension HTTPConnection {
             sendDirectly(tooLarge.closingMessage)
             return .NO
         }
+        let share = exchange.share ?? BodyShare(core)
+        exchange.share = share
+        guard share.take(count) else {
+            sendDirectly(HTTPResponse.unavailable("Too much is being sent at once.").closingMessage)
+            return .NO
+        }
         if exchange.body.count + count > exchange.body.capacity {
             exchange.body.reserveCapacity(max(exchange.expected, 2 * (exchange.body.count + count)))
         }
@@ -115,6 +121,7 @@ extension HTTPConnection {
         }
         let request = HTTPRequest(head: head, body: exchange.body, remoteAddress: remoteAddress)
         exchange.body = []
+        exchange.share = nil
         core.handler.handle(request, HTTPResponder { [self] response in answer(response, to: serial) })
         return sendAnswer(connection)
     }

@@ -37,6 +37,7 @@ final class HTTPConnection: @unchecked Sendable {
         var target: RequestGuard.Target?
         var head: HTTPRequestHead?
         var body: [UInt8] = []
+        var share: BodyShare?
         var expected = 0
         var refusal: HTTPResponse?
         var isChunked = false

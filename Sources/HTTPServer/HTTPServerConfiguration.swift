@@ -12,6 +12,8 @@ package struct HTTPServerConfiguration: Sendable {
     package var bodyTimeout: Duration
     /// From an answer to the next request line on the same connection.
     package var idleTimeout: Duration
+    /// Of all bodies that are being received, together; beyond it senders are asked to come again (503).
+    package var bodyMemory = 64 << 20
     /// How long a connection between two requests stays open once draining has begun, so that a request already on
     /// its way is answered 503 rather than reset.
     package var drainGrace = Duration.milliseconds(200)

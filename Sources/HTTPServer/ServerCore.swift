@@ -13,6 +13,8 @@ final class ServerCore: Sendable {
     /// No request reaches the handler from now on.
     let isStopping = Atomic(false)
     let requests = Atomic(0)
+    /// Bytes of bodies that have come and are not handed over yet.
+    let bodyBytes = Atomic(0)
     let refusals = Atomic(0)
     let cuts = Atomic(0)
     let turnedAway = Atomic(0)

@@ -38,7 +38,8 @@ package struct AppRegistry: Sendable {
         guard let app = byBundleID[bundleID] else {
             return .unknownApp("no app with this bundle id is configured")
         }
-        guard let environment = subject.environment.flatMap(StoreEnvironment.init(rawValue:)), app.environments.contains(environment)
+        guard let environment = subject.environment.flatMap(StoreEnvironment.init(rawValue:)),
+            app.environments.contains(environment)
         else { return .environmentNotAllowed("this environment is not allowed for this app") }
         if environment == .production, subject.appAppleId != app.appleAppID {
             return .unknownApp("the app's Apple id is another one than configured")

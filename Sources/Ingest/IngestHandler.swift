@@ -48,18 +48,23 @@ package final class IngestHandler: HTTPHandler {
         case .failure(let refusal):
             metrics.count(IngestMetrics.answers, IngestMetrics.answersHelp, ["answer": refusal.code])
             logger.debug("refused", ["code": .string(refusal.code), "detail": .string(refusal.message)])
-            responder.respond(.error(refusal.status, code: refusal.code, message: refusal.message))
+            let isOurFault = refusal.status == 503
+            responder.respond(
+                isOurFault
+                    ? IngestResponse.unavailable(refusal.message)
+                    : .error(refusal.status, code: refusal.code, message: refusal.message))
         }
     }
 
-    struct Refusal: Error {
-        let status: Int
-        let code: String
-        let message: String
+    /// An answer other than 200, known before the database is asked.
+    package struct Refusal: Error {
+        package let status: Int
+        package let code: String
+        package let message: String
     }
 
     /// Everything between the body and the database: cheap checks first, then the signature, then whose it is.
-    func read(_ body: [UInt8]) -> Result<NewNotification, Refusal> {
+    package func read(_ body: [UInt8]) -> Result<NewNotification, Refusal> {
         guard let jws = RequestBody.signedPayload(in: body) else {
             return .failure(
                 Refusal(
@@ -101,8 +106,12 @@ package final class IngestHandler: HTTPHandler {
         _ payload: NotificationPayload, _ verified: VerifiedJWS, _ app: String, _ environment: StoreEnvironment
     ) -> Result<NewNotification, Refusal> {
         let headerID = StoredJWS.headerID(verified.header)
-        guard let packed = try? dictionaries.compress(verified.payload, header: verified.header, id: headerID) else {
-            return .failure(Refusal(status: 503, code: "unavailable", message: "out of memory: please send it again"))
+        let packed: [UInt8]
+        do {
+            packed = try dictionaries.compress(verified.payload, header: verified.header, id: headerID)
+        } catch {
+            logger.error("a payload could not be compressed", ["error": .string("\(error)")])
+            return .failure(Refusal(status: 503, code: "unavailable", message: "please send it again"))
         }
         let stored = StoredJWS(headerID: headerID, payload: packed, signature: verified.signature)
         let notification = NewNotification(

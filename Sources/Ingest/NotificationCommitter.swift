@@ -25,6 +25,8 @@ package final class NotificationCommitter: Service {
 
     /// Notifications in one statement; more gain little and make each wait longer.
     private static let batchLimit = 64
+    /// Longer than the statement timeout of the role.
+    private static let patience = Duration.seconds(8)
     private static let lookInterval = Duration.seconds(5)
     /// Requests that wait at most; beyond, 503.
     private static let waitingLimit = 4096
@@ -37,6 +39,9 @@ package final class NotificationCommitter: Service {
     private let logger: Logger
     private let metrics: Metrics
     private let isReachable = Monitor(false)
+    private let failures = RepeatedFailure()
+    /// Since when the committing thread waits for the database; nil while it does not.
+    private let committing = Monitor<ContinuousClock.Instant?>(nil)
 
     /// - Parameters:
     ///   - session: makes the connection that the committing thread uses.
@@ -58,6 +63,7 @@ package final class NotificationCommitter: Service {
     package func start() {
         let session = session()
         look(session)
+        _ = ServiceThread("commit-watch") { [self] in watch(session) }
         _ = ServiceThread("committer") { [self] in
             run(session)
             finished.change { $0 = true }
@@ -88,10 +94,24 @@ package final class NotificationCommitter: Service {
     private func run(_ session: PostgresSession) {
         var inserter = NotificationInserter(sequence: sequence(), clock: clock)
         while let batch = nextBatch() {
+            committing.change { $0 = ContinuousClock.now }
             if batch.isEmpty {
                 look(session)
             } else {
                 commit(batch, session, &inserter)
+            }
+            committing.change { $0 = nil }
+        }
+    }
+
+    /// A database that neither answers nor hangs up would keep every request waiting: its connection is cut, and the
+    /// requests are answered 503.
+    private func watch(_ session: PostgresSession) {
+        while finished.wait(timeout: .seconds(1), for: { $0 ? true : nil }) == nil {
+            if let since = committing.read({ $0 }), ContinuousClock.now - since > NotificationCommitter.patience {
+                logger.warning("the database does not answer; cutting the connection")
+                session.cut()
+                committing.change { $0 = nil }
             }
         }
     }
@@ -127,19 +147,30 @@ package final class NotificationCommitter: Service {
             for (notification, outcome) in zip(unique, outcomes) {
                 answer(groups[notification.identity] ?? [], outcome)
             }
+        } catch let error as PostgresError where NotificationCommitter.isOfData(error) && unique.count > 1 {
+            // One of them cannot be stored: it must not take the others with it.
+            for group in groups.values {
+                commit(group, session, &inserter)
+            }
         } catch {
             isReachable.change { $0 = false }
-            logger.warning(
-                "notifications were not stored",
-                ["count": .int(Int64(batch.count)), "error": .string("\(error)")])
-            for waiting in batch {
-                waiting.responder.respond(IngestResponse.unavailable("not stored"))
-            }
-            metrics.count(IngestMetrics.answers, IngestMetrics.answersHelp, ["answer": "503"], by: Double(batch.count))
+            refuse(batch, error)
         }
     }
 
-    /// The batch, or after an error that is one notification's own, each by itself, so that one does not fail others.
+    private func refuse(_ batch: [Waiting], _ error: any Error) {
+        failures.note("notifications were not stored", error, count: batch.count, logger)
+        for waiting in batch {
+            waiting.responder.respond(IngestResponse.unavailable("not stored"))
+        }
+        metrics.count(IngestMetrics.answers, IngestMetrics.answersHelp, ["answer": "503"], by: Double(batch.count))
+    }
+
+    /// Whether the error lies in what was given: encoding, data, program limits (SQLSTATE classes 22, 54).
+    private static func isOfData(_ error: PostgresError) -> Bool {
+        error.kind == .encoding || ["22", "54"].contains(error.sqlstate?.prefix(2) ?? "")
+    }
+
     private func insert(
         _ notifications: [NewNotification], _ session: PostgresSession, _ inserter: inout NotificationInserter
     ) throws -> [NotificationInserter.Outcome] {

@@ -13,15 +13,16 @@ package protocol Service: Sendable {
     func drain(until deadline: ContinuousClock.Instant)
 }
 
-/// The services of a process: started in order, drained in the same order, so that what takes work in ends first.
+/// The services of a process, in chains: started in order; at the end all chains drain at the same time, each in its
+/// order, so that what takes work in ends first, and no chain waits for another.
 package final class ServiceGroup: Sendable {
-    private let services: [any Service]
+    private let chains: [[any Service]]
     private let drainTimeout: Duration
     private let logger: Logger
     private let failure = Monitor<String?>(nil)
 
-    package init(_ services: [any Service], drainTimeout: Duration, logger: Logger) {
-        self.services = services
+    package init(_ chains: [[any Service]], drainTimeout: Duration, logger: Logger) {
+        self.chains = chains
         self.drainTimeout = drainTimeout
         self.logger = logger
     }
@@ -34,17 +35,21 @@ package final class ServiceGroup: Sendable {
 
     /// Runs until SIGTERM or SIGINT; a second one ends the process at once. The exit status.
     package func run() -> Int32 {
-        var started: [any Service] = []
         defer { Signals.restore() }
         Signals.block()
-        for service in services {
-            do {
-                try service.start()
-                started.append(service)
-            } catch {
-                logger.error("a service did not start", ["service": .string(service.name), "error": .string("\(error)")])
-                drain(started)
-                return 1
+        var started: [[any Service]] = []
+        for chain in chains {
+            started.append([])
+            for service in chain {
+                do {
+                    try service.start()
+                    started[started.count - 1].append(service)
+                } catch {
+                    logger.error(
+                        "a service did not start", ["service": .string(service.name), "error": .string("\(error)")])
+                    drain(started)
+                    return 1
+                }
             }
         }
         let signal = Signals.wait()
@@ -63,10 +68,22 @@ package final class ServiceGroup: Sendable {
         return failure.read { $0 } == nil ? 0 : 1
     }
 
-    private func drain(_ services: [any Service]) {
-        let deadline = ContinuousClock.now + drainTimeout
-        for service in services {
-            service.drain(until: deadline)
+    /// The last part of the time is kept for what comes behind the first service of a chain.
+    private static let reserve = 0.15
+
+    private func drain(_ chains: [[any Service]]) {
+        let begun = ContinuousClock.now
+        let (timeout, reserve) = (drainTimeout, ServiceGroup.reserve)
+        let threads = chains.map { chain in
+            ServiceThread("drain") {
+                for (place, service) in chain.enumerated() {
+                    let behind = Double(chain.count - 1 - place)
+                    service.drain(until: begun + timeout * max(0.1, 1 - reserve * (behind + 1)))
+                }
+            }
+        }
+        for thread in threads {
+            thread.join()
         }
     }
 }

@@ -25,7 +25,8 @@ package struct NewNotification: Sendable {
     ) {
         // Postgres keeps no NUL in a text; the payload keeps every byte.
         func storable(_ text: String) -> String { String(text.map { $0 == "\0" ? "\u{fffd}" : $0 }) }
-        self.identity = identity
+        self.identity = NotificationIdentity(
+            app: identity.app, environment: identity.environment, uuid: storable(identity.uuid))
         self.type = storable(type)
         self.subtype = subtype.map(storable)
         self.originalTransactionID = originalTransactionID.map(storable)

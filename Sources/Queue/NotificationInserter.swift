@@ -16,6 +16,10 @@ package struct NotificationInserter {
     /// with the same notifications wait for each other instead of deadlocking.
     private static let insert = """
         WITH durable AS MATERIALIZED (SELECT set_config('synchronous_commit', 'on', true)),
+        headers AS (
+            INSERT INTO entitled.jws_header (id, header)
+            SELECT * FROM unnest($16::uuid[], $17::bytea[]) AS t(id, header) ORDER BY id ON CONFLICT DO NOTHING
+        ),
         input AS MATERIALIZED (
             SELECT t.* FROM durable, unnest(
                 $1::int2[], $2::int8[], $3::text[], $4::int2[], $5::uuid[], $6::text[], $7::text[], $8::text[],
@@ -38,14 +42,11 @@ package struct NotificationInserter {
         INSERT INTO entitled.pending (lane, seq) SELECT lane, seq FROM input JOIN fresh USING (seq) RETURNING seq
         """
 
-    private static let insertHeader = """
-        WITH durable AS MATERIALIZED (SELECT set_config('synchronous_commit', 'on', true))
-        INSERT INTO entitled.jws_header (id, header) SELECT $1, $2 FROM durable ON CONFLICT DO NOTHING
-        """
-
     private let sequence: SequenceGenerator
     private let clock: any WallClock
+    /// What this connection has put there: another one may lead to another server, which may have lost it.
     private var knownHeaders: Set<[UInt8]> = []
+    private var knownTo: ObjectIdentifier?
 
     /// Headers kept in mind; Apple has one or two at a time.
     private static let headerLimit = 1000
@@ -61,7 +62,7 @@ package struct NotificationInserter {
     package mutating func insert(
         _ notifications: [NewNotification], on connection: PostgresConnection
     ) throws -> [Outcome] {
-        try insertHeaders(of: notifications, on: connection)
+        let headers = newHeaders(of: notifications, on: connection)
         let now = clock.now()
         let numbers = notifications.map { _ in sequence.next() }
         let rows = try connection.query(
@@ -74,7 +75,12 @@ package struct NotificationInserter {
                 .int8s(notifications.map(\.signedDate)), .int8s(notifications.map { _ in now }),
                 .int2s(notifications.map(\.source.rawValue)), .uuids(notifications.map(\.stored.headerID)),
                 .byteas(notifications.map(\.stored.payload)), .byteas(notifications.map(\.stored.signature)),
+                .uuids(headers.map(\.key)), .byteas(headers.map(\.value)),
             ])
+        if knownHeaders.count >= NotificationInserter.headerLimit {
+            knownHeaders.removeAll()
+        }
+        knownHeaders.formUnion(headers.keys)
         var fresh: Set<Int64> = []
         for row in rows {
             fresh.insert(try row.int(0))
@@ -82,16 +88,17 @@ package struct NotificationInserter {
         return numbers.map { fresh.contains($0) ? .accepted : .duplicate }
     }
 
-    private mutating func insertHeaders(
+    private mutating func newHeaders(
         of notifications: [NewNotification], on connection: PostgresConnection
-    ) throws {
-        for notification in notifications where !knownHeaders.contains(notification.stored.headerID) {
-            let id = notification.stored.headerID
-            _ = try connection.query(NotificationInserter.insertHeader, [.uuid(id), .bytea(notification.header)])
-            if knownHeaders.count >= NotificationInserter.headerLimit {
-                knownHeaders.removeAll()
-            }
-            knownHeaders.insert(id)
+    ) -> [[UInt8]: [UInt8]] {
+        if knownTo != ObjectIdentifier(connection) {
+            knownHeaders.removeAll()
+            knownTo = ObjectIdentifier(connection)
         }
+        var headers: [[UInt8]: [UInt8]] = [:]
+        for notification in notifications where !knownHeaders.contains(notification.stored.headerID) {
+            headers[notification.stored.headerID] = notification.header
+        }
+        return headers
     }
 }

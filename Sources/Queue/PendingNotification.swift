@@ -10,18 +10,26 @@ package struct PendingNotification: Sendable {
     package let header: [UInt8]
     package let stored: StoredJWS
 
+    /// What the database lacks of it, after a restore for example; then the rest is empty.
+    package let gap: String?
+
     /// Reads what waits in these lanes, oldest first in each. Claims nothing: the lanes are the caller's.
     ///
-    /// `LATERAL` makes one short index scan of each lane, so that a lane's backlog does not hide another's.
+    /// `LATERAL` makes one short index scan of each lane, so that a lane's backlog does not hide another's. Only what
+    /// is taken is joined: with a long backlog most of what the scans find is not.
     private static let select = """
+        WITH taken AS MATERIALIZED (
+            SELECT p.lane, p.seq FROM unnest($1::int2[]) AS owned(lane)
+            CROSS JOIN LATERAL (
+                SELECT lane, seq FROM entitled.pending WHERE lane = owned.lane ORDER BY seq LIMIT $2
+            ) p
+            ORDER BY p.seq LIMIT $3
+        )
         SELECT p.lane, p.seq, n.app, n.environment, n.uuid, n.header, h.header, n.payload, n.signature
-        FROM unnest($1::int2[]) AS owned(lane)
-        CROSS JOIN LATERAL (
-            SELECT lane, seq FROM entitled.pending WHERE lane = owned.lane ORDER BY seq LIMIT $2
-        ) p
-        JOIN entitled.notification n ON n.lane = p.lane AND n.seq = p.seq
-        JOIN entitled.jws_header h ON h.id = n.header
-        ORDER BY p.seq LIMIT $3
+        FROM taken p
+        LEFT JOIN entitled.notification n ON n.lane = p.lane AND n.seq = p.seq
+        LEFT JOIN entitled.jws_header h ON h.id = n.header
+        ORDER BY p.seq
         """
 
     package static func read(
@@ -32,19 +40,44 @@ package struct PendingNotification: Sendable {
         var notifications: [PendingNotification] = []
         notifications.reserveCapacity(rows.count)
         for row in rows {
-            guard let environment = StoreEnvironment(code: Int16(clamping: try row.int(3))) else {
-                throw PostgresError(.decoding, "an environment that is none")
-            }
-            notifications.append(
-                PendingNotification(
-                    lane: Lane(number: Int16(clamping: try row.int(0))), seq: try row.int(1),
-                    identity: NotificationIdentity(
-                        app: try row.text(2), environment: environment, uuid: try row.text(4)),
-                    header: try row.bytes(6),
-                    stored: StoredJWS(
-                        headerID: try row.uuid(5), payload: try row.bytes(7), signature: try row.bytes(8))))
+            notifications.append(try notification(row))
         }
         return notifications
+    }
+
+    private static func notification(_ row: PostgresRow) throws -> PendingNotification {
+        let (lane, seq) = (Lane(number: Int16(clamping: try row.int(0))), try row.int(1))
+        guard let app = try row.optionalText(2), let uuid = try row.optionalText(4),
+            let environment = StoreEnvironment(code: Int16(clamping: try row.int(3)))
+        else { return PendingNotification(lane: lane, seq: seq, lacking: "the notification itself is missing") }
+        let identity = NotificationIdentity(app: app, environment: environment, uuid: uuid)
+        guard let header = try row.optionalBytes(6) else {
+            return PendingNotification(lane: lane, seq: seq, identity: identity, lacking: "its JWS header is missing")
+        }
+        return PendingNotification(
+            lane: lane, seq: seq, identity: identity, header: header,
+            stored: StoredJWS(headerID: try row.uuid(5), payload: try row.bytes(7), signature: try row.bytes(8)),
+            gap: nil)
+    }
+
+    private static let others = """
+        SELECT owned.lane FROM unnest($1::int2[]) AS owned(lane)
+        WHERE EXISTS (
+            SELECT 1 FROM entitled.pending p WHERE p.lane = owned.lane
+            AND NOT EXISTS (
+                SELECT 1 FROM unnest($2::int2[], $3::int8[]) AS t(lane, seq) WHERE t.lane = p.lane AND t.seq = p.seq
+            )
+        )
+        """
+
+    /// Those of these lanes in which something waits beside the given notifications.
+    package static func waiting(
+        in lanes: [Lane], beside known: [PendingNotification], on connection: PostgresConnection
+    ) throws -> Set<Lane> {
+        let rows = try connection.query(
+            others,
+            [.int2s(lanes.map(\.number)), .int2s(known.map(\.lane.number)), .int8s(known.map(\.seq))])
+        return Set(try rows.map { Lane(number: Int16(clamping: try $0.int(0))) })
     }
 
     private static let remove = """
@@ -75,5 +108,18 @@ package struct PendingNotification: Sendable {
                 .int2s(held.map(\.notification.lane.number)), .int8s(held.map(\.notification.seq)),
                 .texts(held.map(\.reason)), .int8s(held.map { _ in now }),
             ])
+    }
+}
+
+extension PendingNotification {
+    /// One that cannot be read as a whole.
+    private init(
+        lane: Lane, seq: Int64,
+        identity: NotificationIdentity = NotificationIdentity(app: "", environment: .production, uuid: ""),
+        lacking gap: String
+    ) {
+        self.init(
+            lane: lane, seq: seq, identity: identity, header: [],
+            stored: StoredJWS(headerID: [], payload: [], signature: []), gap: gap)
     }
 }

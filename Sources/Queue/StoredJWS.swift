@@ -4,18 +4,18 @@ import Crypto
 
 /// A compact JWS as the database keeps it: byte for byte restorable, at a tenth of its size.
 ///
-/// The header (with its three certificates, 4.4 KB) is kept once; the payload is compressed with that header as the
-/// dictionary, because a notification's payload repeats it for each JWS inside; the signature stays as it is.
+/// The header (with its three certificates, 4.4 KB) is kept once; the payload is packed without that header, which it
+/// repeats for each JWS inside (`HeaderDictionaries`); the signature stays as it is.
 package struct StoredJWS: Sendable, Equatable {
     /// The header's id: the first 16 bytes of its SHA-256.
     package let headerID: [UInt8]
-    /// zstd of the decoded payload.
+    /// The decoded payload, packed.
     package let payload: [UInt8]
     /// 64 bytes, r ‖ s.
     package let signature: [UInt8]
 
     /// The most that a payload may grow to when it is restored.
-    package static let payloadLimit = 4 << 20
+    package static let payloadLimit = 64 << 20
 
     package init(headerID: [UInt8], payload: [UInt8], signature: [UInt8]) {
         self.headerID = headerID

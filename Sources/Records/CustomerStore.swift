@@ -78,6 +78,8 @@ package enum CustomerStore {
         return customers
     }
 
+    private static let root = "SELECT original_app_user_id FROM entitled.app_user_id WHERE id = $1"
+
     private static let lock = """
         SELECT original_app_user_id FROM entitled.customer WHERE original_app_user_id = ANY($1::text[])
         ORDER BY original_app_user_id FOR NO KEY UPDATE
@@ -90,13 +92,28 @@ package enum CustomerStore {
         DELETE FROM entitled.customer WHERE original_app_user_id = $1
         """
 
-    /// Joins the anonymous customers into those that turned out to be the same people: their ids become aliases.
+    /// Joins anonymous customers into those that turned out to be the same people: their ids become aliases.
+    ///
+    /// Whom an id names is read again once the customers are locked, because another worker may just have joined them.
     package static func merge(_ merges: [(anonymous: String, into: String)], on connection: PostgresConnection) throws {
-        let sorted = merges.sorted { $0.anonymous < $1.anonymous }
-        guard !sorted.isEmpty else { return }
-        _ = try connection.query(lock, [.texts(Set(sorted.flatMap { [$0.anonymous, $0.into] }).sorted())])
-        for merge in sorted {
-            _ = try connection.query(move, [.text(merge.anonymous), .text(merge.into)])
+        for merge in merges.sorted(by: { $0.anonymous < $1.anonymous }) {
+            var locked: Set<String> = []
+            while true {
+                guard let from = try root(of: merge.anonymous, on: connection),
+                    let into = try root(of: merge.into, on: connection), from != into, Owner.isAnonymous(from)
+                else { break }
+                guard locked == [from, into] else {
+                    locked = [from, into]
+                    _ = try connection.query(lock, [.texts(locked.sorted())])
+                    continue
+                }
+                _ = try connection.query(move, [.text(from), .text(into)])
+                break
+            }
         }
+    }
+
+    private static func root(of id: String, on connection: PostgresConnection) throws -> String? {
+        try connection.query(root, [.text(id)]).first?.text(0)
     }
 }

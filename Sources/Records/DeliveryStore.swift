@@ -12,7 +12,7 @@ package enum DeliveryStore {
             CROSS JOIN LATERAL (
                 SELECT * FROM entitled.delivery
                 WHERE lane = owned.lane AND endpoint = wanted.endpoint AND state = 0 AND next_ms <= $4
-                ORDER BY next_ms LIMIT wanted.room
+                ORDER BY next_ms LIMIT least(wanted.room, $5)
             ) due
             ORDER BY due.next_ms LIMIT wanted.room
         ) d
@@ -20,33 +20,101 @@ package enum DeliveryStore {
         """
 
     /// What is due in these lanes, at most so many for each endpoint: one that has much waiting takes no other's turn,
-    /// and one that is not asked for costs nothing.
+    /// and one that is not asked for costs nothing. With a share for each lane, because a backlog of hours would be
+    /// sorted for the few that are taken; `hasMore` names the endpoints of which something may be left.
     package static func due(
         room: [String: Int], lanes: [Lane], now: Int64, on connection: PostgresConnection
-    ) throws -> [DueDelivery] {
+    ) throws -> (deliveries: [DueDelivery], hasMore: Set<String>) {
         let wanted = room.sorted { $0.key < $1.key }
+        let perLane = max(16, 4 * (room.values.max() ?? 0) / max(1, lanes.count))
         let rows = try connection.query(
             select,
             [
                 .texts(wanted.map(\.key)), .int8s(wanted.map { Int64($0.value) }), .int2s(lanes.map(\.number)),
-                .int8(now),
+                .int8(now), .int8(Int64(perLane)),
             ])
         var due: [DueDelivery] = []
+        var found: [String: Int] = [:]
+        var unreadable: [DeliveryID] = []
         for row in rows {
-            let body = try EventBodyCodec.restore(try row.bytes(7))
+            let id = DeliveryID(lane: Lane(number: Int16(clamping: try row.int(0))), bytes: try row.uuid(1))
+            guard let body = try? EventBodyCodec.restore(try row.bytes(7)) else {
+                unreadable.append(id)
+                continue
+            }
             due.append(
                 DueDelivery(
-                    id: DeliveryID(lane: Lane(number: Int16(clamping: try row.int(0))), bytes: try row.uuid(1)),
-                    endpoint: try row.text(2), event: try row.uuid(3), eventType: try row.text(4),
-                    attempts: Int(clamping: try row.int(5)), roundStart: Int(Int16(clamping: try row.int(6))),
-                    body: body))
+                    id: id, endpoint: try row.text(2), event: try row.uuid(3), eventType: try row.text(4),
+                    attempts: Int(clamping: try row.int(5)), roundStart: Int(clamping: try row.int(6)), body: body))
+            found[try row.text(2), default: 0] += 1
         }
-        return due
+        try giveUp(unreadable, on: connection)
+        let full = found.filter { endpoint, count in count >= min(room[endpoint] ?? 0, perLane) }
+        return (due, Set(full.keys))
+    }
+
+    /// One body that cannot be read must not keep the others waiting.
+    private static func giveUp(_ ids: [DeliveryID], on connection: PostgresConnection) throws {
+        guard !ids.isEmpty else { return }
+        _ = try connection.query(
+            """
+            UPDATE entitled.delivery d SET state = 2, reason = 'the body of the event cannot be restored'
+            FROM unnest($1::int2[], $2::uuid[]) AS t(lane, id) WHERE d.lane = t.lane AND d.id = t.id
+            """, [.int2s(ids.map(\.lane.number)), .uuids(ids.map(\.bytes))])
+    }
+
+    /// Deliveries change with their endpoint: held while it is disabled, free again when it is enabled, dead when it is
+    /// removed. A bounded number at a time; how many were changed.
+    private static let follow = """
+        WITH stale AS MATERIALIZED (
+            -- From the endpoints, so that what is rightly held costs nothing.
+            SELECT d.lane, d.id, e.removed_ms IS NOT NULL AS is_removed
+            FROM entitled.endpoint e CROSS JOIN unnest($1::int2[]) AS owned(lane)
+            CROSS JOIN LATERAL (
+                SELECT lane, id FROM entitled.delivery
+                WHERE lane = owned.lane AND endpoint = e.id AND state = 0 LIMIT 1000
+            ) d
+            WHERE e.disabled_reason IS NOT NULL AND (e.removed_ms IS NULL OR e.removed_ms > $2 - 86400000)
+            LIMIT 5000
+        )
+        UPDATE entitled.delivery d
+        SET state = CASE WHEN stale.is_removed THEN 2 ELSE 3 END,
+            reason = CASE WHEN stale.is_removed THEN 'endpoint removed' ELSE 'endpoint disabled' END
+        FROM stale WHERE d.lane = stale.lane AND d.id = stale.id AND d.state = 0
+        RETURNING 1
+        """
+
+    private static let free = """
+        WITH stale AS MATERIALIZED (
+            SELECT d.lane, d.id, e.removed_ms IS NOT NULL AS is_removed
+            FROM entitled.endpoint e CROSS JOIN unnest($1::int2[]) AS owned(lane)
+            CROSS JOIN LATERAL (
+                SELECT lane, id FROM entitled.delivery
+                WHERE lane = owned.lane AND endpoint = e.id AND state = 3 LIMIT 1000
+            ) d
+            WHERE e.disabled_reason IS NULL OR e.removed_ms > $2 - 86400000
+            LIMIT 5000
+        )
+        UPDATE entitled.delivery d
+        SET state = CASE WHEN stale.is_removed THEN 2 ELSE 0 END, next_ms = $2, round_start = d.attempts,
+            reason = CASE WHEN stale.is_removed THEN 'endpoint removed' END
+        FROM stale WHERE d.lane = stale.lane AND d.id = stale.id AND d.state = 3
+        RETURNING 1
+        """
+
+    package static func followEndpoints(
+        in lanes: [Lane], now: Int64, on connection: PostgresConnection
+    ) throws -> Int {
+        let parameters: [PostgresValue] = [.int2s(lanes.map(\.number)), .int8(now)]
+        return try connection.query(follow, parameters).count + connection.query(free, parameters).count
     }
 
     /// What an attempt came to, and what follows from it.
     package struct Settlement: Sendable {
         package let id: DeliveryID
+        /// As the delivery was when the attempt began.
+        package let began: Int
+        package let roundStart: Int
         package let state: DeliveryState
         /// Attempts made by now; as before where the attempt did not count.
         package let attempts: Int
@@ -57,10 +125,12 @@ package enum DeliveryStore {
         package let attempt: AttemptRecord?
 
         package init(
-            id: DeliveryID, state: DeliveryState, attempts: Int, wait: Int64, status: Int?, reason: String?,
-            attempt: AttemptRecord?
+            of delivery: DueDelivery, state: DeliveryState, attempts: Int, wait: Int64, status: Int?,
+            reason: String?, attempt: AttemptRecord?
         ) {
-            self.id = id
+            id = delivery.id
+            began = delivery.attempts
+            roundStart = delivery.roundStart
             self.state = state
             self.attempts = attempts
             self.wait = wait
@@ -92,15 +162,21 @@ package enum DeliveryStore {
         }
     }
 
-    /// A delivery that somebody settled meanwhile (removed, held by a disabled endpoint) keeps that state, unless it
-    /// arrived; resending opened it anew, then the newer round stands.
+    /// Where the row is as it was when the attempt began, the attempt's outcome stands. Where somebody changed it
+    /// meanwhile (resent, held, given up, or tried by another owner of the lane), only an arrival counts: everything
+    /// else is written down as an attempt, and the newer state stands.
     private static let settle = """
         UPDATE entitled.delivery d
-        SET state = CASE WHEN d.state = 0 OR t.state = 1 THEN t.state ELSE d.state END,
-            reason = CASE WHEN d.state = 0 OR t.state = 1 THEN t.reason ELSE d.reason END,
-            attempts = t.attempts, next_ms = $7::int8 + t.wait, last_status = coalesce(t.status, d.last_status)
-        FROM unnest($1::int2[], $2::uuid[], $3::int2[], $4::int2[], $5::int8[], $6::int2[], $8::text[])
-            AS t(lane, id, state, attempts, wait, status, reason)
+        SET state = CASE WHEN t.state = 1 OR unchanged THEN t.state ELSE d.state END,
+            reason = CASE WHEN t.state = 1 OR unchanged THEN t.reason ELSE d.reason END,
+            next_ms = CASE WHEN unchanged THEN $7::int8 + t.wait ELSE d.next_ms END,
+            attempts = greatest(d.attempts, t.attempts), last_status = coalesce(t.status, d.last_status)
+        FROM (
+            SELECT t.*, r.state = 0 AND r.attempts = t.began AND r.round_start = t.round AS unchanged
+            FROM unnest($1::int2[], $2::uuid[], $3::int2[], $4::int2[], $5::int8[], $6::int2[], $8::text[],
+                $9::int2[], $10::int2[]) AS t(lane, id, state, attempts, wait, status, reason, began, round)
+            JOIN entitled.delivery r ON r.lane = t.lane AND r.id = t.id
+        ) t
         WHERE d.lane = t.lane AND d.id = t.id
         """
 
@@ -123,7 +199,8 @@ package enum DeliveryStore {
                 .int2s(settlements.map(\.id.lane.number)), .uuids(settlements.map(\.id.bytes)),
                 .int2s(settlements.map(\.state.rawValue)), .int2s(settlements.map { Int16(clamping: $0.attempts) }),
                 .int8s(settlements.map(\.wait)), .int2s(settlements.map(status)), .int8(now),
-                .texts(settlements.map(\.reason)),
+                .texts(settlements.map(\.reason)), .int2s(settlements.map { Int16(clamping: $0.began) }),
+                .int2s(settlements.map { Int16(clamping: $0.roundStart) }),
             ])
         let attempts = settlements.compactMap { settlement in settlement.attempt.map { (settlement, $0) } }
         guard !attempts.isEmpty else { return }

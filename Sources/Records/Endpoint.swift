@@ -17,11 +17,14 @@ package struct Endpoint: Sendable {
     package let created: Int64
     /// The live signing secrets, newest first.
     package let secrets: [Redacted<[UInt8]>]
+    /// Whether all of its secrets are here and open; without them nothing may be sent to it.
+    package let isSendable: Bool
 
     package init(
         id: String, url: String, authorization: Redacted<String>? = nil, environments: [StoreEnvironment] = [],
         events: [String] = [], apps: [String] = [], disabledReason: String? = nil, pausedUntil: Int64 = 0,
-        created: Int64, secrets: [Redacted<[UInt8]>] = []
+        created: Int64, secrets: [Redacted<[UInt8]>] = [],
+        isSendable: Bool = false
     ) {
         self.id = id
         self.url = url
@@ -33,6 +36,7 @@ package struct Endpoint: Sendable {
         self.pausedUntil = pausedUntil
         self.created = created
         self.secrets = secrets
+        self.isSendable = isSendable
     }
 
     package var isEnabled: Bool { disabledReason == nil }

@@ -7,63 +7,89 @@ package enum EndpointStore {
     /// How long the previous secret stays alive after a rotation: a day, as consumers need it to change over.
     package static let overlap = Duration.seconds(86_400)
 
-    private static let select = """
-        SELECT id, url, authorization_sealed, environments, events, apps, disabled_reason, paused_until_ms, created_ms
-        FROM entitled.endpoint WHERE removed_ms IS NULL AND ($1::text IS NULL OR id = $1) ORDER BY created_ms, id
+    private static let columns = """
+        e.id, e.url, e.environments, e.events, e.apps, e.disabled_reason, e.paused_until_ms, e.created_ms
+        """
+    private static let living = """
+        FROM entitled.endpoint e WHERE e.removed_ms IS NULL AND ($1::text IS NULL OR e.id = $1)
+        ORDER BY e.created_ms, e.id
         """
 
-    private static let selectPublic = select.replacing("authorization_sealed", with: "NULL::bytea")
-
-    private static let selectSecrets = """
-        SELECT endpoint, sealed FROM entitled.endpoint_secret
-        WHERE ($1::text IS NULL OR endpoint = $1) AND (expires_ms IS NULL OR expires_ms > $2)
-        ORDER BY endpoint, created_ms DESC
+    /// With its live secrets, newest first, in one statement: an endpoint is never seen without its secret.
+    private static let selectSealed = """
+        SELECT \(columns), e.authorization_sealed, ARRAY(
+            SELECT s.sealed FROM entitled.endpoint_secret s
+            WHERE s.endpoint = e.id AND (s.expires_ms IS NULL OR s.expires_ms > $2) ORDER BY s.created_ms DESC
+        )
+        \(living)
         """
 
     /// Every endpoint with its opened secrets, or the one with this id. For the worker's role.
     package static func load(
         id: String? = nil, sealer: SecretSealer, now: Int64, on connection: PostgresConnection
     ) throws -> [Endpoint] {
-        var secrets: [String: [Redacted<[UInt8]>]] = [:]
-        for row in try connection.query(selectSecrets, [.text(id), .int8(now)]) {
-            let endpoint = try row.text(0)
-            guard let secret = sealer.open(try row.bytes(1), for: endpoint) else { continue }
-            secrets[endpoint, default: []].append(Redacted(secret))
+        try connection.query(selectSealed, [.text(id), .int8(now)]).map { row in
+            let id = try row.text(0)
+            let sealed = try row.byteStrings(9).compactMap { $0 }
+            let secrets = sealed.compactMap { sealer.open($0, for: id) }
+            let sealedAuthorization = try row.optionalBytes(8)
+            let authorization = sealedAuthorization.flatMap { sealer.open($0, for: id) }
+            let isWhole = secrets.count == sealed.count && (sealedAuthorization == nil) == (authorization == nil)
+            return try endpoint(
+                row, authorization: authorization.map { Redacted(String(decoding: $0, as: UTF8.self)) },
+                secrets: secrets.map { Redacted($0) }, isSendable: isWhole && !secrets.isEmpty)
         }
-        return try read(select, id: id, sealer: sealer, secrets: secrets, on: connection)
     }
 
     /// The same without anything secret. For the api's role.
-    package static func list(
-        id: String? = nil, on connection: PostgresConnection
-    ) throws -> [Endpoint] {
-        try read(selectPublic, id: id, sealer: nil, secrets: [:], on: connection)
+    package static func list(id: String? = nil, on connection: PostgresConnection) throws -> [Endpoint] {
+        try connection.query("SELECT \(columns) \(living)", [.text(id)]).map { try endpoint($0) }
     }
 
     /// The same, with a share lock on each row until the transaction ends: none is disabled or removed meanwhile.
     static func lock(on connection: PostgresConnection) throws -> [Endpoint] {
-        try read(selectPublic + " FOR SHARE", id: nil, sealer: nil, secrets: [:], on: connection)
+        try connection.query("SELECT \(columns) \(living) FOR SHARE OF e", [.text(nil)]).map { try endpoint($0) }
     }
 
-    private static func read(
-        _ sql: String, id: String?, sealer: SecretSealer?, secrets: [String: [Redacted<[UInt8]>]],
-        on connection: PostgresConnection
-    ) throws -> [Endpoint] {
-        var endpoints: [Endpoint] = []
-        for row in try connection.query(sql, [.text(id)]) {
-            let id = try row.text(0)
-            let sealed = try row.optionalBytes(2)
-            let opened = sealed.flatMap { sealer?.open($0, for: id) }
-            endpoints.append(
-                Endpoint(
-                    id: id, url: try row.text(1),
-                    authorization: opened.map { Redacted(String(decoding: $0, as: UTF8.self)) },
-                    environments: try row.texts(3).compactMap { $0.flatMap(StoreEnvironment.init(rawValue:)) },
-                    events: try row.texts(4).compactMap { $0 }, apps: try row.texts(5).compactMap { $0 },
-                    disabledReason: try row.optionalText(6),
-                    pausedUntil: try row.int(7), created: try row.int(8), secrets: secrets[id] ?? []))
+    private static func endpoint(
+        _ row: PostgresRow, authorization: Redacted<String>? = nil, secrets: [Redacted<[UInt8]>] = [],
+        isSendable: Bool = false
+    ) throws -> Endpoint {
+        Endpoint(
+            id: try row.text(0), url: try row.text(1), authorization: authorization,
+            environments: try row.texts(2).compactMap { $0.flatMap(StoreEnvironment.init(rawValue:)) },
+            events: try row.texts(3).compactMap { $0 }, apps: try row.texts(4).compactMap { $0 },
+            disabledReason: try row.optionalText(5), pausedUntil: try row.int(6), created: try row.int(7),
+            secrets: secrets, isSendable: isSendable)
+    }
+
+    private static let selectSecrets = """
+        SELECT endpoint, created_ms, sealed FROM entitled.endpoint_secret FOR UPDATE
+        """
+    private static let selectAuthorizations = """
+        SELECT id, authorization_sealed FROM entitled.endpoint
+        WHERE authorization_sealed IS NOT NULL AND removed_ms IS NULL FOR UPDATE
+        """
+
+    /// Seals everything with the newest key, so that older keys can be given up; false if something does not open.
+    package static func reseal(with sealer: SecretSealer, on connection: PostgresConnection) throws -> Bool {
+        for row in try connection.query(selectSecrets) {
+            let (id, sealed) = (try row.text(0), try row.bytes(2))
+            guard let plain = sealer.open(sealed, for: id) else { return false }
+            guard !sealer.isNewest(sealed, for: id) else { continue }
+            _ = try connection.query(
+                "UPDATE entitled.endpoint_secret SET sealed = $3 WHERE endpoint = $1 AND created_ms = $2",
+                [.text(id), .int8(try row.int(1)), .bytea(try sealer.seal(plain, for: id))])
         }
-        return endpoints
+        for row in try connection.query(selectAuthorizations) {
+            let (id, sealed) = (try row.text(0), try row.bytes(1))
+            guard let plain = sealer.open(sealed, for: id) else { return false }
+            guard !sealer.isNewest(sealed, for: id) else { continue }
+            _ = try connection.query(
+                "UPDATE entitled.endpoint SET authorization_sealed = $2 WHERE id = $1",
+                [.text(id), .bytea(try sealer.seal(plain, for: id))])
+        }
+        return true
     }
 
     package struct Added: Sendable {
@@ -132,56 +158,36 @@ package enum EndpointStore {
     package static func disable(
         _ id: String, reason: String, on connection: PostgresConnection
     ) throws -> Bool {
-        try change(
-            id, "disabled_reason = coalesce(disabled_reason, $2)", [.text(reason)],
-            deliveries: "state = \(DeliveryState.held.rawValue), reason = 'endpoint disabled'", [],
-            in: [.pending], on: connection)
+        try change(id, "disabled_reason = coalesce(disabled_reason, $2)", [.text(reason)], on: connection)
     }
 
     /// Sends again, also what was held meanwhile. False if there is no such endpoint.
-    package static func enable(
-        _ id: String, now: Int64, on connection: PostgresConnection
-    ) throws -> Bool {
-        try change(
-            id, "disabled_reason = NULL, paused_until_ms = 0", [],
-            deliveries: """
-                state = \(DeliveryState.pending.rawValue), reason = NULL, next_ms = $2, round_start = attempts
-                """, [.int8(now)], in: [.held], on: connection)
+    package static func enable(_ id: String, on connection: PostgresConnection) throws -> Bool {
+        try change(id, "disabled_reason = NULL, paused_until_ms = 0", [], on: connection)
     }
 
     /// Takes it away; its open deliveries are given up, with the reason. False if there is no such endpoint.
-    package static func remove(
-        _ id: String, now: Int64, on connection: PostgresConnection
-    ) throws -> Bool {
-        let removed = try change(
-            id, "removed_ms = $2, disabled_reason = 'removed'", [.int8(now)],
-            deliveries: "state = \(DeliveryState.dead.rawValue), reason = 'endpoint removed'", [],
-            in: [.pending, .held], on: connection)
+    package static func remove(_ id: String, now: Int64, on connection: PostgresConnection) throws -> Bool {
+        let removed = try change(id, "removed_ms = $2, disabled_reason = 'removed'", [.int8(now)], on: connection)
         if removed {
             _ = try connection.query("DELETE FROM entitled.endpoint_secret WHERE endpoint = $1", [.text(id)])
         }
         return removed
     }
 
-    /// Changes an endpoint, then its deliveries, in one transaction of two statements: whoever writes deliveries holds
-    /// a share lock of the endpoint's row (`DeliveryStore`), so the second statement sees every delivery that was
-    /// written under the endpoint's former state.
+    /// Changes the endpoint alone. Its deliveries follow (`DeliveryStore.followEndpoints`): whoever writes deliveries
+    /// holds a share lock of the endpoint's row, so after this commit every one that was written under the former
+    /// state can be seen, and no new one is.
     private static func change(
-        _ id: String, _ assignment: String, _ values: [PostgresValue], deliveries: String,
-        _ deliveryValues: [PostgresValue], in states: [DeliveryState], on connection: PostgresConnection
+        _ id: String, _ assignment: String, _ values: [PostgresValue], on connection: PostgresConnection
     ) throws -> Bool {
-        let list = states.map { String($0.rawValue) }.joined(separator: ", ")
-        return try connection.transaction {
-            _ = try connection.query("SELECT set_config('synchronous_commit', 'on', true)")
-            let rows = try connection.query(
-                "UPDATE entitled.endpoint SET \(assignment) WHERE id = $1 AND removed_ms IS NULL RETURNING id",
-                [.text(id)] + values)
-            guard !rows.isEmpty else { return false }
-            _ = try connection.query(
-                "UPDATE entitled.delivery SET \(deliveries) WHERE endpoint = $1 AND state IN (\(list))",
-                [.text(id)] + deliveryValues)
-            return true
-        }
+        let rows = try connection.query(
+            """
+            WITH durable AS MATERIALIZED (SELECT set_config('synchronous_commit', 'on', true))
+            UPDATE entitled.endpoint SET \(assignment) FROM durable
+            WHERE id = $1 AND removed_ms IS NULL RETURNING id
+            """, [.text(id)] + values)
+        return !rows.isEmpty
     }
 
     /// Sends nothing before this instant; only ever later than planned.

@@ -31,7 +31,7 @@ package struct NewEvent: Sendable {
 /// Bodies of events as they are kept: zstd with a dictionary of the members that every body has.
 package enum EventBodyCodec {
     /// The most that a body may grow to when it is restored.
-    private static let limit = 1 << 20
+    private static let limit = 64 << 20
 
     /// Part of the format: bodies compressed with it need it for ever.
     private static let dictionary = Result {

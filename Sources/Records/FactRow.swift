@@ -21,8 +21,21 @@ package struct FactRow: Sendable {
     package let signature: [UInt8]?
     /// JSON.
     package let payload: [UInt8]
+    /// What the payload says, where it is read already.
+    private let fact: Fact?
 
-    package init(kind: Kind, signedDate: Int64, header: [UInt8]?, signature: [UInt8]?, payload: [UInt8]) {
+    /// A payload that was read.
+    package enum Fact: Sendable {
+        case transaction(TransactionFact)
+        case renewal(RenewalFact)
+        case notification(NotificationFact)
+    }
+
+    /// - Parameter fact: what the payload says, to spare reading it again.
+    package init(
+        kind: Kind, signedDate: Int64, header: [UInt8]?, signature: [UInt8]?, payload: [UInt8], fact: Fact? = nil
+    ) {
+        self.fact = fact
         self.kind = kind
         self.signedDate = signedDate
         self.header = header
@@ -36,21 +49,22 @@ package struct FactRow: Sendable {
     }
 
     package func insert(into facts: inout PurchaseFacts) {
+        switch fact ?? read() {
+        case .transaction(let fact): facts.insert(fact)
+        case .renewal(let fact): facts.insert(fact)
+        case .notification(let fact): facts.insert(fact)
+        case nil: break
+        }
+    }
+
+    private func read() -> Fact? {
         switch kind {
         case .transaction:
-            if let payload = TransactionPayload(payload: payload),
-                let fact = TransactionFact(payload, tie: self.payload)
-            {
-                facts.insert(fact)
-            }
+            TransactionPayload(payload: payload).flatMap { TransactionFact($0, tie: payload) }.map(Fact.transaction)
         case .renewal:
-            if let payload = RenewalInfoPayload(payload: payload), let fact = RenewalFact(payload, tie: self.payload) {
-                facts.insert(fact)
-            }
+            RenewalInfoPayload(payload: payload).flatMap { RenewalFact($0, tie: payload) }.map(Fact.renewal)
         case .notification:
-            if let fact = NotificationFact(payload: payload) {
-                facts.insert(fact)
-            }
+            NotificationFact(payload: payload).map(Fact.notification)
         }
     }
 }
@@ -107,18 +121,35 @@ extension NotificationFact {
     }
 
     package init?(payload: [UInt8]) {
-        guard let json = try? JSON(parsing: payload), let uuid = json["uuid"]?.stringValue,
-            let type = json["type"]?.stringValue, let signedDate = json["signedDate"]?.intValue
-        else { return nil }
+        guard let kept = KeptNotification(payload: payload) else { return nil }
         self.init(
-            uuid: uuid, type: type, subtype: json["subtype"]?.stringValue,
-            status: json["status"]?.intValue.map { Int(clamping: $0) }, signedDate: signedDate, tie: payload)
+            uuid: kept.uuid, type: kept.type, subtype: kept.subtype, status: kept.status.map { Int(clamping: $0) },
+            signedDate: kept.signedDate, tie: payload)
     }
+}
+
+/// The members of `NotificationFact.payload`.
+private struct KeptNotification: WirePayload {
+    let uuid: String
+    let type: String
+    let subtype: String?
+    let status: Int64?
+    let signedDate: Int64
+
+    init(_ members: Members) throws {
+        guard let uuid = members.text("uuid"), let type = members.text("type"),
+            let signedDate = members.integer("signedDate")
+        else { throw MissingMember() }
+        (self.uuid, self.type, self.signedDate) = (uuid, type, signedDate)
+        (subtype, status) = (members.text("subtype"), members.integer("status"))
+    }
+
+    private struct MissingMember: Error {}
 }
 
 /// Payloads of facts as they are kept: zstd with a dictionary of what Apple's payloads have in common.
 package enum FactCodec {
-    private static let limit = 1 << 20
+    private static let limit = 64 << 20
 
     /// Part of the format: facts compressed with it need it for ever.
     private static let dictionary = Result {

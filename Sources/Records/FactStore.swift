@@ -60,15 +60,14 @@ package enum FactStore {
         ON CONFLICT DO NOTHING
         """
 
-    private static let insertHeaders = """
-        INSERT INTO entitled.jws_header (id, header)
-        SELECT * FROM unnest($1::uuid[], $2::bytea[]) ON CONFLICT DO NOTHING
-        """
-
     /// Keeps these; what is known already is left as it is.
-    package static func insert(_ facts: [New], on connection: PostgresConnection) throws {
+    ///
+    /// - Parameter known: ids of JWS headers that are in the database; others are put there.
+    package static func insert(
+        _ facts: [New], known: Set<[UInt8]> = [], on connection: PostgresConnection
+    ) throws {
         guard !facts.isEmpty else { return }
-        try keepHeaders(of: facts, on: connection)
+        try JWSHeaderStore.insert(facts.compactMap(\.fact.header), known: known, on: connection)
         _ = try connection.query(
             insert,
             [
@@ -80,13 +79,5 @@ package enum FactStore {
                 .byteas(try facts.map { try FactCodec.compress($0.fact.payload) }),
                 .byteas(facts.map(\.fact.signature)),
             ])
-    }
-    /// A part of a notification may have been signed with other certificates than the whole. In order, so that two
-    /// workers with the same headers wait instead of deadlocking.
-    private static func keepHeaders(of facts: [New], on connection: PostgresConnection) throws {
-        let headers = Set(facts.compactMap(\.fact.header)).map { (id: StoredJWS.headerID($0), header: $0) }
-            .sorted { $0.id.lexicographicallyPrecedes($1.id) }
-        guard !headers.isEmpty else { return }
-        _ = try connection.query(insertHeaders, [.uuids(headers.map(\.id)), .byteas(headers.map(\.header))])
     }
 }

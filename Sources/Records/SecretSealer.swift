@@ -27,6 +27,11 @@ package struct SecretSealer: Sendable {
         return try Sealing.seal(plaintext, key: key.exposed, associatedData: Array(endpoint.utf8))
     }
 
+    /// Whether the newest key sealed it.
+    package func isNewest(_ sealed: [UInt8], for endpoint: String) -> Bool {
+        keys.first.flatMap { Sealing.open(sealed, key: $0.exposed, associatedData: Array(endpoint.utf8)) } != nil
+    }
+
     /// Nil when no key fits.
     package func open(_ sealed: [UInt8], for endpoint: String) -> [UInt8]? {
         for key in keys {

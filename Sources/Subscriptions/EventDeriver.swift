@@ -32,10 +32,20 @@ package struct EventDeriver: Sendable {
     ///
     /// - Parameter now: ms; the events' timestamp, and the instant by which ends count as past.
     package func events(before: Purchase?, after: Purchase, cause: Cause, now: Int64) -> [EventDraft] {
+        changes(before: before, after: after, cause: cause, now: now) + ends(before: before, after: after, now: now)
+    }
+
+    /// What the facts say happened; not that access ended, because news that still waits may say that it goes on.
+    package func changes(before: Purchase?, after: Purchase, cause: Cause, now: Int64) -> [EventDraft] {
         let step = Step(before: before, after: after, cause: cause, now: now)
         return step.productChanges() + step.purchases() + step.reversals() + step.extensions()
             + step.uncancellations() + step.priceConsents() + step.billingIssues() + step.cancellations()
-            + step.refunds() + step.expirations(patience: patience)
+            + step.refunds()
+    }
+
+    /// That access ended, if it did by now; for when nothing is waiting that could say otherwise.
+    package func ends(before: Purchase?, after: Purchase, now: Int64) -> [EventDraft] {
+        Step(before: before, after: after, cause: .time, now: now).expirations(patience: patience)
     }
 
     /// One step from state to state.

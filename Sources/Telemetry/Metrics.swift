@@ -30,7 +30,8 @@ package final class Metrics: Sendable {
     /// Adds to a counter; its name ends in `_total`.
     package func count(_ name: String, _ help: String, _ labels: Labels = [:], by amount: Double = 1) {
         families.withLock { families in
-            families[name, default: Family(help: help, type: "counter")].samples[Metrics.text(labels), default: 0] += amount
+            families[name, default: Family(help: help, type: "counter")].samples[Metrics.text(labels), default: 0] +=
+                amount
         }
     }
 

@@ -46,7 +46,7 @@ import Testing
     {
         Endpoint(
             id: id, url: consumer.url(), disabledReason: disabled, pausedUntil: pausedUntil, created: 1,
-            secrets: [Redacted([1])])
+            secrets: [Redacted([1])], isSendable: true)
     }
 
     private func delivery(_ number: UInt8, to endpoint: String, lane: Int16 = 1) -> DueDelivery {

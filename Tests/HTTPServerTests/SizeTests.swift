@@ -96,4 +96,30 @@ import Testing
             #expect(client.answer()?.status == 431)
         }
     }
+
+    @Test func `bodies of many senders together are bounded, and memory is given back`() throws {
+        let server = try TestServer {
+            $0.maxBodyBytes = SizeTests.limit
+            $0.bodyMemory = SizeTests.limit
+            $0.threads = 1
+        }
+        func begin() -> RawClient {
+            let client = server.client()
+            client.send(post("Content-Length: 60000\r\n") + String(repeating: "x", count: 40000))
+            return client
+        }
+        let first = begin()
+        // One thread serves all: when this is answered, what came before it has been read.
+        let other = server.client()
+        other.send("GET / HTTP/1.1\r\nHost: a\r\n\r\n")
+        #expect(other.answer()?.status == 200)
+        let refused = begin().receiveAll()
+        #expect(Answer.statuses(in: refused.text) == [503])
+        #expect(refused.text.lowercased().contains("retry-after"))
+        first.send(String(repeating: "x", count: 20000))
+        #expect(first.answer()?.status == 200)
+        let later = begin()
+        later.send(String(repeating: "x", count: 20000))
+        #expect(later.answer()?.status == 200)
+    }
 }

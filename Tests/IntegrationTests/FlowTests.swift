@@ -103,7 +103,7 @@ import Testing
         try installation.untilDeliveries(2, .held)
         #expect(consumer.requests.count == 1)
         let connection = try installation.database.connect(role: "entitled_worker")
-        #expect(try EndpointStore.enable(endpoint, now: SystemClock().now(), on: connection))
+        #expect(try EndpointStore.enable(endpoint, on: connection))
         try installation.untilDeliveries(2, .delivered)
         #expect(Set(consumer.requests.map(\.type)) == ["INITIAL_PURCHASE", "CANCELLATION"])
     }

@@ -48,18 +48,23 @@ struct Bench {
     }
 
     func due(_ room: [String: Int], now: Int64 = Bench.now) throws -> [DueDelivery] {
-        try DeliveryStore.due(room: room, lanes: Lane.all, now: now, on: connection)
+        try DeliveryStore.due(room: room, lanes: Lane.all, now: now, on: connection).deliveries
+    }
+
+    /// What workers do within a second, and commands at once.
+    func followEndpoints(now: Int64 = Bench.now) throws {
+        while try DeliveryStore.followEndpoints(in: Lane.all, now: now, on: connection) > 0 {}
     }
 
     func settle(
-        _ id: DeliveryID, _ state: DeliveryState, attempts: Int = 1, wait: Int64 = 0, status: Int? = nil,
+        _ delivery: DueDelivery, _ state: DeliveryState, attempts: Int = 1, wait: Int64 = 0, status: Int? = nil,
         reason: String? = nil, started: Int64 = Bench.now
     ) throws {
         let record = DeliveryStore.AttemptRecord(
             number: attempts, started: started, milliseconds: 12, outcome: "status", detail: reason,
             response: Array("answer".utf8))
         let settlement = DeliveryStore.Settlement(
-            id: id, state: state, attempts: attempts, wait: wait, status: status, reason: reason, attempt: record)
+            of: delivery, state: state, attempts: attempts, wait: wait, status: status, reason: reason, attempt: record)
         try DeliveryStore.settle([settlement], now: Bench.now, on: connection)
     }
 }

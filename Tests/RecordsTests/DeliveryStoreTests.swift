@@ -34,7 +34,7 @@ import Testing
         #expect(try bench.due([id: 5], now: Bench.now - 1).isEmpty)
         let others = Lane.all.filter { $0.number != 9 }
         #expect(
-            try DeliveryStore.due(room: [id: 5], lanes: others, now: Bench.now, on: bench.connection).isEmpty)
+            try DeliveryStore.due(room: [id: 5], lanes: others, now: Bench.now, on: bench.connection).deliveries.isEmpty)
         #expect(try bench.due([id: 5]).count == 1)
     }
 
@@ -42,7 +42,7 @@ import Testing
         let bench = try Bench()
         let id = try bench.addEndpoint()
         let delivery = try #require(try bench.insert([Bench.event(1)]).first)
-        try bench.settle(delivery.id, .pending, wait: 3_600_000, status: 500, reason: "status 500")
+        try bench.settle(delivery, .pending, wait: 3_600_000, status: 500, reason: "status 500")
         #expect(try bench.due([id: 5], now: Bench.now + 3_599_999).isEmpty)
         let again = try #require(try bench.due([id: 5], now: Bench.now + 3_600_000).first)
         #expect(again.attempts == 1 && again.body == delivery.body && again.event == delivery.event)
@@ -65,7 +65,7 @@ import Testing
         try bench.addEndpoint()
         let delivery = try #require(try bench.insert([Bench.event(1)]).first)
         try bench.database.execute("UPDATE entitled.delivery SET state = $1", [.int2(meanwhile.rawValue)])
-        try bench.settle(delivery.id, settled, reason: "late")
+        try bench.settle(delivery, settled, reason: "late")
         #expect(try bench.deliveries().map(\.state) == [after])
         #expect(try bench.deliveries().map(\.attempts) == [1])
     }
@@ -74,7 +74,7 @@ import Testing
         let bench = try Bench()
         try bench.addEndpoint()
         let delivery = try #require(try bench.insert([Bench.event(1)]).first)
-        for _ in 0..<2 { try bench.settle(delivery.id, .delivered, status: 200) }
+        for _ in 0..<2 { try bench.settle(delivery, .delivered, status: 200) }
         #expect(try DeliveryReader.show(delivery.id, on: bench.connection)?.attempts.count == 1)
     }
 }
@@ -87,7 +87,7 @@ import Testing
         let bench = try Bench()
         let id = try bench.addEndpoint()
         let delivery = try #require(try bench.insert([Bench.event(1)]).first)
-        try bench.settle(delivery.id, state, attempts: 4, wait: 99_999_999, reason: "x")
+        try bench.settle(delivery, state, attempts: 4, wait: 99_999_999, reason: "x")
         #expect(try DeliveryRepair.resend(delivery.id, now: Bench.now, on: bench.connection) == .reopened)
         let due = try #require(try bench.due([id: 5]).first)
         #expect(due.event == delivery.event && due.body == delivery.body)

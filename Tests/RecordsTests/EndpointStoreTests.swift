@@ -76,13 +76,15 @@ import Testing
         let (a, b) = (try bench.addEndpoint(), try bench.addEndpoint())
         try bench.insert([Bench.event(1), Bench.event(2)])
         let delivered = try #require(try bench.due([a: 10]).first)
-        try bench.settle(delivered.id, .delivered, status: 200)
+        try bench.settle(delivered, .delivered, status: 200)
         #expect(try EndpointStore.disable(a, reason: "410", on: bench.connection))
+        try bench.followEndpoints()
         #expect(try Set(bench.deliveries(of: a).map(\.state)) == [.delivered, .held])
         #expect(try bench.deliveries(of: b).allSatisfy { $0.state == .pending })
         #expect(try load(bench, a).disabledReason == "410")
         #expect(try bench.due([a: 10]).isEmpty)
-        #expect(try EndpointStore.enable(a, now: Bench.now + 50, on: bench.connection))
+        #expect(try EndpointStore.enable(a, on: bench.connection))
+        try bench.followEndpoints(now: Bench.now + 50)
         let due = try bench.due([a: 10], now: Bench.now + 50)
         #expect(due.count == 1)
         #expect(due.first?.id != delivered.id)
@@ -93,6 +95,7 @@ import Testing
         let id = try bench.addEndpoint()
         try bench.insert([Bench.event(1), Bench.event(2)])
         #expect(try EndpointStore.remove(id, now: Bench.now, on: bench.connection))
+        try bench.followEndpoints()
         let deliveries = try bench.deliveries(of: id)
         #expect(deliveries.count == 2)
         #expect(deliveries.allSatisfy { $0.state == .dead && $0.reason == "endpoint removed" })
@@ -100,7 +103,7 @@ import Testing
         #expect(try EndpointStore.list(on: bench.connection).isEmpty)
         for done in [
             try EndpointStore.remove(id, now: 1, on: bench.connection),
-            try EndpointStore.enable(id, now: 1, on: bench.connection),
+            try EndpointStore.enable(id, on: bench.connection),
             try EndpointStore.disable(id, reason: "x", on: bench.connection),
         ] {
             #expect(!done)
@@ -129,6 +132,7 @@ import Testing
             return disabling
         }
         #expect(try disabling.value())
+        try bench.followEndpoints()
         #expect(try bench.deliveries(of: id).map(\.state) == [.held])
     }
 

@@ -198,6 +198,7 @@ CREATE TABLE entitled.delivery (
     PRIMARY KEY (lane, id)
 ) WITH (fillfactor = 85);
 CREATE INDEX delivery_due ON entitled.delivery (lane, endpoint, next_ms) WHERE state = 0;
+CREATE INDEX delivery_held ON entitled.delivery (lane, endpoint) WHERE state = 3;
 CREATE INDEX delivery_created ON entitled.delivery (created_ms);
 
 -- What came of each attempt; `number` is what the consumer saw in `entitled-attempt`.

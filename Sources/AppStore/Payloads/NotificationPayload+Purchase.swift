@@ -13,9 +13,13 @@ extension NotificationPayload {
     }
 
     private static func payload<Payload: WirePayload>(of jws: String?) -> Payload? {
-        let parts = jws?.utf8.split(separator: UInt8(ascii: "."), omittingEmptySubsequences: false) ?? []
-        guard parts.count == 3, let bytes = Base64.decodeURL(parts[1]) else { return nil }
-        return Payload(payload: bytes)
+        let bytes = Array((jws ?? "").utf8)
+        let dot = UInt8(ascii: ".")
+        // From the end, because the signature is short and the header is not.
+        guard let last = bytes.lastIndex(of: dot), let first = bytes[..<last].lastIndex(of: dot),
+            !bytes[..<first].contains(dot), let payload = Base64.decodeURL(bytes[(first + 1)..<last])
+        else { return nil }
+        return Payload(payload: payload)
     }
 }
 

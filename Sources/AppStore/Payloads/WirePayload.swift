@@ -37,7 +37,7 @@ package struct Members {
 
     var names: [String] { container.allKeys.map(\.stringValue) }
 
-    func text(_ name: MemberName) -> String? {
+    package func text(_ name: MemberName) -> String? {
         try? container.decodeIfPresent(String.self, forKey: name)
     }
 
@@ -50,7 +50,7 @@ package struct Members {
     }
 
     /// A whole number; a fraction is cut off, as dates of test environments have them.
-    func integer(_ name: MemberName) -> Int64? {
+    package func integer(_ name: MemberName) -> Int64? {
         guard container.contains(name) else { return nil }
         if let value = try? container.decode(Int64.self, forKey: name) {
             return value

@@ -52,7 +52,8 @@ enum EndpointCommands {
             }
             let apps = configuration.apps.map(\.id)
             for app in options.apps where !apps.contains(app) {
-                throw UsageError("--app \(app): no such app is configured; configured are \(apps.joined(separator: ", "))")
+                throw UsageError(
+                    "--app \(app): no such app is configured; configured are \(apps.joined(separator: ", "))")
             }
         }
     }
@@ -107,7 +108,7 @@ enum EndpointCommands {
 
         func run(_ context: CommandContext) throws -> Int32 {
             try EndpointCommands.change(options.id, context) { connection in
-                try EndpointStore.enable(options.id, now: SystemClock().now(), on: connection)
+                try EndpointStore.enable(options.id, on: connection)
             }
         }
     }
@@ -197,6 +198,7 @@ enum EndpointCommands {
             guard try EndpointStore.remove(options.id, now: SystemClock().now(), on: connection) else {
                 throw EndpointCommands.noSuch(options.id)
             }
+            try EndpointCommands.settleDeliveries(on: connection)
             if context.json {
                 context.terminal.document(.object(["id": .string(options.id), "state": .string("removed")]))
             } else {
@@ -220,8 +222,14 @@ enum EndpointCommands {
     ) throws -> Int32 {
         let connection = try DatabaseAccess(try context.configuration()).connect(.worker)
         guard try body(connection) else { throw noSuch(id) }
+        try settleDeliveries(on: connection)
         try show(id, on: connection, context)
         return 0
+    }
+
+    /// Deliveries follow their endpoint; if this is cut short, the workers go on with it.
+    private static func settleDeliveries(on connection: PostgresConnection) throws {
+        while try DeliveryStore.followEndpoints(in: Lane.all, now: SystemClock().now(), on: connection) > 0 {}
     }
 
     private static func show(_ id: String, on connection: PostgresConnection, _ context: CommandContext) throws {

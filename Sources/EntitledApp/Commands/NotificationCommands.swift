@@ -56,7 +56,8 @@ enum NotificationCommands {
             guard found.count == 1 else {
                 let places = found.map { "\($0.summary.identity.app) \($0.summary.identity.environment.rawValue)" }
                 throw CommandFailure(
-                    "\(options.uuid) is in \(places.joined(separator: " and ")): say which with --app and --environment")
+                    "\(options.uuid) is in \(places.joined(separator: " and ")): say which with --app and --environment"
+                )
             }
             if context.json {
                 let payload = JSON.Member(name: "payload", value: .raw(whole.payload))

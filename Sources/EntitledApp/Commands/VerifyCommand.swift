@@ -39,7 +39,9 @@ struct VerifyCommand: Command {
     }
 
     private func read(_ context: CommandContext) throws -> [UInt8] {
-        let reading = options.file.map { context.surroundings.readFile(context.surroundings.resolve($0)) } ?? context.standardInput()
+        let reading =
+            options.file.map { context.surroundings.readFile(context.surroundings.resolve($0)) }
+            ?? context.standardInput()
         return try contents(reading, options.file ?? "standard input")
     }
 

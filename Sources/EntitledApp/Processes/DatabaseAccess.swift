@@ -58,9 +58,15 @@ struct DatabaseAccess: Sendable {
         _ role: DatabaseRole, logger: Logger, check: @escaping @Sendable (PostgresConnection) throws -> Void = { _ in },
         refused: @escaping @Sendable (String) -> Void
     ) throws -> PostgresSession {
-        PostgresSession(try target(role), logger: logger) { connection in
+        // Who logs in as a role has the role's own settings; who takes the role does not.
+        let hasOwnSettings = configuration.ownURL(of: role.configurationRole) != nil
+        return PostgresSession(try target(role), logger: logger) { connection in
             do {
                 try role.check(connection)
+                if !hasOwnSettings {
+                    _ = try connection.query(
+                        "SELECT set_config('statement_timeout', $1, false)", [.text(role.statementTimeout)])
+                }
                 try check(connection)
             } catch let refusal as DatabaseRole.Refusal {
                 refused("\(refusal)")

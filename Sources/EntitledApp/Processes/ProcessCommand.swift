@@ -55,8 +55,8 @@ struct ProcessCommand: Command {
         if role == .ingest || role == .run { parts.append(try process.ingest()) }
         if role == .worker || role == .run { parts.append(try process.worker()) }
         if role == .api || role == .run { parts.append(process.api()) }
-        let services = parts.flatMap(\.services) + [process.admin(parts)]
-        let group = ServiceGroup(services, drainTimeout: configuration.drainTimeout, logger: logger)
+        let chains = parts.map(\.services) + [[process.admin(parts)]]
+        let group = ServiceGroup(chains, drainTimeout: configuration.drainTimeout, logger: logger)
         refusals.listen { group.fail($0) }
         return group.run()
     }
@@ -69,9 +69,12 @@ struct ProcessCommand: Command {
         return cluster
     }
 
+    /// A fast stop takes a fraction of a second; it is what is left of the drain's own reserve.
+    private static let clusterTimeout = Duration.seconds(5)
+
     private func stop(_ cluster: PrivateCluster?, _ logger: Logger) {
         do {
-            try cluster?.stop()
+            try cluster?.stop(.fast, timeout: ProcessCommand.clusterTimeout)
         } catch {
             logger.error("the private database did not stop", ["error": .string("\(error)")])
         }

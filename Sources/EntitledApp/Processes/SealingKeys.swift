@@ -35,13 +35,17 @@ enum SealingKeys {
         return key
     }
 
-    /// That the secrets in the database open with this key; the first key of an installation is noted there.
-    static func check(_ sealer: SecretSealer, _ configuration: Configuration, on connection: PostgresConnection) throws {
+    /// That every secret in the database opens with these keys; they are sealed anew with the newest one, so that the
+    /// others can be given up. The first key of an installation is noted there.
+    static func check(_ sealer: SecretSealer, _ configuration: Configuration, on connection: PostgresConnection) throws
+    {
         try connection.transaction {
             _ = try connection.query("SELECT set_config('synchronous_commit', 'on', true)")
             _ = try connection.query("LOCK TABLE entitled.sealing_key IN SHARE ROW EXCLUSIVE MODE")
             let known = try connection.query("SELECT fingerprint FROM entitled.sealing_key").map { try $0.text(0) }
-            guard known.isEmpty || !Set(known).isDisjoint(with: sealer.fingerprints) else {
+            guard known.isEmpty || !Set(known).isDisjoint(with: sealer.fingerprints),
+                try EndpointStore.reseal(with: sealer, on: connection)
+            else {
                 throw CommandFailure(
                     "the webhook secrets in the database were sealed with another key: copy \(fileName) from the host "
                         + "that made it into \(configuration.stateDirectory), or give the key in webhooks.secret_keys")

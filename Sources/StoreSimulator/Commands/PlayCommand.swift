@@ -11,7 +11,7 @@ struct PlayCommand: StoresimCommand {
                 .init(name: "--bundle-id", value: "ID", help: "of the app (com.example.app)"),
                 .init(name: "--apple-app-id", value: "N", help: "of the app (1234567890)"),
                 .init(name: "--environment", value: "E", help: "Sandbox (default) or Production"),
-                .init(name: "--scenario", value: "S", help: "mixed (default), year or every-kind"),
+                .init(name: "--scenario", value: "S", help: "mixed (default), year, every-kind or story"),
                 .init(name: "--subscribers", value: "N", help: "how many lives (1)"),
                 .init(
                     name: "--seed", value: "S",
@@ -20,6 +20,8 @@ struct PlayCommand: StoresimCommand {
                 .init(name: "--duplicates", value: "PERCENT", help: "how many are sent twice (0)"),
                 .init(name: "--shuffle", value: nil, help: "in any order (among 200 subscribers each)"),
                 .init(name: "--rate", value: "R", help: "requests in a second; 0 (default): as fast as possible"),
+                .init(
+                    name: "--live", value: nil, help: "each when it is signed, from now on; only --scenario story"),
                 .init(name: "--connections", value: "N", help: "kept open, each with one request at a time (4)"),
                 .init(
                     name: "--retry-schedule", value: "WAITS",
@@ -44,6 +46,7 @@ struct PlayCommand: StoresimCommand {
     private let target: Target
     private let connections: Int
     private let rate: Double
+    private let isLive: Bool
     private let retrySchedule: [Duration]
     private let timeout: Duration
     private let ahead: Int
@@ -58,6 +61,10 @@ struct PlayCommand: StoresimCommand {
         connections = try arguments.integer("--connections", in: 1...1000, default: 4)
         rate = try arguments.value("--rate", "a number from 0 to 1000000", default: 0) {
             Double($0).flatMap { $0 >= 0 && $0 <= 1_000_000 ? $0 : nil }
+        }
+        isLive = arguments.isSet("--live")
+        guard !isLive || (plan.scenario == .story && !plan.isShuffled && rate == 0) else {
+            throw UsageError("storesim play: --live is for --scenario story, without --shuffle and --rate")
         }
         retrySchedule = try arguments.value("--retry-schedule", "a list of durations such as 1s,2s", default: []) {
             let waits = $0.split(separator: ",", omittingEmptySubsequences: false).map { Duration(text: String($0)) }
@@ -77,7 +84,9 @@ struct PlayCommand: StoresimCommand {
 
     private static func plan(_ arguments: CommandArguments) throws(UsageError) -> LetterPlan {
         let now = SystemClock().now()
-        var plan = LetterPlan(end: try arguments.value("--at", "a time in ISO 8601", default: now, Timestamp.parse))
+        // A live story begins when it is signed.
+        let end = arguments.isSet("--live") ? now &+ 1000 &+ SubscriberStory.year : now
+        var plan = LetterPlan(end: try arguments.value("--at", "a time in ISO 8601", default: end, Timestamp.parse))
         plan.app.bundleID = try arguments.value("--bundle-id", "a bundle id", default: plan.app.bundleID) {
             $0.isEmpty ? nil : $0
         }
@@ -138,6 +147,7 @@ struct PlayCommand: StoresimCommand {
         var playback = Playback(plan: plan, receiver: url)
         playback.connections = connections
         playback.rate = rate
+        playback.isLive = isLive
         playback.retrySchedule = retrySchedule
         playback.timeout = timeout
         playback.ahead = ahead

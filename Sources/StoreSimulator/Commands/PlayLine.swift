@@ -12,7 +12,8 @@ enum PlayLine {
 
     static func json(_ attempt: Playback.Attempt) -> String {
         JSON.object([
-            "type": .string(attempt.name), "uuid": .string(attempt.uuid), "attempt": .int(Int64(attempt.number)),
+            "type": .string(attempt.name), "uuid": .string(attempt.uuid), "signed_ms": .int(attempt.signedDate),
+            "attempt": .int(Int64(attempt.number)),
             "answer": .string(attempt.answer), "accepted": .bool(attempt.isAccepted),
             "ms": .double(PlayReport.rounded(attempt.latency.seconds * 1000)),
         ]).text

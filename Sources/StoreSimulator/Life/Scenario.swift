@@ -6,6 +6,8 @@ package enum Scenario: String, Sendable, CaseIterable {
     case year
     /// Every type and subtype Apple has, for each subscriber.
     case everyKind = "every-kind"
+    /// A year of well-chosen turns, run fast enough to look on.
+    case story
 
     /// Of subscriber `number`, in the order of their dates, none signed after `end` (milliseconds).
     package func notifications(
@@ -28,6 +30,7 @@ package enum Scenario: String, Sendable, CaseIterable {
         case .everyKind:
             return EveryKind.notifications(
                 app: app, seed: seed, firstNumber: number &* EveryKind.livesUsed, until: end)
+        case .story: return SubscriberStory.notifications(app: app, seed: seed, number: number, until: end)
         }
     }
 }

@@ -55,12 +55,30 @@ final class DeliveryDesk: Sendable {
 
     private let state = Monitor(State())
     private let ahead: Int
-    private let interval: Duration?
+    private let pace: Pace
 
-    /// `ahead`: how many letters wait at most. `interval`: from one to the next; nil for as fast as possible.
-    init(ahead: Int, interval: Duration?) {
+    /// When letters leave.
+    enum Pace {
+        case asFastAsPossible
+        case every(Duration)
+        /// Each at its signed date, by this clock.
+        case asSigned(any WallClock)
+    }
+
+    /// `ahead`: how many letters wait at most.
+    init(ahead: Int, pace: Pace) {
         self.ahead = ahead
-        self.interval = interval
+        self.pace = pace
+    }
+
+    /// When the next letter of the queue is due, of those that were opened then; nil when it need not wait.
+    private func departure(_ state: State, opened: ContinuousClock.Instant) -> ContinuousClock.Instant? {
+        switch pace {
+        case .asFastAsPossible: nil
+        case .every(let interval): opened + interval * (state.dropped + state.taken)
+        case .asSigned(let clock):
+            .now + .milliseconds(state.queue[state.taken].notification.signedDate &- clock.now())
+        }
     }
 
     // MARK: - Filling
@@ -136,9 +154,8 @@ final class DeliveryDesk: Sendable {
         var due: ContinuousClock.Instant?
         if let opened = state.opened {
             let now = ContinuousClock.now
-            let regular =
-                state.taken < state.queue.count
-                ? interval.map { opened + $0 * (state.dropped + state.taken) } ?? opened : nil
+            let planned = state.taken < state.queue.count ? departure(state, opened: opened) : nil
+            let regular = state.taken < state.queue.count ? planned ?? opened : nil
             if let retry = state.retries.first, retry.due <= now {
                 state.retries.removeFirst()
                 return give(retry, &state)
@@ -146,7 +163,7 @@ final class DeliveryDesk: Sendable {
             if let regular, regular <= now {
                 state.taken += 1
                 let letter = state.queue[state.taken - 1]
-                return give(Delivery(letter: letter, attempt: 1, due: interval == nil ? now : regular), &state)
+                return give(Delivery(letter: letter, attempt: 1, due: planned ?? now), &state)
             }
             if state.isDone {
                 state.wakeAll()

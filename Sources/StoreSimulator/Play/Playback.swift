@@ -7,6 +7,8 @@ package struct Playback: Sendable {
     package struct Attempt: Sendable {
         package let name: String
         package let uuid: String
+        /// Milliseconds since 1970.
+        package let signedDate: Int64
         /// Counted from 1.
         package let number: Int
         /// As in `PlayReport.answers`.
@@ -22,6 +24,8 @@ package struct Playback: Sendable {
     package var connections = 4
     /// Requests in a second; 0 for as fast as possible.
     package var rate = 0.0
+    /// Sends each when it is signed, for plans that end in the future; leaves `rate` out of account.
+    package var isLive = false
     /// Waits before further attempts of what was not accepted.
     package var retrySchedule: [Duration] = []
     /// Of one request.
@@ -51,7 +55,7 @@ package struct Playback: Sendable {
         _ pki: StorePKI, onProgress: (Progress) -> Void = { _ in }
     ) -> PlayReport {
         let signer = NotificationSigner(pki)
-        let desk = DeliveryDesk(ahead: max(1, ahead), interval: rate > 0 ? .seconds(1 / rate) : nil)
+        let desk = DeliveryDesk(ahead: max(1, ahead), pace: pace)
         let report = Monitor(PlayReport())
         let plan = plan
         _ = ServiceThread("plan") {
@@ -79,6 +83,11 @@ package struct Playback: Sendable {
         return report.read { $0 }
     }
 
+    private var pace: DeliveryDesk.Pace {
+        if isLive { return .asSigned(SystemClock()) }
+        return rate > 0 ? .every(.seconds(1 / rate)) : .asFastAsPossible
+    }
+
     private static func progress(_ desk: DeliveryDesk) -> Progress {
         let (planned, taken, isComplete, isOpen) = desk.progress
         return Progress(planned: planned, sent: taken, isComplete: isComplete, isSending: isOpen)
@@ -98,7 +107,7 @@ package struct Playback: Sendable {
         var names = AnswerNames()
         var report = PlayReport()
         while let delivery = desk.take() {
-            let start = rate > 0 ? delivery.due : .now
+            let start = rate > 0 && !isLive ? delivery.due : .now
             report.began = report.began ?? start
             var (answer, isAccepted) = ("", false)
             do {
@@ -119,6 +128,7 @@ package struct Playback: Sendable {
             onAttempt?(
                 Attempt(
                     name: delivery.letter.notification.name, uuid: delivery.letter.notification.uuid,
+                    signedDate: delivery.letter.notification.signedDate,
                     number: delivery.attempt, answer: answer, isAccepted: isAccepted, retryAfter: retryAfter,
                     latency: start.duration(to: .now)))
             desk.done(delivery, retryAfter: retryAfter)

@@ -1,0 +1,100 @@
+import Base
+
+/// What the command line asks for.
+struct BenchmarkOptions {
+    enum Scenario: String, CaseIterable {
+        case verify, ingest, deliver, drain
+
+        var summary: String {
+            switch self {
+            case .verify: "CPU time of one signature check, of one verified JWS, of one body read"
+            case .ingest: "notifications posted to a real `entitled ingest`; bytes kept of each"
+            case .deliver: "from the post to the webhook, with a real worker and a local consumer"
+            case .drain: "a worker's rate of applying what already waits"
+            }
+        }
+    }
+
+    let scenario: Scenario
+    /// Distinct notifications.
+    var count = 20_000
+    var connections = 64
+    /// Notifications in a second; 0: as fast as possible.
+    var rate = 0.0
+    var rounds = 5
+    /// Where signed requests are kept for the next run; nil: in a file that goes at the end.
+    var bodies: String?
+    /// The daemon's program.
+    var entitled: String
+    /// Further rows in the line behind the measured ones, and deliveries that wait for a retry.
+    var backlog = 0
+    var retries = 0
+    var json = false
+
+    /// - Parameter program: this program's path; the daemon is expected beside it.
+    /// - Returns: nil where help is asked for.
+    static func read(_ arguments: [String], program: String) throws(BenchmarkUsageError) -> BenchmarkOptions? {
+        if arguments.isEmpty || arguments.contains("--help") || arguments.contains("-h") { return nil }
+        guard let scenario = arguments.first.flatMap(Scenario.init(rawValue:)) else {
+            let names = Scenario.allCases.map(\.rawValue).joined(separator: ", ")
+            throw BenchmarkUsageError("\"\(arguments[0])\" is no scenario; there are \(names)")
+        }
+        let folder = program.split(separator: "/", omittingEmptySubsequences: false).dropLast().joined(separator: "/")
+        var options = BenchmarkOptions(scenario: scenario, entitled: folder.isEmpty ? "entitled" : "\(folder)/entitled")
+        var rest = arguments.dropFirst()
+        while let name = rest.popFirst() {
+            if name == "--json" {
+                options.json = true
+                continue
+            }
+            guard let value = rest.popFirst() else { throw BenchmarkUsageError("\(name) needs a value") }
+            try options.set(name, value)
+        }
+        return options
+    }
+
+    private mutating func set(_ name: String, _ value: String) throws(BenchmarkUsageError) {
+        func number(_ range: ClosedRange<Int>) throws(BenchmarkUsageError) -> Int {
+            guard let number = Int(value), range.contains(number) else {
+                throw BenchmarkUsageError(
+                    "\(name) takes a whole number from \(range.lowerBound) to \(range.upperBound)")
+            }
+            return number
+        }
+        switch name {
+        case "--count": count = try number(1...10_000_000)
+        case "--connections": connections = try number(1...1000)
+        case "--rounds": rounds = try number(1...1000)
+        case "--rate": rate = Double(try number(0...1_000_000))
+        case "--backlog": backlog = try number(0...10_000_000)
+        case "--retries": retries = try number(0...10_000_000)
+        case "--bodies": bodies = value
+        case "--entitled": entitled = value
+        default: throw BenchmarkUsageError("unknown option \(name); see --help")
+        }
+    }
+
+    static var help: String {
+        let scenarios = Scenario.allCases.map { scenario in
+            "  \(scenario.rawValue)\(String(repeating: " ", count: 9 - scenario.rawValue.count))\(scenario.summary)"
+        }
+        return """
+            usage: Benchmarks SCENARIO [options]
+
+            \(scenarios.joined(separator: "\n"))
+
+              --count N          distinct notifications (20000)
+              --connections N    kept open by the load generator (64)
+              --rate N           notifications in a second; 0: as fast as possible (0)
+              --rounds N         of verify; the median counts (5)
+              --bodies FILE      keeps the signed requests there, and takes them from there the next time
+              --entitled PATH    the daemon (beside this program)
+              --backlog N        drain: so many more notifications wait behind the measured ones (0)
+              --retries N        drain: so many deliveries wait for a retry (0)
+              --json             one JSON document on standard output
+
+            Postgres and all processes are private to a run and end with it. Times of the load generator count too:
+            it works on the same cores. Exit status: 0 done, 1 it could not be done, 2 wrong use.
+            """
+    }
+}

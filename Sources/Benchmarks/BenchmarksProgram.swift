@@ -1,0 +1,58 @@
+import Base
+import FoundationEssentials
+import Glibc
+import TestSupport
+
+/// The command line of the benchmarks.
+enum BenchmarksProgram {
+    /// The exit status: 0 done, 1 it could not be done, 2 wrong use.
+    static func run(_ arguments: [String]) -> Int32 {
+        signal(SIGPIPE, SIG_IGN)
+        do {
+            guard let options = try BenchmarkOptions.read(arguments, program: programPath) else {
+                write(BenchmarkOptions.help + "\n", to: 1)
+                return 0
+            }
+            let report = try measure(options)
+            write((options.json ? report.json.text : report.text) + "\n", to: 1)
+            return 0
+        } catch let error as BenchmarkUsageError {
+            write("Benchmarks: \(error)\n", to: 2)
+            return 2
+        } catch {
+            write("Benchmarks: \(error)\n", to: 2)
+            return 1
+        }
+    }
+
+    private static var programPath: String {
+        (try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/exe")) ?? CommandLine.arguments[0]
+    }
+
+    private static func measure(_ options: BenchmarkOptions) throws -> BenchmarkReport {
+        try TemporaryFolder.with { folder in
+            let file = options.bodies ?? "\(folder)/requests"
+            let requests = try PresignedRequests.prepare(options.count, file: file) { note($0) }
+            switch options.scenario {
+            case .verify: return try VerifyScenario(options: options, requests: requests).run()
+            case .ingest: return try IngestScenario(options: options, requests: requests, folder: folder).run()
+            case .deliver: return try DeliverScenario(options: options, requests: requests, folder: folder).run()
+            case .drain: return try DrainScenario(options: options, requests: requests, folder: folder).run()
+            }
+        }
+    }
+
+    /// What a person may want to know meanwhile, on standard error.
+    static func note(_ text: String) {
+        write("\(text)\n", to: 2)
+    }
+
+    private static func write(_ text: String, to file: Int32) {
+        var rest = Array(text.utf8)[...]
+        while !rest.isEmpty {
+            let count = rest.withUnsafeBytes { Glibc.write(file, $0.baseAddress, $0.count) }
+            guard count > 0 || errno == EINTR else { return }
+            rest = rest.dropFirst(max(0, count))
+        }
+    }
+}

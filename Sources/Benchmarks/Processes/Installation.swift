@@ -1,0 +1,107 @@
+import Base
+import FoundationEssentials
+import Glibc
+import Postgres
+import StoreSimulator
+
+/// A private Postgres with durable settings, migrated, and a configuration for daemons that use it.
+final class Installation {
+    private let cluster: PrivateCluster
+    private let program: String
+    private let folder: String
+    private let configuration: String
+    private let postmaster: pid_t
+    let database: PostgresConnection
+
+    /// - Parameters:
+    ///   - program: the daemon's path.
+    ///   - root: the file of the root that notifications are signed under.
+    ///   - folder: whoever made it removes it, and stops a Postgres that this process leaves behind.
+    init(program: String, root: String, folder: String) throws {
+        self.program = program
+        self.folder = folder
+        guard access(program, X_OK) == 0 else {
+            throw BenchmarkFailure("there is no program \(program); build it: swift build -c release")
+        }
+        cluster = try PrivateCluster(stateDirectory: folder)
+        try cluster.start()
+        configuration = "\(folder)/entitled.json5"
+        let text = Installation.text(url: cluster.url(), root: root, folder: folder)
+        try text.write(toFile: configuration)
+        try DaemonProcess.run(["migrate"], program: program, configuration: configuration, folder: folder)
+        database = try PostgresConnection(PostgresTarget(url: cluster.url(), applicationName: "benchmarks"))
+        let lines = try String(contentsOfFile: "\(folder)/postgres/data/postmaster.pid", encoding: .utf8)
+        postmaster = lines.split(separator: "\n").first.flatMap { pid_t($0) } ?? 0
+    }
+
+    deinit {
+        try? cluster.stop(.immediate)
+    }
+
+    private static func text(url: String, root: String, folder: String) -> JSON {
+        let app = StoreApp()
+        return .object([
+            "state_dir": .string("\(folder)/state"), "database": .object(["url": .string(url)]),
+            "ingest": .object(["listen": .string("127.0.0.1:0")]),
+            "admin": .object(["listen": .string("127.0.0.1:0")]),
+            "trust": .object(["root_sha256": .array([]), "root_files": .strings([root])]),
+            "apps": .array([
+                .object([
+                    "id": .string("demo"), "bundle_id": .string(app.bundleID), "apple_app_id": .int(app.appleAppID),
+                    "environments": .strings([app.environment]),
+                ])
+            ]),
+            "entitlements": .object(["pro": .strings(["pro_monthly", "pro_yearly", "pro_lifetime"])]),
+            "webhooks": .object(["allow_private_networks": .strings(["127.0.0.0/8"])]),
+        ])
+    }
+
+    func start(_ role: String) throws -> DaemonProcess {
+        try DaemonProcess(role, program: program, configuration: configuration, folder: folder)
+    }
+
+    /// Runs one of the daemon's commands; what it printed.
+    @discardableResult
+    func command(_ arguments: [String]) throws -> String {
+        try DaemonProcess.run(arguments, program: program, configuration: configuration, folder: folder)
+    }
+
+    /// Seconds of processor time that Postgres used so far.
+    var postgresCPU: Double { ProcessUsage.treeCPU(of: postmaster) }
+
+    // MARK: - Looking into the database
+
+    func number(_ sql: String) throws -> Int64 {
+        try database.query(sql).one().int(0)
+    }
+
+    /// Waits until the query gives 0, asking rarely enough to cost little; the moment when it did.
+    func waitForNone(
+        _ sql: String, timeout: Duration = .seconds(1800), until done: () -> Bool = { false }
+    ) throws -> ContinuousClock.Instant {
+        let deadline = ContinuousClock.now + timeout
+        while true {
+            let asked = ContinuousClock.now
+            if try number(sql) == 0 || done() { return ContinuousClock.now }
+            guard asked < deadline else { throw BenchmarkFailure("did not end within \(timeout): \(sql)") }
+            let cost = ContinuousClock.now - asked
+            usleep(UInt32(clamping: max(50, cost.milliseconds * 20) * 1000))
+        }
+    }
+
+    /// Bytes on disk of each table with its indexes, the largest first.
+    func tableSizes() throws -> [(table: String, bytes: Int64)] {
+        let rows = try database.query(
+            """
+            SELECT relname::text, pg_total_relation_size(oid) FROM pg_class
+            WHERE relnamespace = 'entitled'::regnamespace AND relkind = 'r' ORDER BY 2 DESC
+            """)
+        return try rows.map { (try $0.text(0), try $0.int(1)) }
+    }
+}
+
+extension JSON {
+    fileprivate func write(toFile path: String) throws {
+        try Data(bytes).write(to: URL(fileURLWithPath: path))
+    }
+}

@@ -1,0 +1,82 @@
+import Base
+import Glibc
+import Postgres
+
+/// A worker alone with what waits: the base of P5, and with `--backlog` or `--retries` its other side.
+struct DrainScenario {
+    let options: BenchmarkOptions
+    let requests: PresignedRequests
+    let folder: String
+
+    func run() throws -> BenchmarkReport {
+        let installation = try Installation(program: options.entitled, root: requests.root, folder: folder)
+        let ingest = try installation.start("ingest")
+        let load = LoadGenerator(requests: requests, address: try ingest.address(), connections: options.connections)
+        let outcome = try load.run(0..<requests.count)
+        ingest.end()
+        let last = try installation.number("SELECT max(seq) FROM entitled.pending")
+        try fill(installation)
+        _ = try installation.database.query("ANALYZE")
+        _ = try installation.database.query("CHECKPOINT")
+
+        let postgresBefore = installation.postgresCPU
+        let worker = try installation.start("worker")
+        _ = try worker.find("lanes") { $0["message"]?.stringValue == "lanes gained" ? true : nil }
+        let started = ContinuousClock.now
+        let measured = "SELECT count(*) FROM entitled.pending WHERE seq <= \(last)"
+        let elapsed = try installation.waitForNone(measured) - started
+        let (usage, postgresAfter) = (worker.usage, installation.postgresCPU)
+        worker.end()
+
+        var report = BenchmarkReport("drain")
+        let applied = Double(max(1, outcome.accepted))
+        report.add("applied", applied, "notifications")
+        report.add("backlog_behind", Double(options.backlog), "notifications")
+        report.add("waiting_retries", Double(options.retries), "deliveries")
+        report.add("applied_per_second", applied / elapsed.seconds, "1/s", wanted: "P5 ≥ 0.8 of the empty one")
+        report.add("worker_cpu", usage.cpu * 1e6 / applied, "µs CPU each")
+        report.add("postgres_cpu", (postgresAfter - postgresBefore) * 1e6 / applied, "µs CPU each")
+        report.add("worker_resident", usage.peakResident / 1e6, "MB", wanted: "P7 ≤ 128")
+        let held = try installation.number("SELECT count(*) FROM entitled.held_notification")
+        report.add("held", Double(held), "notifications", wanted: "0")
+        report.detail("complaints", .strings(worker.complaints))
+        return report
+    }
+
+    /// Copies of what waits, behind it in its lanes; and deliveries whose time has not come.
+    private func fill(_ installation: Installation) throws {
+        if options.backlog > 0 {
+            try installation.database.execute(script: DrainScenario.backlog(options.backlog))
+        }
+        if options.retries > 0 {
+            try installation.database.execute(script: DrainScenario.retries(options.retries))
+        }
+    }
+
+    private static func backlog(_ count: Int) -> String {
+        """
+        CREATE TEMPORARY TABLE copies AS
+            SELECT n.lane, n.seq, m.last + row_number() OVER (ORDER BY c.round, n.seq) AS new
+            FROM generate_series(1, 1 + \(count) / (SELECT count(*) FROM entitled.pending)) AS c(round),
+                entitled.notification n, (SELECT max(seq) AS last FROM entitled.notification) m
+            LIMIT \(count);
+        INSERT INTO entitled.notification (lane, seq, app, environment, uuid, type, subtype, original_transaction_id,
+                signed_ms, received_ms, source, header, payload, signature)
+            SELECT n.lane, c.new, app, environment, uuid, type, subtype, original_transaction_id,
+                signed_ms, received_ms, source, header, payload, signature
+            FROM copies c JOIN entitled.notification n USING (lane, seq);
+        INSERT INTO entitled.pending (lane, seq) SELECT lane, new FROM copies;
+        """
+    }
+
+    private static func retries(_ count: Int) -> String {
+        """
+        INSERT INTO entitled.endpoint (id, url, environments, events, apps, created_ms)
+            VALUES ('we_waiting', 'http://127.0.0.1:9/hook', '{}', '{NONE}', '{}', 0);
+        INSERT INTO entitled.delivery (lane, id, endpoint, event, event_type, state, attempts, next_ms, created_ms)
+            SELECT g % 256, gen_random_uuid(), 'we_waiting', gen_random_uuid(), 'RENEWAL', 0, 1,
+                (extract(epoch FROM now()) * 1000)::int8 + 3600000 + g, (extract(epoch FROM now()) * 1000)::int8
+            FROM generate_series(1, \(count)) AS g;
+        """
+    }
+}

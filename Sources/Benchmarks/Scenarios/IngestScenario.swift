@@ -1,0 +1,54 @@
+import Base
+import StoreSimulator
+
+/// Durable accepts: P1, P2 and P7, then P6 once everything is applied.
+struct IngestScenario {
+    let options: BenchmarkOptions
+    let requests: PresignedRequests
+    let folder: String
+
+    func run() throws -> BenchmarkReport {
+        let check = try VerifyScenario.signatureCheck(requests)
+        let installation = try Installation(program: options.entitled, root: requests.root, folder: folder)
+        let ingest = try installation.start("ingest")
+        var load = LoadGenerator(
+            requests: requests, address: try ingest.address(), connections: options.connections)
+        load.rate = options.rate
+        let (before, postgresBefore) = (ingest.usage, installation.postgresCPU)
+        let outcome = try load.run(0..<requests.count)
+        let (after, postgresAfter) = (ingest.usage, installation.postgresCPU)
+        ingest.end()
+
+        var report = BenchmarkReport("ingest")
+        let accepted = Double(max(1, outcome.accepted))
+        let cpu = (after.cpu - before.cpu) * 1e6 / accepted
+        report.add("body_bytes", requests.meanBodyBytes, "bytes")
+        report.add("accepted", Double(outcome.accepted), "notifications")
+        report.add("refused", Double(outcome.refused.values.reduce(0, +)), "notifications", wanted: "0")
+        report.add("accepted_per_second", accepted / outcome.elapsed.seconds, "1/s", wanted: "P2 ≥ 5,000")
+        report.add("answer_p50", outcome.latencies.percentile(0.5), "ms")
+        report.add("answer_p99", outcome.latencies.percentile(0.99), "ms", wanted: "P2 < 40")
+        report.add("signature_check", check, "µs CPU")
+        report.add("ingest_cpu", cpu, "µs CPU each")
+        report.add("ingest_cpu_ratio", cpu / check, "signature checks", wanted: "P1 ≤ 3")
+        report.add("postgres_cpu", (postgresAfter - postgresBefore) * 1e6 / accepted, "µs CPU each")
+        report.add("ingest_resident", after.peakResident / 1e6, "MB", wanted: "P7 ≤ 64")
+        try addSizes(installation, accepted, to: &report)
+        report.detail("complaints", .strings(ingest.complaints))
+        return report
+    }
+
+    /// Bytes on disk after a worker has applied everything.
+    private func addSizes(_ installation: Installation, _ accepted: Double, to report: inout BenchmarkReport) throws {
+        let worker = try installation.start("worker")
+        _ = try installation.waitForNone("SELECT count(*) FROM entitled.pending")
+        worker.end()
+        let sizes = try installation.tableSizes()
+        let sum = sizes.reduce(0) { $0 + $1.bytes }
+        report.add("disk_bytes", Double(sum) / accepted, "bytes each", wanted: "P6 ≤ 3,000")
+        let each = sizes.prefix(12).map { JSON.Member(name: $0.table, value: .double(Double($0.bytes) / accepted)) }
+        report.detail("disk_bytes_by_table", .object(each))
+        let held = try installation.number("SELECT count(*) FROM entitled.held_notification")
+        report.add("held", Double(held), "notifications", wanted: "0")
+    }
+}

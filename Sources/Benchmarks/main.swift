@@ -1,0 +1,3 @@
+import Glibc
+
+exit(BenchmarksProgram.run(Array(CommandLine.arguments.dropFirst())))

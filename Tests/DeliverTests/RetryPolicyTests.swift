@@ -113,7 +113,8 @@ import Testing
                 #expect(decision.state == .pending && !decision.counts && decision.wait == 0)
                 #expect(decision.outcome == "interrupted")
             case .infrastructure:
-                #expect(decision.state == .pending && !decision.counts && decision.wait == 60_000 && decision.isOurFault)
+                #expect(
+                    decision.state == .pending && !decision.counts && decision.wait == 60_000 && decision.isOurFault)
             default:
                 #expect(decision.counts && decision.state == (round == 6 ? .dead : .pending))
             }

@@ -69,11 +69,14 @@ import Testing
     @Test func `merges that cross do not deadlock`() throws {
         let bench = try Bench()
         let database = bench.database
-        try CustomerStore.make(Set((0..<20).flatMap { ["$RCAnonymousID:\($0)", "user-\($0)"] }), now: 1, on: bench.connection)
+        try CustomerStore.make(
+            Set((0..<20).flatMap { ["$RCAnonymousID:\($0)", "user-\($0)"] }), now: 1, on: bench.connection)
         let threads = [0, 1].map { side in
             TestThread {
                 let connection = try database.connect(role: "entitled_worker")
-                let mine = (0..<20).filter { $0 % 2 == side }.map { (anonymous: "$RCAnonymousID:\($0)", into: "user-\(19 - $0)") }
+                let mine = (0..<20).filter { $0 % 2 == side }.map {
+                    (anonymous: "$RCAnonymousID:\($0)", into: "user-\(19 - $0)")
+                }
                 try connection.transaction {
                     try CustomerStore.merge(side == 0 ? mine : mine.reversed(), on: connection)
                 }

@@ -34,7 +34,8 @@ import Testing
         #expect(try bench.due([id: 5], now: Bench.now - 1).isEmpty)
         let others = Lane.all.filter { $0.number != 9 }
         #expect(
-            try DeliveryStore.due(room: [id: 5], lanes: others, now: Bench.now, on: bench.connection).deliveries.isEmpty)
+            try DeliveryStore.due(room: [id: 5], lanes: others, now: Bench.now, on: bench.connection).deliveries.isEmpty
+        )
         #expect(try bench.due([id: 5]).count == 1)
     }
 

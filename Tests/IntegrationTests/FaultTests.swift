@@ -4,6 +4,7 @@ import Glibc
 import HTTPServer
 import Lifecycle
 import Postgres
+import Queue
 import StoreSimulator
 import TestSupport
 import Testing
@@ -74,6 +75,27 @@ import Testing
         for table in ["notification", "notification_key", "pending"] {
             #expect(try installation.database.count("SELECT count(*) FROM entitled.\(table)") == Int64(count))
         }
+    }
+
+    @Test func `two processes that drew the same number for the same lane both store`() throws {
+        let clocks: [any WallClock] = [ManualClock(Installation.start), SystemClock()]
+        let drawn = Monitor(0)
+        let installation = try Installation(sequence: {
+            let turn = drawn.change { count in
+                count += 1
+                return count
+            }
+            return SequenceGenerator(clock: clocks[min(turn, clocks.count) - 1], node: 5)
+        })
+        var life = SubscriberLife(app: Installation.app, seed: 19)
+        #expect(try installation.post(life.start(at: Installation.start)).status == 200)
+        // What the other process will draw next is taken.
+        try installation.database.execute("UPDATE entitled.notification SET seq = seq + 1")
+        try installation.database.execute("UPDATE entitled.pending SET seq = seq + 1")
+        #expect(try installation.post(life.autoRenewOff(at: Installation.start + 1000)).status == 200)
+        #expect(drawn.read { $0 } == 2)
+        #expect(try installation.database.count("SELECT count(*) FROM entitled.notification") == 2)
+        #expect(try installation.database.count("SELECT count(*) FROM entitled.notification_key") == 2)
     }
 
     @Test func `what comes while the endpoint drains is answered 503`() throws {

@@ -38,7 +38,15 @@ final class Installation: Sendable {
     private let handler: IngestHandler
     let log = LogTape()
 
-    init(_ cluster: TestCluster? = nil) throws {
+    /// - Parameters:
+    ///   - cluster: the shared one, unless a test stops its Postgres.
+    ///   - sequence: makes the generators of the endpoint.
+    init(
+        _ cluster: TestCluster? = nil,
+        sequence: @escaping @Sendable () -> SequenceGenerator = {
+            SequenceGenerator(clock: SystemClock(), node: .random(in: 0...UInt16.max))
+        }
+    ) throws {
         self.cluster = try cluster ?? TestCluster.shared
         database = try self.cluster.makeMigratedDatabase()
         verifier = SignedDataVerifier(
@@ -46,7 +54,7 @@ final class Installation: Sendable {
         let target = database.target(role: "entitled_ingest")
         committer = NotificationCommitter(
             session: { PostgresSession(target, backOff: .milliseconds(20)...Duration.milliseconds(100)) },
-            sequence: { SequenceGenerator(clock: SystemClock(), node: .random(in: 0...UInt16.max)) },
+            sequence: sequence,
             clock: SystemClock(), logger: log.logger, metrics: Metrics())
         let apps = [
             AppRegistry.App(

@@ -27,7 +27,7 @@ import Testing
         }
     }
 
-    /// One by one in this order, each applied before the next comes when there are few, else as they come.
+    /// What is known after these came in this order, while a worker applied what was there.
     private func outcome(
         of notifications: [StoreNotification], now: Int64
     ) throws -> (rows: [String], documents: [String: String]) {

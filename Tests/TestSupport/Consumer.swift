@@ -25,6 +25,7 @@ package final class Consumer: Sendable {
     }
 
     private struct State {
+        var begun = 0
         var requests: [Request] = []
         var held: [HTTPResponder] = []
     }
@@ -45,15 +46,18 @@ package final class Consumer: Sendable {
                     headers: Dictionary(request.head.headers.map { ($0.name, $0.value) }) { first, _ in first },
                     body: request.body)
                 let before = state.change { state in
-                    state.requests.append(received)
-                    return state.requests.count - 1
+                    defer { state.begun += 1 }
+                    return state.begun
                 }
-                switch answering(received, before) {
-                case .status(let status, let headers):
+                let answer = answering(received, before)
+                // What counts as received can be released.
+                state.change { state in
+                    state.requests.append(received)
+                    if case .hold = answer { state.held.append(responder) }
+                }
+                if case .status(let status, let headers) = answer {
                     responder.respond(
                         HTTPResponse(status: status, headers: headers.map { (name: $0.key, value: $0.value) }))
-                case .hold:
-                    state.change { $0.held.append(responder) }
                 }
             }, logger: .silent)
         try server.start()

@@ -30,7 +30,7 @@ extension EventDeriver.Step {
     }
 
     private func isToldWhenRefunded(_ period: Period) -> Bool {
-        !period.transaction.isRenewable || (period.id == latest.id && !period.transaction.isUpgraded)
+        !period.transaction.isRenewable || (period.id == latest.id && !period.transaction.isUpgraded && !after.isLatestSuperseded)
     }
 
     /// The reversals of refunds that were told.
@@ -47,7 +47,8 @@ extension EventDeriver.Step {
     private func wasToldWhenRefunded(
         _ period: Period, _ revocation: Period.Revocation, in purchase: Purchase
     ) -> Bool {
-        guard period.transaction.isRenewable, period.id != purchase.latest.id else { return true }
+        guard period.transaction.isRenewable else { return true }
+        guard period.id != purchase.latest.id else { return !purchase.isLatestSuperseded }
         guard !period.transaction.isUpgraded else { return false }
         return purchase.periods.allSatisfy { $0.number <= period.number || $0.firstSigned > revocation.signed }
     }

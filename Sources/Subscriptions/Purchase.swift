@@ -18,6 +18,8 @@ package struct Purchase: Sendable, Equatable {
     package let isEndConfirmed: Bool
     /// When the newest renewal info of the latest period was signed, in ms.
     package let renewalSigned: Int64?
+    /// Whether a period is running, or ran, that is later than every transaction known here.
+    package let isLatestSuperseded: Bool
     /// App account tokens, each once, by their first signing.
     package let tokens: [String]
     /// The account's id for this app; the one signed first.

@@ -22,6 +22,7 @@ extension Purchase {
         pendingProductID = Self.pendingProduct(newest, latest: latest)
         priceIncreaseStatus = newest?.priceIncreaseStatus
         renewalSigned = newest?.signedDate
+        isLatestSuperseded = newest.map { $0.speaksOfLaterPeriod(than: latest) } ?? false
         let end = max(latest.accessUntil ?? .max, failure?.graceUntil ?? .min)
         isEndConfirmed = notifications.contains { fact in
             fact.tellsEnd && fact.signedDate.later(by: Period.signingSlack) >= end
@@ -55,6 +56,15 @@ extension Purchase {
             account = account ?? signing.3
         }
         return (tokens, account)
+    }
+}
+
+extension RenewalFact {
+    /// Whether it says that the customer subscribed anew after this period, to one whose transaction is not known here.
+    fileprivate func speaksOfLaterPeriod(than period: Period) -> Bool {
+        guard let start = recentSubscriptionStartDate, let renewalDate, let expires = period.transaction.expiresDate
+        else { return false }
+        return start > period.transaction.purchaseDate && renewalDate > expires
     }
 }
 

@@ -156,6 +156,16 @@ struct FlowTests {
         #expect(story.hear(life.refundReversed(0, at: life.latest.purchaseDate + 2 * day)).isEmpty)
     }
 
+    @Test func `a refund is quiet where the renewal info tells of a later subscription that was never heard of`() {
+        var (life, story, _) = begin()
+        _ = life.resubscribe(at: life.expires + day)
+        let refund = life.refund(0, at: life.latest.purchaseDate + day)
+        #expect(story.hear(refund).names.filter { $0 == "CANCELLATION(CUSTOMER_SUPPORT)" }.isEmpty)
+        #expect(story.purchase?.isLatestSuperseded == true)
+        let reversal = life.refundReversed(0, at: life.latest.purchaseDate + 2 * day)
+        #expect(!story.hear(reversal).names.contains("REFUND_REVERSED"))
+    }
+
     @Test func `a refund that was told is reversed aloud even when a new period came between`() {
         var (life, story, _) = begin()
         _ = story.hear(life.refund(at: epoch + day))

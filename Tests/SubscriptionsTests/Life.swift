@@ -81,7 +81,8 @@ struct Life {
         transactions.append(transaction)
         renewal = RenewalFact(
             originalTransactionID: original, productID: product, autoRenewProductID: product, autoRenewStatus: 1,
-            renewalPrice: price, currency: currency, renewalDate: to, appAccountToken: token,
+            renewalPrice: price, currency: currency, renewalDate: to,
+            recentSubscriptionStartDate: renewal.recentSubscriptionStartDate ?? from, appAccountToken: token,
             appTransactionID: account, signedDate: 0, tie: [])
         status = 1
     }
@@ -116,6 +117,7 @@ struct Life {
 
     mutating func resubscribe(product: String? = nil, at: Int64, offer: Offer? = nil) -> Telling {
         self.product = product ?? self.product
+        renewal.recentSubscriptionStartDate = nil
         addPeriod(from: at, to: at + period, offer: offer)
         return notify("SUBSCRIBED", "RESUBSCRIBE", at: at)
     }

@@ -1,6 +1,7 @@
 import Base
 import Compression
 import Crypto
+import Synchronization
 
 /// A compact JWS as the database keeps it: byte for byte restorable, at a tenth of its size.
 ///
@@ -23,7 +24,15 @@ package struct StoredJWS: Sendable, Equatable {
         self.signature = signature
     }
 
+    /// Headers that were asked for lately: Apple has one or two at a time, and comparing is cheaper than hashing 4.4 KB.
+    private static let lately = Mutex<[(header: [UInt8], id: [UInt8])]>([])
+    private static let latelyLimit = 4
+
     package static func headerID(_ header: [UInt8]) -> [UInt8] {
-        Array(Digest.sha256(header).prefix(16))
+        let known = lately.withLock { $0 }
+        if let found = known.first(where: { $0.header == header }) { return found.id }
+        let id = Array(Digest.sha256(header).prefix(16))
+        lately.withLock { $0 = [(header, id)] + $0.prefix(latelyLimit - 1) }
+        return id
     }
 }

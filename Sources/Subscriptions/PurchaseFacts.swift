@@ -38,6 +38,29 @@ protocol SignedFact {
     var tie: [UInt8] { get }
 }
 
+// Facts are put into sets more often than anything else is done with them; these few members tell them apart nearly
+// always, and comparing settles the rest.
+
+extension TransactionFact {
+    package func hash(into hasher: inout Hasher) {
+        hasher.combine(signedDate)
+        hasher.combine(transactionID)
+    }
+}
+
+extension RenewalFact {
+    package func hash(into hasher: inout Hasher) {
+        hasher.combine(signedDate)
+    }
+}
+
+extension NotificationFact {
+    package func hash(into hasher: inout Hasher) {
+        hasher.combine(signedDate)
+        hasher.combine(uuid)
+    }
+}
+
 extension TransactionFact: SignedFact {}
 extension RenewalFact: SignedFact {}
 extension NotificationFact: SignedFact {}

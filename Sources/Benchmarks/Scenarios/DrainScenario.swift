@@ -49,6 +49,7 @@ struct DrainScenario {
             try installation.database.execute(script: DrainScenario.backlog(options.backlog))
         }
         if options.retries > 0 {
+            try installation.command(["endpoints", "add", "http://127.0.0.1:9/hook"])
             try installation.database.execute(script: DrainScenario.retries(options.retries))
         }
     }
@@ -71,12 +72,11 @@ struct DrainScenario {
 
     private static func retries(_ count: Int) -> String {
         """
-        INSERT INTO entitled.endpoint (id, url, environments, events, apps, created_ms)
-            VALUES ('we_waiting', 'http://127.0.0.1:9/hook', '{}', '{NONE}', '{}', 0);
+        UPDATE entitled.endpoint SET events = '{NONE}';
         INSERT INTO entitled.delivery (lane, id, endpoint, event, event_type, state, attempts, next_ms, created_ms)
-            SELECT g % 256, gen_random_uuid(), 'we_waiting', gen_random_uuid(), 'RENEWAL', 0, 1,
+            SELECT g % 256, gen_random_uuid(), e.id, gen_random_uuid(), 'RENEWAL', 0, 1,
                 (extract(epoch FROM now()) * 1000)::int8 + 3600000 + g, (extract(epoch FROM now()) * 1000)::int8
-            FROM generate_series(1, \(count)) AS g;
+            FROM generate_series(1, \(count)) AS g, entitled.endpoint e;
         """
     }
 }

@@ -30,7 +30,8 @@ extension EventDeriver.Step {
     }
 
     private func isToldWhenRefunded(_ period: Period) -> Bool {
-        !period.transaction.isRenewable || (period.id == latest.id && !period.transaction.isUpgraded && !after.isLatestSuperseded)
+        !period.transaction.isRenewable
+            || (period.id == latest.id && !period.transaction.isUpgraded && !after.isLatestSuperseded)
     }
 
     /// The reversals of refunds that were told.

@@ -127,6 +127,8 @@ struct Applier: Sendable {
             identifiers += names(of: purchase).subtracting(work.former.map(names) ?? []).map { ($0, work.key) }
         }
         try PurchaseStore.write(records, now: now, on: connection)
+        // Without a transaction among its facts there is nothing to look at later either.
+        try PurchaseStore.wake(works.filter { $0.purchase == nil }.map(\.key), at: nil, on: connection)
         try PurchaseStore.identify(identifiers, on: connection)
     }
 

@@ -12,30 +12,30 @@ struct LaneTurn {
     private let applier: Applier
     private let settler: Settler
     private let engine: DeliveryEngine
-    private let sealer: SecretSealer
     private let clock: any WallClock
     private let logger: Logger
     private let metrics: Metrics
 
     private var leases: LaneLeases
+    private var lookout: DeliveryLookout
     private var nextRenewal = ContinuousClock.now
-    private var nextLook = ContinuousClock.now
-    private var nextSweep = ContinuousClock.now
     private var nextWake = ContinuousClock.now
     /// How much the server's clock is ahead of ours, in milliseconds.
     private var clockOffset: Int64 = 0
     private var care = BatchCare()
     /// Turns in which notifications are taken one by one, because a batch failed.
     private var carefulTurns = 0
+    /// Notifications that were too slow alone, until when they are passed over.
+    private var passedOver: [Int64: ContinuousClock.Instant] = [:]
     private var lastFailure = (text: "", told: ContinuousClock.now)
-    private var unsendable: Set<String> = []
 
     private static let batchLimit = 256
     private static let perLane = 16
     private static let resultLimit = 512
-    private static let lookInterval = Duration.milliseconds(200)
-    private static let sweepInterval = Duration.seconds(1)
     private static let wakeInterval = Duration.milliseconds(500)
+    private static let passOverTime = Duration.seconds(60)
+    /// How long a purchase whose time has come is left alone when it cannot be looked at.
+    private static let wakeRetry: Int64 = 3_600_000
 
     init(
         configuration: LaneWorkerConfiguration, preparer: NotificationPreparer, applier: Applier, settler: Settler,
@@ -45,7 +45,8 @@ struct LaneTurn {
         self.applier = applier
         self.settler = settler
         self.engine = engine
-        self.sealer = sealer
+        lookout = DeliveryLookout(
+            settler: settler, engine: engine, sealer: sealer, lease: configuration.lease, logger: logger)
         self.clock = clock
         self.logger = logger
         self.metrics = metrics
@@ -60,10 +61,12 @@ struct LaneTurn {
             try renew(on: connection)
         }
         guard !leases.epochs.isEmpty else { return false }
-        if ContinuousClock.now >= nextLook {
-            try look(on: connection)
-        } else if engine.wantsMore(now: now) {
-            try fill(on: connection)
+        do {
+            try lookout.take(lanes: leases.owned, now: now, on: connection)
+        } catch {
+            // Webhooks may wait; notifications may not wait for them.
+            if let error = error as? PostgresError, error.kind == .connection { throw error }
+            failed(error)
         }
         return try work(on: connection)
     }
@@ -75,7 +78,7 @@ struct LaneTurn {
         nextRenewal = ContinuousClock.now + leases.interval
         if !gained.isEmpty {
             logger.info("lanes gained", ["count": .int(Int64(gained.count))])
-            nextLook = ContinuousClock.now
+            lookout.hurry()
         }
         metrics.gauge("entitled_lanes_owned", "Lanes that this worker owns.", [:], Double(leases.epochs.count))
     }
@@ -105,50 +108,13 @@ struct LaneTurn {
         logger.info("lanes lost", ["count": .int(Int64(lost.count))])
     }
 
-    // MARK: - Deliveries
-
-    /// Endpoints as they are now, and what is due for them.
-    private mutating func look(on connection: PostgresConnection) throws {
-        let begun = ContinuousClock.now
-        let endpoints = try EndpointStore.load(sealer: sealer, now: now, on: connection)
-        complain(about: endpoints)
-        engine.update(endpoints)
-        if begun >= nextSweep {
-            _ = try DeliveryStore.followEndpoints(in: leases.owned, now: now, on: connection)
-            let end = ContinuousClock.now
-            nextSweep = end + max(LaneTurn.sweepInterval, (end - begun) * 20)
-        }
-        try fill(on: connection)
-        // Looking takes a tenth of the time at most, however many endpoints there are.
-        let end = ContinuousClock.now
-        nextLook = end + max(LaneTurn.lookInterval, (end - begun) * 10)
-    }
-
-    /// What is due, for the lines of the sender that have room.
-    private func fill(on connection: PostgresConnection) throws {
-        let room = engine.room(now: now)
-        guard !room.isEmpty else { return }
-        let due = try DeliveryStore.due(room: room, lanes: leases.owned, now: now, on: connection)
-        engine.add(due.deliveries)
-        engine.note(hasMore: due.hasMore, of: room.keys)
-    }
-
-    private mutating func complain(about endpoints: [Endpoint]) {
-        let broken = endpoints.filter { !$0.isSendable }
-        for endpoint in broken where !unsendable.contains(endpoint.id) {
-            logger.error(
-                "an endpoint's secrets cannot be opened with this key; nothing is sent to it",
-                ["endpoint": .string(endpoint.id)])
-        }
-        unsendable = Set(broken.map(\.id))
-    }
-
     // MARK: - The transaction
 
     private mutating func work(on connection: PostgresConnection) throws -> Bool {
         let limit = carefulTurns > 0 ? 1 : LaneTurn.batchLimit
         let pending = try PendingNotification.read(
-            from: leases.owned, eachAtMost: min(limit, LaneTurn.perLane), atMost: limit, on: connection)
+            from: leases.owned, eachAtMost: min(limit, LaneTurn.perLane), atMost: limit, except: stillPassedOver(),
+            on: connection)
         // A notification that makes transactions fail must not take anything else with it.
         let isAlone = carefulTurns > 0 && !pending.isEmpty
         let woken = isAlone ? [] : try dueWakes(on: connection)
@@ -157,12 +123,38 @@ struct LaneTurn {
         guard !pending.isEmpty || !results.isEmpty || !woken.isEmpty else { return false }
         do {
             try commit(preparer.prepare(pending), results, woken, on: connection)
-            care.succeeded()
+            care.succeeded(pending.count)
         } catch {
             engine.giveBack(results)
+            try wakeOneByOne(woken, after: error, on: connection)
             try recover(from: error, pending, isAlone: results.isEmpty && woken.isEmpty, on: connection)
         }
         return true
+    }
+
+    private mutating func stillPassedOver() -> [Int64] {
+        passedOver = passedOver.filter { $0.value > ContinuousClock.now }
+        return Array(passedOver.keys)
+    }
+
+    /// One purchase that cannot be looked at must not keep the ends of all others from being told.
+    private mutating func wakeOneByOne(
+        _ woken: [PurchaseKey], after error: any Error, on connection: PostgresConnection
+    ) throws {
+        guard BatchCare.fault(of: error) != .everybodys else { return }
+        for key in woken {
+            do {
+                try commit([], [], [key], on: connection)
+            } catch  where BatchCare.fault(of: error) != .everybodys {
+                logger.error(
+                    "a purchase whose time has come cannot be looked at; trying again in an hour",
+                    [
+                        "app": .string(key.app), "original_transaction_id": .string(key.originalTransactionID),
+                        "error": .string("\(error)"),
+                    ])
+                try PurchaseStore.wake([key], at: now + LaneTurn.wakeRetry, on: connection)
+            }
+        }
     }
 
     private mutating func dueWakes(on connection: PostgresConnection) throws -> [PurchaseKey] {
@@ -185,7 +177,9 @@ struct LaneTurn {
                 results.filter { passed.lanes.contains($0.delivery.id.lane) }, now: passed.now)
             try settler.settle(decided, now: passed.now, on: connection)
             let ours = prepared.filter { passed.lanes.contains($0.pending.lane) }
-            let waiting = try PendingNotification.waiting(in: lanes, beside: ours.map(\.pending), on: connection)
+            let isQuestion = !ours.isEmpty || !woken.isEmpty
+            let waiting = try PendingNotification.waiting(
+                in: isQuestion ? lanes : [], beside: ours.map(\.pending), on: connection)
             deliveries = try applier.apply(
                 ours, woken: woken.filter { passed.lanes.contains($0.lane) && !waiting.contains($0.lane) },
                 quiet: passed.lanes.subtracting(waiting), now: passed.now, on: connection)
@@ -196,10 +190,9 @@ struct LaneTurn {
         keepingTrack { $0.leases.forget(lanes.filter { !passed.lanes.contains($0) }) }
         settler.report(decided)
         report(prepared, ContinuousClock.now - begun)
-        if try settler.changeEndpoints(decided, now: passed.now, on: connection) {
-            // At once: who asked for a pause gets nothing of what this turn made.
-            engine.update(try EndpointStore.load(sealer: sealer, now: passed.now, on: connection))
-        }
+        // At once: who asked for a pause gets nothing of what this turn made.
+        engine.hold(decided.filter(\.changesEndpoint).map(\.endpoint))
+        lookout.note(decided)
         engine.add(deliveries)
     }
 
@@ -229,9 +222,14 @@ struct LaneTurn {
     private mutating func recover(
         from error: any Error, _ pending: [PendingNotification], isAlone: Bool, on connection: PostgresConnection
     ) throws {
-        switch care.judge(error, pending: pending.count, isAlone: isAlone) {
+        switch care.judge(error, pending: pending.map(\.seq), isAlone: isAlone) {
         case .again:
             throw error
+        case .passOver:
+            logger.warning("a notification took too long; the others go first", ["error": .string("\(error)")])
+            for notification in pending {
+                passedOver[notification.seq] = ContinuousClock.now + LaneTurn.passOverTime
+            }
         case .oneByOne(let turns):
             logger.warning("a batch failed; taking it one by one", ["error": .string("\(error)")])
             carefulTurns = turns

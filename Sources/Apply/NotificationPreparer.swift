@@ -41,16 +41,20 @@ struct NotificationPreparer: Sendable {
         guard parts > 1 else { return pending.map(prepare) }
         let size = (pending.count + parts - 1) / parts
         let made = Monitor<[Int: [PreparedNotification]]>([:])
-        let threads = (1..<parts).map { part in
-            ServiceThread("prepare-\(part)") {
-                let prepared = pending.dropFirst(part * size).prefix(size).map(prepare)
+        @Sendable func prepareAll(of part: Int) -> [PreparedNotification] {
+            pending.dropFirst(part * size).prefix(size).map(prepare)
+        }
+        let threads = (1..<parts).compactMap { part in
+            ServiceThread(orNil: "prepare-\(part)") {
+                let prepared = prepareAll(of: part)
                 made.change { $0[part] = prepared }
             }
         }
-        let first = pending.prefix(size).map(prepare)
+        let first = prepareAll(of: 0)
         for thread in threads { thread.join() }
         let others = made.read { $0 }
-        return (1..<parts).reduce(into: first) { $0 += others[$1] ?? [] }
+        // A part that no thread was to be had for is prepared here.
+        return (1..<parts).reduce(into: first) { $0 += others[$1] ?? prepareAll(of: $1) }
     }
 
     private func prepare(_ pending: PendingNotification) -> PreparedNotification {

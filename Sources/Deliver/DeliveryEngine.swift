@@ -75,7 +75,9 @@ package final class DeliveryEngine: Sendable {
     }
 
     /// How many more deliveries of each endpoint are welcome; only of those that may be sent to now.
-    package func room(now: Int64) -> [String: Int] {
+    ///
+    /// - Parameter onlyLow: only for lines that run low and are known to be longer in the database.
+    package func room(now: Int64, onlyLow: Bool = false) -> [String: Int] {
         state.read { state in
             guard !state.isDraining else { return [:] }
             var room: [String: Int] = [:]
@@ -83,16 +85,30 @@ package final class DeliveryEngine: Sendable {
             for result in state.results { unwritten[result.delivery.endpoint, default: 0] += 1 }
             for endpoint in state.endpoints.values
             where endpoint.isEnabled && endpoint.isSendable && endpoint.pausedUntil <= now {
-                let waiting = state.lines[endpoint.id]?.waiting.count ?? 0
-                if waiting < DeliveryEngine.lineLimit / 2 {
+                let line = state.lines[endpoint.id]
+                let waiting = line?.waiting.count ?? 0
+                let isLow = line?.hasMore == true && waiting < DeliveryEngine.lineLimit / 4
+                if onlyLow ? isLow : waiting < DeliveryEngine.lineLimit / 2 {
                     // What is in flight, or done and not written down, is due in the database too: so it is asked for
                     // beside what is wanted.
-                    let inFlight = state.lines[endpoint.id]?.inFlight ?? 0
+                    let inFlight = line?.inFlight ?? 0
                     let done = unwritten[endpoint.id] ?? 0
                     room[endpoint.id] = DeliveryEngine.lineLimit - waiting + inFlight + done
                 }
             }
             return room
+        }
+    }
+
+    /// Begins nothing more to these until the next `update`; what waits for them comes again from the database.
+    package func hold(_ endpoints: [String]) {
+        guard !endpoints.isEmpty else { return }
+        state.change { state in
+            for id in endpoints {
+                state.endpoints[id] = nil
+                state.known.subtract(state.lines[id]?.waiting.map(\.id) ?? [])
+                state.lines[id]?.waiting = []
+            }
         }
     }
 

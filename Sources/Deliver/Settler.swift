@@ -21,6 +21,10 @@ package struct Settler: Sendable {
     package struct Decided: Sendable {
         fileprivate let result: AttemptResult
         fileprivate let decision: RetryPolicy.Decision
+
+        package var endpoint: String { result.delivery.endpoint }
+        /// Whether the consumer asked for no more, or for a pause.
+        package var changesEndpoint: Bool { decision.disables || decision.pauses != nil }
     }
 
     package func decide(_ results: [AttemptResult], now: Int64) -> [Decided] {
@@ -33,14 +37,11 @@ package struct Settler: Sendable {
 
     /// Changes endpoints as their consumers asked, each in a transaction of its own, once the results are committed: no
     /// data transaction waits for an endpoint's row, and no worker that lost its lanes disables anything.
-    /// Whether there was anything to change.
-    package func changeEndpoints(_ decided: [Decided], now: Int64, on connection: PostgresConnection) throws -> Bool {
-        var isChanged = false
+    package func changeEndpoints(_ decided: [Decided], now: Int64, on connection: PostgresConnection) throws {
         var pauses: [String: Int64] = [:]
         for item in decided {
             let endpoint = item.result.delivery.endpoint
             if item.decision.disables {
-                isChanged = true
                 if try EndpointStore.disable(endpoint, reason: "the consumer answered 410", on: connection) {
                     logger.info("endpoint disabled", ["endpoint": .string(endpoint), "reason": .string("410")])
                 }
@@ -51,9 +52,7 @@ package struct Settler: Sendable {
         }
         if !pauses.isEmpty {
             try EndpointStore.pause(pauses, on: connection)
-            isChanged = true
         }
-        return isChanged
     }
 
     /// After the fence, in its transaction; only for lanes that passed it.

@@ -18,6 +18,7 @@ package enum EntitledApp {
         "endpoints remove": EndpointCommands.Remove.init,
         "notifications list": NotificationCommands.List.init,
         "notifications show": NotificationCommands.Show.init,
+        "notifications reprocess": NotificationCommands.Reprocess.init,
         "deliveries list": DeliveryCommands.List.init,
         "deliveries show": DeliveryCommands.Show.init,
         "deliveries resend": DeliveryCommands.Resend.init,

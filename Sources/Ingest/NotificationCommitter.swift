@@ -111,7 +111,7 @@ package final class NotificationCommitter: Service {
             if let since = committing.read({ $0 }), ContinuousClock.now - since > NotificationCommitter.patience {
                 logger.warning("the database does not answer; cutting the connection")
                 session.cut()
-                committing.change { $0 = nil }
+                committing.change { if $0 == since { $0 = nil } }
             }
         }
     }
@@ -153,7 +153,8 @@ package final class NotificationCommitter: Service {
                 commit(group, session, &inserter)
             }
         } catch {
-            isReachable.change { $0 = false }
+            let isOfData = (error as? PostgresError).map(NotificationCommitter.isOfData) ?? false
+            isReachable.change { $0 = isOfData }
             refuse(batch, error)
         }
     }

@@ -19,7 +19,7 @@ package final class ServiceGroup: Sendable {
     private let chains: [[any Service]]
     private let drainTimeout: Duration
     private let logger: Logger
-    private let failure = Monitor<String?>(nil)
+    private let failure = Monitor<(reason: String?, isDraining: Bool)>((nil, false))
 
     package init(_ chains: [[any Service]], drainTimeout: Duration, logger: Logger) {
         self.chains = chains
@@ -29,8 +29,13 @@ package final class ServiceGroup: Sendable {
 
     /// Ends the process in order because a service cannot go on; for what no retry can mend.
     package func fail(_ reason: String) {
-        failure.change { $0 = $0 ?? reason }
-        Signals.raise(Signals.terminate)
+        let isFirst = failure.change { failure in
+            guard failure.reason == nil, !failure.isDraining else { return false }
+            failure.reason = reason
+            return true
+        }
+        // A second signal would end the process at once.
+        if isFirst { Signals.raise(Signals.terminate) }
     }
 
     /// Runs until SIGTERM or SIGINT; a second one ends the process at once. The exit status.
@@ -53,7 +58,11 @@ package final class ServiceGroup: Sendable {
             }
         }
         let signal = Signals.wait()
-        if let reason = failure.read({ $0 }) {
+        let reason = failure.change { failure in
+            failure.isDraining = true
+            return failure.reason
+        }
+        if let reason {
             logger.error("ending", ["reason": .string(reason)])
         } else {
             logger.notice("draining", ["signal": .string(signal), "timeout_ms": .int(drainTimeout.milliseconds)])
@@ -65,7 +74,7 @@ package final class ServiceGroup: Sendable {
         drain(started)
         _ = second
         logger.notice("ended")
-        return failure.read { $0 } == nil ? 0 : 1
+        return reason == nil ? 0 : 1
     }
 
     /// The last part of the time is kept for what comes behind the first service of a chain.

@@ -14,8 +14,15 @@ package final class ServiceThread: Sendable {
         }
     }
 
-    /// Starts at once; Linux shows the first 15 bytes of the name.
-    package init(_ name: String, _ body: @escaping @Sendable () -> Void) {
+    /// Starts at once; Linux shows the first 15 bytes of the name. For threads that a process cannot do without: it ends
+    /// if the system gives none.
+    package convenience init(_ name: String, _ body: @escaping @Sendable () -> Void) {
+        // swift-format-ignore: NeverForceUnwrap
+        self.init(orNil: name, body)!
+    }
+
+    /// The same; nil if the system gives no more threads.
+    package init?(orNil name: String, _ body: @escaping @Sendable () -> Void) {
         let finished = finished
         let start = Start(name: name) {
             body()
@@ -29,7 +36,10 @@ package final class ServiceThread: Sendable {
         let context = Unmanaged.passRetained(start).toOpaque()
         let status = pthread_create(&thread, &attributes, ServiceThread.main, context)
         pthread_attr_destroy(&attributes)
-        precondition(status == 0, "the system gives no more threads")
+        guard status == 0 else {
+            Unmanaged<Start>.fromOpaque(context).release()
+            return nil
+        }
     }
 
     private static let main: @convention(c) (UnsafeMutableRawPointer?) -> UnsafeMutableRawPointer? = { context in

@@ -1,11 +1,16 @@
 import CLibpq
 import Glibc
+import Synchronization
 
 /// One connection, used by one thread at a time; every call blocks until the server has answered.
 ///
 /// Statements are unnamed and hold no state of the session, so that PgBouncer in transaction mode may stand between.
 package final class PostgresConnection {
+    private static let serials = Atomic<UInt64>(0)
+
     let handle: OpaquePointer
+    /// Tells this connection from every other one of this process, also from those that are gone.
+    package let serial = PostgresConnection.serials.wrappingAdd(1, ordering: .relaxed).newValue
     private let canceller: PostgresCanceller
     /// Set when the protocol is in a state that no statement gets out of.
     var isBroken = false

@@ -46,7 +46,7 @@ package struct NotificationInserter {
     private let clock: any WallClock
     /// What this connection has put there: another one may lead to another server, which may have lost it.
     private var knownHeaders: Set<[UInt8]> = []
-    private var knownTo: ObjectIdentifier?
+    private var knownTo: UInt64?
 
     /// Headers kept in mind; Apple has one or two at a time.
     private static let headerLimit = 1000
@@ -91,9 +91,9 @@ package struct NotificationInserter {
     private mutating func newHeaders(
         of notifications: [NewNotification], on connection: PostgresConnection
     ) -> [[UInt8]: [UInt8]] {
-        if knownTo != ObjectIdentifier(connection) {
+        if knownTo != connection.serial {
             knownHeaders.removeAll()
-            knownTo = ObjectIdentifier(connection)
+            knownTo = connection.serial
         }
         var headers: [[UInt8]: [UInt8]] = [:]
         for notification in notifications where !knownHeaders.contains(notification.stored.headerID) {

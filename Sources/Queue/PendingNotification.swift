@@ -21,7 +21,8 @@ package struct PendingNotification: Sendable {
         WITH taken AS MATERIALIZED (
             SELECT p.lane, p.seq FROM unnest($1::int2[]) AS owned(lane)
             CROSS JOIN LATERAL (
-                SELECT lane, seq FROM entitled.pending WHERE lane = owned.lane ORDER BY seq LIMIT $2
+                SELECT lane, seq FROM entitled.pending
+                WHERE lane = owned.lane AND seq <> ALL ($4::int8[]) ORDER BY seq LIMIT $2
             ) p
             ORDER BY p.seq LIMIT $3
         )
@@ -33,10 +34,11 @@ package struct PendingNotification: Sendable {
         """
 
     package static func read(
-        from lanes: [Lane], eachAtMost perLane: Int, atMost limit: Int, on connection: PostgresConnection
+        from lanes: [Lane], eachAtMost perLane: Int, atMost limit: Int, except passedOver: [Int64] = [],
+        on connection: PostgresConnection
     ) throws -> [PendingNotification] {
         let rows = try connection.query(
-            select, [.int2s(lanes.map(\.number)), .int8(Int64(perLane)), .int8(Int64(limit))])
+            select, [.int2s(lanes.map(\.number)), .int8(Int64(perLane)), .int8(Int64(limit)), .int8s(passedOver)])
         var notifications: [PendingNotification] = []
         notifications.reserveCapacity(rows.count)
         for row in rows {
@@ -60,23 +62,22 @@ package struct PendingNotification: Sendable {
             gap: nil)
     }
 
+    /// One short index scan of each lane. What is known cannot have gone, because its lane is ours.
     private static let others = """
-        SELECT owned.lane FROM unnest($1::int2[]) AS owned(lane)
-        WHERE EXISTS (
-            SELECT 1 FROM entitled.pending p WHERE p.lane = owned.lane
-            AND NOT EXISTS (
-                SELECT 1 FROM unnest($2::int2[], $3::int8[]) AS t(lane, seq) WHERE t.lane = p.lane AND t.seq = p.seq
-            )
-        )
+        SELECT owned.lane FROM unnest($1::int2[], $2::int8[]) AS owned(lane, known)
+        CROSS JOIN LATERAL (
+            SELECT 1 FROM entitled.pending p WHERE p.lane = owned.lane ORDER BY p.seq OFFSET owned.known LIMIT 1
+        ) other
         """
 
-    /// Those of these lanes in which something waits beside the given notifications.
+    /// Those of these lanes in which something waits beside the given notifications; after the fence.
     package static func waiting(
         in lanes: [Lane], beside known: [PendingNotification], on connection: PostgresConnection
     ) throws -> Set<Lane> {
+        guard !lanes.isEmpty else { return [] }
+        let counts = Dictionary(known.map { ($0.lane, Int64(1)) }, uniquingKeysWith: +)
         let rows = try connection.query(
-            others,
-            [.int2s(lanes.map(\.number)), .int2s(known.map(\.lane.number)), .int8s(known.map(\.seq))])
+            others, [.int2s(lanes.map(\.number)), .int8s(lanes.map { counts[$0] ?? 0 })])
         return Set(try rows.map { Lane(number: Int16(clamping: try $0.int(0))) })
     }
 

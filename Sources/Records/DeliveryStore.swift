@@ -34,7 +34,6 @@ package enum DeliveryStore {
                 .int8(now), .int8(Int64(perLane)),
             ])
         var due: [DueDelivery] = []
-        var found: [String: Int] = [:]
         var unreadable: [DeliveryID] = []
         for row in rows {
             let id = DeliveryID(lane: Lane(number: Int16(clamping: try row.int(0))), bytes: try row.uuid(1))
@@ -46,11 +45,25 @@ package enum DeliveryStore {
                 DueDelivery(
                     id: id, endpoint: try row.text(2), event: try row.uuid(3), eventType: try row.text(4),
                     attempts: Int(clamping: try row.int(5)), roundStart: Int(clamping: try row.int(6)), body: body))
-            found[try row.text(2), default: 0] += 1
         }
         try giveUp(unreadable, on: connection)
-        let full = found.filter { endpoint, count in count >= min(room[endpoint] ?? 0, perLane) }
-        return (due, Set(full.keys))
+        return (due, left(due, room: room, perLane: perLane))
+    }
+
+    /// The endpoints whose room or whose share of a lane was used up.
+    private static func left(_ due: [DueDelivery], room: [String: Int], perLane: Int) -> Set<String> {
+        struct Share: Hashable {
+            let endpoint: String
+            let lane: Lane
+        }
+        var found: [String: Int] = [:]
+        var shares: [Share: Int] = [:]
+        for delivery in due {
+            found[delivery.endpoint, default: 0] += 1
+            shares[Share(endpoint: delivery.endpoint, lane: delivery.id.lane), default: 0] += 1
+        }
+        let full = found.filter { $0.value >= room[$0.key] ?? 0 }.keys
+        return Set(full).union(shares.filter { $0.value >= perLane }.map(\.key.endpoint))
     }
 
     /// One body that cannot be read must not keep the others waiting.
@@ -162,21 +175,20 @@ package enum DeliveryStore {
         }
     }
 
+    /// Of the row itself, so that it is looked at again after waiting for somebody who changes it.
+    private static let unchanged = "d.state = 0 AND d.attempts = t.began AND d.round_start = t.round"
+
     /// Where the row is as it was when the attempt began, the attempt's outcome stands. Where somebody changed it
     /// meanwhile (resent, held, given up, or tried by another owner of the lane), only an arrival counts: everything
     /// else is written down as an attempt, and the newer state stands.
     private static let settle = """
         UPDATE entitled.delivery d
-        SET state = CASE WHEN t.state = 1 OR unchanged THEN t.state ELSE d.state END,
-            reason = CASE WHEN t.state = 1 OR unchanged THEN t.reason ELSE d.reason END,
-            next_ms = CASE WHEN unchanged THEN $7::int8 + t.wait ELSE d.next_ms END,
+        SET state = CASE WHEN t.state = 1 OR \(unchanged) THEN t.state ELSE d.state END,
+            reason = CASE WHEN t.state = 1 OR \(unchanged) THEN t.reason ELSE d.reason END,
+            next_ms = CASE WHEN \(unchanged) THEN $7::int8 + t.wait ELSE d.next_ms END,
             attempts = greatest(d.attempts, t.attempts), last_status = coalesce(t.status, d.last_status)
-        FROM (
-            SELECT t.*, r.state = 0 AND r.attempts = t.began AND r.round_start = t.round AS unchanged
-            FROM unnest($1::int2[], $2::uuid[], $3::int2[], $4::int2[], $5::int8[], $6::int2[], $8::text[],
-                $9::int2[], $10::int2[]) AS t(lane, id, state, attempts, wait, status, reason, began, round)
-            JOIN entitled.delivery r ON r.lane = t.lane AND r.id = t.id
-        ) t
+        FROM unnest($1::int2[], $2::uuid[], $3::int2[], $4::int2[], $5::int8[], $6::int2[], $8::text[],
+            $9::int2[], $10::int2[]) AS t(lane, id, state, attempts, wait, status, reason, began, round)
         WHERE d.lane = t.lane AND d.id = t.id
         """
 

@@ -71,11 +71,22 @@ package enum EndpointStore {
         WHERE authorization_sealed IS NOT NULL AND removed_ms IS NULL FOR UPDATE
         """
 
-    /// Seals everything with the newest key, so that older keys can be given up; false if something does not open.
-    package static func reseal(with sealer: SecretSealer, on connection: PostgresConnection) throws -> Bool {
+    /// What `reseal` found.
+    package struct Resealing: Sendable, Equatable {
+        package var opened = 0
+        package var unreadable = 0
+    }
+
+    /// Seals everything that opens with the newest key, so that older keys can be given up.
+    package static func reseal(with sealer: SecretSealer, on connection: PostgresConnection) throws -> Resealing {
+        var found = Resealing()
         for row in try connection.query(selectSecrets) {
             let (id, sealed) = (try row.text(0), try row.bytes(2))
-            guard let plain = sealer.open(sealed, for: id) else { return false }
+            guard let plain = sealer.open(sealed, for: id) else {
+                found.unreadable += 1
+                continue
+            }
+            found.opened += 1
             guard !sealer.isNewest(sealed, for: id) else { continue }
             _ = try connection.query(
                 "UPDATE entitled.endpoint_secret SET sealed = $3 WHERE endpoint = $1 AND created_ms = $2",
@@ -83,13 +94,17 @@ package enum EndpointStore {
         }
         for row in try connection.query(selectAuthorizations) {
             let (id, sealed) = (try row.text(0), try row.bytes(1))
-            guard let plain = sealer.open(sealed, for: id) else { return false }
+            guard let plain = sealer.open(sealed, for: id) else {
+                found.unreadable += 1
+                continue
+            }
+            found.opened += 1
             guard !sealer.isNewest(sealed, for: id) else { continue }
             _ = try connection.query(
                 "UPDATE entitled.endpoint SET authorization_sealed = $2 WHERE id = $1",
                 [.text(id), .bytea(try sealer.seal(plain, for: id))])
         }
-        return true
+        return found
     }
 
     package struct Added: Sendable {

@@ -115,4 +115,22 @@ package enum PurchaseStore {
         }
         return keys
     }
+
+    private static let setWake = """
+        UPDATE entitled.purchase p SET wake_ms = $5
+        FROM unnest($1::int2[], $2::text[], $3::text[], $4::int2[]) AS t(lane, otid, app, environment)
+        WHERE p.lane = t.lane AND p.original_transaction_id = t.otid AND p.app = t.app
+            AND p.environment = t.environment
+        """
+
+    /// Looks at these again at this instant; nil for never.
+    package static func wake(_ keys: [PurchaseKey], at instant: Int64?, on connection: PostgresConnection) throws {
+        guard !keys.isEmpty else { return }
+        _ = try connection.query(
+            setWake,
+            [
+                .int2s(keys.map(\.lane.number)), .texts(keys.map(\.originalTransactionID)), .texts(keys.map(\.app)),
+                .int2s(keys.map(\.environment.code)), .int8(instant),
+            ])
+    }
 }

@@ -99,7 +99,7 @@ struct ArgumentParserTests {
     @Test(arguments: [
         (["replay", "history"], "unknown command 'replay'"), (["rebuild"], "unknown command 'rebuild'"),
         (["doctor"], "unknown command 'doctor'"),
-        (["notifications", "reprocess", "u"], "unknown command 'notifications reprocess'"),
+        (["notifications", "forget", "u"], "unknown command 'notifications forget'"),
         (["--json", "verfy"], "did you mean 'verify'?"),
         (["endpoints", "delete"], "unknown command 'endpoints delete'"),
         ([], "entitled: needs a command: run, "), (["endpoints"], "entitled endpoints needs a command: add, "),

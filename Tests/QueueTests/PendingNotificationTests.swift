@@ -65,4 +65,30 @@ import Testing
         #expect(whole.first?.summary.reason == "forged")
         #expect(whole.first?.payload == Array("{\"number\":0}".utf8))
     }
+
+    @Test func `what was held or applied can be put back in its line`() throws {
+        let database = try TestCluster.shared.makeMigratedDatabase()
+        try fill(database, ["a", "b"])
+        let connection = try database.connect(role: "entitled_worker")
+        let pending = try PendingNotification.read(from: Lane.all, eachAtMost: 10, atMost: 10, on: connection)
+        let first = try #require(pending.first)
+        try connection.transaction {
+            try PendingNotification.hold([(first, "forged")], now: 1, on: connection)
+            try PendingNotification.remove(pending, on: connection)
+        }
+        for number in [0, 1, 1] {
+            let outcome = try NotificationRepair.reprocess(
+                uuid: Sample.uuid(number), app: nil, environment: nil, on: connection)
+            #expect(outcome == .queued)
+        }
+        let again = try PendingNotification.read(from: Lane.all, eachAtMost: 10, atMost: 10, on: connection)
+        #expect(again.map(\.seq) == pending.map(\.seq))
+        #expect(try database.count("SELECT count(*) FROM entitled.held_notification") == 0)
+        let unknown = try NotificationRepair.reprocess(
+            uuid: Sample.uuid(9), app: nil, environment: nil, on: connection)
+        #expect(unknown == .notFound)
+        let elsewhere = try NotificationRepair.reprocess(
+            uuid: Sample.uuid(0), app: "other", environment: nil, on: connection)
+        #expect(elsewhere == .notFound)
+    }
 }

@@ -71,6 +71,28 @@ import Testing
         #expect(try bench.deliveries().map(\.attempts) == [1])
     }
 
+    @Test func `a resend that is committed while an attempt is being settled stands`() throws {
+        let bench = try Bench()
+        let id = try bench.addEndpoint()
+        let delivery = try #require(try bench.insert([Bench.event(1)]).first)
+        let database = bench.database
+        let settling = try bench.connection.transaction {
+            _ = try bench.connection.query(
+                "UPDATE entitled.delivery SET round_start = 3, attempts = 3, next_ms = $1", [.int8(Bench.now)])
+            let settling = TestThread {
+                let connection = try database.connect(role: "entitled_worker")
+                let settlement = DeliveryStore.Settlement(
+                    of: delivery, state: .dead, attempts: 1, wait: 0, status: 500, reason: "late", attempt: nil)
+                try DeliveryStore.settle([settlement], now: Bench.now, on: connection)
+            }
+            try database.untilBlocked()
+            return settling
+        }
+        try settling.value()
+        #expect(try bench.deliveries().map(\.state) == [.pending])
+        #expect(try bench.due([id: 5]).map(\.roundStart) == [3])
+    }
+
     @Test func `the same attempt written twice is there once`() throws {
         let bench = try Bench()
         try bench.addEndpoint()

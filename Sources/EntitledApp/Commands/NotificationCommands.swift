@@ -85,6 +85,37 @@ enum NotificationCommands {
                 """)
         }
     }
+
+    struct Reprocess: Command {
+        static let declaration = NotificationOptions.reprocess
+        private let options: NotificationOptions.Show
+
+        init(_ parsed: ParsedArguments) {
+            options = NotificationOptions.Show(parsed)
+        }
+
+        func run(_ context: CommandContext) throws -> Int32 {
+            let connection = try DatabaseAccess(try context.configuration()).connect(.worker)
+            let outcome = try NotificationRepair.reprocess(
+                uuid: options.uuid, app: options.app, environment: options.environment, on: connection)
+            switch outcome {
+            case .notFound: throw CommandFailure("there is no notification \(options.uuid)")
+            case .ambiguous(let places): throw NotificationCommands.ambiguous(options.uuid, places)
+            case .queued: break
+            }
+            if context.json {
+                context.terminal.document(.object(["uuid": .string(options.uuid), "state": .string("pending")]))
+            } else {
+                context.terminal.print("\(options.uuid) waits to be applied once more")
+            }
+            return 0
+        }
+    }
+
+    private static func ambiguous(_ uuid: String, _ places: [String]) -> CommandFailure {
+        CommandFailure(
+            "\(uuid) is in \(places.joined(separator: " and ")): say which with --app and --environment")
+    }
 }
 
 extension NotificationSummary {

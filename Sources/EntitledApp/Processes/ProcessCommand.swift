@@ -43,10 +43,12 @@ struct ProcessCommand: Command {
             _ = try MigrateCommand.migrate(database)
         }
         try database.checkBeforeStart(role.databaseRoles, logger: logger)
-        return try serve(configuration, database, logger)
+        return try serve(configuration, database, hasCluster: cluster != nil, logger)
     }
 
-    private func serve(_ configuration: Configuration, _ database: DatabaseAccess, _ logger: Logger) throws -> Int32 {
+    private func serve(
+        _ configuration: Configuration, _ database: DatabaseAccess, hasCluster: Bool, _ logger: Logger
+    ) throws -> Int32 {
         let refusals = Refusals()
         let process = ProcessServices(
             configuration: configuration, database: database, logger: logger, metrics: Metrics(),
@@ -56,7 +58,9 @@ struct ProcessCommand: Command {
         if role == .worker || role == .run { parts.append(try process.worker()) }
         if role == .api || role == .run { parts.append(process.api()) }
         let chains = parts.map(\.services) + [[process.admin(parts)]]
-        let group = ServiceGroup(chains, drainTimeout: configuration.drainTimeout, logger: logger)
+        let timeout = configuration.drainTimeout - (hasCluster ? ProcessCommand.clusterTimeout : .zero)
+        let group = ServiceGroup(
+            chains, drainTimeout: max(timeout, configuration.drainTimeout * 0.5), logger: logger)
         refusals.listen { group.fail($0) }
         return group.run()
     }

@@ -35,7 +35,7 @@ enum SealingKeys {
         return key
     }
 
-    /// That every secret in the database opens with these keys; they are sealed anew with the newest one, so that the
+    /// That the secrets in the database open with these keys; they are sealed anew with the newest one, so that the
     /// others can be given up. The first key of an installation is noted there.
     static func check(_ sealer: SecretSealer, _ configuration: Configuration, on connection: PostgresConnection) throws
     {
@@ -43,9 +43,10 @@ enum SealingKeys {
             _ = try connection.query("SELECT set_config('synchronous_commit', 'on', true)")
             _ = try connection.query("LOCK TABLE entitled.sealing_key IN SHARE ROW EXCLUSIVE MODE")
             let known = try connection.query("SELECT fingerprint FROM entitled.sealing_key").map { try $0.text(0) }
-            guard known.isEmpty || !Set(known).isDisjoint(with: sealer.fingerprints),
-                try EndpointStore.reseal(with: sealer, on: connection)
-            else {
+            let found = try EndpointStore.reseal(with: sealer, on: connection)
+            let isOurs = known.isEmpty || !Set(known).isDisjoint(with: sealer.fingerprints)
+            // One damaged secret among good ones stops its endpoint only.
+            guard isOurs, found.unreadable == 0 || found.opened > 0 else {
                 throw CommandFailure(
                     "the webhook secrets in the database were sealed with another key: copy \(fileName) from the host "
                         + "that made it into \(configuration.stateDirectory), or give the key in webhooks.secret_keys")

@@ -53,7 +53,17 @@ package enum NotificationOptions {
         ],
         examples: ["notifications show 002e14d5-51f5-4503-b5a8-c3a1af68eb20"])
 
-    package static let declarations = [list, show]
+    package static let reprocess = CommandDeclaration(
+        "reprocess", "Applies a notification once more, also one that is held.",
+        discussion: "Applying what was applied before changes nothing and sends nothing.",
+        arguments: [ArgumentDeclaration(.text("UUID"), "Its notificationUUID.")],
+        options: [
+            OptionDeclaration("--app", .text("ID"), "Of this app, where the UUID is in two."),
+            OptionDeclaration("--environment", .environment, "Of this environment, where the UUID is in two."),
+        ],
+        examples: ["notifications reprocess 002e14d5-51f5-4503-b5a8-c3a1af68eb20"])
+
+    package static let declarations = [list, show, reprocess]
 }
 
 /// How many rows a list shows.

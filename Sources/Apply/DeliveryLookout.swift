@@ -1,0 +1,118 @@
+import Base
+import Deliver
+import Postgres
+import Queue
+import Records
+import Telemetry
+
+/// Keeps the sender supplied: tells it how the endpoints are now, and what is due for them.
+///
+/// Trouble here must not stop notifications from being applied, so every statement is bounded well below the lease, and
+/// whoever calls goes on after an error.
+struct DeliveryLookout {
+    private let settler: Settler
+    private let engine: DeliveryEngine
+    private let sealer: SecretSealer
+    private let logger: Logger
+    /// Of each statement.
+    private let timeout: String
+
+    private var nextLook = ContinuousClock.now
+    private var nextFill = ContinuousClock.now
+    private var nextSweep = ContinuousClock.now
+    private var unsendable: Set<String> = []
+    /// What consumers asked for with their answers, and is not done yet.
+    private var owed: [Settler.Decided] = []
+
+    private static let lookInterval = Duration.milliseconds(200)
+    private static let sweepInterval = Duration.seconds(1)
+
+    init(settler: Settler, engine: DeliveryEngine, sealer: SecretSealer, lease: Duration, logger: Logger) {
+        self.settler = settler
+        self.engine = engine
+        self.sealer = sealer
+        self.logger = logger
+        timeout = "\(max(500, lease.milliseconds / 4))ms"
+    }
+
+    /// Looks at the next opportunity.
+    mutating func hurry() {
+        nextLook = ContinuousClock.now
+    }
+
+    /// Results that are committed; the next look does what they ask of their endpoints.
+    mutating func note(_ decided: [Settler.Decided]) {
+        let changes = decided.filter(\.changesEndpoint)
+        guard !changes.isEmpty else { return }
+        owed += changes
+        hurry()
+    }
+
+    /// A look if its time has come, else only what is due for lines that run low.
+    mutating func take(lanes: [Lane], now: Int64, on connection: PostgresConnection) throws {
+        let begun = ContinuousClock.now
+        if begun >= nextLook {
+            // A tenth of the time at most, however many endpoints there are, and however it ends.
+            defer { nextLook = ContinuousClock.now + pause(since: begun, 10, DeliveryLookout.lookInterval) }
+            try look(lanes, now, begun, on: connection)
+        } else if begun >= nextFill, engine.wantsMore(now: now) {
+            defer { nextFill = ContinuousClock.now + pause(since: begun, 2, .zero) }
+            try fill(engine.room(now: now, onlyLow: true), lanes, now, on: connection)
+        }
+    }
+
+    private func pause(since begun: ContinuousClock.Instant, _ times: Int, _ least: Duration) -> Duration {
+        max(least, (ContinuousClock.now - begun) * times)
+    }
+
+    private mutating func look(
+        _ lanes: [Lane], _ now: Int64, _ begun: ContinuousClock.Instant, on connection: PostgresConnection
+    ) throws {
+        if !owed.isEmpty {
+            try bounded(connection) { try settler.changeEndpoints(owed, now: now, on: connection) }
+            owed = []
+        }
+        let endpoints = try EndpointStore.load(sealer: sealer, now: now, on: connection)
+        complain(about: endpoints)
+        engine.update(endpoints)
+        if begun >= nextSweep {
+            defer { nextSweep = ContinuousClock.now + pause(since: begun, 20, DeliveryLookout.sweepInterval) }
+            try bounded(connection) {
+                _ = try DeliveryStore.followEndpoints(in: lanes, now: now, on: connection)
+            }
+        }
+        try fill(engine.room(now: now), lanes, now, on: connection)
+    }
+
+    /// What is due, for the lines of the sender that have room.
+    private func fill(
+        _ room: [String: Int], _ lanes: [Lane], _ now: Int64, on connection: PostgresConnection
+    ) throws {
+        guard !room.isEmpty else { return }
+        let due = try bounded(connection) {
+            try DeliveryStore.due(room: room, lanes: lanes, now: now, on: connection)
+        }
+        engine.add(due.deliveries)
+        engine.note(hasMore: due.hasMore, of: room.keys)
+    }
+
+    /// Somebody's lock on an endpoint or a delivery must not cost the lanes.
+    private func bounded<Result>(_ connection: PostgresConnection, _ body: () throws -> Result) throws -> Result {
+        let limits = PostgresStatement(
+            """
+            SELECT set_config('statement_timeout', $1, true), set_config('lock_timeout', $1, true),
+                set_config('synchronous_commit', 'on', true)
+            """, [.text(timeout)])
+        return try connection.transaction(opening: [limits]) { _ in try body() }
+    }
+
+    private mutating func complain(about endpoints: [Endpoint]) {
+        let broken = endpoints.filter { !$0.isSendable }
+        for endpoint in broken where !unsendable.contains(endpoint.id) {
+            logger.error(
+                "an endpoint's secrets cannot be opened with this key; nothing is sent to it",
+                ["endpoint": .string(endpoint.id)])
+        }
+        unsendable = Set(broken.map(\.id))
+    }
+}

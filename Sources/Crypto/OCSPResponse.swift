@@ -33,7 +33,9 @@ package enum OCSPResponse {
         guard der.count <= maximumSize else { throw .malformed }
         let response: OpaquePointer? = der.withUnsafeBufferPointer { bytes in
             var position = bytes.baseAddress
-            guard let start = position, let response = d2i_OCSP_RESPONSE(nil, &position, bytes.count) else { return nil }
+            guard let start = position, let response = d2i_OCSP_RESPONSE(nil, &position, bytes.count) else {
+                return nil
+            }
             guard position == start + bytes.count else {
                 OCSP_RESPONSE_free(response)
                 return nil

@@ -117,7 +117,8 @@ package final class RevocationBook: Sendable {
         let now = clock.now()
         return records.withLock { records in
             var due: [RevocationCheck] = []
-            for (key, record) in records where !record.isInFlight && record.nextCheck <= now && record.isAsked(at: now) {
+            for (key, record) in records where !record.isInFlight && record.nextCheck <= now && record.isAsked(at: now)
+            {
                 guard let check = record.check else { continue }
                 records[key]?.isInFlight = true
                 due.append(check)

@@ -30,9 +30,9 @@ extension TestPKI {
         try? Data((line.joined(separator: "\t") + "\n").utf8).write(to: folder.appending(path: "\(id).txt"))
         try? Data(request).write(to: folder.appending(path: "\(id).req"))
         let converted = OpenSSLTool.run(["x509", "-in", "intermediate.der", "-inform", "DER"], in: folder)
-        try? Data(converted).write(to: folder.appending(path: "intermediate.pem"))
+        try? Data(converted).write(to: folder.appending(path: "\(id).pem"))
         _ = OpenSSLTool.run(
-            ["ocsp", "-index", "\(id).txt", "-CA", "intermediate.pem", "-rsigner", "intermediate.pem", "-rkey"]
+            ["ocsp", "-index", "\(id).txt", "-CA", "\(id).pem", "-rsigner", "\(id).pem", "-rkey"]
                 + ["intermediate.key", "-reqin", "\(id).req", "-respout", "\(id).resp", "-nmin", String(lifetime)],
             in: folder)
         return (try? Data(contentsOf: folder.appending(path: "\(id).resp"))).map(Array.init) ?? []

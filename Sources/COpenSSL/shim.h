@@ -9,6 +9,7 @@
 #include <openssl/evp.h>
 #include <openssl/hmac.h>
 #include <openssl/objects.h>
+#include <openssl/ocsp.h>
 #include <openssl/pem.h>
 #include <openssl/rand.h>
 #include <openssl/x509.h>
@@ -37,4 +38,5 @@ static inline int openssl_print_name(BIO *bio, const X509_NAME *name) {
 
 static inline void openssl_free(void *memory) { OPENSSL_free(memory); }
 
+#include "shim-ocsp.h"
 #include "shim-issuing.h"

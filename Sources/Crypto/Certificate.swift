@@ -55,6 +55,20 @@ package final class Certificate: @unchecked Sendable {
         return VerificationKey(sharing: key)
     }
 
+    /// Where its status can be asked for by OCSP: the first `http:` or `https:` location of its authority information
+    /// access (RFC 5280 §4.2.2.1); nil if it names none. Read from the certificate anew each time.
+    package var ocspResponder: String? {
+        // More than a few locations are nobody's.
+        for index in 0..<CInt(8) {
+            guard let text = openssl_ocsp_location(x509, index) else { break }
+            defer { openssl_free(text) }
+            let location = String(cString: text)
+            if location.hasPrefix("http://") || location.hasPrefix("https://") { return location }
+        }
+        OpenSSLErrors.drain()
+        return nil
+    }
+
     /// Whether it is valid at an instant, milliseconds since 1970.
     package func isValid(at date: Int64) -> Bool {
         notBefore <= date && date < notAfter
@@ -98,7 +112,8 @@ package final class Certificate: @unchecked Sendable {
         }
     }
 
-    private static func milliseconds(_ time: UnsafePointer<ASN1_TIME>?) -> Int64? {
+    /// Milliseconds since 1970; nil for a time that cannot be read.
+    static func milliseconds(_ time: UnsafePointer<ASN1_TIME>?) -> Int64? {
         var calendar = tm()
         guard let time, ASN1_TIME_to_tm(time, &calendar) == 1 else { return nil }
         return Int64(timegm(&calendar)) &* 1000

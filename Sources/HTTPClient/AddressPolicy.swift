@@ -10,10 +10,14 @@ package struct AddressPolicy: Sendable {
     }
 
     private let allowedNetworks: [Network]
+    private let allowsPlainHTTP: Bool
 
-    /// - Parameter allowedNetworks: what the operator allows beside the public internet (`allow_private_networks`).
-    package init(allowedNetworks: [Network]) {
+    /// - Parameters:
+    ///   - allowedNetworks: what the operator allows beside the public internet (`allow_private_networks`).
+    ///   - allowsPlainHTTP: whether plain HTTP may go wherever HTTPS may.
+    package init(allowedNetworks: [Network], allowsPlainHTTP: Bool = false) {
         self.allowedNetworks = allowedNetworks
+        self.allowsPlainHTTP = allowsPlainHTTP
     }
 
     /// What the address means is judged, not how it is spelled: an IPv4-mapped address and one behind the well-known
@@ -40,11 +44,11 @@ package struct AddressPolicy: Sendable {
 
     /// Whether a request to this URL may go to these addresses, all that its name resolves to: one that is refused
     /// refuses all, since a name that also points into a private network is not to be trusted. Plain HTTP goes only
-    /// into networks that the operator named.
+    /// into networks that the operator named, unless the policy allows it.
     package func verdict(for url: WebhookURL, at addresses: [IPAddress]) -> Verdict {
         for address in addresses {
             if case .refused(let reason) = verdict(for: address) { return .refused(reason) }
-            if url.scheme == .http, !explicitlyAllows(address) {
+            if url.scheme == .http, !allowsPlainHTTP, !explicitlyAllows(address) {
                 return .refused("plain http is only for allowed private networks, and \(address) is in none: use https")
             }
         }

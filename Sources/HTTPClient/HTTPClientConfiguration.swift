@@ -2,8 +2,11 @@ import Base
 
 /// How an `HTTPClient` sends.
 package struct HTTPClientConfiguration: Sendable {
-    /// Beside the public internet; plain `http:` URLs work only into these.
+    /// Beside the public internet; plain `http:` URLs work only into these, unless `allowsPlainHTTP`.
     package var allowedNetworks: [Network]
+    /// Whether plain `http:` may go to public addresses too: for what carries its own signatures and no secret, such as
+    /// OCSP. Private networks stay refused.
+    package var allowsPlainHTTP = false
     /// Transfers at the same time, and idle connections kept. What is submitted beyond waits, first come first served.
     package var maxConnections: Int
     package var userAgent: String

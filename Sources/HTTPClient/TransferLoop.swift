@@ -46,7 +46,8 @@ final class TransferLoop: @unchecked Sendable {
         self.resolver = resolver
         self.logger = logger
         self.finished = finished
-        policy = AddressPolicy(allowedNetworks: configuration.allowedNetworks)
+        policy = AddressPolicy(
+            allowedNetworks: configuration.allowedNetworks, allowsPlainHTTP: configuration.allowsPlainHTTP)
         poller = try Poller()
         guard let multi = MultiHandle(poller: poller, idleConnections: configuration.maxConnections) else {
             throw HTTPClientError(call: "curl_multi_init", number: ENOMEM)

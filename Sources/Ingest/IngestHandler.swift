@@ -14,6 +14,7 @@ package final class IngestHandler: HTTPHandler {
     private let verifier: SignedDataVerifier
     private let committer: NotificationCommitter
     private let dictionaries: HeaderDictionaries
+    private let refused: RefusedSubjects
     private let logger: Logger
     private let metrics: Metrics
 
@@ -27,6 +28,7 @@ package final class IngestHandler: HTTPHandler {
         self.dictionaries = dictionaries
         self.logger = logger
         self.metrics = metrics
+        refused = RefusedSubjects(logger: logger, metrics: metrics)
     }
 
     package func refuse(_ head: HTTPRequestHead) -> HTTPResponse? {
@@ -81,8 +83,10 @@ package final class IngestHandler: HTTPHandler {
         }
         switch apps.admit(payload.subject) {
         case .unknownApp(let message):
+            refused.note(payload.subject, reason: "unknown_app")
             return .failure(Refusal(status: 403, code: "unknown_app", message: message))
         case .environmentNotAllowed(let message):
+            refused.note(payload.subject, reason: "environment_not_allowed")
             return .failure(Refusal(status: 403, code: "environment_not_allowed", message: message))
         case .admitted(let app, let environment):
             return notification(payload, verified, app.id, environment)
@@ -97,6 +101,9 @@ package final class IngestHandler: HTTPHandler {
             Refusal(status: 403, code: "environment_not_allowed", message: failure.detail)
         case .wrongBundleID, .wrongAppleAppID:
             Refusal(status: 403, code: "unknown_app", message: failure.detail)
+        case .revocationUnknown:
+            // No forgery: the responder, or the way to it, is away.
+            Refusal(status: 503, code: "unavailable", message: failure.detail)
         default:
             Refusal(status: 403, code: "untrusted", message: failure.detail)
         }

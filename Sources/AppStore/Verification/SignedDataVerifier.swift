@@ -9,8 +9,13 @@ package final class SignedDataVerifier: Sendable {
     private let policy: ChainPolicy
     private let cache: ChainCache
     private let clock: any WallClock
+    private let revocation: RevocationPolicy?
 
-    package init(trust: TrustAnchors, clock: any WallClock = SystemClock()) {
+    /// - Parameter revocation: what decides about certificates that may be revoked; nil: nothing does.
+    package init(
+        trust: TrustAnchors, clock: any WallClock = SystemClock(), revocation: RevocationPolicy? = nil
+    ) {
+        self.revocation = revocation
         cache = ChainCache()
         policy = ChainPolicy(trust: trust, cache: cache)
         self.clock = clock
@@ -50,6 +55,8 @@ package final class SignedDataVerifier: Sendable {
         if known == nil {
             cache.insert(chain, forHeader: jws.header)
         }
+        // Behind the signature: only of genuine chains is anything asked, or told.
+        if let refusal = revocation?.refusal(of: chain.path, signedAt: dates?.signed) { throw refusal }
         guard let dates else { throw VerificationFailure(.malformedPayload, "the payload is no JSON object") }
         return VerifiedJWS(
             header: Array(jws.header), payload: jws.payload, signature: jws.signature, certificates: chain.summaries,

@@ -22,6 +22,11 @@ package struct VerificationFailure: Error, Sendable, Equatable {
         case badChain = "bad_chain"
         /// Not signed with the leaf's key.
         case badSignature = "bad_signature"
+        /// The leaf or the intermediate is revoked (RFC 6960). Only where revocation is looked up.
+        case certificateRevoked = "certificate_revoked"
+        /// Nobody can tell now whether one of them is revoked: no forgery, and worth another attempt. Only where an
+        /// answer is required.
+        case revocationUnknown = "revocation_unknown"
         /// Signed, but no JSON object, or not one of the kind that was asked for.
         case malformedPayload = "malformed_payload"
         case wrongBundleID = "wrong_bundle_id"

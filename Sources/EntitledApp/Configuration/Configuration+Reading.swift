@@ -72,7 +72,8 @@ extension Configuration {
         let section = reader.section("trust")
         return Trust(
             rootSHA256: reader.value(Keys.rootSHA256, in: section),
-            rootCertificates: reader.value(Keys.rootFiles, in: section).flatMap { $0 })
+            rootCertificates: reader.value(Keys.rootFiles, in: section).flatMap { $0 },
+            ocsp: reader.value(Keys.ocsp, in: section))
     }
 
     private static func readWebhooks(_ reader: inout ConfigurationReader) -> Webhooks {

@@ -1,3 +1,4 @@
+import AppStore
 import Base
 import Telemetry
 
@@ -95,6 +96,8 @@ package struct Configuration: Sendable {
         package let rootSHA256: [[UInt8]]
         /// DER, from all of `root_files`.
         package let rootCertificates: [[UInt8]]
+        /// How much it counts whether certificates are revoked.
+        package let ocsp: RevocationMode
     }
 
     package struct App: Sendable {

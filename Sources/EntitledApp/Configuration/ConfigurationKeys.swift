@@ -1,3 +1,4 @@
+import AppStore
 import Base
 import Telemetry
 
@@ -90,6 +91,11 @@ package enum ConfigurationKeys {
         static let rootFiles = Key<[[[UInt8]]]>(
             "trust.root_files", .list(of: .certificateFile), default: [],
             "Further roots, as files (PEM or DER); for tests, such as the root of storesim.")
+        static let ocsp = Key<RevocationMode>(
+            "trust.ocsp", .word, default: .soft,
+            "Whether Apple is asked (OCSP, by http:) if the certificates it signs with are revoked."
+                + " soft: what a revoked one signed is refused, and nothing waits for an answer."
+                + " hard: without a fresh answer nothing is taken either; Apple sends it again later.")
     }
 
     static let entitlements = Key<[String: [String]]>(

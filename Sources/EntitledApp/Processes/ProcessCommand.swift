@@ -1,3 +1,4 @@
+import AppStore
 import Base
 import HTTPServer
 import Lifecycle
@@ -50,14 +51,19 @@ struct ProcessCommand: Command {
         _ configuration: Configuration, _ database: DatabaseAccess, hasCluster: Bool, _ logger: Logger
     ) throws -> Int32 {
         let refusals = Refusals()
+        let metrics = Metrics()
+        // The api verifies nothing.
+        let revocation = try RevocationServices(
+            role == .api ? .off : configuration.trust.ocsp, logger: logger, metrics: metrics)
         let process = ProcessServices(
-            configuration: configuration, database: database, logger: logger, metrics: Metrics(),
+            configuration: configuration, database: database, logger: logger, metrics: metrics, revocation: revocation,
             refused: { refusals.tell($0) })
         var parts: [ProcessServices.Part] = []
         if role == .ingest || role == .run { parts.append(try process.ingest()) }
         if role == .worker || role == .run { parts.append(try process.worker()) }
         if role == .api || role == .run { parts.append(process.api()) }
-        let chains = parts.map(\.services) + [[process.admin(parts)]]
+        let asking = revocation.map { [$0.services] } ?? []
+        let chains = asking + parts.map(\.services) + [[process.admin(parts)]]
         let timeout = configuration.drainTimeout - (hasCluster ? ProcessCommand.clusterTimeout : .zero)
         let group = ServiceGroup(
             chains, drainTimeout: max(timeout, configuration.drainTimeout * 0.5), logger: logger)

@@ -22,6 +22,8 @@ struct ProcessServices {
     let database: DatabaseAccess
     let logger: Logger
     let metrics: Metrics
+    /// Nil where it is off.
+    let revocation: RevocationServices?
     /// Told what no waiting mends; ends the process.
     let refused: @Sendable (String) -> Void
     private let clock: any WallClock = SystemClock()
@@ -47,7 +49,7 @@ struct ProcessServices {
                 id: app.id, bundleID: app.bundleID, appleAppID: app.appleAppID, environments: app.environments)
         }
         let handler = IngestHandler(
-            apps: AppRegistry(apps), verifier: try verifier(), committer: committer,
+            apps: AppRegistry(apps), verifier: try verifier(revocation?.policyAtTheDoor), committer: committer,
             dictionaries: HeaderDictionaries(), logger: logger, metrics: metrics)
         let settings = configuration.ingest
         let server = HTTPServer(
@@ -76,7 +78,7 @@ struct ProcessServices {
                 worker: SecureRandom.bytes(16), host: ProcessInfo.processInfo.hostName,
                 lease: configuration.worker.lease, expiryPatience: configuration.worker.expiryPatience,
                 drainTimeout: configuration.drainTimeout, catalogue: configuration.catalogue),
-            session: session, verifier: try verifier(),
+            session: session, verifier: try verifier(revocation?.policyInside),
             settler: Settler(
                 policy: RetryPolicy(schedule: configuration.webhooks.retrySchedule), logger: logger, metrics: metrics),
             sealer: sealer,
@@ -114,8 +116,8 @@ struct ProcessServices {
             handler: AdminEndpoints(metrics: metrics, notReady: { conditions.flatMap { $0() } }), logger: logger)
     }
 
-    private func verifier() throws -> SignedDataVerifier {
-        SignedDataVerifier(trust: try configuration.trustAnchors())
+    private func verifier(_ revocation: RevocationPolicy?) throws -> SignedDataVerifier {
+        SignedDataVerifier(trust: try configuration.trustAnchors(), revocation: revocation)
     }
 }
 

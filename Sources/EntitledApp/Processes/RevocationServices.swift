@@ -1,0 +1,67 @@
+import AppStore
+import Base
+import HTTPClient
+import Ingest
+import Lifecycle
+import Telemetry
+
+/// Whether Apple's certificates are revoked: what is known of it in this process, and who asks.
+struct RevocationServices: Sendable {
+    private let book: RevocationBook
+    private let mode: RevocationMode
+    /// In the order in which they start.
+    let services: [any Service]
+
+    /// Nil where nobody is to be asked.
+    ///
+    /// - Throws: where the system gives no descriptors.
+    init?(_ mode: RevocationMode, logger: Logger, metrics: Metrics) throws {
+        guard mode != .off else { return nil }
+        self.mode = mode
+        // While an answer is required, every minute without one refuses genuine notifications.
+        book = RevocationBook(longestRetry: .seconds(mode == .hard ? 60 : 3600))
+        var configuration = HTTPClientConfiguration(maxConnections: 4, responseLimit: 16 << 10)
+        // Responders are asked by plain HTTP (RFC 6960 appendix A): their answers are signed.
+        configuration.allowsPlainHTTP = true
+        // With metrics of its own, which nobody sees: those of the process are about webhooks.
+        let client = try HTTPClient(configuration: configuration, logger: logger, metrics: Metrics())
+        services = [
+            ResponderClient(client: client),
+            RevocationWatch(
+                book: book, transport: RevocationServices.transport(client), logger: logger, metrics: metrics),
+        ]
+    }
+
+    /// For data from outside, which can be sent again.
+    var policyAtTheDoor: RevocationPolicy { RevocationPolicy(book: book, requiresAnswer: mode == .hard) }
+
+    /// For data that was taken already: what was accepted once must not wait for an answer.
+    var policyInside: RevocationPolicy { RevocationPolicy(book: book, requiresAnswer: false) }
+
+    /// Questions by `POST` (RFC 6960 appendix A.1).
+    private static func transport(_ client: HTTPClient) -> RevocationWatch.Transport {
+        { url, body, answer in
+            let request = OutgoingRequest(
+                url: url,
+                headers: [
+                    ("content-type", "application/ocsp-request"), ("accept", "application/ocsp-response"),
+                ], body: body, timeout: .seconds(10))
+            client.submit(request) { outcome in
+                guard case .response(let response) = outcome, response.status == 200, !response.truncated else {
+                    answer(nil)
+                    return
+                }
+                answer(response.body)
+            }
+        }
+    }
+}
+
+/// The transport as a service. Ends first, so that nothing is in flight when the watch ends.
+private struct ResponderClient: Service {
+    let name = "ocsp-client"
+    let client: HTTPClient
+
+    func start() { client.start() }
+    func drain(until deadline: ContinuousClock.Instant) { client.stop() }
+}

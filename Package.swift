@@ -109,7 +109,7 @@ let tests: [Target] = [
     .testTarget(
         name: "HTTPClientTests", dependencies: ["Base", "HTTPClient", "Lifecycle", "Telemetry", "TestSupport"]),
     .testTarget(name: "AppStoreTests", dependencies: ["AppStore", "Base", "Crypto"]),
-    .testTarget(name: "FuzzTests", dependencies: ["Base", "Fuzzing"], exclude: ["Corpus"]),
+    .testTarget(name: "FuzzTests", dependencies: ["AppStore", "Base", "Fuzzing"], exclude: ["Corpus"]),
     .testTarget(name: "SubscriptionsTests", dependencies: ["Base", "Subscriptions"]),
     .testTarget(
         name: "QueueTests",

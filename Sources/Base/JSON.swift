@@ -81,7 +81,8 @@ extension JSON: Decodable {
         }
         let decoder = JSONDecoder()
         decoder.allowsJSON5 = json5
-        self = try decoder.decode(JSON.self, from: Data(bytes))
+        // It also reads on behind a number at the end of the text, whatever is in memory there: white space stops it.
+        self = try decoder.decode(JSON.self, from: Data(bytes + [0x0a]))
     }
 
     private struct Name: CodingKey {

@@ -1,9 +1,10 @@
+import AppStore
 import Base
 import Foundation
 import Fuzzing
 import Testing
 
-/// More than 100,000 inputs, the same ones each time; `deploy/fuzz` takes others, for as long as one likes.
+/// More than 200,000 inputs, the same ones each time but for the signatures in them; `deploy/fuzz` takes others, for as long as one likes.
 struct FuzzTests {
     private static let subjects = (try? FuzzSubjects.all()) ?? []
     private static let names = subjects.map(\.name)
@@ -20,8 +21,23 @@ struct FuzzTests {
         #expect(campaign.run(inputs: subject.inputs).prefix(3) == [])
     }
 
-    @Test func `all subjects together get more than 100,000 inputs`() {
-        #expect(Self.subjects.reduce(0) { $0 + $1.inputs } > 100_000)
+    /// Where the seeds of signed data were refused, every mutation would be refused with them.
+    @Test func `what inputs are made from is genuine`() throws {
+        let chain = try FuzzChain()
+        let verifier = SignedDataVerifier(trust: chain.trust, clock: ManualClock(FuzzChain.date))
+        let inspector = SignedDataInspector(verifier: verifier)
+        let payloads = [FuzzChain.transaction, FuzzChain.renewal, FuzzChain.appTransaction, chain.notification()]
+        for payload in payloads + FuzzChain.plainNotifications {
+            #expect(throws: Never.self) { try inspector.inspect(chain.sign(payload)).get() }
+        }
+        let found = try inspector.inspect(chain.sign(chain.notification())).get()
+        #expect(found.nested.transaction != nil && found.nested.renewal != nil)
+        #expect(FuzzChain.unsigned(chain.notification()) == FuzzChain.unsigned(chain.notification()))
+        #expect(chain.notification() != chain.notification())
+    }
+
+    @Test func `all subjects together get more than 200,000 inputs`() {
+        #expect(Self.subjects.reduce(0) { $0 + $1.inputs } > 200_000)
         #expect(Set(Self.names).count == Self.names.count && Self.names.count >= 20)
     }
 

@@ -2,7 +2,7 @@ import AppStore
 import Base
 import Crypto
 
-/// A chain like Apple's, made in this process, and what it signed.
+/// A chain like Apple's, and what it signs.
 package struct FuzzChain: Sendable {
     /// 2025-01-01, milliseconds: when everything was signed.
     package static let date: Int64 = 1_735_689_600_000
@@ -11,23 +11,8 @@ package struct FuzzChain: Sendable {
     private let key: SigningKey
 
     package init() throws {
-        let (rootKey, intermediateKey) = (try SigningKey.generate(.p384), try SigningKey.generate(.p384))
-        key = try .generate(.p256)
-        let root = try CertificateIssuer.root(FuzzChain.profile("Root", authority: true), key: rootKey)
-        var profile = FuzzChain.profile("Authority", authority: true)
-        (profile.pathLength, profile.markers) = (0, ["1.2.840.113635.100.6.2.1"])
-        let intermediate = try CertificateIssuer.issue(
-            profile, subject: intermediateKey, issuer: root, issuerKey: rootKey)
-        profile = FuzzChain.profile("Signing", authority: false)
-        profile.markers = ["1.2.840.113635.100.6.11.1"]
-        let leaf = try CertificateIssuer.issue(profile, subject: key, issuer: intermediate, issuerKey: intermediateKey)
-        certificates = [leaf.der, intermediate.der, root.der]
-    }
-
-    private static func profile(_ name: String, authority: Bool) -> CertificateIssuer.Profile {
-        let year: Int64 = 365 * 86_400_000
-        return CertificateIssuer.Profile(
-            commonName: "Fuzz \(name)", notBefore: date - year, notAfter: date + year, isAuthority: authority)
+        certificates = FuzzCertificates.all
+        key = try SigningKey(der: FuzzCertificates.key)
     }
 
     package var trust: TrustAnchors { TrustAnchors(fingerprints: [Digest.sha256(certificates[2])]) }
@@ -68,6 +53,14 @@ package struct FuzzChain: Sendable {
             + Array(#""bundleId":"com.example.app","environment":"Sandbox","status":1,"signedTransactionInfo":""#.utf8)
             + inner + Array(#"","signedRenewalInfo":""#.utf8) + renewal
             + Array(#""},"version":"2.0","signedDate":1735689600000}"#.utf8)
+    }
+
+    /// A payload without the signatures inside it, which are others each time.
+    package static func unsigned(_ payload: [UInt8]) -> [[UInt8]] {
+        payload.split(separator: UInt8(ascii: "\""), omittingEmptySubsequences: false).map { text in
+            let parts = text.split(separator: UInt8(ascii: "."), omittingEmptySubsequences: false)
+            return Array(parts.count == 3 ? text.dropLast(parts[2].count) : text)
+        }
     }
 
     package static let plainNotifications: [[UInt8]] = [

@@ -20,7 +20,7 @@ package struct FuzzSubject: Sendable {
 
     /// A reader of texts; bytes that are no UTF-8 come as replacement characters.
     package init(
-        text name: String, seeds: [String], inputs: Int = 8000, read: @escaping @Sendable (String) -> String?
+        text name: String, seeds: [String], inputs: Int = 16_000, read: @escaping @Sendable (String) -> String?
     ) {
         self.init(name, seeds: seeds.map { Array($0.utf8) }, inputs: inputs) { bytes in
             read(String(decoding: bytes, as: UTF8.self))

@@ -14,7 +14,7 @@ package enum TextSubjects {
         let policy = RetryPolicy(schedule: [.seconds(3600)])
         let seeds = ["120", "0", "1.5", "-7", "86400", "Sun, 06 Nov 1994 08:49:37 GMT", "1e9", "0x10"]
         return FuzzSubject(text: "retry-after", seeds: seeds) { text in
-            for now in [0, 784_111_777_000, Int64.max, Int64.min / 2] {
+            for now: Int64 in [0, 784_111_777_000, 253_402_300_799_999] {
                 guard let wait = policy.retryAfter(text, now: now) else { continue }
                 guard (0...86_400_000).contains(wait) else { return "a wait of \(wait) ms" }
             }
@@ -40,7 +40,7 @@ package enum TextSubjects {
     }
 
     private static var duration: FuzzSubject {
-        FuzzSubject(text: "duration", seeds: ["500ms", "10s", "5m", "24h", "7d", "0s", "1000000000d"], inputs: 4000) {
+        FuzzSubject(text: "duration", seeds: ["500ms", "10s", "5m", "24h", "7d", "0s", "1000000000d"], inputs: 8_000) {
             text in
             guard let duration = Duration(text: text) else { return nil }
             return Duration(text: duration.text) == duration ? nil : "read anew, it differs"
@@ -61,7 +61,7 @@ package enum TextSubjects {
             "https://example.com/hook?a=b", "http://127.1:8080/", "https://[::1]:443/x", "HTTPS://EXAMPLE.com./%7Euser",
             "https://xn--bcher-kva.example/", "http://0x7f000001/", "https://user:secret@example.com/#x",
         ]
-        return FuzzSubject(text: "webhook-url", seeds: seeds, inputs: 12_000) { text in
+        return FuzzSubject(text: "webhook-url", seeds: seeds, inputs: 24_000) { text in
             guard let url = try? WebhookURL(parsing: text) else { return nil }
             guard let again = try? WebhookURL(parsing: url.text), again == url else { return "read anew, it differs" }
             _ = (url.literalAddress, url.origin)
@@ -102,7 +102,7 @@ package enum TextSubjects {
     }
 
     private static var hex: FuzzSubject {
-        FuzzSubject(text: "hex", seeds: ["", "00ff", "DEADbeef"], inputs: 3000) { text in
+        FuzzSubject(text: "hex", seeds: ["", "00ff", "DEADbeef"], inputs: 6_000) { text in
             guard let bytes = Hex.decode(text) else { return nil }
             return Hex.encode(bytes) == text.lowercased() ? nil : "read anew, it differs"
         }

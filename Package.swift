@@ -88,7 +88,13 @@ let testSupport: [Target] = [
     .target(
         name: "TestSupport",
         dependencies: ["Base", "HTTPClient", "HTTPServer", "Lifecycle", "Postgres", "Schemas", "Telemetry"],
-        path: "Tests/TestSupport")
+        path: "Tests/TestSupport"),
+    // Readers of what strangers send, mutated inputs for them, and what must hold of the answers.
+    .target(
+        name: "Fuzzing",
+        dependencies: ["AppStore", "Base", "Compression", "Crypto", "Deliver", "HTTPClient", "Queue", "Records"],
+        path: "Tests/Fuzzing"),
+    .executableTarget(name: "fuzz", dependencies: ["Fuzzing"], path: "Tests/FuzzProgram"),
 ]
 
 let tests: [Target] = [
@@ -103,6 +109,7 @@ let tests: [Target] = [
     .testTarget(
         name: "HTTPClientTests", dependencies: ["Base", "HTTPClient", "Lifecycle", "Telemetry", "TestSupport"]),
     .testTarget(name: "AppStoreTests", dependencies: ["AppStore", "Base", "Crypto"]),
+    .testTarget(name: "FuzzTests", dependencies: ["AppStore", "Base", "Fuzzing"], exclude: ["Corpus"]),
     .testTarget(name: "SubscriptionsTests", dependencies: ["Base", "Subscriptions"]),
     .testTarget(
         name: "QueueTests",

@@ -3,7 +3,9 @@ import Base
 /// The app and environments that signed data must be for. What is nil may be anything.
 package struct Identity: Sendable, Equatable {
     package let bundleID: String?
-    /// Checked in production only, as in Apple's libraries: the sandbox leaves it out at times.
+    /// Checked where the data is of production, or nothing but production is allowed: the sandbox leaves it out at
+    /// times. A verifier of Apple's has one environment and checks the id if that is production, before it looks at
+    /// the environment of the data; one with several environments goes by the data.
     package let appleAppID: Int64?
     package let environments: Set<StoreEnvironment>
 
@@ -41,9 +43,8 @@ package struct Identity: Sendable, Equatable {
     }
 
     private func appMismatch(_ subject: NotificationSubject?) -> VerificationFailure? {
-        guard let appleAppID, subject?.environment == StoreEnvironment.production.rawValue,
-            subject?.appAppleId != appleAppID
-        else { return nil }
+        let isProduction = subject?.environment == StoreEnvironment.production.rawValue || environments == [.production]
+        guard let appleAppID, isProduction, subject?.appAppleId != appleAppID else { return nil }
         let found = subject?.appAppleId.map(String.init) ?? "missing"
         return VerificationFailure(.wrongAppleAppID, "the app id is \(found), not \(appleAppID)")
     }

@@ -73,10 +73,16 @@ package enum JSON: Sendable, Equatable {
 
 extension JSON: Decodable {
     /// Parses UTF-8 text. Depth is bounded by Foundation's decoder.
+    ///
+    /// Other bytes are refused before it sees them: its reader of JSON5 traps on a name that is no UTF-8.
     package init(parsing bytes: [UInt8], json5: Bool = false) throws {
+        guard (try? UTF8Span(validating: bytes.span)) != nil else {
+            throw DecodingError.dataCorrupted(.init(codingPath: [], debugDescription: "the text is not UTF-8"))
+        }
         let decoder = JSONDecoder()
         decoder.allowsJSON5 = json5
-        self = try decoder.decode(JSON.self, from: Data(bytes))
+        // It also reads on behind a number at the end of the text, whatever is in memory there: white space stops it.
+        self = try decoder.decode(JSON.self, from: Data(bytes + [0x0a]))
     }
 
     private struct Name: CodingKey {

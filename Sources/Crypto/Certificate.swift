@@ -23,7 +23,8 @@ package final class Certificate: @unchecked Sendable {
     /// Object identifiers of the extensions, dotted decimals.
     package let extensions: Set<String>
 
-    /// Nil unless the bytes are one certificate in DER, with nothing after it and times that can be read.
+    /// Nil unless the bytes are one certificate in DER, with nothing after it and times that can be read. OpenSSL reads
+    /// BER as well; what the issuer's signature does not cover must be in the one spelling that DER has.
     package init?(der: [UInt8]) {
         guard der.count <= Certificate.maximumSize, let x509 = Certificate.parse(der) else { return nil }
         guard let notBefore = Certificate.milliseconds(X509_get0_notBefore(x509)),
@@ -104,8 +105,11 @@ package final class Certificate: @unchecked Sendable {
                 OpenSSLErrors.drain()
                 return nil
             }
-            guard position == bytes.baseAddress.map({ $0 + bytes.count }) else {
+            // The signed part is written as it was read, the rest anew.
+            guard position == bytes.baseAddress.map({ $0 + bytes.count }), encoded({ i2d_X509(x509, $0) }) == der
+            else {
                 X509_free(x509)
+                OpenSSLErrors.drain()
                 return nil
             }
             return x509

@@ -75,7 +75,7 @@ package struct RetryPolicy: Sendable {
     }
 
     /// Milliseconds from a `Retry-After` of seconds or a date (RFC 9110 §10.2.3), at most a day.
-    func retryAfter(_ value: String?, now: Int64) -> Int64? {
+    package func retryAfter(_ value: String?, now: Int64) -> Int64? {
         guard let value else { return nil }
         if let seconds = Double(value), seconds.isFinite {
             return Int64(min(max(seconds, 0) * 1000, Double(RetryPolicy.longestRetryAfter)))

@@ -18,7 +18,8 @@ struct IdentityTests {
             (subject(), nil), (subject("c"), .wrongBundleID), (subject(nil), .wrongBundleID), (nil, .wrongBundleID),
             (subject("B"), .wrongBundleID), (subject("c", 8, "Moon"), .wrongBundleID),
             (subject("b", 8), .wrongAppleAppID),
-            (subject("b", nil), .wrongAppleAppID), (subject("b", 8, "Sandbox"), .wrongEnvironment),
+            (subject("b", nil), .wrongAppleAppID), (subject("b", 8, "Sandbox"), .wrongAppleAppID),
+            (subject("b", 7, "Sandbox"), .wrongEnvironment),
             (subject("b", 7, nil), .wrongEnvironment), (subject("b", 7, "production"), .wrongEnvironment),
         ]
         for (subject, expected) in cases {

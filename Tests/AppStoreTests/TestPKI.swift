@@ -10,6 +10,7 @@ final class TestPKI: Sendable {
         var leafMarker = true
         var intermediateMarker = true
         var intermediateIsAuthority = true
+        var intermediateExtension = ""
         var leafKey = "prime256v1"
         var leafDays = 400
         var leafExtension = ""
@@ -75,7 +76,7 @@ final class TestPKI: Sendable {
 
     private func makeIntermediate(_ flaws: Flaws) {
         var lines = [flaws.intermediateIsAuthority ? "basicConstraints=critical,CA:TRUE,pathlen:0" : ""]
-        lines.append("keyUsage=critical,keyCertSign,cRLSign")
+        lines += ["keyUsage=critical,keyCertSign,cRLSign", flaws.intermediateExtension]
         lines.append(flaws.intermediateMarker ? "1.2.840.113635.100.6.2.1=ASN1:NULL" : "")
         key("intermediate", "secp384r1")
         issue("intermediate", "\(name) Authority", days: 3000, lines, by: rootFolder, "root", flaws.intermediateDigest)

@@ -2,6 +2,20 @@ import Base
 import Crypto
 
 /// Which chains of certificates Apple signs data for servers with: its libraries' rules, and the root must be sent too.
+///
+/// Where Apple's four libraries differ, the choice here:
+/// - The algorithm is compared before any certificate is parsed, as Swift and Python do; Java comes to it after the
+///   chain, Node only through the key. What costs nothing is refused before what costs a signature.
+/// - There are exactly three certificates, as in all four, and the third must be one: only Java parses it. It is matched
+///   with the trusted roots by fingerprint, or by name and key, never byte for byte: Apple's own test data carries
+///   another certificate of its root.
+/// - They are base64 of RFC 4648 §4 without line breaks, as RFC 7515 §4.1.6 has it; Node alone reads other spellings.
+/// - All three must be valid at the date, without leeway: Node allows a minute, Java does not look at the root. An
+///   expired root is one that its owner gave up.
+/// - Apple's markers must be there, whatever is in them. A critical one is refused with every other critical extension
+///   that is not known (RFC 5280 §4.2), as in Swift, Python and Java; Node does not look.
+/// - Not OpenSSL's strict mode, which Python uses for real chains: it asks for key identifiers, which the roots of
+///   Apple's test data have not.
 struct ChainPolicy: Sendable {
     /// Apple's marker of the intermediates of Worldwide Developer Relations.
     static let intermediateMarker = "1.2.840.113635.100.6.2.1"

@@ -5,6 +5,14 @@ import Crypto
 /// (https://developer.apple.com/documentation/appstoreservernotifications/jwstransaction).
 ///
 /// Any number of threads may use one at once; none waits for another's cryptography.
+///
+/// Where Apple's four libraries differ, the choice here:
+/// - Form, algorithm, chain and signature come before the payload's model, as in Python: what nobody signed is not
+///   worth a look, and a payload of a shape not known yet is no forgery. The others decode the model first.
+/// - `exp` and `nbf` of the payload mean nothing, as in Swift: Apple does not send them. The JWT libraries behind the
+///   other three obey them.
+/// - Data of Xcode and of local tests is never accepted, under no configuration: theirs skip all checks for it.
+/// - A reason of its own for each step, in one order, where theirs share four to six.
 package final class SignedDataVerifier: Sendable {
     private let policy: ChainPolicy
     private let cache: ChainCache

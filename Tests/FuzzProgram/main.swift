@@ -1,0 +1,4 @@
+import Fuzzing
+import Glibc
+
+exit(FuzzProgram.run(Array(CommandLine.arguments.dropFirst())))

@@ -1,5 +1,6 @@
 import CMicrohttpd
 import Glibc
+import Synchronization
 
 /// libmicrohttpd's callbacks: each finds its object and passes on. The server keeps the core alive while the daemon runs,
 /// and the daemon holds a reference to each connection from its start to its close.
@@ -19,8 +20,14 @@ enum Callbacks {
         guard let context, let connection, let stored else { return }
         if event == .CONNECTION_NOTIFY_STARTED {
             let core = Unmanaged<ServerCore>.fromOpaque(context).takeUnretainedValue()
+            let identity = core.identity.withLock { $0 }
             let made = HTTPConnection(
-                core, socket: entitled_mhd_socket(connection), remoteAddress: SocketAddress.host(of: connection))
+                core, socket: entitled_mhd_socket(connection), remoteAddress: SocketAddress.host(of: connection),
+                identity: identity)
+            if let identity {
+                // Without a certificate the handshake fails, and with it the connection.
+                _ = entitled_mhd_use_credentials(connection, identity.credentials)
+            }
             stored.pointee = Unmanaged.passRetained(made).toOpaque()
             core.opened(made)
         } else if let opened = stored.pointee {

@@ -24,7 +24,7 @@ extension HTTPConnection {
         case .head:
             return receiveHead(connection, method, version)
         case .body where size.pointee > 0:
-            return receive(part, size)
+            return receive(part, size, connection)
         case .body:
             return finish(connection)
         case .answering:
@@ -87,16 +87,18 @@ extension HTTPConnection {
             message: "The body may have at most \(core.configuration.maxBodyBytes) bytes.")
     }
 
-    private func receive(_ part: UnsafePointer<CChar>?, _ size: UnsafeMutablePointer<Int>) -> MHD_Result {
+    private func receive(
+        _ part: UnsafePointer<CChar>?, _ size: UnsafeMutablePointer<Int>, _ connection: OpaquePointer
+    ) -> MHD_Result {
         let count = size.pointee
         guard count <= core.configuration.maxBodyBytes - exchange.body.count else {
-            sendDirectly(tooLarge.closingMessage)
+            sendDirectly(tooLarge.closingMessage, on: connection)
             return .NO
         }
         let share = exchange.share ?? BodyShare(core)
         exchange.share = share
         guard share.take(count) else {
-            sendDirectly(HTTPResponse.unavailable("Too much is being sent at once.").closingMessage)
+            sendDirectly(HTTPResponse.unavailable("Too much is being sent at once.").closingMessage, on: connection)
             return .NO
         }
         if exchange.body.count + count > exchange.body.capacity {

@@ -46,11 +46,14 @@ final class HTTPConnection: @unchecked Sendable {
     let core: ServerCore
     let remoteAddress: String
     var exchange = Exchange()
+    /// Kept as long as the connection: the TLS session points into it.
+    private let identity: TLSIdentity?
     private let state: Mutex<State>
 
-    init(_ core: ServerCore, socket: Int32, remoteAddress: String) {
+    init(_ core: ServerCore, socket: Int32, remoteAddress: String, identity: TLSIdentity?) {
         self.core = core
         self.remoteAddress = remoteAddress
+        self.identity = identity
         state = Mutex(State(socket: socket, deadline: .after(core.configuration.headerTimeout)))
     }
 
@@ -115,10 +118,16 @@ final class HTTPConnection: @unchecked Sendable {
         }
     }
 
-    /// Puts bytes on the wire past libmicrohttpd, which can answer no request in the middle of its body.
-    func sendDirectly(_ message: [UInt8]) {
+    /// Puts bytes on the wire past libmicrohttpd, which can answer no request in the middle of its body. Never plain ones
+    /// into a TLS stream: there they are a record of its session, which only the thread that owns the connection uses.
+    func sendDirectly(_ message: [UInt8], on connection: OpaquePointer) {
         state.withLock { state in
             guard state.socket >= 0 else { return }
+            guard identity == nil else {
+                guard let session = entitled_mhd_session(connection) else { return }
+                _ = gnutls_record_send(session, message, message.count)
+                return
+            }
             _ = send(state.socket, message, message.count, Int32(MSG_NOSIGNAL | MSG_DONTWAIT))
         }
     }

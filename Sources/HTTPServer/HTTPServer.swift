@@ -43,6 +43,14 @@ package final class HTTPServer: Service {
     /// The port it listens on; nil before `start` and after `drain`.
     package var boundPort: UInt16? { running.withLock { $0?.port } }
 
+    /// What new connections show from now on; those that are open keep what they were set up with. Nothing happens without
+    /// TLS, which is decided at the start.
+    package func replaceIdentity(_ identity: TLSIdentity) {
+        core.identity.withLock { current in
+            if current != nil { current = identity }
+        }
+    }
+
     /// Listens from now on, once. Throws `HTTPServerError`.
     package func start() throws {
         guard !core.isDraining.load(ordering: .sequentiallyConsistent), boundPort == nil else {
@@ -59,7 +67,8 @@ package final class HTTPServer: Service {
         let threads = UInt32(clamping: max(1, configuration.threads))
         // Each thread has its share of libmicrohttpd's own limit, and accepts unevenly: the cap is counted in `admits`.
         let limit = UInt32(clamping: (configuration.maxConnections + 64) * Int(threads))
-        let daemon = entitled_mhd_start(listening, threads, limit, HTTPServer.memoryPerConnection, &callbacks)
+        let daemon = entitled_mhd_start(
+            listening, threads, limit, HTTPServer.memoryPerConnection, configuration.identity != nil, &callbacks)
         guard let daemon else {
             close(listening)
             throw HTTPServerError.cannotStart

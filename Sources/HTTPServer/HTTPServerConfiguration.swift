@@ -20,11 +20,13 @@ package struct HTTPServerConfiguration: Sendable {
     /// One more is accepted and closed.
     package var maxConnections: Int
     package var threads: Int
+    /// Set: only TLS is spoken, 1.2 or newer. `HTTPServer.replaceIdentity` changes it later.
+    package var identity: TLSIdentity?
 
     package init(
         role: String, listen: String, maxBodyBytes: Int = 1 << 20, headerTimeout: Duration = .seconds(10),
         bodyTimeout: Duration = .seconds(30), idleTimeout: Duration = .seconds(60), maxConnections: Int = 4096,
-        threads: Int = 2
+        threads: Int = 2, identity: TLSIdentity? = nil
     ) {
         self.role = role
         self.listen = listen
@@ -34,5 +36,6 @@ package struct HTTPServerConfiguration: Sendable {
         self.idleTimeout = idleTimeout
         self.maxConnections = maxConnections
         self.threads = threads
+        self.identity = identity
     }
 }

@@ -8,6 +8,8 @@ final class ServerCore: Sendable {
     let configuration: HTTPServerConfiguration
     let handler: any HTTPHandler
     let lingering: LingeringSockets
+    /// What new connections show; nil: no TLS.
+    let identity: Mutex<TLSIdentity?>
     /// New requests are answered 503 from now on, and every answer closes its connection.
     let isDraining = Atomic(false)
     /// No request reaches the handler from now on.
@@ -26,6 +28,7 @@ final class ServerCore: Sendable {
         self.configuration = configuration
         self.handler = handler
         self.lingering = lingering
+        identity = Mutex(configuration.identity)
     }
 
     /// Whether one more connection is taken.

@@ -8,9 +8,15 @@ import Testing
 @Suite(.enabled(if: TestPKI.isAvailable, "skipped: no openssl program"))
 struct RevocationRecordTests {
     private static let pki = TestPKI.withResponder()
-    private let now = SystemClock().now()
+    private let now: Int64
     private let schedule = CheckSchedule(longestRetry: 120_000)
     private let minute: Int64 = 60_000
+
+    init() {
+        // The certificates are made at their first use, and valid from then on.
+        _ = RevocationRecordTests.pki
+        now = SystemClock().now()
+    }
 
     private func record() throws -> RevocationRecord {
         RevocationRecord(

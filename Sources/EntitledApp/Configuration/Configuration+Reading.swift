@@ -42,13 +42,17 @@ extension Configuration {
     private static func readIngest(_ reader: inout ConfigurationReader) -> Ingest {
         typealias Keys = ConfigurationKeys.Ingest
         let section = reader.section("ingest")
+        let certificate = reader.value(Keys.tlsCertificateFile, in: section)
+        let key = reader.value(Keys.tlsKeyFile, in: section)
+        ConfigurationRules.checkTLS(certificate, key, &reader)
         return Ingest(
             listen: reader.value(Keys.listen, in: section),
             maxBodyBytes: Int(reader.value(Keys.maxBodyBytes, in: section)),
             headerTimeout: reader.value(Keys.headerTimeout, in: section),
             bodyTimeout: reader.value(Keys.bodyTimeout, in: section),
             idleTimeout: reader.value(Keys.idleTimeout, in: section),
-            maxConnections: Int(reader.value(Keys.maxConnections, in: section)))
+            maxConnections: Int(reader.value(Keys.maxConnections, in: section)),
+            tls: certificate.flatMap { certificate in key.map { TLSFiles(certificate: certificate, key: $0) } })
     }
 
     private static func readWorker(_ reader: inout ConfigurationReader) -> Worker {

@@ -63,6 +63,8 @@ package struct Configuration: Sendable {
         package let bodyTimeout: Duration
         package let idleTimeout: Duration
         package let maxConnections: Int
+        /// nil: plain HTTP, behind a proxy.
+        package let tls: TLSFiles?
     }
 
     package struct Worker: Sendable {

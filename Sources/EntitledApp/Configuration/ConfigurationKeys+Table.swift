@@ -7,6 +7,7 @@ extension ConfigurationKeys {
         Database.url.entry, Database.ingestURL.entry, Database.workerURL.entry, Database.apiURL.entry,
         Ingest.listen.entry, Ingest.maxBodyBytes.entry, Ingest.headerTimeout.entry, Ingest.bodyTimeout.entry,
         Ingest.idleTimeout.entry, Ingest.maxConnections.entry,
+        Ingest.tlsCertificateFile.entry, Ingest.tlsKeyFile.entry,
         Worker.lease.entry, Worker.expiryPatience.entry,
         entitlementsFromSandbox.entry,
         API.listen.entry, API.publicKeys.entry, API.secretKeys.entry,

@@ -49,7 +49,15 @@ package enum ConfigurationKeys {
             "How long a connection stays open between requests.")
         static let maxConnections = Key<Int64>(
             "ingest.max_connections", .integer(1...65535, unit: "(connections)"), default: 1000,
-            "Open connections at a time; more wait in the system's backlog.")
+            "Open connections at a time; one more is closed at once.")
+        static let tlsCertificateFile = Key<String?>(
+            "ingest.tls_certificate_file",
+            .optional(.readableFile("the path of a certificate chain (PEM, the server's own first)")), default: nil,
+            "Speak TLS (1.2 or newer), without a proxy, with this certificate; needs ingest.tls_key_file too."
+                + " Both are read again on SIGHUP.")
+        static let tlsKeyFile = Key<String?>(
+            "ingest.tls_key_file", .optional(.readableFile("the path of a private key (PEM, no password)")),
+            default: nil, "The private key of ingest.tls_certificate_file.")
     }
 
     enum Worker {

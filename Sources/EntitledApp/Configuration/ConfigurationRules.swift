@@ -15,6 +15,32 @@ enum ConfigurationRules {
         }
     }
 
+    /// The certificate and the key of the listener: both or neither, and one pair. What this user may not read is judged by
+    /// the process that needs it.
+    static func checkTLS(_ certificate: String?, _ key: String?, _ reader: inout ConfigurationReader) {
+        let keys = ["ingest.tls_certificate_file", "ingest.tls_key_file"]
+        guard !reader.mistakes.contains(where: { keys.contains($0.key) }) else { return }
+        func add(_ key: String, _ found: String, _ allowed: String) {
+            reader.add(
+                ConfigurationMistake(key: key, variable: reader.variable(of: key), found: found, allowed: allowed))
+        }
+        switch (certificate, key) {
+        case (nil, nil): return
+        case (nil, _): add(keys[0], "nothing", "the certificate chain of \(keys[1])")
+        case (_, nil): add(keys[1], "nothing", "the private key of \(keys[0])")
+        case (let certificate?, let key?):
+            let readFile = reader.surroundings.readFile
+            guard readFile(certificate) != .denied, readFile(key) != .denied else { return }
+            do throws(TLSFiles.Failure) {
+                _ = try TLSFiles(certificate: certificate, key: key).identity(reading: readFile)
+            } catch {
+                add(
+                    error.key, "\(JSON.string(error.path).shown) (\(error.reason))",
+                    "a certificate chain and its private key, in PEM")
+            }
+        }
+    }
+
     /// The keys that a rule is about, the one to change first; what was found; what is allowed.
     private typealias Breach = (keys: [String], found: String, allowed: String)
 

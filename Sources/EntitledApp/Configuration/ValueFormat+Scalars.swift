@@ -52,6 +52,20 @@ extension ValueFormat where Value == String {
         }
     }
 
+    /// The path of a file; absolute afterwards. One that this user may not read is left to the process that needs it.
+    static func readableFile(_ allowed: String) -> ValueFormat<String> {
+        ValueFormat(allowed: allowed, schema: .textSchema(), write: { .string($0) }) { json, surroundings in
+            guard let text = json.stringValue, !text.isEmpty, !text.utf8.contains(0) else {
+                return .wrong(json, allowed)
+            }
+            let path = surroundings.resolve(text)
+            switch surroundings.readFile(path) {
+            case .denied, .contents: return .value(path)
+            case let other: return .wrong(json, allowed, reason: other.failure)
+            }
+        }
+    }
+
     /// An `http:` or `https:` URL without credentials; without a slash at its end afterwards.
     static var baseURL: ValueFormat<String> {
         .text("an http: or https: URL without credentials, query or fragment", write: { $0 }) { text in

@@ -37,6 +37,8 @@ struct ProcessCommand: Command {
         // Before any thread: every thread must leave the signals to the one that waits for them.
         Signals.block()
         let logger = Logger(minimum: configuration.log.level)
+        let reloads = Reloads(logger: logger)
+        Signals.onHangUp { reloads.perform() }
         let cluster = try startCluster(configuration, logger)
         defer { stop(cluster, logger) }
         let database = try DatabaseAccess(configuration)
@@ -44,11 +46,12 @@ struct ProcessCommand: Command {
             _ = try MigrateCommand.migrate(database)
         }
         try database.checkBeforeStart(role.databaseRoles, logger: logger)
-        return try serve(configuration, database, hasCluster: cluster != nil, logger)
+        return try serve(configuration, database, hasCluster: cluster != nil, reloads, logger)
     }
 
     private func serve(
-        _ configuration: Configuration, _ database: DatabaseAccess, hasCluster: Bool, _ logger: Logger
+        _ configuration: Configuration, _ database: DatabaseAccess, hasCluster: Bool, _ reloads: Reloads,
+        _ logger: Logger
     ) throws -> Int32 {
         let refusals = Refusals()
         let metrics = Metrics()
@@ -62,6 +65,7 @@ struct ProcessCommand: Command {
         if role == .ingest || role == .run { parts.append(try process.ingest()) }
         if role == .worker || role == .run { parts.append(try process.worker()) }
         if role == .api || role == .run { parts.append(process.api()) }
+        parts.compactMap(\.reloading).forEach(reloads.add)
         let asking = revocation.map { [$0.services] } ?? []
         let chains = asking + parts.map(\.services) + [[process.admin(parts)]]
         let timeout = configuration.drainTimeout - (hasCluster ? ProcessCommand.clusterTimeout : .zero)

@@ -32,6 +32,8 @@ struct ProcessServices {
     struct Part {
         let services: [any Service]
         let notReady: @Sendable () -> [String]
+        /// What SIGHUP reads again, if anything.
+        var reloading: ReloadingListener?
     }
 
     // MARK: - ingest
@@ -52,14 +54,29 @@ struct ProcessServices {
             apps: AppRegistry(apps), verifier: try verifier(revocation?.policyAtTheDoor), committer: committer,
             dictionaries: HeaderDictionaries(), logger: logger, metrics: metrics)
         let settings = configuration.ingest
+        let identity = try identity(settings.tls)
         let server = HTTPServer(
             HTTPServerConfiguration(
                 role: "ingest", listen: settings.listen.description, maxBodyBytes: settings.maxBodyBytes,
                 headerTimeout: settings.headerTimeout, bodyTimeout: settings.bodyTimeout,
-                idleTimeout: settings.idleTimeout, maxConnections: settings.maxConnections, threads: 2),
+                idleTimeout: settings.idleTimeout, maxConnections: settings.maxConnections, identity: identity),
             handler: handler, logger: logger)
-        return Part(services: [server, committer]) {
-            committer.isReady ? [] : ["the database is away"]
+        let listener = settings.tls.map {
+            ReloadingListener(server: server, files: $0, logger: logger, metrics: metrics)
+        }
+        return Part(
+            services: [server, committer], notReady: { committer.isReady ? [] : ["the database is away"] },
+            reloading: listener)
+    }
+
+    private func identity(_ files: TLSFiles?) throws -> TLSIdentity? {
+        guard let files else { return nil }
+        do {
+            let identity = try files.identity()
+            ReloadingListener.tell("certificate loaded", identity, logger, metrics)
+            return identity
+        } catch {
+            throw CommandFailure("\(error)")
         }
     }
 

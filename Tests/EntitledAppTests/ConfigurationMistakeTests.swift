@@ -136,6 +136,39 @@ struct ConfigurationMistakeTests {
     }
 
     @Test(arguments: [
+        ("tls_certificate_file: 'c.pem'", ["ingest.tls_key_file"]),
+        ("tls_key_file: 'k.pem'", ["ingest.tls_certificate_file"]),
+        ("tls_certificate_file: 'absent', tls_key_file: 'k.pem'", ["ingest.tls_certificate_file"]),
+        ("tls_certificate_file: 'c.pem', tls_key_file: 'absent'", ["ingest.tls_key_file"]),
+        ("tls_certificate_file: 'k.pem', tls_key_file: 'k.pem'", ["ingest.tls_certificate_file"]),
+        ("tls_certificate_file: 'c.pem', tls_key_file: 'c.pem'", ["ingest.tls_key_file"]),
+        ("tls_certificate_file: 'c.pem', tls_key_file: 'other.pem'", ["ingest.tls_key_file"]),
+        ("tls_certificate_file: 'c.pem', tls_key_file: 'denied'", []),
+        ("tls_certificate_file: 'c.pem', tls_key_file: 'k.pem'", []),
+    ])
+    func `certificate and key are both there and belong together`(keys: String, wrong: [String]) throws {
+        var bench = bench
+        bench.file("/srv/c.pem", TLSFixture.certificate)
+        bench.file("/srv/k.pem", TLSFixture.key)
+        bench.file("/srv/other.pem", TLSFixture.otherKey)
+        bench.files["/srv/denied"] = .denied
+        let mistakes = try bench.mistakes("{ ingest: { \(keys) } }")
+        #expect(mistakes.map(\.key) == wrong)
+        #expect(!mistakes.contains { $0.found.contains("BEGIN") })
+        if wrong.isEmpty {
+            #expect(try bench.parse("{ ingest: { \(keys) } }").ingest.tls?.certificate == "/srv/c.pem")
+        }
+    }
+
+    @Test func `a key of another certificate is said to be that`() throws {
+        var bench = bench
+        bench.file("/srv/c.pem", TLSFixture.certificate)
+        bench.file("/srv/k.pem", TLSFixture.otherKey)
+        let mistakes = try bench.mistakes("{ ingest: { tls_certificate_file: 'c.pem', tls_key_file: 'k.pem' } }")
+        #expect(mistakes.first?.found == #""/srv/k.pem" (the key is not that of the certificate)"#)
+    }
+
+    @Test(arguments: [
         ("http://127.0.0.1:8090", true), ("https://api.storekit.itunes.apple.com/", true), ("ftp://x", false),
         ("https://", false), ("https:///x", false), ("https://user:secret@x", false), ("https://x?y=1", false),
         ("https://x y", false), ("x", false),

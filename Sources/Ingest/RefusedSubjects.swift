@@ -17,8 +17,8 @@ final class RefusedSubjects: Sendable {
 
     /// Distinct ones that are kept.
     static let limit = 20
-    /// Between two lines where something new came, and where nothing did.
-    private static let pauses = (new: Duration.seconds(60), known: Duration.seconds(3600))
+    /// Between two lines where nothing new came.
+    private static let pause = Duration.seconds(3600)
 
     private let logger: Logger
     private let metrics: Metrics
@@ -39,8 +39,8 @@ final class RefusedSubjects: Sendable {
         let key = "\(bundle) \(RefusedSubjects.safe(subject?.environment, limit: 20)) \(reason)"
         let toTell = state.change { state -> (lines: [String], others: Int64)? in
             RefusedSubjects.add(key, to: &state)
-            let pause = state.hasNew ? RefusedSubjects.pauses.new : RefusedSubjects.pauses.known
-            if let told = state.told, now - told < pause { return nil }
+            // What is new is told at once: nothing may come after it. There are few distinct ones.
+            if !state.hasNew, let told = state.told, now - told < RefusedSubjects.pause { return nil }
             state.told = now
             state.hasNew = false
             return (state.counts.sorted { $0.key < $1.key }.map { "\($0.key) \($0.value)" }, state.others)

@@ -43,6 +43,13 @@ struct RevocationRecordTests {
         #expect(record.finish(answer(.good, at: later), at: later, schedule, chance: 0.5).after == .good)
     }
 
+    @Test func `an answer that knew nothing does not hide an older one that says revoked`() throws {
+        var record = try record()
+        #expect(record.finish(answer(.unknown, at: now), at: now, schedule, chance: 0.5).after != .revoked)
+        let older = record.finish(answer(revoked, at: now - minute), at: now, schedule, chance: 0.5)
+        #expect(older.after == .revoked)
+    }
+
     @Test func `a responder that forgot a revoked certificate does not clear it`() throws {
         var record = try record()
         _ = record.finish(answer(revoked, at: now), at: now, schedule, chance: 0.5)

@@ -126,6 +126,9 @@ struct RevocationTests {
         let counted = door.metrics.exposition()
         #expect(counted.contains("entitled_ingest_refused_signed_total{reason=\"unknown_app\"} 1\n"))
         #expect(counted.contains("entitled_ingest_refused_signed_total{reason=\"environment_not_allowed\"} 1\n"))
-        #expect(door.log.text.components(separatedBy: "that are not configured").count == 2)
+        // Each is told once, at once; again only after an hour.
+        #expect(try door.verdict(StoreApp(environment: "Sandbox")) == "403 environment_not_allowed")
+        #expect(door.log.text.components(separatedBy: "that are not configured").count == 3)
+        #expect(door.log.text.contains("Sandbox environment_not_allowed 1"))
     }
 }

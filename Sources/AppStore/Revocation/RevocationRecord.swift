@@ -68,7 +68,8 @@ struct RevocationRecord {
         case .failure(let failure): return .failed(failure)
         case .success(let new):
             // Whoever is between us and the responder can show an old answer again while it is fresh.
-            if let answer, new.thisUpdate < answer.thisUpdate { return .outdated }
+            // One that knew nothing outdates no other.
+            if let answer, answer.status != .unknown, new.thisUpdate < answer.thisUpdate { return .outdated }
             // A responder that forgot the certificate does not make it good.
             if revocation == nil || new.status != .unknown {
                 answer = new

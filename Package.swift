@@ -49,7 +49,9 @@ let modules: [Target] = [
     // The store's endpoint.
     .target(
         name: "Ingest",
-        dependencies: ["Base", "Telemetry", "Lifecycle", "Compression", "Postgres", "HTTPServer", "AppStore", "Queue"]),
+        dependencies: [
+            "Base", "Telemetry", "Lifecycle", "Crypto", "Compression", "Postgres", "HTTPServer", "AppStore", "Queue",
+        ]),
     // Sending webhooks.
     .target(
         name: "Deliver",

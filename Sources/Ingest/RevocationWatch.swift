@@ -1,5 +1,6 @@
 import AppStore
 import Base
+import Crypto
 import Lifecycle
 import Telemetry
 
@@ -26,6 +27,7 @@ package final class RevocationWatch: Service {
 
     private let book: RevocationBook
     private let transport: Transport
+    private let remember: @Sendable ([[UInt8]: OCSPAnswer]) -> Void
     private let logger: Logger
     private let metrics: Metrics
     private let silence: SilenceWarning
@@ -34,13 +36,15 @@ package final class RevocationWatch: Service {
 
     /// - Parameters:
     ///   - transport: how questions are sent.
+    ///   - remember: gets all that is known whenever it changed; on the asking thread.
     ///   - patience: how long an answer may be missing before a person is told, at most once an hour.
     package init(
-        book: RevocationBook, transport: @escaping Transport, patience: Duration = .seconds(900), logger: Logger,
-        metrics: Metrics
+        book: RevocationBook, transport: @escaping Transport, patience: Duration = .seconds(900),
+        remember: @escaping @Sendable ([[UInt8]: OCSPAnswer]) -> Void = { _ in }, logger: Logger, metrics: Metrics
     ) {
         self.book = book
         self.transport = transport
+        self.remember = remember
         self.logger = logger
         self.metrics = metrics
         silence = SilenceWarning(patience: patience)
@@ -104,6 +108,7 @@ package final class RevocationWatch: Service {
     private func take(_ check: RevocationCheck, _ body: [UInt8]?) {
         guard let report = book.finish(check, body) else { return }
         metrics.count(RevocationMetrics.checks, RevocationMetrics.checksHelp, ["result": report.outcome.label])
+        if case .answered = report.outcome { remember(book.answers()) }
         let fields: Logger.Fields = [
             "certificate.sha256": .string(check.fingerprint), "certificate.subject": .string(check.subject),
             "status": .string(report.after.rawValue), "previous": .string(report.before.rawValue),

@@ -143,6 +143,43 @@ struct RevocationTests {
         #expect(reason(verifier.verify(jws)) == (passes ? nil : .certificateRevoked))
     }
 
+    // MARK: - What is kept
+
+    @Test func `what was known is known after a restart, also of a certificate that has expired since`() throws {
+        let jws = signed()
+        _ = verifier(.soft).verify(jws)
+        ask(RevocationTests.revokedInJanuary)
+        let kept = try #require(RevocationMemory.decode(RevocationMemory.encode(book.answers())))
+        #expect(kept == book.answers() && !kept.isEmpty)
+        clock.advance(by: .seconds(401 * 86_400))
+        func restarted(_ remembered: [[UInt8]: OCSPAnswer]) -> SignedDataVerifier {
+            let book = RevocationBook(remembered: remembered, clock: clock)
+            return SignedDataVerifier(
+                trust: pki.trust, clock: clock, revocation: RevocationPolicy(book: book, requiresAnswer: false))
+        }
+        #expect(reason(restarted(kept).verify(jws)) == .certificateRevoked)
+        #expect(reason(restarted([:]).verify(jws)) == nil)
+    }
+
+    @Test(arguments: ["", "{", "[]", #"{"certificates":7}"#])
+    func `a file of something else is no memory`(text: String) {
+        #expect(RevocationMemory.decode(Array(text.utf8)) == nil)
+    }
+
+    @Test func `entries that make no sense are left out`() {
+        let text = #"{"certificates":[7,{"certificate":"abcd"},{"certificate":"zz","this_update_ms":1}]}"#
+        #expect(RevocationMemory.decode(Array(text.utf8)) == [:])
+    }
+
+    @Test func `a clock that was ahead does not stop the asking`() {
+        _ = verifier(.soft).verify(signed())
+        clock.advance(by: RevocationTests.day)
+        for check in book.takeDue() { _ = book.finish(check, nil) }
+        #expect(book.takeDue().isEmpty)
+        clock.advance(by: .seconds(-86_400))
+        #expect(!book.takeDue().isEmpty)
+    }
+
     // MARK: - Who gets in
 
     @Test func `only certificates of genuine data are asked about`() {

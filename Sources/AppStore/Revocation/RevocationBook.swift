@@ -15,17 +15,21 @@ package final class RevocationBook: Sendable {
     private let schedule: CheckSchedule
     private let clock: any WallClock
     private let chance: @Sendable () -> Double
+    private let remembered: [[UInt8]: OCSPAnswer]
 
     /// - Parameters:
     ///   - capacity: certificates at most; beyond, the one that was not seen for the longest time is forgotten.
     ///   - longestRetry: between two attempts at most, while a certificate's responder does not answer.
+    ///   - remembered: what was known when the process ended last, by the certificate's fingerprint.
     ///   - chance: 0...1, for spreading checks in time.
     package init(
-        capacity: Int = 128, longestRetry: Duration = .seconds(3600), clock: any WallClock = SystemClock(),
+        capacity: Int = 128, longestRetry: Duration = .seconds(3600), remembered: [[UInt8]: OCSPAnswer] = [:],
+        clock: any WallClock = SystemClock(),
         chance: @escaping @Sendable () -> Double = { .random(in: 0...1) }
     ) {
         self.capacity = max(2, capacity)
         schedule = CheckSchedule(longestRetry: longestRetry.milliseconds)
+        self.remembered = remembered
         self.clock = clock
         self.chance = chance
     }
@@ -48,8 +52,8 @@ package final class RevocationBook: Sendable {
     func verdict(on path: CertificatePath, signedAt date: Int64?, requiresAnswer: Bool) -> Verdict {
         let now = clock.now()
         let (verdict, isNew) = records.withLock { records in
-            let leaf = RevocationBook.see(path.leaf, path.intermediate, &records, now)
-            let authority = RevocationBook.see(path.intermediate, path.anchor, &records, now)
+            let leaf = see(path.leaf, path.intermediate, &records, now)
+            let authority = see(path.intermediate, path.anchor, &records, now)
             if leaf.isNew || authority.isNew {
                 RevocationBook.forgetOldest(beyond: capacity, &records)
             }
@@ -62,7 +66,7 @@ package final class RevocationBook: Sendable {
         return verdict
     }
 
-    private static func see(
+    private func see(
         _ certificate: Certificate, _ issuer: Certificate, _ records: inout [[UInt8]: RevocationRecord], _ now: Int64
     ) -> (record: RevocationRecord, isNew: Bool) {
         if let record = records[certificate.fingerprint] {
@@ -72,7 +76,8 @@ package final class RevocationBook: Sendable {
             }
             return (record, false)
         }
-        let record = RevocationRecord(certificate, issuer: issuer, now: now)
+        var record = RevocationRecord(certificate, issuer: issuer, now: now)
+        if let answer = remembered[certificate.fingerprint] { record.restore(answer, schedule) }
         records[certificate.fingerprint] = record
         return (record, true)
     }
@@ -117,8 +122,7 @@ package final class RevocationBook: Sendable {
         let now = clock.now()
         return records.withLock { records in
             var due: [RevocationCheck] = []
-            for (key, record) in records where !record.isInFlight && record.nextCheck <= now && record.isAsked(at: now)
-            {
+            for (key, record) in records where record.isDue(at: now) {
                 guard let check = record.check else { continue }
                 records[key]?.isInFlight = true
                 due.append(check)
@@ -148,6 +152,12 @@ package final class RevocationBook: Sendable {
         return records.withLock { records in
             records[check.certificate.fingerprint]?.finish(result, at: now, schedule, chance: chance)
         }
+    }
+
+    /// What should be remembered when the process ends: of what was asked about, and of what was remembered before.
+    package func answers() -> [[UInt8]: OCSPAnswer] {
+        let known = records.withLock { $0.compactMapValues(\.answer) }
+        return remembered.merging(known) { $1 }.filter { $0.value.status != .unknown }
     }
 
     /// How many certificates there are of each standing.

@@ -12,6 +12,7 @@ struct RevocationRecord {
     /// In a row.
     private(set) var failures = 0
     private(set) var nextCheck: Int64 = 0
+    private var lastCheck: Int64 = .min
     var isInFlight = false
     /// When data with it came last.
     var lastSeen: Int64
@@ -23,6 +24,17 @@ struct RevocationRecord {
         check = RevocationCheck(of: certificate, issuedBy: issuer)
         lastSeen = now
         told = .unanswered
+    }
+
+    /// Begins with what was known before the process started; it is asked about again all the same.
+    mutating func restore(_ remembered: OCSPAnswer, _ schedule: CheckSchedule) {
+        answer = remembered
+        answerEnd = schedule.end(of: remembered, receivedAt: remembered.thisUpdate)
+    }
+
+    /// Also where the clock turned out to be ahead when the next check was planned.
+    func isDue(at now: Int64) -> Bool {
+        !isInFlight && isAsked(at: now) && (nextCheck <= now || lastCheck > now)
     }
 
     /// Once known it stays, until a newer answer says otherwise.
@@ -47,6 +59,7 @@ struct RevocationRecord {
         _ result: Result<OCSPAnswer, OCSPFailure>?, at now: Int64, _ schedule: CheckSchedule, chance: Double
     ) -> RevocationReport {
         isInFlight = false
+        lastCheck = now
         let outcome = take(result, at: now, schedule)
         if case .answered(let status) = outcome, status != .unknown, let answer {
             failures = 0

@@ -57,7 +57,8 @@ struct ProcessCommand: Command {
         let metrics = Metrics()
         // The api verifies nothing.
         let revocation = try RevocationServices(
-            role == .api ? .off : configuration.trust.ocsp, logger: logger, metrics: metrics)
+            role == .api ? .off : configuration.trust.ocsp,
+            file: "\(configuration.stateDirectory)/revocation-\(role.rawValue).json", logger: logger, metrics: metrics)
         let process = ProcessServices(
             configuration: configuration, database: database, logger: logger, metrics: metrics, revocation: revocation,
             refused: { refusals.tell($0) })

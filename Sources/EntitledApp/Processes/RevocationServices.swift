@@ -14,12 +14,14 @@ struct RevocationServices: Sendable {
 
     /// Nil where nobody is to be asked.
     ///
+    /// - Parameter file: where answers are kept between two lives of a process.
     /// - Throws: where the system gives no descriptors.
-    init?(_ mode: RevocationMode, logger: Logger, metrics: Metrics) throws {
+    init?(_ mode: RevocationMode, file: String, logger: Logger, metrics: Metrics) throws {
         guard mode != .off else { return nil }
         self.mode = mode
         // While an answer is required, every minute without one refuses genuine notifications.
-        book = RevocationBook(longestRetry: .seconds(mode == .hard ? 60 : 3600))
+        let memory = RevocationFile(path: file, logger: logger)
+        book = RevocationBook(longestRetry: .seconds(mode == .hard ? 60 : 3600), remembered: memory.read())
         var configuration = HTTPClientConfiguration(maxConnections: 4, responseLimit: 16 << 10)
         // Responders are asked by plain HTTP (RFC 6960 appendix A): their answers are signed.
         configuration.allowsPlainHTTP = true
@@ -28,7 +30,8 @@ struct RevocationServices: Sendable {
         services = [
             ResponderClient(client: client),
             RevocationWatch(
-                book: book, transport: RevocationServices.transport(client), logger: logger, metrics: metrics),
+                book: book, transport: RevocationServices.transport(client), remember: memory.write, logger: logger,
+                metrics: metrics),
         ]
     }
 

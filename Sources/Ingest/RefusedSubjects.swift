@@ -31,14 +31,23 @@ final class RefusedSubjects: Sendable {
 
     /// Counts a notification that is genuine, and was refused for this reason; logs all of them now and then.
     func note(_ subject: NotificationSubject?, reason: String, at now: ContinuousClock.Instant = .now) {
+        let bundle = RefusedSubjects.safe(subject?.bundleId, limit: 155)
+        let environment = RefusedSubjects.safe(subject?.environment, limit: 20)
+        let key = "\(bundle) \(environment) \(reason)"
+        let isNamed = state.change { RefusedSubjects.add(key, to: &$0) }
+        // Few distinct labels, whatever is signed: those without room share one.
         metrics.count(
             "entitled_ingest_refused_signed_total",
-            "Notifications that Apple signed and that were refused, by reason: a forgotten configuration?",
-            ["reason": reason])
-        let bundle = RefusedSubjects.safe(subject?.bundleId, limit: 155)
-        let key = "\(bundle) \(RefusedSubjects.safe(subject?.environment, limit: 20)) \(reason)"
+            "Notifications that Apple signed and that were refused: a forgotten configuration?",
+            [
+                "bundle_id": isNamed ? bundle : "other", "environment": isNamed ? environment : "other",
+                "reason": reason,
+            ])
+        tell(at: now)
+    }
+
+    private func tell(at now: ContinuousClock.Instant) {
         let toTell = state.change { state -> (lines: [String], others: Int64)? in
-            RefusedSubjects.add(key, to: &state)
             // What is new is told at once: nothing may come after it. There are few distinct ones.
             if !state.hasNew, let told = state.told, now - told < RefusedSubjects.pause { return nil }
             state.told = now
@@ -51,7 +60,8 @@ final class RefusedSubjects: Sendable {
             ["refused": .strings(toTell.lines), "others": toTell.others > 0 ? .int(toTell.others) : nil])
     }
 
-    private static func add(_ key: String, to state: inout State) {
+    /// Whether it is among those that are named.
+    private static func add(_ key: String, to state: inout State) -> Bool {
         if let count = state.counts[key] {
             state.counts[key] = count &+ 1
         } else if state.counts.count < limit {
@@ -59,7 +69,9 @@ final class RefusedSubjects: Sendable {
             state.hasNew = true
         } else {
             state.others &+= 1
+            return false
         }
+        return true
     }
 
     /// Letters, digits, dots, hyphens and underscores; anything else becomes `?`.

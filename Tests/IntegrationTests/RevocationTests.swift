@@ -124,8 +124,11 @@ struct RevocationTests {
         #expect(try door.verdict(StoreApp(environment: "Sandbox")) == "403 environment_not_allowed")
         #expect(door.log.text.contains("com.example.?other? Production unknown_app 1"))
         let counted = door.metrics.exposition()
-        #expect(counted.contains("entitled_ingest_refused_signed_total{reason=\"unknown_app\"} 1\n"))
-        #expect(counted.contains("entitled_ingest_refused_signed_total{reason=\"environment_not_allowed\"} 1\n"))
+        #expect(
+            counted.contains(
+                "entitled_ingest_refused_signed_total{"
+                    + "bundle_id=\"com.example.?other?\",environment=\"Production\",reason=\"unknown_app\"} 1\n"))
+        #expect(counted.contains("environment=\"Sandbox\",reason=\"environment_not_allowed\"} 1\n"))
         // Each is told once, at once; again only after an hour.
         #expect(try door.verdict(StoreApp(environment: "Sandbox")) == "403 environment_not_allowed")
         #expect(door.log.text.components(separatedBy: "that are not configured").count == 3)

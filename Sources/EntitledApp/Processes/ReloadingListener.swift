@@ -1,5 +1,6 @@
 import Base
 import HTTPServer
+import Lifecycle
 import Synchronization
 import Telemetry
 
@@ -35,6 +36,8 @@ struct ReloadingListener: Sendable {
 /// What SIGHUP does in a process; filled after the signal is taken, which must come before any thread.
 final class Reloads: Sendable {
     private let listeners = Mutex<[ReloadingListener]>([])
+    /// Reloads asked for and not begun, and whether one is under way.
+    private let progress = Mutex((isWanted: false, isRunning: false))
     private let logger: Logger
 
     init(logger: Logger) {
@@ -45,7 +48,32 @@ final class Reloads: Sendable {
         listeners.withLock { $0.append(listener) }
     }
 
+    /// On a thread of its own, one at a time: a file on a dead mount must not keep SIGTERM from being heard.
     func perform() {
+        let isIdle = progress.withLock { progress in
+            progress.isWanted = true
+            defer { progress.isRunning = true }
+            return !progress.isRunning
+        }
+        guard isIdle else { return }
+        let thread = ServiceThread(orNil: "reload") { [self] in
+            while takeRequest() { reload() }
+        }
+        guard thread == nil else { return }
+        progress.withLock { $0.isRunning = false }
+        logger.error("nothing was read again: the system gives no more threads")
+    }
+
+    /// False when nobody asked since; then nothing is under way any more.
+    private func takeRequest() -> Bool {
+        progress.withLock { progress in
+            progress.isRunning = progress.isWanted
+            progress.isWanted = false
+            return progress.isRunning
+        }
+    }
+
+    private func reload() {
         let listeners = listeners.withLock { $0 }
         guard !listeners.isEmpty else {
             logger.notice("SIGHUP ignored, nothing here is read again")

@@ -69,6 +69,7 @@ import Testing
         }
         while !load.allSatisfy(\.hasEnded) {
             try installation.database.terminateConnections()
+            // The pace of the faults, not a wait for anything: between two of them some requests get through.
             usleep(30_000)
         }
         for thread in load { try thread.value() }

@@ -106,7 +106,7 @@ struct Applier: Sendable {
         for (place, owner) in folded.enumerated() {
             switch owner {
             case .token(let token): works[place].owner = known[token] ?? token.lowercased()
-            case .anonymous(let id): works[place].owner = id
+            case .assigned(let id), .anonymous(let id): works[place].owner = id
             case nil: continue
             }
             if let former = works[place].formerOwner, former != works[place].owner, Owner.isAnonymous(former) {

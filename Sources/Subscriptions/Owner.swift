@@ -1,7 +1,9 @@
 import Base
 
-/// To whom a purchase belongs, as far as what was signed tells.
+/// To whom a purchase belongs, as far as its facts tell.
 package enum Owner: Sendable, Hashable {
+    /// The id that an action gave it to.
+    case assigned(String)
     /// The app account token that was signed first.
     case token(String)
     /// An id made of the account: purchases of one account without a token share it.
@@ -11,7 +13,7 @@ package enum Owner: Sendable, Hashable {
 
     package var id: String {
         switch self {
-        case .token(let id), .anonymous(let id): id
+        case .assigned(let id), .token(let id), .anonymous(let id): id
         }
     }
 
@@ -29,6 +31,7 @@ package enum Owner: Sendable, Hashable {
 
 extension Purchase {
     package func owner(digest: Digest) -> Owner {
+        if let assignedOwner { return .assigned(assignedOwner) }
         if let token = tokens.first { return .token(token) }
         return .anonymous(Owner.anonymousID(for: key, account: appTransactionID, digest: digest))
     }

@@ -20,6 +20,8 @@ package struct Purchase: Sendable, Equatable {
     package let renewalSigned: Int64?
     /// Whether a period is running, or ran, that is later than every transaction known here.
     package let isLatestSuperseded: Bool
+    /// The id that an action gave the purchase to, if one did.
+    package let assignedOwner: String?
     /// App account tokens, each once, by their first signing.
     package let tokens: [String]
     /// The account's id for this app; the one signed first.

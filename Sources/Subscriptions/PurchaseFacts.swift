@@ -5,6 +5,7 @@ package struct PurchaseFacts: Sendable, Equatable {
     package private(set) var transactions: Set<TransactionFact> = []
     package private(set) var renewals: Set<RenewalFact> = []
     package private(set) var notifications: Set<NotificationFact> = []
+    package private(set) var assignments: Set<OwnerAssignment> = []
 
     package init() {}
 
@@ -25,10 +26,16 @@ package struct PurchaseFacts: Sendable, Equatable {
         notifications.insert(fact).inserted
     }
 
+    @discardableResult
+    package mutating func insert(_ fact: OwnerAssignment) -> Bool {
+        assignments.insert(fact).inserted
+    }
+
     package mutating func formUnion(_ other: PurchaseFacts) {
         transactions.formUnion(other.transactions)
         renewals.formUnion(other.renewals)
         notifications.formUnion(other.notifications)
+        assignments.formUnion(other.assignments)
     }
 }
 

@@ -27,6 +27,7 @@ extension Purchase {
         isEndConfirmed = notifications.contains { fact in
             fact.tellsEnd && fact.signedDate.later(by: Period.signingSlack) >= end
         }
+        assignedOwner = facts.assignments.newest?.owner
         let identities = Self.identities(facts.transactions, renewals)
         tokens = identities.tokens
         appTransactionID = identities.account

@@ -52,6 +52,12 @@ let modules: [Target] = [
         dependencies: [
             "Base", "Telemetry", "Lifecycle", "Crypto", "Compression", "Postgres", "HTTPServer", "AppStore", "Queue",
         ]),
+    // What people and apps do with customers: joining ids, moving purchases, deleting.
+    .target(
+        name: "Customers", dependencies: ["Base", "Crypto", "Postgres", "Subscriptions", "Queue", "Records"]),
+    // Records again from the log, and how they differ from it.
+    .target(
+        name: "Rebuild", dependencies: ["Base", "Crypto", "Postgres", "Subscriptions", "Queue", "Records"]),
     // Sending webhooks.
     .target(
         name: "Deliver",
@@ -70,7 +76,8 @@ let modules: [Target] = [
         name: "EntitledApp",
         dependencies: [
             "Base", "Telemetry", "Lifecycle", "Crypto", "Postgres", "HTTPServer", "HTTPClient", "AppStore",
-            "Subscriptions", "Schemas", "Queue", "Records", "Ingest", "Apply", "Deliver", "API",
+            "Subscriptions", "Schemas", "Queue", "Records", "Customers", "Rebuild", "Ingest", "Apply", "Deliver",
+            "API",
         ]),
     .executableTarget(name: "entitled", dependencies: ["EntitledApp"]),
     // The App Store for tests, demonstrations and benchmarks. Shares no code with verification.

@@ -9,6 +9,8 @@ package enum Schemas {
 
     package static let migrations = [
         Migration(
-            version: 1, name: "initial", sql: String(decoding: PackageResources.v0001_initial_sql, as: UTF8.self))
+            version: 1, name: "initial", sql: String(decoding: PackageResources.v0001_initial_sql, as: UTF8.self)),
+        Migration(
+            version: 2, name: "actions", sql: String(decoding: PackageResources.v0002_actions_sql, as: UTF8.self)),
     ]
 }

@@ -10,12 +10,18 @@ import Subscriptions
 /// Runs inside a transaction that passed the fence; whatever it is given is in lanes that did. The same notification
 /// applied again changes nothing and makes no event.
 struct Applier: Sendable {
-    private let deriver: EventDeriver
+    private let patience: Int64
+    private let defaultGrace: Int64
     private let bodies: EventBody
+    private let products = ProductStore()
 
-    init(patience: Duration, catalogue: EntitlementCatalogue) {
-        deriver = EventDeriver(patience: patience.milliseconds)
-        bodies = EventBody(catalogue: catalogue)
+    /// - Parameters:
+    ///   - patience: how long the news of a renewal is waited for.
+    ///   - defaultGrace: how long grace lasts where Apple says that there is some and gives no end.
+    init(patience: Duration, defaultGrace: Duration, bodies: EventBody) {
+        self.patience = patience.milliseconds
+        self.defaultGrace = defaultGrace.milliseconds
+        self.bodies = bodies
     }
 
     /// Everything about one purchase in this transaction.
@@ -36,17 +42,21 @@ struct Applier: Sendable {
     /// - Parameters:
     ///   - woken: purchases whose time has come.
     ///   - quiet: lanes in which nothing waits beside these notifications; only there the end of access is told.
+    ///   - outages: our outages of late; silence in them means nothing.
     ///   - now: milliseconds by the server's clock.
     /// - Returns: deliveries that may be sent once the transaction is committed.
     func apply(
-        _ notifications: [PreparedNotification], woken: [PurchaseKey], quiet: Set<Lane>, now: Int64,
-        on connection: PostgresConnection
+        _ notifications: [PreparedNotification], woken: [PurchaseKey], quiet: Set<Lane>, outages: [Range<Int64>],
+        now: Int64, on connection: PostgresConnection
     ) throws -> [DueDelivery] {
+        let deriver = EventDeriver(belief: EndBelief(patience: patience, outages: outages))
         var works = try load(notifications, woken, quiet, on: connection)
-        fold(notifications, &works, now)
+        fold(notifications, &works, deriver, now)
         try findOwners(&works, now: now, on: connection)
-        try FactStore.insert(works.flatMap(\.newFacts), known: knownHeaders(notifications), on: connection)
-        try write(works, now: now, on: connection)
+        try FactStore.insert(
+            works.flatMap(\.newFacts) + announcements(notifications), known: knownHeaders(notifications),
+            on: connection)
+        try write(works, deriver.belief, now: now, on: connection)
         let deliveries = try EventStore.insert(
             try events(works, on: connection), now: now, on: connection)
         try settle(notifications, now: now, on: connection)
@@ -68,14 +78,16 @@ struct Applier: Sendable {
         let facts = try FactStore.load(keys, on: connection)
         let owners = try PurchaseStore.owners(keys, on: connection)
         return zip(keys, zip(facts, owners)).map { key, state in
-            let purchase = Purchase(folding: state.0, key: key)
+            let purchase = Purchase(folding: state.0, key: key, defaultGrace: defaultGrace)
             return Work(
                 key: key, facts: state.0, formerOwner: state.1, former: purchase, purchase: purchase,
                 isQuiet: quiet.contains(key.lane))
         }
     }
 
-    private func fold(_ notifications: [PreparedNotification], _ works: inout [Work], _ now: Int64) {
+    private func fold(
+        _ notifications: [PreparedNotification], _ works: inout [Work], _ deriver: EventDeriver, _ now: Int64
+    ) {
         let places = Dictionary(works.enumerated().map { ($1.key, $0) }) { first, _ in first }
         for notification in notifications {
             guard case .facts(let key, let rows, let fact) = notification.content, let place = places[key] else {
@@ -85,7 +97,8 @@ struct Applier: Sendable {
                 row.insert(into: &works[place].facts)
                 works[place].newFacts.append(FactStore.New(key: key, seq: notification.pending.seq, fact: row))
             }
-            guard let after = Purchase(folding: works[place].facts, key: key) else { continue }
+            guard let after = Purchase(folding: works[place].facts, key: key, defaultGrace: defaultGrace)
+            else { continue }
             works[place].drafts += deriver.changes(
                 before: works[place].purchase, after: after, cause: .notification(fact), now: now)
             works[place].purchase = after
@@ -99,33 +112,41 @@ struct Applier: Sendable {
 
     /// The owner follows from the facts; a customer who had it under an anonymous id before is the same person.
     private func findOwners(_ works: inout [Work], now: Int64, on connection: PostgresConnection) throws {
-        let folded = works.map { work in work.purchase.map { $0.owner(digest: Applier.digest) } }
-        let tokens = Set(folded.compactMap { owner in if case .token(let token) = owner { token } else { nil } })
-        let known = try CustomerStore.find(tokens, on: connection)
+        let owners = try CustomerStore.ids(
+            of: works.map { work in work.purchase.map { $0.owner(digest: Applier.digest) } },
+            former: works.map(\.formerOwner), on: connection)
         var merges: [(anonymous: String, into: String)] = []
-        for (place, owner) in folded.enumerated() {
-            switch owner {
-            case .token(let token): works[place].owner = known[token] ?? token.lowercased()
-            case .assigned(let id), .anonymous(let id): works[place].owner = id
-            case nil: continue
-            }
-            if let former = works[place].formerOwner, former != works[place].owner, Owner.isAnonymous(former) {
-                merges.append((former, works[place].owner))
-            }
+        var changed: Set<String> = []
+        for (place, owner) in owners.enumerated() {
+            guard let owner else { continue }
+            works[place].owner = owner
+            guard works[place].formerOwner != owner else { continue }
+            changed.insert(owner)
+            if let former = works[place].formerOwner, Owner.isAnonymous(former) { merges.append((former, owner)) }
         }
-        try CustomerStore.make(
-            Set(works.map(\.owner).filter { !$0.isEmpty }), now: now, on: connection)
-        try CustomerStore.merge(merges, on: connection)
+        // Whoever deletes a customer holds the lanes of what they own: only new owners could vanish meanwhile.
+        try CustomerStore.makeAndHold(changed, now: now, on: connection)
+        try CustomerStore.merge(merges, now: now, on: connection)
     }
 
-    private func write(_ works: [Work], now: Int64, on connection: PostgresConnection) throws {
-        var records: [PurchaseStore.New] = []
+    private func announcements(_ notifications: [PreparedNotification]) -> [FactStore.New] {
+        notifications.compactMap { notification in
+            guard case .announcement(let key, let row) = notification.content else { return nil }
+            return FactStore.New(key: key, seq: notification.pending.seq, fact: row)
+        }
+    }
+
+    private func write(_ works: [Work], _ belief: EndBelief, now: Int64, on connection: PostgresConnection) throws {
+        var records: [PurchaseRecord] = []
         var identifiers: [(identifier: String, key: PurchaseKey)] = []
         for work in works {
             guard let purchase = work.purchase else { continue }
-            records.append(PurchaseStore.New(purchase: purchase, owner: work.owner, wake: wake(work, purchase, now)))
-            identifiers += names(of: purchase).subtracting(work.former.map(names) ?? []).map { ($0, work.key) }
+            records.append(
+                PurchaseRecord(purchase, owner: work.owner, wake: wake(work, purchase, belief, now)))
+            let new = purchase.identifiers.subtracting(work.former?.identifiers ?? [])
+            identifiers += new.map { ($0, work.key) }
         }
+        try products.note(works.compactMap(\.purchase), now: now, on: connection)
         try PurchaseStore.write(records, now: now, on: connection)
         // Without a transaction among its facts there is nothing to look at later either.
         try PurchaseStore.wake(works.filter { $0.purchase == nil }.map(\.key), at: nil, on: connection)
@@ -133,15 +154,9 @@ struct Applier: Sendable {
     }
 
     /// When time alone changes something; at once, if an end that has passed could not be told now.
-    private func wake(_ work: Work, _ purchase: Purchase, _ now: Int64) -> Int64? {
-        let isOver = purchase.ending.map { $0.believed(patience: deriver.patience) <= now } ?? false
-        return isOver && !work.isQuiet ? now : purchase.nextWake(after: now, patience: deriver.patience)
-    }
-
-    private func names(of purchase: Purchase) -> Set<String> {
-        let transactions = purchase.periods.map(\.transaction)
-        let ids = transactions.flatMap { [$0.transactionID, $0.webOrderLineItemID].compactMap { $0 } }
-        return Set(ids + [purchase.key.originalTransactionID])
+    private func wake(_ work: Work, _ purchase: Purchase, _ belief: EndBelief, _ now: Int64) -> Int64? {
+        let isOver = purchase.ending.map { $0.believed(belief) <= now } ?? false
+        return isOver && !work.isQuiet ? now : purchase.nextWake(after: now, belief: belief)
     }
 
     private func events(_ works: [Work], on connection: PostgresConnection) throws -> [NewEvent] {

@@ -18,6 +18,7 @@ struct LaneTurn {
 
     private var leases: LaneLeases
     private var lookout: DeliveryLookout
+    private var outages = OutageWatch()
     private var nextRenewal = ContinuousClock.now
     private var nextWake = ContinuousClock.now
     /// How much the server's clock is ahead of ours, in milliseconds.
@@ -61,6 +62,7 @@ struct LaneTurn {
             try renew(on: connection)
         }
         guard !leases.epochs.isEmpty else { return false }
+        try outages.look(now: now, cleans: leases.epochs[Lane.first] != nil, on: connection)
         do {
             try lookout.take(lanes: leases.owned, now: now, on: connection)
         } catch {
@@ -182,7 +184,7 @@ struct LaneTurn {
                 in: isQuestion ? lanes : [], beside: ours.map(\.pending), on: connection)
             deliveries = try applier.apply(
                 ours, woken: woken.filter { passed.lanes.contains($0.lane) && !waiting.contains($0.lane) },
-                quiet: passed.lanes.subtracting(waiting), now: passed.now, on: connection)
+                quiet: passed.lanes.subtracting(waiting), outages: outages.known, now: passed.now, on: connection)
             return passed
         }
         clockOffset = passed.now - clock.now()

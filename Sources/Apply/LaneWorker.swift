@@ -44,7 +44,9 @@ package final class LaneWorker: Service {
         self.configuration = configuration
         self.session = session
         preparer = NotificationPreparer(verifier: verifier, dictionaries: HeaderDictionaries())
-        applier = Applier(patience: configuration.expiryPatience, catalogue: configuration.catalogue)
+        applier = Applier(
+            patience: configuration.expiryPatience, defaultGrace: configuration.defaultGrace,
+            bodies: configuration.bodies)
         self.settler = settler
         self.sealer = sealer
         self.engine = engine
@@ -147,17 +149,20 @@ package struct LaneWorkerConfiguration: Sendable {
     package var lease: Duration
     package var expiryPatience: Duration
     package var drainTimeout: Duration
-    package var catalogue: EntitlementCatalogue
+    /// How long grace lasts where Apple says that there is some and gives no end.
+    package var defaultGrace: Duration
+    package var bodies: EventBody
 
     package init(
         worker: [UInt8], host: String, lease: Duration, expiryPatience: Duration, drainTimeout: Duration,
-        catalogue: EntitlementCatalogue
+        defaultGrace: Duration, bodies: EventBody
     ) {
         self.worker = worker
         self.host = host
         self.lease = lease
         self.expiryPatience = expiryPatience
         self.drainTimeout = drainTimeout
-        self.catalogue = catalogue
+        self.defaultGrace = defaultGrace
+        self.bodies = bodies
     }
 }

@@ -11,7 +11,9 @@ struct PreparedNotification: Sendable {
     enum Content: Sendable {
         /// Facts about a purchase; `notification` says why we hear of them.
         case facts(PurchaseKey, [FactRow], NotificationFact)
-        /// It is about no purchase (TEST, a summary, a token): nothing changes.
+        /// It is about no purchase (a summary, a token, what nobody knows yet): kept, and no record changes.
+        case announcement(PurchaseKey, FactRow)
+        /// It carries nothing (TEST).
         case nothing
         /// It must not become a record; a person has to look.
         case held(String)
@@ -76,16 +78,18 @@ struct NotificationPreparer: Sendable {
         case .failure(let failure):
             return .held("\(failure.reason.rawValue): \(failure.detail)")
         case .success(let nested):
-            return facts(payload, nested, pending)
+            return facts(payload, nested, pending, bytes)
         }
     }
 
     private func facts(
-        _ payload: NotificationPayload, _ nested: NestedData, _ pending: PendingNotification
+        _ payload: NotificationPayload, _ nested: NestedData, _ pending: PendingNotification, _ bytes: [UInt8]
     ) -> PreparedNotification.Content {
         let transactionID = nested.transaction?.payload.originalTransactionId
         let renewalID = nested.renewal?.payload.originalTransactionId
-        guard nested.transaction != nil || nested.renewal != nil else { return .nothing }
+        guard nested.transaction != nil || nested.renewal != nil else {
+            return announcement(payload, pending, bytes)
+        }
         guard let originalID = transactionID ?? renewalID else {
             return .held("what Apple signed has no originalTransactionId")
         }
@@ -121,6 +125,22 @@ struct NotificationPreparer: Sendable {
                 kind: .notification, signedDate: signedDate, header: nil, signature: nil, payload: kept.tie,
                 fact: .notification(kept)))
         return .facts(key, rows, fact)
+    }
+
+    /// What is about no purchase goes under its own UUID, which chose its lane.
+    private func announcement(
+        _ payload: NotificationPayload, _ pending: PendingNotification, _ bytes: [UInt8]
+    ) -> PreparedNotification.Content {
+        guard payload.notificationType != .test else { return .nothing }
+        let identity = pending.identity
+        let key = PurchaseKey(
+            app: identity.app, environment: identity.environment, originalTransactionID: identity.uuid.lowercased())
+        guard key.lane == pending.lane else { return .nothing }
+        return .announcement(
+            key,
+            FactRow(
+                kind: .announcement, signedDate: payload.signedDate ?? 0, header: pending.header,
+                signature: pending.stored.signature, payload: bytes))
     }
 
     private func row(

@@ -28,6 +28,8 @@ package final class NotificationCommitter: Service {
     /// Longer than the statement timeout of the role.
     private static let patience = Duration.seconds(8)
     private static let lookInterval = Duration.seconds(5)
+    /// Twice a minute, so that no minute is left out.
+    private static let noteInterval = Duration.seconds(30)
     /// Requests that wait at most; beyond, 503.
     private static let waitingLimit = 4096
 
@@ -93,8 +95,13 @@ package final class NotificationCommitter: Service {
 
     private func run(_ session: PostgresSession) {
         var inserter = NotificationInserter(sequence: sequence(), clock: clock)
+        var nextNote = ContinuousClock.now
         while let batch = nextBatch() {
             committing.change { $0 = ContinuousClock.now }
+            if ContinuousClock.now >= nextNote {
+                nextNote = ContinuousClock.now + NotificationCommitter.noteInterval
+                note(session)
+            }
             if batch.isEmpty {
                 look(session)
             } else {
@@ -120,6 +127,17 @@ package final class NotificationCommitter: Service {
     private func look(_ session: PostgresSession) {
         let isThere = (try? session.withConnection { connection in try connection.query("SELECT 1") }) != nil
         isReachable.change { $0 = isThere }
+    }
+
+    /// Writes down that we listen; without it, silence would be taken for an outage of ours.
+    private func note(_ session: PostgresSession) {
+        do {
+            try session.withConnection { connection in try Listening.note(now: clock.now(), on: connection) }
+        } catch {
+            // The database being away is what this is to tell, and what waits is answered with it.
+            guard (error as? PostgresError)?.kind != .connection else { return }
+            failures.note("that we listen was not noted", error, count: 1, logger)
+        }
     }
 
     /// Waits for something, or an empty batch after a while; nil when draining and nothing is left.

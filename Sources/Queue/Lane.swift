@@ -5,6 +5,8 @@ package struct Lane: Hashable, Sendable, Comparable {
     package let number: Int16
 
     package static let count = 256
+    /// Whoever owns it does what one worker has to do for all.
+    package static let first = Lane(number: 0)
     package static let all = (0..<Int16(count)).map(Lane.init(number:))
 
     package init(number: Int16) {

@@ -18,6 +18,14 @@ package final class SequenceGenerator: Sendable {
         last = Mutex(0)
     }
 
+    /// When a number was drawn, in ms since 1970.
+    package static func instant(of number: Int64) -> Int64 { (number >> 22) + epoch }
+
+    /// The least number of an instant: where a number need not differ from others.
+    ///
+    /// - Parameter instant: ms since 1970.
+    package static func least(at instant: Int64) -> Int64 { max(0, instant - epoch) << 22 }
+
     package func next() -> Int64 {
         let now = max(0, clock.now() - SequenceGenerator.epoch)
         return last.withLock { last in

@@ -49,4 +49,27 @@ package enum CustomerReader {
         let folded = zip(keys, facts).compactMap { Purchase(folding: $1, key: $0) }
         return Found(customer: customer, purchases: folded, lastSeen: lastSeen)
     }
+
+    private static let newest = """
+        SELECT c.original_app_user_id, c.first_seen_ms, a.id FROM (
+            SELECT original_app_user_id, first_seen_ms FROM entitled.customer
+            ORDER BY first_seen_ms DESC, original_app_user_id LIMIT $1
+        ) c
+        LEFT JOIN entitled.app_user_id a ON a.original_app_user_id = c.original_app_user_id
+        ORDER BY c.first_seen_ms DESC, c.original_app_user_id, a.first_seen_ms, a.id
+        """
+
+    /// The newest first.
+    package static func list(atMost limit: Int, on connection: PostgresConnection) throws -> [Customer] {
+        var customers: [Customer] = []
+        for row in try connection.query(newest, [.int8(Int64(limit))]) {
+            let (original, id) = (try row.text(0), try row.optionalText(2))
+            let known = customers.last?.originalAppUserID == original ? customers.removeLast().appUserIDs : []
+            customers.append(
+                Customer(
+                    originalAppUserID: original, appUserIDs: known + [id].compactMap { $0 },
+                    firstSeen: try row.int(1)))
+        }
+        return customers
+    }
 }

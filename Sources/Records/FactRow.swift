@@ -12,11 +12,15 @@ package struct FactRow: Sendable {
         case renewal = 2
         /// What the notification itself says; its signature covers it in the envelope.
         case notification = 3
+        /// Whose the purchase is by an action of the log; nobody signed it.
+        case assignment = 4
+        /// What a notification about no purchase carries: a summary, a token of External Purchase, an app transaction.
+        case announcement = 5
     }
 
     package let kind: Kind
     package let signedDate: Int64
-    /// The JWS header and signature; nil for what the notification itself says.
+    /// The JWS header and signature; nil for what has none of its own.
     package let header: [UInt8]?
     package let signature: [UInt8]?
     /// JSON.
@@ -29,6 +33,7 @@ package struct FactRow: Sendable {
         case transaction(TransactionFact)
         case renewal(RenewalFact)
         case notification(NotificationFact)
+        case assignment(OwnerAssignment)
     }
 
     /// - Parameter fact: what the payload says, to spare reading it again.
@@ -53,6 +58,7 @@ package struct FactRow: Sendable {
         case .transaction(let fact): facts.insert(fact)
         case .renewal(let fact): facts.insert(fact)
         case .notification(let fact): facts.insert(fact)
+        case .assignment(let fact): facts.insert(fact)
         case nil: break
         }
     }
@@ -65,6 +71,10 @@ package struct FactRow: Sendable {
             RenewalInfoPayload(payload: payload).flatMap { RenewalFact($0, tie: payload) }.map(Fact.renewal)
         case .notification:
             NotificationFact(payload: payload).map(Fact.notification)
+        case .assignment:
+            OwnerAssignment(payload: payload).map(Fact.assignment)
+        case .announcement:
+            nil
         }
     }
 }
@@ -142,6 +152,42 @@ private struct KeptNotification: WirePayload {
         else { throw MissingMember() }
         (self.uuid, self.type, self.signedDate) = (uuid, type, signedDate)
         (subtype, status) = (members.text("subtype"), members.integer("status"))
+    }
+
+    private struct MissingMember: Error {}
+}
+
+extension FactRow {
+    package init(_ assignment: OwnerAssignment) {
+        self.init(
+            kind: .assignment, signedDate: assignment.at, header: nil, signature: nil, payload: assignment.payload,
+            fact: .assignment(assignment))
+    }
+}
+
+extension OwnerAssignment {
+    /// What is kept of it.
+    package var payload: [UInt8] {
+        JSON.object(["owner": .string(owner), "at": .int(at), "action": .int(action)]).bytes
+    }
+
+    package init?(payload: [UInt8]) {
+        guard let kept = KeptAssignment(payload: payload) else { return nil }
+        self.init(owner: kept.owner, at: kept.at, action: kept.action)
+    }
+}
+
+/// The members of `OwnerAssignment.payload`.
+private struct KeptAssignment: WirePayload {
+    let owner: String
+    let at: Int64
+    let action: Int64
+
+    init(_ members: Members) throws {
+        guard let owner = members.text("owner"), let at = members.integer("at"),
+            let action = members.integer("action")
+        else { throw MissingMember() }
+        (self.owner, self.at, self.action) = (owner, at, action)
     }
 
     private struct MissingMember: Error {}

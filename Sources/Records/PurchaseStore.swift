@@ -17,31 +17,57 @@ package enum PurchaseStore {
     package static func owners(_ keys: [PurchaseKey], on connection: PostgresConnection) throws -> [String?] {
         var owners = [String?](repeating: nil, count: keys.count)
         guard !keys.isEmpty else { return owners }
-        let rows = try connection.query(
-            selectOwners,
-            [
-                .int2s(keys.map(\.lane.number)), .texts(keys.map(\.originalTransactionID)), .texts(keys.map(\.app)),
-                .int2s(keys.map(\.environment.code)), .int4s((0..<Int32(keys.count)).map { $0 }),
-            ])
-        for row in rows {
+        for row in try connection.query(selectOwners, places(keys)) {
             let place = Int(try row.int(0))
             if owners.indices.contains(place) { owners[place] = try row.text(1) }
         }
         return owners
     }
 
-    /// A record on its way into the database.
-    package struct New: Sendable {
-        package let purchase: Purchase
-        package let owner: String
-        /// When time alone will change something; nil for never.
-        package let wake: Int64?
+    private static let selectRecords = """
+        SELECT t.place, p.owner, p.product_id, p.access_ends_ms, p.grace_ends_ms, p.revoked_ms, p.will_renew, p.wake_ms
+        FROM unnest($1::int2[], $2::text[], $3::text[], $4::int2[], $5::int4[])
+            AS t(lane, otid, app, environment, place)
+        JOIN entitled.purchase p ON p.lane = t.lane AND p.original_transaction_id = t.otid AND p.app = t.app
+            AND p.environment = t.environment
+        """
 
-        package init(purchase: Purchase, owner: String, wake: Int64?) {
-            self.purchase = purchase
-            self.owner = owner
-            self.wake = wake
+    /// The records of these purchases, in their order; nil for those that have none.
+    package static func records(
+        _ keys: [PurchaseKey], on connection: PostgresConnection
+    ) throws -> [PurchaseRecord?] {
+        var records = [PurchaseRecord?](repeating: nil, count: keys.count)
+        guard !keys.isEmpty else { return records }
+        for row in try connection.query(selectRecords, places(keys)) {
+            let place = Int(try row.int(0))
+            guard records.indices.contains(place) else { continue }
+            records[place] = PurchaseRecord(
+                key: keys[place], owner: try row.text(1), productID: try row.text(2),
+                accessEnds: try row.optionalInt(3), graceEnds: try row.optionalInt(4),
+                revoked: try row.optionalInt(5), willRenew: try row.bool(6), wake: try row.optionalInt(7))
         }
+        return records
+    }
+
+    /// Keys as `unnest` takes them, each with its place.
+    private static func places(_ keys: [PurchaseKey]) -> [PostgresValue] {
+        [
+            .int2s(keys.map(\.lane.number)), .texts(keys.map(\.originalTransactionID)), .texts(keys.map(\.app)),
+            .int2s(keys.map(\.environment.code)), .int4s((0..<Int32(keys.count)).map { $0 }),
+        ]
+    }
+
+    private static let delete = """
+        DELETE FROM entitled.purchase p USING unnest($1::int2[], $2::text[], $3::text[], $4::int2[], $5::int4[])
+            AS t(lane, otid, app, environment, place)
+        WHERE p.lane = t.lane AND p.original_transaction_id = t.otid AND p.app = t.app
+            AND p.environment = t.environment
+        """
+
+    /// Removes records that no fact stands behind. Their lanes are held.
+    package static func remove(_ keys: [PurchaseKey], on connection: PostgresConnection) throws {
+        guard !keys.isEmpty else { return }
+        _ = try connection.query(delete, places(keys))
     }
 
     private static let upsert = """
@@ -56,23 +82,58 @@ package enum PurchaseStore {
             wake_ms = excluded.wake_ms, version = purchase.version + 1, updated_ms = excluded.updated_ms
         """
 
+    private static let setOwner = """
+        UPDATE entitled.purchase p SET owner = t.owner, version = p.version + 1, updated_ms = $6
+        FROM unnest($1::int2[], $2::text[], $3::text[], $4::int2[], $5::text[])
+            AS t(lane, otid, app, environment, owner)
+        WHERE p.lane = t.lane AND p.original_transaction_id = t.otid AND p.app = t.app
+            AND p.environment = t.environment
+        """
+
+    /// Gives purchases to other owners. Their lanes are held.
+    package static func setOwners(
+        _ owners: [(key: PurchaseKey, owner: String)], now: Int64, on connection: PostgresConnection
+    ) throws {
+        guard !owners.isEmpty else { return }
+        let keys = owners.map(\.key)
+        _ = try connection.query(
+            setOwner,
+            [
+                .int2s(keys.map(\.lane.number)), .texts(keys.map(\.originalTransactionID)), .texts(keys.map(\.app)),
+                .int2s(keys.map(\.environment.code)), .texts(owners.map(\.owner)), .int8(now),
+            ])
+    }
+
+    private static let selectOwned = """
+        SELECT app, environment, original_transaction_id FROM entitled.purchase WHERE owner = ANY($1::text[])
+        ORDER BY app, environment, original_transaction_id
+        """
+
+    /// The purchases that are owned under these ids.
+    package static func owned(by ids: [String], on connection: PostgresConnection) throws -> [PurchaseKey] {
+        try connection.query(selectOwned, [.texts(ids)]).compactMap { row in
+            guard let environment = StoreEnvironment(code: Int16(clamping: try row.int(1))) else { return nil }
+            return PurchaseKey(
+                app: try row.text(0), environment: environment, originalTransactionID: try row.text(2))
+        }
+    }
+
     private static let identify = """
         INSERT INTO entitled.purchase_identifier (identifier, app, environment, original_transaction_id, lane)
         SELECT * FROM unnest($1::text[], $2::text[], $3::int2[], $4::text[], $5::int2[]) ON CONFLICT DO NOTHING
         """
 
-    package static func write(_ records: [New], now: Int64, on connection: PostgresConnection) throws {
+    package static func write(_ records: [PurchaseRecord], now: Int64, on connection: PostgresConnection) throws {
         guard !records.isEmpty else { return }
-        let purchases = records.map(\.purchase)
-        let keys = purchases.map(\.key)
+        let keys = records.map(\.key)
         _ = try connection.query(
             upsert,
             [
                 .int2s(keys.map(\.lane.number)), .texts(keys.map(\.app)), .int2s(keys.map(\.environment.code)),
                 .texts(keys.map(\.originalTransactionID)), .texts(records.map(\.owner)),
-                .texts(purchases.map(\.latest.productID)), .int8s(purchases.map(\.accessUntil)),
-                .int8s(purchases.map(\.graceUntil)), .int8s(purchases.map { $0.latest.revocation?.date }),
-                .bools(purchases.map(\.willRenew)), .int8s(records.map(\.wake)), .int8(now),
+                .texts(records.map(\.productID)), .int8s(records.map(\.accessEnds)),
+                .int8s(records.map(\.graceEnds)), .int8s(records.map(\.revoked)),
+                .bools(records.map(\.willRenew)), .int8s(records.map(\.wake)), .int8(now),
             ])
     }
 

@@ -81,13 +81,13 @@ extension EventDeriver.Step {
     }
 
     /// The end of access, once it is believed. Drafted again on each look until a new period comes.
-    func expirations(patience: Int64) -> [EventDraft] {
+    func expirations(_ belief: EndBelief) -> [EventDraft] {
         guard let ending = after.ending else { return [] }
         // An end that had passed before these facts came keeps its reason.
         let passed = before?.ending.flatMap {
-            $0.isSame(as: ending) && $0.believed(patience: patience) <= now ? $0 : nil
+            $0.isSame(as: ending) && $0.believed(belief) <= now ? $0 : nil
         }
-        guard passed != nil || ending.believed(patience: patience) <= now else { return [] }
+        guard passed != nil || ending.believed(belief) <= now else { return [] }
         return [
             draft(
                 .expiration, cause: "end/\(ending.period.id)/\(ending.name)", of: ending.period,

@@ -1,3 +1,5 @@
+import Base
+
 /// The end of a purchase's access that its facts foretell.
 package struct Ending: Sendable, Equatable {
     /// When access ends, in ms.
@@ -10,6 +12,7 @@ package struct Ending: Sendable, Equatable {
     package let reason: EventReason
     /// Nothing could renew it any more. Otherwise only patience tells that no renewal came.
     package let isCertain: Bool
+    package let environment: StoreEnvironment
 
     /// Whether both are the end of one period at one signed instant.
     func isSame(as other: Ending) -> Bool {
@@ -17,10 +20,8 @@ package struct Ending: Sendable, Equatable {
     }
 
     /// From when on it may be told, in ms.
-    ///
-    /// - Parameter patience: ms to wait for the news of a renewal that should come.
-    package func believed(patience: Int64) -> Int64 {
-        isCertain ? instant : instant.later(by: patience)
+    package func believed(_ belief: EndBelief) -> Int64 {
+        isCertain ? instant : belief.believed(instant, in: environment)
     }
 }
 
@@ -42,13 +43,13 @@ extension Purchase {
             name = end
         }
         return Ending(
-            instant: end, period: period, name: name, reason: endingReason(isCut: isCut), isCertain: isEndCertain)
+            instant: end, period: period, name: name, reason: endingReason(isCut: isCut), isCertain: isEndCertain,
+            environment: key.environment)
     }
 
-    /// The next instant, in ms, at which time alone ends access, and that has to be told; nil: none, or it is past.
-    package func nextWake(after now: Int64, patience: Int64) -> Int64? {
-        guard let believed = ending?.believed(patience: patience), believed > now else { return nil }
-        return believed
+    /// The next instant, in ms, at which time alone changes what is to be told or shown; nil: none, or all are past.
+    package func nextWake(after now: Int64, belief: EndBelief) -> Int64? {
+        [ending?.believed(belief), retryEndsAt].compactMap { $0 }.filter { $0 > now }.min()
     }
 
     private var isEndCertain: Bool {

@@ -21,11 +21,11 @@ package enum Cause: Sendable, Equatable {
 /// Money is told once per transaction, a choice of the customer once per notification, an end once per signed end.
 /// Telling again is harmless: the drafts have the same causes, and so the same ids.
 package struct EventDeriver: Sendable {
-    /// How long after its end a subscription that should renew is believed to have ended, in ms.
-    package let patience: Int64
+    /// When the end of a subscription that should renew is believed.
+    package let belief: EndBelief
 
-    package init(patience: Int64 = 24 * .hour) {
-        self.patience = patience
+    package init(belief: EndBelief = EndBelief()) {
+        self.belief = belief
     }
 
     /// Drafts in the order in which they are to be told.
@@ -45,7 +45,7 @@ package struct EventDeriver: Sendable {
 
     /// That access ended, if it did by now; for when nothing is waiting that could say otherwise.
     package func ends(before: Purchase?, after: Purchase, now: Int64) -> [EventDraft] {
-        Step(before: before, after: after, cause: .time, now: now).expirations(patience: patience)
+        Step(before: before, after: after, cause: .time, now: now).expirations(belief)
     }
 
     /// One step from state to state.

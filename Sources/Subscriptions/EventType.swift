@@ -11,6 +11,7 @@ package enum EventType: String, Sendable, CaseIterable {
     case expiration = "EXPIRATION"
     case refundReversed = "REFUND_REVERSED"
     case subscriptionExtended = "SUBSCRIPTION_EXTENDED"
+    case transfer = "TRANSFER"
     case priceIncreaseConsentRequired = "PRICE_INCREASE_CONSENT_REQUIRED"
     case priceIncreaseConsentApproved = "PRICE_INCREASE_CONSENT_APPROVED"
 }

@@ -21,10 +21,15 @@ package enum Owner: Sendable, Hashable {
 
     /// `$RCAnonymousID:` and 32 lower-case hex digits.
     ///
-    /// - Parameter account: `appTransactionId` where there is one, else nil.
-    package static func anonymousID(for key: PurchaseKey, account: String?, digest: Digest) -> String {
+    /// - Parameters:
+    ///   - account: `appTransactionId` where there is one, else nil.
+    ///   - deletion: the number of the action that deleted the owner before, if one did: then it is another id.
+    package static func anonymousID(
+        for key: PurchaseKey, account: String?, deletion: Int64? = nil, digest: Digest
+    ) -> String {
         let name = account.map { "account|\($0)" } ?? "purchase|\(key.originalTransactionID)"
-        let bytes = digest("owner|\(key.app)|\(key.environment.rawValue)|\(name)").prefix(16)
+        let again = deletion.map { "|after deletion \($0)" } ?? ""
+        let bytes = digest("owner|\(key.app)|\(key.environment.rawValue)|\(name)\(again)").prefix(16)
         return anonymousPrefix + Hex.encode(bytes)
     }
 }

@@ -53,7 +53,9 @@ extension Purchase {
             (left.element.0, left.element.1, left.offset) < (right.element.0, right.element.1, right.offset)
         }
         for (_, signing) in ordered {
-            if let token = signing.2, !tokens.contains(token) { tokens.append(token) }
+            if let token = signing.2, !tokens.contains(token), !AppUserID.isNobody(token: token) {
+                tokens.append(token)
+            }
             account = account ?? signing.3
         }
         return (tokens, account)

@@ -30,11 +30,13 @@ extension Purchase {
             return paidAccessUntil.map { instant < $0 } ?? true ? .active : .grace
         }
         if latest.revocation != nil { return .revoked }
-        let expires = latest.paidUntil ?? .max
-        if let billingFailure, billingFailure.isRetrying, instant < expires.later(by: Purchase.retryPeriod) {
-            return .billingRetry
-        }
-        return .expired
+        return retryEndsAt.map { instant < $0 } ?? false ? .billingRetry : .expired
+    }
+
+    /// When Apple stops trying to charge, in ms, while it does.
+    package var retryEndsAt: Int64? {
+        guard latest.revocation == nil, billingFailure?.isRetrying == true else { return nil }
+        return latest.paidUntil?.later(by: Purchase.retryPeriod)
     }
 
     /// Why it will not renew; nil: it should.

@@ -19,11 +19,12 @@ package struct PurchaseSummary: Sendable {
                     $1.key.environment
                 )
         }
-        return .array(ordered.map { row($0, customer, now) })
+        return .array(ordered.map { row($0, ofCustomer: customer.appUserIDs, now: now) })
     }
 
-    private func row(_ purchase: Purchase, _ customer: CustomerProfile, _ now: Int64) -> JSON {
-        let isGranted = sandboxRule.grants(purchase.key.environment, to: customer.appUserIDs)
+    /// - Parameter appUserIDs: all ids of who owns it.
+    package func row(_ purchase: Purchase, ofCustomer appUserIDs: [String], now: Int64) -> JSON {
+        let isGranted = sandboxRule.grants(purchase.key.environment, to: appUserIDs)
         let product = purchase.latest.productID
         return .object([
             "app": .string(purchase.key.app), "environment": .string(purchase.key.environment.rawValue),

@@ -34,7 +34,7 @@ import Testing
         #expect(try installation.post(later).status == 200)
         try installation.untilApplied(2)
         let after = try #require(try CustomerReader.find(anyID: life.latest.originalID, on: connection)?.customer)
-        #expect(after.originalAppUserID == token)
+        #expect(after.originalAppUserID == before.originalAppUserID)
         #expect(Set(after.appUserIDs) == [token, before.originalAppUserID])
         #expect(try CustomerReader.find(anyID: before.originalAppUserID, on: connection)?.customer == after)
         #expect(try installation.database.count("SELECT count(*) FROM entitled.customer") == 1)

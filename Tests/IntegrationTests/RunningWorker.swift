@@ -6,6 +6,7 @@ import HTTPClient
 import Lifecycle
 import Postgres
 import Records
+import Subscriptions
 import Telemetry
 import TestSupport
 
@@ -47,7 +48,8 @@ final class RunningWorker: Sendable {
         worker = LaneWorker(
             configuration: LaneWorkerConfiguration(
                 worker: SecureRandom.bytes(16), host: "test", lease: lease, expiryPatience: .seconds(86_400),
-                drainTimeout: drainTimeout, catalogue: installation.catalogue),
+                drainTimeout: drainTimeout, defaultGrace: .seconds(3 * 86_400),
+                bodies: EventBody(catalogue: installation.catalogue)),
             session: session, verifier: installation.verifier,
             settler: Settler(policy: RetryPolicy(schedule: schedule), logger: log.logger, metrics: Metrics()),
             sealer: installation.sealer,

@@ -24,7 +24,7 @@ import Testing
         }
     }
 
-    private static let insertable = ["jws_header", "notification", "notification_key", "pending"]
+    private static let insertable = ["jws_header", "listening", "notification", "notification_key", "pending"]
 
     @Test func `the public role adds notifications and learns which were there`() throws {
         let database = try TestCluster.shared.makeMigratedDatabase()

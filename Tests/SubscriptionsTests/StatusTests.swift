@@ -183,8 +183,9 @@ struct StatusTests {
         let purchase = try #require(Purchase(folding: facts, key: life.key, defaultGrace: .max))
         for now in [Int64.min, 0, .max] {
             _ = purchase.status(at: now)
-            _ = purchase.nextWake(after: now, patience: .max)
-            let drafts = EventDeriver(patience: .max).events(before: nil, after: purchase, cause: .time, now: now)
+            _ = purchase.nextWake(after: now, belief: EndBelief(patience: .max))
+            let drafts = EventDeriver(belief: EndBelief(patience: .max)).events(
+                before: nil, after: purchase, cause: .time, now: now)
             let body = EventBody(catalogue: EntitlementCatalogue(), rates: DollarRates(millionths: ["EUR": .max]))
             for draft in drafts {
                 let identity = EventIdentity(appUserID: "a", originalAppUserID: "a", aliases: ["a"])

@@ -10,7 +10,7 @@ struct Story {
 
     init(_ key: PurchaseKey, patience: Int64 = day) {
         self.key = key
-        deriver = EventDeriver(patience: patience)
+        deriver = EventDeriver(belief: EndBelief(patience: patience))
     }
 
     /// What is newly told. `now` is the instant of signing if it is not given.

@@ -19,7 +19,15 @@ package enum CommandTree {
                 group("endpoints", "The consumers of webhooks.", EndpointOptions.declarations),
                 group("notifications", "What Apple sent.", NotificationOptions.declarations),
                 group("deliveries", "Webhooks on their way to consumers.", DeliveryOptions.declarations),
-                group("customers", "Subscriber records.", [CustomerOptions.declaration]),
+                group(
+                    "customers", "Subscriber records.",
+                    [
+                        CustomerOptions.declaration, CustomerActionOptions.list, CustomerActionOptions.alias,
+                        CustomerActionOptions.transfer, CustomerActionOptions.delete,
+                    ]),
+                group("purchases", "What was bought.", [PurchaseOptions.list, PurchaseOptions.claim]),
+                group("products", "Products that were bought.", [PurchaseOptions.products]),
+                command(RebuildOptions.declaration),
                 CommandNode(CheckConfigCommand.self), CommandNode(VersionCommand.self),
             ])
     }

@@ -7,12 +7,15 @@ package struct Terminal: Sendable {
     package let isInteractive: Bool
     private let output: @Sendable ([UInt8]) -> Void
     private let errors: @Sendable ([UInt8]) -> Void
+    /// Whether a person looks at standard error.
+    private let showsProgress: Bool
 
     package init(
-        isInteractive: Bool, output: @escaping @Sendable ([UInt8]) -> Void,
+        isInteractive: Bool, showsProgress: Bool = false, output: @escaping @Sendable ([UInt8]) -> Void,
         errors: @escaping @Sendable ([UInt8]) -> Void
     ) {
         self.isInteractive = isInteractive
+        self.showsProgress = showsProgress
         self.output = output
         self.errors = errors
     }
@@ -21,7 +24,8 @@ package struct Terminal: Sendable {
     package static func ofProcess(_ environment: [String: String]) -> Terminal {
         let isPlain = !(environment["NO_COLOR"] ?? "").isEmpty || environment["TERM"] == "dumb"
         return Terminal(
-            isInteractive: isatty(1) == 1 && !isPlain, output: { Terminal.write($0, to: 1) },
+            isInteractive: isatty(1) == 1 && !isPlain, showsProgress: isatty(2) == 1 && !isPlain,
+            output: { Terminal.write($0, to: 1) },
             errors: { Terminal.write($0, to: 2) })
     }
 
@@ -47,6 +51,12 @@ package struct Terminal: Sendable {
     /// A text as it is, on standard error.
     package func printError(_ text: String) {
         errors(Array((text.hasSuffix("\n") ? text : text + "\n").utf8))
+    }
+
+    /// Part of a line that is written again and again, on standard error; nothing where nobody looks.
+    func progress(_ text: String) {
+        guard showsProgress else { return }
+        errors(Array(text.utf8))
     }
 
     /// The text with control characters replaced: what came from outside must not steer a terminal.

@@ -13,6 +13,8 @@ extension Configuration {
         let ingest = readIngest(&reader)
         let worker = readWorker(&reader)
         let sandbox = reader.value(ConfigurationKeys.entitlementsFromSandbox)
+        let defaultGracePeriod = reader.value(ConfigurationKeys.defaultGracePeriod)
+        let restoreBehavior = reader.value(ConfigurationKeys.restoreBehavior)
         let api = readAPI(&reader)
         let admin = Admin(listen: reader.value(ConfigurationKeys.adminListen, in: reader.section("admin")))
         let trust = readTrust(&reader)
@@ -23,7 +25,8 @@ extension Configuration {
         let log = Log(level: reader.value(ConfigurationKeys.logLevel, in: reader.section("log")))
         let configuration = Configuration(
             stateDirectory: stateDirectory, database: database, ingest: ingest, worker: worker,
-            entitlementsFromSandbox: sandbox, api: api, admin: admin, trust: trust, apps: apps,
+            entitlementsFromSandbox: sandbox, defaultGracePeriod: defaultGracePeriod,
+            restoreBehavior: restoreBehavior, api: api, admin: admin, trust: trust, apps: apps,
             entitlements: entitlements, webhooks: webhooks, drainTimeout: drainTimeout, log: log,
             settings: reader.settings)
         ConfigurationRules.check(configuration, &reader)
@@ -87,6 +90,7 @@ extension Configuration {
             retrySchedule: reader.value(Keys.retrySchedule, in: section),
             timeout: reader.value(Keys.timeout, in: section),
             allowPrivateNetworks: reader.value(Keys.allowPrivateNetworks, in: section),
+            usdRates: reader.value(Keys.usdRates, in: section),
             secretKeys: reader.value(Keys.secretKeys, in: section))
     }
 

@@ -1,5 +1,6 @@
 import AppStore
 import Base
+import Subscriptions
 import Telemetry
 
 /// Everything an operator can set, checked: whoever holds one need not check again.
@@ -12,6 +13,9 @@ package struct Configuration: Sendable {
     package let ingest: Ingest
     package let worker: Worker
     package let entitlementsFromSandbox: SandboxAccess
+    /// How long grace lasts where Apple says that there is some and gives no end.
+    package let defaultGracePeriod: Duration
+    package let restoreBehavior: RestoreBehavior
     package let api: API
     package let admin: Admin
     package let trust: Trust
@@ -128,6 +132,8 @@ package struct Configuration: Sendable {
         package let timeout: Duration
         /// CIDR ranges of private addresses that consumers may have.
         package let allowPrivateNetworks: [String]
+        /// Millionths of a US dollar per unit, by currency.
+        package let usdRates: [String: Int64]
         /// 32 bytes each, the newest first; empty: the key in the state directory.
         package let secretKeys: [Redacted<[UInt8]>]
     }

@@ -1,5 +1,6 @@
 import AppStore
 import Base
+import Subscriptions
 import Telemetry
 
 /// Every key: the parser, the help, the JSON Schema and the example file all follow this table.
@@ -69,6 +70,17 @@ package enum ConfigurationKeys {
             "How long after its expiry a subscription that should renew is believed to have ended.")
     }
 
+    static let defaultGracePeriod = Key<Duration>(
+        "default_grace_period", .duration(.zero...(.seconds(28 * 86400))), default: .seconds(3 * 86400),
+        "How long access goes on after an unpaid period where Apple says that there is grace and gives no end."
+            + " Apple's own grace periods last 3, 16 or 28 days.")
+
+    static let restoreBehavior = Key<RestoreBehavior>(
+        "restore_behavior", .word, default: .transfer,
+        "What becomes of a purchase that one customer owns and another restores."
+            + " transfer: it moves. transfer_if_no_active_subs: only if nothing of the owner's runs. error: it stays."
+            + " share: both become one customer. A purchase of an anonymous customer always joins the two.")
+
     static let entitlementsFromSandbox = Key<Configuration.SandboxAccess>(
         "entitlements_from_sandbox", .sandboxAccess, default: .all,
         "Whose sandbox purchases give entitlements; App Review and TestFlight buy in the sandbox.")
@@ -124,6 +136,10 @@ package enum ConfigurationKeys {
         static let allowPrivateNetworks = Key<[String]>(
             "webhooks.allow_private_networks", .list(of: .networkRange), default: [],
             "Private networks that webhooks may reach, also by http:, as CIDR ranges. All others are refused.")
+        static let usdRates = Key<[String: Int64]>(
+            "webhooks.usd_rates", .dollarRates, default: [:],
+            "What currencies are worth in US dollars, for the `price` of events; without a rate it is null."
+                + " `price_in_purchased_currency` is always what the customer paid.")
         static let secretKeys = Key<[Redacted<[UInt8]>]>(
             "webhooks.secret_keys", .list(of: .sealingKey), default: [], isSecret: true,
             "Keys that encrypt the stored secrets of endpoints, the newest first."

@@ -94,7 +94,8 @@ struct ProcessServices {
             configuration: LaneWorkerConfiguration(
                 worker: SecureRandom.bytes(16), host: ProcessInfo.processInfo.hostName,
                 lease: configuration.worker.lease, expiryPatience: configuration.worker.expiryPatience,
-                drainTimeout: configuration.drainTimeout, catalogue: configuration.catalogue),
+                drainTimeout: configuration.drainTimeout, defaultGrace: configuration.defaultGracePeriod,
+                bodies: configuration.eventBodies),
             session: session, verifier: try verifier(revocation?.policyInside),
             settler: Settler(
                 policy: RetryPolicy(schedule: configuration.webhooks.retrySchedule), logger: logger, metrics: metrics),
@@ -149,6 +150,10 @@ extension Configuration {
             throw CommandFailure("trust.root_files: a certificate cannot be read")
         }
         return certificate
+    }
+
+    var eventBodies: EventBody {
+        EventBody(catalogue: catalogue, rates: DollarRates(millionths: webhooks.usdRates))
     }
 
     var catalogue: EntitlementCatalogue { EntitlementCatalogue(entitlements) }

@@ -1,0 +1,61 @@
+import Base
+import Postgres
+import Queue
+import Records
+import Subscriptions
+
+extension CustomerActions {
+    package struct Alias: Sendable, Equatable {
+        /// The id that the customer is known by from now on.
+        package let originalAppUserID: String
+        package let appUserIDs: [String]
+        /// False if both ids named this customer before.
+        package let isNew: Bool
+    }
+
+    /// Makes one customer of those whom two ids name. The other id may be new. It cannot be undone.
+    ///
+    /// - Throws: `Refusal` where the first id names nobody, or the other cannot name anybody.
+    package func alias(_ id: String, _ other: String, on connection: PostgresConnection) throws -> Alias {
+        try holding({ try pinned(id, other, on: connection) }, on: connection) { purchases, now in
+            if try CustomerStore.lock([other], on: connection) == [nil] {
+                if let why = AppUserID.objection(to: other) { throw Refusal.unusable(id: other, why: why) }
+                _ = try root(of: id, on: connection)
+                try CustomerStore.make([other], now: now, on: connection)
+            }
+            return try join(id, other, .alias, pinning: purchases, now: now, on: connection)
+        }
+    }
+
+    /// Purchases that have their anonymous owners from what was signed, or rather from its lack of a token. Joined to
+    /// somebody they stay with them, whatever token is signed later.
+    func pinned(_ id: String, _ other: String, on connection: PostgresConnection) throws -> [PurchaseKey] {
+        let ids = try self.ids(of: id, on: connection) + (try self.ids(of: other, on: connection))
+        return try PurchaseStore.owned(by: ids.filter(Owner.isAnonymous), on: connection)
+    }
+
+    /// - Parameter pinning: the purchases of anonymous ids on either side; their lanes are held.
+    func join(
+        _ id: String, _ other: String, _ kind: ActionLog.Kind, pinning purchases: [PurchaseKey], now: Int64,
+        on connection: PostgresConnection
+    ) throws -> Alias {
+        let found = try CustomerStore.lock([id, other], on: connection)
+        guard let one = found.first ?? nil else { throw Refusal.unknown(id) }
+        guard let two = found.last ?? nil else { throw Refusal.unknown(other) }
+        let isNew = one != two
+        if isNew {
+            try CustomerStore.unite(one, two, on: connection)
+            let action = try ActionLog.add(
+                ActionLog.New(kind, id, other: other), by: origin, now: now, on: connection)
+            if !(one.isAnonymous && two.isAnonymous) {
+                let owners = try PurchaseStore.owners(purchases, on: connection)
+                try assign(
+                    zip(purchases, owners).compactMap { key, owner in owner.map { (key, $0) } }, action, now: now,
+                    on: connection)
+            }
+        }
+        guard let customer = try CustomerStore.load([id], on: connection)[id] else { throw Refusal.unknown(id) }
+        return Alias(
+            originalAppUserID: customer.originalAppUserID, appUserIDs: customer.appUserIDs, isNew: isNew)
+    }
+}

@@ -1,0 +1,81 @@
+import Base
+import Crypto
+import Postgres
+import Queue
+import Records
+import Subscriptions
+
+/// What people and apps do with customers. Each action is one transaction: it locks the lanes of the purchases that it
+/// moves, then the customers, writes itself down in the log, and changes the records. Repeating one changes nothing.
+///
+/// Lanes are locked as their owners lock them, so that a worker is either before an action or after it.
+package struct CustomerActions: Sendable {
+    let origin: ActionLog.Origin
+    /// ms of grace where Apple says that there is some and gives no end.
+    let defaultGrace: Int64
+
+    package init(origin: ActionLog.Origin, defaultGrace: Duration) {
+        self.origin = origin
+        self.defaultGrace = defaultGrace.milliseconds
+    }
+
+    /// Why an action is not done, for whoever asked for it.
+    package enum Refusal: Error, Sendable, Equatable, CustomStringConvertible {
+        case unknown(String)
+        case unusable(id: String, why: String)
+        case notTheirs(purchase: String, customer: String)
+        case restore(String)
+        case busy
+
+        package var description: String {
+            switch self {
+            case .unknown(let id): "nobody is known by \(id)"
+            case .unusable(let id, let why): "\(id) cannot name a customer: it \(why)"
+            case .notTheirs(let purchase, let customer): "\(customer) has no purchase \(purchase)"
+            case .restore(let why): "the purchase stays where it is: \(why) (restore_behavior)"
+            case .busy: "the customer's purchases are changing too fast; try again"
+            }
+        }
+    }
+
+    // MARK: - Transactions
+
+    /// Moves that were begun before the lanes were known to be the right ones.
+    private static let attempts = 10
+
+    /// Looks up what an action is about, locks its lanes, and looks again: the purchases may have changed until then.
+    ///
+    /// - Parameters:
+    ///   - purchases: the purchases that the action moves, read without a lock.
+    ///   - body: what is done while nobody else changes them, with the server's time in ms.
+    func holding<Result>(
+        _ purchases: () throws -> [PurchaseKey], on connection: PostgresConnection,
+        _ body: ([PurchaseKey], Int64) throws -> Result
+    ) throws -> Result {
+        for _ in 0..<CustomerActions.attempts {
+            let lanes = Set(try purchases().map(\.lane))
+            let result: Result? = try connection.transaction {
+                let now = try Fence.hold(lanes, on: connection)
+                let found = try purchases()
+                // Nothing is written yet.
+                guard lanes.isSuperset(of: found.map(\.lane)) else { return nil }
+                return try body(found, now)
+            }
+            if let result { return result }
+        }
+        throw Refusal.busy
+    }
+
+    /// The customer of an id that is locked.
+    func root(of id: String, on connection: PostgresConnection) throws -> CustomerStore.Root {
+        guard let root = try CustomerStore.lock([id], on: connection).first ?? nil else { throw Refusal.unknown(id) }
+        return root
+    }
+
+    /// All ids of the customer whom an id names.
+    func ids(of id: String, on connection: PostgresConnection) throws -> [String] {
+        try CustomerStore.load([id], on: connection)[id]?.appUserIDs ?? []
+    }
+
+    static func digest(_ text: String) -> [UInt8] { Crypto.Digest.sha256(Array(text.utf8)) }
+}

@@ -1,0 +1,72 @@
+/// What the commands take that do something with customers.
+package enum CustomerActionOptions {
+    /// `customers list`.
+    package struct List: Sendable, Equatable {
+        package let limit: Int
+
+        package init(_ parsed: ParsedArguments) {
+            limit = parsed.integer("--limit").map(Int.init) ?? ListLimit.standard
+        }
+    }
+
+    /// `customers alias`, `transfer` and `delete`.
+    package struct Action: Sendable, Equatable {
+        package let id: String
+        /// The other customer; empty where there is none.
+        package let other: String
+        /// Original transaction ids; empty: all.
+        package let purchases: [String]
+        package let reason: String?
+
+        package init(_ parsed: ParsedArguments) {
+            id = parsed.text("ID") ?? parsed.text("FROM-ID") ?? ""
+            other = parsed.text("OTHER-ID") ?? parsed.text("TO-ID") ?? ""
+            purchases = parsed.texts("--purchase")
+            reason = parsed.text("--reason")
+        }
+    }
+
+    package static let list = CommandDeclaration(
+        "list", "Lists customers, the newest first.", options: [ListLimit.option],
+        examples: ["customers list", "customers list --limit 1000 --json"])
+
+    package static let alias = CommandDeclaration(
+        "alias", "Makes one customer of two, or gives a customer another id.",
+        discussion:
+            "Purchases, history and attributes are seen alike from any of the ids. It cannot be undone. Doing it again"
+            + " changes nothing.",
+        arguments: [
+            ArgumentDeclaration(.text("ID"), "An app user id of the customer."),
+            ArgumentDeclaration(.text("OTHER-ID"), "Another customer's app user id, or one that nobody has."),
+        ],
+        options: [reason], examples: ["customers alias '$RCAnonymousID:0123…' user-42 --reason 'ticket 77'"])
+
+    package static let transfer = CommandDeclaration(
+        "transfer", "Moves purchases from one customer to another.",
+        discussion:
+            "Consumers get a TRANSFER event. It outranks what Apple signed: the purchases stay with the new owner,"
+            + " whatever app account token comes later.",
+        arguments: [
+            ArgumentDeclaration(.text("FROM-ID"), "An app user id of who has them."),
+            ArgumentDeclaration(.text("TO-ID"), "The app user id of who gets them; made if nobody has it."),
+        ],
+        options: [
+            OptionDeclaration(
+                "--purchase", .text("ORIGINAL-TRANSACTION-ID"), isRepeatable: true,
+                "Only this purchase; without it all of them."),
+            reason,
+        ],
+        examples: [
+            "customers transfer user-41 user-42", "customers transfer user-41 user-42 --purchase 2000000123456789",
+        ])
+
+    package static let delete = CommandDeclaration(
+        "delete", "Deletes a customer with every id.",
+        discussion:
+            "Apple goes on charging for subscriptions: their records stay, with an anonymous owner who cannot be told"
+            + " from the ids. A new purchase with the same id makes a new customer. It cannot be undone.",
+        arguments: [ArgumentDeclaration(.text("ID"), "An app user id of the customer.")], options: [reason],
+        examples: ["customers delete user-42 --reason 'asked by mail on 2026-11-20'"])
+
+    private static let reason = OptionDeclaration("--reason", .text("TEXT"), "Why; kept in the log.")
+}

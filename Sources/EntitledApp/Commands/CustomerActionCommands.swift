@@ -1,0 +1,156 @@
+import Base
+import Customers
+import Records
+import Schemas
+import Subscriptions
+
+/// `entitled customers list|alias|transfer|delete`: who the customers are, and changing it.
+enum CustomerActionCommands {
+    struct List: Command {
+        static let declaration = CustomerActionOptions.list
+        private let options: CustomerActionOptions.List
+
+        init(_ parsed: ParsedArguments) {
+            options = CustomerActionOptions.List(parsed)
+        }
+
+        func run(_ context: CommandContext) throws -> Int32 {
+            let connection = try DatabaseAccess(try context.configuration()).connect(.api)
+            let found = try CustomerReader.list(atMost: options.limit, on: connection)
+            if context.json {
+                let rows = found.map { customer in
+                    JSON.object([
+                        "original_app_user_id": .string(customer.originalAppUserID),
+                        "app_user_ids": .strings(customer.appUserIDs), "anonymous": .bool(customer.isAnonymous),
+                        "first_seen": .date(customer.firstSeen),
+                    ])
+                }
+                context.terminal.document(.object(["customers": .array(rows)]))
+                return 0
+            }
+            guard !found.isEmpty else {
+                context.terminal.print("no customers")
+                return 0
+            }
+            var table = TextTable(["first seen", "original app user id", "other ids"])
+            for customer in found {
+                table.add([
+                    Timestamp.text(customer.firstSeen), customer.originalAppUserID,
+                    customer.appUserIDs.filter { $0 != customer.originalAppUserID }.joined(separator: ", "),
+                ])
+            }
+            context.terminal.table(table)
+            return 0
+        }
+    }
+
+    struct Alias: Command {
+        static let declaration = CustomerActionOptions.alias
+        private let options: CustomerActionOptions.Action
+
+        init(_ parsed: ParsedArguments) {
+            options = CustomerActionOptions.Action(parsed)
+        }
+
+        func run(_ context: CommandContext) throws -> Int32 {
+            let configuration = try context.configuration()
+            let connection = try DatabaseAccess(configuration).connect(.worker)
+            let alias = try CustomerActions(configuration, context, reason: options.reason).alias(
+                options.id, options.other, on: connection)
+            guard !context.json else {
+                context.terminal.document(
+                    .object([
+                        "original_app_user_id": .string(alias.originalAppUserID),
+                        "app_user_ids": .strings(alias.appUserIDs), "changed": .bool(alias.isNew),
+                    ]))
+                return 0
+            }
+            let done = alias.isNew ? "is one customer now" : "was one customer before"
+            context.terminal.print(
+                "\(Terminal.harmless(alias.originalAppUserID)) \(done): "
+                    + Terminal.harmless(alias.appUserIDs.joined(separator: ", ")))
+            return 0
+        }
+    }
+
+    struct Transfer: Command {
+        static let declaration = CustomerActionOptions.transfer
+        private let options: CustomerActionOptions.Action
+
+        init(_ parsed: ParsedArguments) {
+            options = CustomerActionOptions.Action(parsed)
+        }
+
+        func run(_ context: CommandContext) throws -> Int32 {
+            let configuration = try context.configuration()
+            let connection = try DatabaseAccess(configuration).connect(.worker)
+            let transfer = try CustomerActions(configuration, context, reason: options.reason).transfer(
+                from: options.id, to: options.other, only: options.purchases, on: connection)
+            guard !context.json else {
+                context.terminal.document(transfer.document)
+                return 0
+            }
+            context.terminal.print(transfer.line(to: options.other))
+            return 0
+        }
+    }
+
+    struct Delete: Command {
+        static let declaration = CustomerActionOptions.delete
+        private let options: CustomerActionOptions.Action
+
+        init(_ parsed: ParsedArguments) {
+            options = CustomerActionOptions.Action(parsed)
+        }
+
+        func run(_ context: CommandContext) throws -> Int32 {
+            let configuration = try context.configuration()
+            let connection = try DatabaseAccess(configuration).connect(.worker)
+            let deletion = try CustomerActions(configuration, context, reason: options.reason).delete(
+                options.id, on: connection)
+            guard !context.json else {
+                context.terminal.document(
+                    .object([
+                        "app_user_id": .string(options.id), "deleted": .bool(true),
+                        "app_user_ids": .strings(deletion.appUserIDs),
+                        "purchases": .array(deletion.purchases.map(\.document)),
+                    ]))
+                return 0
+            }
+            let rest =
+                deletion.purchases.isEmpty
+                ? "" : "; \(deletion.purchases.count) of their purchases stay, with an anonymous owner"
+            context.terminal.print(
+                "deleted \(Terminal.harmless(deletion.appUserIDs.joined(separator: ", ")))\(rest)")
+            return 0
+        }
+    }
+}
+
+extension CustomerActions {
+    init(_ configuration: Configuration, _ context: CommandContext, reason: String?) {
+        self.init(
+            origin: .commandLine(context.environment, reason: reason), defaultGrace: configuration.defaultGracePeriod)
+    }
+}
+
+extension CustomerActions.Transfer {
+    var document: JSON {
+        .object(["moved": .array(purchases.map(\.document)), "events": .strings(events)])
+    }
+
+    func line(to id: String) -> String {
+        guard !purchases.isEmpty else { return "nothing to move: \(Terminal.harmless(id)) has what there is" }
+        let ids = purchases.map(\.originalTransactionID).joined(separator: ", ")
+        return "\(Terminal.harmless(id)) has now: \(Terminal.harmless(ids))"
+    }
+}
+
+extension PurchaseKey {
+    var document: JSON {
+        .object([
+            "app": .string(app), "environment": .string(environment.rawValue),
+            "original_transaction_id": .string(originalTransactionID),
+        ])
+    }
+}

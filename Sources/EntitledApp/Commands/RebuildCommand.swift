@@ -1,0 +1,65 @@
+import Base
+import Rebuild
+import Schemas
+
+/// `entitled rebuild`.
+struct RebuildCommand: Command {
+    static let declaration = RebuildOptions.declaration
+    private let options: RebuildOptions
+
+    /// In the document for machines; people see all of them, as they are found.
+    private static let listed = 1000
+
+    init(_ parsed: ParsedArguments) {
+        options = RebuildOptions(parsed)
+    }
+
+    func run(_ context: CommandContext) throws -> Int32 {
+        let configuration = try context.configuration()
+        let connection = try DatabaseAccess(configuration).connect(options.isDry ? .api : .worker)
+        let rebuild = RecordRebuild(
+            patience: configuration.worker.expiryPatience, defaultGrace: configuration.defaultGracePeriod,
+            isDry: options.isDry)
+        var bar = ProgressBar(context.terminal)
+        var found: [Difference] = []
+        var hasToldResume = false
+        let totals = try rebuild.run(
+            now: SystemClock().now(), on: connection,
+            progress: { progress in
+                if progress.isResumed, !hasToldResume {
+                    hasToldResume = true
+                    context.terminal.printError("going on where the last rebuild was stopped")
+                }
+                bar.show(
+                    progress.fraction,
+                    "\(progress.totals.purchases) purchases, \(progress.totals.customers) customers, "
+                        + "\(progress.totals.differences) differences")
+            },
+            found: { difference in
+                if found.count < RebuildCommand.listed { found.append(difference) }
+                guard !context.json else { return }
+                bar.clear()
+                context.terminal.print(Terminal.harmless(difference.line))
+            })
+        bar.clear()
+        tell(totals, found, context)
+        return options.isDry && totals.differences > 0 ? 1 : 0
+    }
+
+    private func tell(_ totals: RebuildTotals, _ found: [Difference], _ context: CommandContext) {
+        if context.json {
+            context.terminal.document(
+                .object([
+                    "differences": .int(totals.differences), "purchases": .int(totals.purchases),
+                    "customers": .int(totals.customers), "dry_run": .bool(options.isDry),
+                    "found": .array(found.map(\.json)),
+                ]))
+            return
+        }
+        let looked = "\(totals.purchases) purchases and \(totals.customers) customers"
+        let outcome =
+            totals.differences == 0
+            ? "no differences" : "\(totals.differences) differences\(options.isDry ? "" : ", mended")"
+        context.terminal.print("\(looked): \(outcome)")
+    }
+}

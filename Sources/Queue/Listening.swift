@@ -1,0 +1,40 @@
+import Postgres
+
+/// When we could hear Apple: the minutes in which an ingest process could store what came.
+package enum Listening {
+    private static let minute: Int64 = 60_000
+    /// Silence of ours that is shorter is no outage: a restart, a failover.
+    private static let tolerance: Int64 = 5
+    /// What lies further back concerns no end that is still to be believed.
+    private static let lookBack: Int64 = 45 * 24 * 60
+
+    private static let insert = "INSERT INTO entitled.listening (minute) VALUES ($1) ON CONFLICT DO NOTHING"
+
+    /// Notes that what arrives now can be stored.
+    ///
+    /// - Parameter now: ms since 1970.
+    package static func note(now: Int64, on connection: PostgresConnection) throws {
+        _ = try connection.query(insert, [.int8(now / minute)])
+    }
+
+    private static let gaps = """
+        SELECT former, minute FROM (
+            SELECT minute, lag(minute) OVER (ORDER BY minute) AS former FROM entitled.listening WHERE minute >= $1
+        ) AS heard WHERE minute - former > $2 ORDER BY minute
+        """
+
+    /// Our outages of late, in ms since 1970, the oldest first. What was before the first start is none.
+    package static func outages(now: Int64, on connection: PostgresConnection) throws -> [Range<Int64>] {
+        try connection.query(gaps, [.int8(now / minute - lookBack), .int8(tolerance)]).map { row in
+            let (from, until) = (try row.int(0), try row.int(1))
+            return from * minute..<max(from, until) * minute
+        }
+    }
+
+    private static let forget = "DELETE FROM entitled.listening WHERE minute < $1"
+
+    /// Drops what is too old to matter.
+    package static func forget(now: Int64, on connection: PostgresConnection) throws {
+        _ = try connection.query(forget, [.int8(now / minute - 2 * lookBack)])
+    }
+}

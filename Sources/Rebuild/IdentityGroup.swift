@@ -1,0 +1,127 @@
+import Base
+import Postgres
+import Records
+
+/// The ids of a customer, of all others whom the log joins to it, and what the log says about them.
+struct IdentityGroup {
+    /// Original ids, and whether each has its customer.
+    private(set) var roots: [String: Bool]
+    /// Each id with the original id that it has now, and when it was first seen, in ms.
+    private(set) var ids: [String: (root: String, firstSeen: Int64)]
+    /// Pairs that an action joined.
+    private(set) var joins: [(String, String)]
+
+    /// Ids that belong together.
+    struct Component: Equatable {
+        /// The original id that they should have.
+        let root: String
+        let ids: [String]
+        /// Of the original id, in ms.
+        let firstSeen: Int64
+    }
+
+    var components: [Component] {
+        var parents = Dictionary(uniqueKeysWithValues: ids.keys.map { ($0, $0) })
+        func top(of id: String) -> String {
+            var id = id
+            while let parent = parents[id], parent != id { id = parent }
+            return id
+        }
+        for (one, other) in joins where ids[one] != nil && ids[other] != nil {
+            parents[top(of: one)] = top(of: other)
+        }
+        return Dictionary(grouping: ids.keys, by: top).values.compactMap { members in
+            // An original id that is one of them stays; else it is who was seen first.
+            let standing = members.filter { ids[$0]?.root == $0 }
+            let seen = (standing.isEmpty ? members : standing).map { (ids[$0]?.firstSeen ?? 0, $0) }
+            guard let first = seen.min(by: { $0 < $1 }) else { return nil }
+            return Component(root: first.1, ids: members.sorted(), firstSeen: first.0)
+        }.sorted { $0.root < $1.root }
+    }
+
+    var faults: [Difference] {
+        var faults = ids.isEmpty ? roots.keys.sorted().map { customer($0, found: $0, expected: nil) } : []
+        for component in components {
+            if roots[component.root] != true {
+                faults.append(customer(component.root, found: nil, expected: component.root))
+            }
+            for id in component.ids {
+                guard let found = ids[id]?.root, found != component.root else { continue }
+                faults.append(
+                    Difference(
+                        subject: .customer(id), member: "original_app_user_id", found: .string(found),
+                        expected: .string(component.root)))
+            }
+        }
+        return faults
+    }
+
+    private func customer(_ id: String, found: String?, expected: String?) -> Difference {
+        Difference(
+            subject: .customer(id), member: "record", found: found.map { .string($0) },
+            expected: expected.map { .string($0) })
+    }
+}
+
+extension IdentityGroup {
+    private static let select = """
+        SELECT t.root, c.original_app_user_id IS NOT NULL, a.id, a.first_seen_ms FROM unnest($1::text[]) AS t(root)
+        LEFT JOIN entitled.customer c ON c.original_app_user_id = t.root
+        LEFT JOIN entitled.app_user_id a ON a.original_app_user_id = t.root
+        """
+
+    private static let selectRoots = """
+        SELECT DISTINCT original_app_user_id FROM entitled.app_user_id WHERE id = ANY($1::text[])
+        """
+
+    /// The groups of these original ids, each once: by the first of its original ids.
+    static func load(_ roots: [String], on connection: PostgresConnection) throws -> [IdentityGroup] {
+        let whole = try IdentityGroup(roots, on: connection)
+        var groups: [IdentityGroup] = []
+        for root in roots {
+            let group = whole.part(of: root)
+            guard !group.isClosed else {
+                groups.append(group)
+                continue
+            }
+            let closure = try closure(of: root, on: connection)
+            if closure.roots.keys.min() == root { groups.append(closure) }
+        }
+        return groups
+    }
+
+    /// The group with everybody whom the log joins to it, and whom it joins to those.
+    static func closure(of root: String, on connection: PostgresConnection) throws -> IdentityGroup {
+        var roots: Set<String> = [root]
+        while true {
+            let group = try IdentityGroup(roots.sorted(), on: connection)
+            let rows = try connection.query(selectRoots, [.texts(group.strangers.sorted())])
+            let more = Set(try rows.map { try $0.text(0) })
+            if roots.isSuperset(of: more) { return group }
+            roots.formUnion(more)
+        }
+    }
+
+    private init(_ roots: [String], on connection: PostgresConnection) throws {
+        (self.roots, ids) = ([:], [:])
+        for row in try connection.query(IdentityGroup.select, [.texts(roots)]) {
+            let root = try row.text(0)
+            self.roots[root] = try row.bool(1)
+            if let id = try row.optionalText(2) { ids[id] = (root, try row.int(3)) }
+        }
+        joins = try ActionLog.joins(of: ids.keys.sorted(), on: connection)
+    }
+
+    private func part(of root: String) -> IdentityGroup {
+        var part = self
+        part.roots = roots.filter { $0.key == root }
+        part.ids = ids.filter { $0.value.root == root }
+        part.joins = joins.filter { part.ids[$0.0] != nil || part.ids[$0.1] != nil }
+        return part
+    }
+
+    /// Whether nobody outside is joined.
+    private var isClosed: Bool { strangers.isEmpty }
+
+    private var strangers: Set<String> { Set(joins.flatMap { [$0.0, $0.1] }).subtracting(ids.keys) }
+}

@@ -1,0 +1,206 @@
+import Base
+import Crypto
+import Postgres
+import Queue
+import Records
+import Subscriptions
+
+/// Purchases again from their facts, some of a lane at a time.
+struct PurchaseRebuild {
+    let belief: EndBelief
+    /// ms of grace where Apple says that there is some and gives no end.
+    let defaultGrace: Int64
+    private let products = ProductStore()
+
+    init(belief: EndBelief, defaultGrace: Int64) {
+        self.belief = belief
+        self.defaultGrace = defaultGrace
+    }
+
+    /// Where a page ends: the key of its last purchase.
+    typealias Cursor = PurchaseKey
+
+    struct Page {
+        var keys: [PurchaseKey] = []
+        var purchases = 0
+        var differences: [Difference] = []
+    }
+
+    /// What has facts, and what has a record without any.
+    private static let select = """
+        SELECT app, environment, original_transaction_id FROM (
+            (SELECT DISTINCT original_transaction_id, app, environment FROM entitled.fact
+            WHERE lane = $1 AND (original_transaction_id, app, environment) > ($2, $3, $4)
+            ORDER BY 1, 2, 3 LIMIT $5)
+            UNION
+            (SELECT original_transaction_id, app, environment FROM entitled.purchase
+            WHERE lane = $1 AND (original_transaction_id, app, environment) > ($2, $3, $4)
+            ORDER BY 1, 2, 3 LIMIT $5)
+        ) AS found ORDER BY original_transaction_id, app, environment LIMIT $5
+        """
+
+    /// The next purchases of a lane, in the order of their ids; none: it is done.
+    func keys(
+        of lane: Lane, after cursor: Cursor?, atMost limit: Int, on connection: PostgresConnection
+    ) throws -> [PurchaseKey] {
+        let rows = try connection.query(
+            PurchaseRebuild.select,
+            [
+                .int2(lane.number), .text(cursor?.originalTransactionID ?? ""), .text(cursor?.app ?? ""),
+                .int2(cursor?.environment.code ?? -1), .int4(Int32(limit)),
+            ])
+        return try rows.compactMap { row in
+            guard let environment = StoreEnvironment(code: Int16(clamping: try row.int(1))) else { return nil }
+            return PurchaseKey(
+                app: try row.text(0), environment: environment, originalTransactionID: try row.text(2))
+        }
+    }
+
+    /// Compares a page with its records, and writes them anew where they differ. The lane is held, or the transaction
+    /// sees one moment.
+    func check(
+        _ keys: [PurchaseKey], writes: Bool, now: Int64, on connection: PostgresConnection
+    ) throws -> Page {
+        let purchases = zip(keys, try FactStore.load(keys, on: connection)).map { key, facts in
+            Purchase(folding: facts, key: key, defaultGrace: defaultGrace)
+        }
+        let records = try PurchaseStore.records(keys, on: connection)
+        let owners = try CustomerStore.ids(
+            of: purchases.map { $0?.owner(digest: PurchaseRebuild.digest) }, former: records.map { $0?.owner },
+            on: connection)
+        var page = Page(keys: keys)
+        var wanted: [PurchaseRecord] = []
+        var unfounded: [PurchaseKey] = []
+        for (place, purchase) in purchases.enumerated() {
+            guard let purchase, let owner = owners[place] else {
+                guard let record = records[place] else { continue }
+                unfounded.append(record.key)
+                page.differences.append(
+                    Difference(
+                        subject: .purchase(record.key), member: "record", found: .string(record.productID),
+                        expected: nil))
+                continue
+            }
+            page.purchases += 1
+            let expected = PurchaseRecord(purchase, owner: owner, wake: wake(purchase, records[place]?.wake, now))
+            let differences = expected.differences(from: records[place])
+            page.differences += differences
+            // A wake that other settings give is no difference, and is set all the same.
+            if expected != records[place] { wanted.append(expected) }
+        }
+        let folded = purchases.compactMap { $0 }
+        let unknown = try unidentified(folded, on: connection)
+        page.differences += unknown.map { name, key in
+            Difference(subject: .purchase(key), member: "identifier", found: nil, expected: .string(name))
+        }
+        let nameless = try missing(owners: owners.compactMap { $0 }, on: connection)
+        page.differences += nameless.sorted().map {
+            Difference(subject: .customer($0), member: "app_user_id", found: nil, expected: .string($0))
+        }
+        guard writes else { return page }
+        try CustomerStore.restore(
+            try firstSeen(nameless, zip(keys, owners), on: connection), on: connection)
+        try PurchaseStore.write(wanted, now: now, on: connection)
+        try PurchaseStore.remove(unfounded, on: connection)
+        try PurchaseStore.identify(unknown, on: connection)
+        try products.note(folded, now: now, on: connection)
+        return page
+    }
+
+    /// Only what is still to come is armed; what is due in a record stays due.
+    private func wake(_ purchase: Purchase, _ armed: Int64?, _ now: Int64) -> Int64? {
+        if let armed, armed <= now { return armed }
+        return purchase.nextWake(after: now, belief: belief)
+    }
+
+    private static let selectIdentifiers = """
+        SELECT t.place FROM unnest($1::text[], $2::text[], $3::int2[], $4::text[]) WITH ORDINALITY
+            AS t(identifier, app, environment, otid, place)
+        WHERE NOT EXISTS (
+            SELECT 1 FROM entitled.purchase_identifier i WHERE i.identifier = t.identifier AND i.app = t.app
+                AND i.environment = t.environment AND i.original_transaction_id = t.otid
+        )
+        """
+
+    /// Names under which purchases cannot be found.
+    private func unidentified(
+        _ purchases: [Purchase], on connection: PostgresConnection
+    ) throws -> [(identifier: String, key: PurchaseKey)] {
+        let names = purchases.flatMap { purchase in
+            purchase.identifiers.sorted().map { (identifier: $0, key: purchase.key) }
+        }
+        guard !names.isEmpty else { return [] }
+        let rows = try connection.query(
+            PurchaseRebuild.selectIdentifiers,
+            [
+                .texts(names.map(\.identifier)), .texts(names.map(\.key.app)),
+                .int2s(names.map(\.key.environment.code)), .texts(names.map(\.key.originalTransactionID)),
+            ])
+        return try rows.compactMap { row in
+            let place = Int(try row.int(0)) - 1
+            return names.indices.contains(place) ? names[place] : nil
+        }
+    }
+
+    private func missing(owners: [String], on connection: PostgresConnection) throws -> Set<String> {
+        let wanted = Set(owners)
+        return wanted.subtracting(try CustomerStore.known(wanted, on: connection))
+    }
+
+    private static let selectFirst = """
+        SELECT t.owner, min(f.seq) FROM unnest($1::int2[], $2::text[], $3::text[], $4::int2[], $5::text[])
+            AS t(lane, otid, app, environment, owner)
+        JOIN entitled.fact f ON f.lane = t.lane AND f.original_transaction_id = t.otid AND f.app = t.app
+            AND f.environment = t.environment
+        GROUP BY 1
+        """
+
+    /// When each of these ids came with a fact, in ms.
+    private func firstSeen(
+        _ ids: Set<String>, _ owners: some Sequence<(PurchaseKey, String?)>, on connection: PostgresConnection
+    ) throws -> [String: Int64] {
+        let owned = owners.compactMap { key, owner in
+            owner.flatMap { ids.contains($0) ? (key: key, owner: $0) : nil }
+        }
+        guard !owned.isEmpty else { return [:] }
+        let rows = try connection.query(
+            PurchaseRebuild.selectFirst,
+            [
+                .int2s(owned.map(\.key.lane.number)), .texts(owned.map(\.key.originalTransactionID)),
+                .texts(owned.map(\.key.app)), .int2s(owned.map(\.key.environment.code)), .texts(owned.map(\.owner)),
+            ])
+        var seen: [String: Int64] = [:]
+        for row in rows {
+            seen[try row.text(0)] = SequenceGenerator.instant(of: try row.int(1))
+        }
+        return seen
+    }
+
+    private static func digest(_ text: String) -> [UInt8] { Crypto.Digest.sha256(Array(text.utf8)) }
+}
+
+extension PurchaseRecord {
+    /// What another record of the same purchase says otherwise. That a timer is armed for another instant follows from
+    /// settings and outages; that one is missing does not.
+    func differences(from found: PurchaseRecord?) -> [Difference] {
+        guard let found else {
+            return [
+                Difference(subject: .purchase(key), member: "record", found: nil, expected: .string(productID))
+            ]
+        }
+        var differences: [Difference] = []
+        func compare(_ member: String, _ found: JSON, _ expected: JSON) {
+            guard found != expected else { return }
+            differences.append(
+                Difference(subject: .purchase(key), member: member, found: found, expected: expected))
+        }
+        compare("owner", .string(found.owner), .string(owner))
+        compare("product_id", .string(found.productID), .string(productID))
+        compare("access_ends", .date(found.accessEnds), .date(accessEnds))
+        compare("grace_ends", .date(found.graceEnds), .date(graceEnds))
+        compare("revoked", .date(found.revoked), .date(revoked))
+        compare("will_renew", .bool(found.willRenew), .bool(willRenew))
+        if (found.wake == nil) != (wake == nil) { compare("wake", .date(found.wake), .date(wake)) }
+        return differences
+    }
+}

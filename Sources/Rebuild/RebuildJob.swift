@@ -1,0 +1,59 @@
+import Base
+import Postgres
+
+/// How far a rebuild came, as the database keeps it: what was killed goes on there.
+struct RebuildJob: Sendable {
+    let id: Int64
+    /// 0 to 255: the lane; then the ids of the log, then customers.
+    var stage: Int
+    /// Where in the stage; empty at its beginning.
+    var cursor: [String]
+    var totals: RebuildTotals
+
+    private static let columns = "id, lane, cursor, purchases, customers, differences"
+    private static let open = """
+        SELECT \(columns) FROM entitled.rebuild WHERE finished_ms IS NULL AND started_ms > $1 ORDER BY id DESC LIMIT 1
+        """
+    private static let begin = "INSERT INTO entitled.rebuild (started_ms) VALUES ($1) RETURNING \(columns)"
+    private static let save = """
+        UPDATE entitled.rebuild SET lane = $2, cursor = $3, purchases = $4, customers = $5, differences = $6,
+            finished_ms = $7
+        WHERE id = $1
+        """
+
+    /// One that was begun in the last day and not finished.
+    static func unfinished(now: Int64, on connection: PostgresConnection) throws -> RebuildJob? {
+        try connection.query(open, [.int8(now - 86_400_000)]).first.map(job)
+    }
+
+    static func start(now: Int64, on connection: PostgresConnection) throws -> RebuildJob {
+        guard let row = try connection.query(begin, [.int8(now)]).first else {
+            throw PostgresError(.decoding, "a rebuild got no number")
+        }
+        return try job(row)
+    }
+
+    func save(finished: Int64? = nil, on connection: PostgresConnection) throws {
+        _ = try connection.query(
+            RebuildJob.save,
+            [
+                .int8(id), .int2(Int16(clamping: stage)), .texts(cursor), .int8(totals.purchases),
+                .int8(totals.customers), .int8(totals.differences), .int8(finished),
+            ])
+    }
+
+    private static func job(_ row: PostgresRow) throws -> RebuildJob {
+        RebuildJob(
+            id: try row.int(0), stage: Int(try row.int(1)),
+            cursor: try row.isNull(2) ? [] : try row.texts(2).compactMap { $0 },
+            totals: RebuildTotals(
+                purchases: try row.int(3), customers: try row.int(4), differences: try row.int(5)))
+    }
+}
+
+/// What a rebuild has looked at, and how much of it differed.
+package struct RebuildTotals: Sendable, Equatable {
+    package var purchases: Int64 = 0
+    package var customers: Int64 = 0
+    package var differences: Int64 = 0
+}

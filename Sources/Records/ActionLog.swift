@@ -1,0 +1,155 @@
+import Base
+import Postgres
+
+/// What was done to customers that nobody signed: with the facts, all that records follow from.
+package enum ActionLog {
+    package enum Kind: String, Sendable, CaseIterable {
+        /// Two ids name one customer: somebody said so.
+        case alias
+        /// The same, found by a worker: a purchase that had an anonymous owner was signed with an account token.
+        case merge
+        /// Purchases went to another customer: an operator said so.
+        case transfer
+        /// A purchase went to a customer who restored it.
+        case claim
+        /// An id names nobody any more.
+        case delete
+    }
+
+    /// Who did it, and why.
+    package struct Origin: Sendable, Equatable {
+        package let actor: String
+        package let reason: String?
+
+        package init(actor: String, reason: String? = nil) {
+            self.actor = actor
+            self.reason = reason
+        }
+
+        /// A worker that applies what Apple signed.
+        static let worker = Origin(actor: "worker")
+    }
+
+    /// An action on its way into the log.
+    package struct New: Sendable {
+        package let kind: Kind
+        /// The app user id that it is done to.
+        package let appUserID: String
+        /// The other one, where there are two.
+        package let other: String?
+        /// JSON: what else belongs to it.
+        package let detail: JSON?
+
+        package init(_ kind: Kind, _ appUserID: String, other: String? = nil, detail: JSON? = nil) {
+            self.kind = kind
+            self.appUserID = appUserID
+            self.other = other
+            self.detail = detail
+        }
+    }
+
+    /// An action of the log.
+    package struct Entry: Sendable {
+        package let number: Int64
+        package let kind: Kind?
+        /// As it is written, also if this version does not know the kind.
+        package let kindName: String
+        /// ms since 1970.
+        package let at: Int64
+        package let origin: Origin
+        package let appUserID: String
+        package let other: String?
+        package let detail: JSON?
+    }
+
+    private static let insert = """
+        INSERT INTO entitled.action (kind, at_ms, actor, reason, app_user_id, other, detail)
+        VALUES ($1, $2, $3, $4, $5, $6, $7) RETURNING seq
+        """
+
+    /// Writes it down; its number in the log. The customers that it concerns are locked.
+    ///
+    /// - Parameter now: ms since 1970.
+    @discardableResult
+    package static func add(
+        _ action: New, by origin: Origin, now: Int64, on connection: PostgresConnection
+    ) throws -> Int64 {
+        let rows = try connection.query(
+            insert,
+            [
+                .text(action.kind.rawValue), .int8(now), .text(origin.actor), .text(origin.reason),
+                .text(action.appUserID), .text(action.other),
+                .text(action.detail.map { String(decoding: $0.bytes, as: UTF8.self) }),
+            ])
+        guard let row = rows.first else { throw PostgresError(.decoding, "an action got no number") }
+        return try row.int(0)
+    }
+
+    private static let select = """
+        SELECT seq, kind, at_ms, actor, reason, app_user_id, other, detail FROM (
+            SELECT * FROM entitled.action WHERE app_user_id = ANY($1::text[])
+            UNION SELECT * FROM entitled.action WHERE other = ANY($1::text[])
+        ) AS found ORDER BY seq
+        """
+
+    /// Everything that names one of these ids, the oldest first.
+    package static func entries(naming ids: [String], on connection: PostgresConnection) throws -> [Entry] {
+        try connection.query(select, [.texts(ids)]).map(entry)
+    }
+
+    private static let selectAfter = """
+        SELECT seq, kind, at_ms, actor, reason, app_user_id, other, detail FROM entitled.action
+        WHERE seq > $1 ORDER BY seq LIMIT $2
+        """
+
+    /// The next ones of the whole log, the oldest first.
+    package static func entries(
+        after number: Int64, atMost limit: Int, on connection: PostgresConnection
+    ) throws -> [Entry] {
+        try connection.query(selectAfter, [.int8(number), .int8(Int64(limit))]).map(entry)
+    }
+
+    private static let selectJoins = """
+        WITH named AS (
+            SELECT seq, kind, app_user_id, other FROM entitled.action WHERE app_user_id = ANY($1::text[])
+            UNION SELECT seq, kind, app_user_id, other FROM entitled.action WHERE other = ANY($1::text[])
+        )
+        SELECT DISTINCT n.app_user_id, n.other FROM named n WHERE n.kind IN ('alias', 'merge') AND n.other IS NOT NULL
+            AND NOT EXISTS (
+                SELECT 1 FROM entitled.action d WHERE d.app_user_id IN (n.app_user_id, n.other) AND d.kind = 'delete'
+                    AND d.seq > n.seq
+            )
+        """
+
+    /// Pairs of ids that an action joined, with one of these in each; not what was deleted since.
+    package static func joins(of ids: [String], on connection: PostgresConnection) throws -> [(String, String)] {
+        guard !ids.isEmpty else { return [] }
+        return try connection.query(selectJoins, [.texts(ids)]).map { (try $0.text(0), try $0.text(1)) }
+    }
+
+    private static let selectDeletions = """
+        SELECT app_user_id, max(seq) FROM entitled.action WHERE kind = 'delete' AND app_user_id = ANY($1::text[])
+        GROUP BY 1
+        """
+
+    /// The number of the last deletion of each of these ids.
+    package static func deletions(
+        of ids: Set<String>, on connection: PostgresConnection
+    ) throws -> [String: Int64] {
+        guard !ids.isEmpty else { return [:] }
+        var numbers: [String: Int64] = [:]
+        for row in try connection.query(selectDeletions, [.texts(ids.sorted())]) {
+            numbers[try row.text(0)] = try row.int(1)
+        }
+        return numbers
+    }
+
+    private static func entry(_ row: PostgresRow) throws -> Entry {
+        let kind = try row.text(1)
+        return Entry(
+            number: try row.int(0), kind: Kind(rawValue: kind), kindName: kind, at: try row.int(2),
+            origin: Origin(actor: try row.text(3), reason: try row.optionalText(4)), appUserID: try row.text(5),
+            other: try row.optionalText(6),
+            detail: try row.optionalText(7).flatMap { try? JSON(parsing: Array($0.utf8)) })
+    }
+}

@@ -1,0 +1,39 @@
+/// What becomes of a purchase that one customer owns and another restores (`restore_behavior`; RevenueCat: Restore
+/// Behavior).
+package enum RestoreBehavior: String, Sendable, CaseIterable {
+    /// It moves to whoever restores it.
+    case transfer
+    /// It moves only if no subscription of the owner gives access.
+    case transferIfNoActiveSubscriptions = "transfer_if_no_active_subs"
+    /// It stays with the owner.
+    case keep = "error"
+    /// Both become one customer.
+    case share
+
+    package enum Outcome: Sendable, Equatable {
+        /// It is theirs already.
+        case nothing
+        /// The two customers become one.
+        case join
+        /// All purchases of the owner that belong to the same Apple account move.
+        case move
+        /// It stays where it is, for this reason.
+        case refused(String)
+    }
+
+    /// - Parameters:
+    ///   - isSame: whether the owner is who restores it.
+    ///   - isOwnerAnonymous: whether no id of the owner names anybody; such an owner is joined, whatever the setting.
+    ///   - ownerHasActiveSubscription: whether a subscription of the owner gives access now.
+    package func outcome(isSame: Bool, isOwnerAnonymous: Bool, ownerHasActiveSubscription: Bool) -> Outcome {
+        if isSame { return .nothing }
+        if isOwnerAnonymous { return .join }
+        switch self {
+        case .transfer: return .move
+        case .transferIfNoActiveSubscriptions:
+            return ownerHasActiveSubscription ? .refused("the owner has an active subscription") : .move
+        case .keep: return .refused("purchases stay with their owner")
+        case .share: return .join
+        }
+    }
+}

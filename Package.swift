@@ -142,8 +142,9 @@ let tests: [Target] = [
     .testTarget(
         name: "IntegrationTests",
         dependencies: [
-            "AppStore", "Apply", "Base", "Crypto", "Deliver", "HTTPClient", "HTTPServer", "Ingest", "Lifecycle",
-            "Postgres", "Queue", "Records", "StoreSimulator", "Subscriptions", "Telemetry", "TestSupport",
+            "AppStore", "Apply", "Base", "Crypto", "Customers", "Deliver", "HTTPClient", "HTTPServer", "Ingest",
+            "Lifecycle", "Postgres", "Queue", "Rebuild", "Records", "StoreSimulator", "Subscriptions", "Telemetry",
+            "TestSupport",
         ]),
     // Real processes, killed for real.
     .testTarget(

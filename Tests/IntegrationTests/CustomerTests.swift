@@ -6,26 +6,13 @@ import TestSupport
 import Testing
 
 @Suite struct CustomerTests {
-    /// The notification with neither transaction nor renewal info naming an account.
-    private func withoutToken(_ notification: StoreNotification) -> StoreNotification {
-        func stripped(_ payload: JSON) -> JSON {
-            .object((payload.members ?? []).filter { $0.name != "appAccountToken" })
-        }
-        var changed = notification
-        if case .data(let fields, let transaction, let renewal, let status) = notification.content {
-            changed.content = .data(
-                fields, transaction: transaction.map(stripped), renewal: renewal.map(stripped), status: status)
-        }
-        return changed
-    }
-
     @Test func `an anonymous customer who turns out to be somebody becomes an alias`() throws {
         let installation = try Installation()
         let worker = try RunningWorker(installation)
         defer { worker.stop() }
         var life = SubscriberLife(app: Installation.app, seed: 30)
         let token = try #require(life.account.token)
-        #expect(try installation.post(withoutToken(life.start(at: Installation.start))).status == 200)
+        #expect(try installation.post(life.start(at: Installation.start).withoutToken).status == 200)
         try installation.untilApplied(1)
         let connection = try installation.database.connect()
         let before = try #require(try CustomerReader.find(anyID: life.latest.originalID, on: connection)?.customer)

@@ -9,6 +9,7 @@ import Ingest
 import Lifecycle
 import Postgres
 import Queue
+import Rebuild
 import Records
 import StoreSimulator
 import Subscriptions
@@ -158,7 +159,32 @@ final class Installation: Sendable {
             """)
     }
 
+    /// What the records say otherwise than the log.
+    func differences() throws -> [String] {
+        var lines: [String] = []
+        let totals = try RecordRebuild(patience: .seconds(86_400), defaultGrace: .seconds(3 * 86_400), isDry: true).run(
+            now: SystemClock().now(), on: try database.connect(role: "entitled_api"), progress: { _ in },
+            found: { lines.append($0.line) })
+        guard totals.differences == lines.count else { throw TestFailure("not all differences were told") }
+        return lines
+    }
+
     func heldReasons() throws -> [String] {
         try database.texts("SELECT reason FROM entitled.held_notification ORDER BY 1")
+    }
+}
+
+extension StoreNotification {
+    /// The same with neither transaction nor renewal info naming an account.
+    var withoutToken: StoreNotification {
+        func stripped(_ payload: JSON) -> JSON {
+            .object((payload.members ?? []).filter { $0.name != "appAccountToken" })
+        }
+        var changed = self
+        if case .data(let fields, let transaction, let renewal, let status) = content {
+            changed.content = .data(
+                fields, transaction: transaction.map(stripped), renewal: renewal.map(stripped), status: status)
+        }
+        return changed
     }
 }

@@ -23,7 +23,7 @@ package struct SubscriberLife: Sendable {
     }
 
     package let app: StoreApp
-    package let account: StoreAccount
+    package var account: StoreAccount
     /// What renews next.
     package internal(set) var product: StoreProduct
     package internal(set) var periods: [StoreTransaction] = []

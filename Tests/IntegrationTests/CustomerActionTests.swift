@@ -1,0 +1,344 @@
+import Base
+import Customers
+import Postgres
+import Records
+import StoreSimulator
+import Subscriptions
+import TestSupport
+import Testing
+
+@Suite struct CustomerActionTests {
+    /// An installation with a worker, a consumer, and a connection for actions.
+    private final class Scene {
+        let installation: Installation
+        let worker: RunningWorker
+        let consumer: Consumer
+        let connection: PostgresConnection
+        let actions: CustomerActions
+        private var posted: Int64 = 0
+
+        init() throws {
+            installation = try Installation()
+            consumer = try Consumer()
+            _ = try installation.addEndpoint(consumer)
+            worker = try RunningWorker(installation)
+            connection = try installation.database.connect(role: "entitled_worker")
+            actions = CustomerActions(
+                origin: ActionLog.Origin(actor: "tester", reason: "a test"), defaultGrace: .seconds(3 * 86_400))
+        }
+
+        func end() {
+            worker.stop()
+            consumer.stop()
+        }
+
+        func apply(_ notifications: StoreNotification...) throws {
+            posted += Int64(notifications.count)
+            try installation.postAll(notifications)
+            try installation.untilApplied(posted)
+        }
+
+        func customer(_ anyID: String) throws -> CustomerReader.Found? {
+            try CustomerReader.find(anyID: anyID, on: connection)
+        }
+
+        func owner(_ life: SubscriberLife) throws -> String? {
+            try installation.database.texts(
+                "SELECT owner FROM entitled.purchase WHERE original_transaction_id = $1",
+                [.text(life.latest.originalID)]
+            ).first
+        }
+
+        func key(_ life: SubscriberLife) -> PurchaseKey {
+            PurchaseKey(app: "demo", environment: .production, originalTransactionID: life.latest.originalID)
+        }
+
+        func logged() throws -> [String] {
+            try installation.database.texts(
+                "SELECT kind || ' ' || actor || ' ' || coalesce(reason, '-') FROM entitled.action ORDER BY seq")
+        }
+    }
+
+    private func life(_ number: UInt64, token: String? = nil) -> SubscriberLife {
+        var life = SubscriberLife(app: Installation.app, seed: 60, number: number)
+        if let token { life.account.token = token }
+        return life
+    }
+
+    // MARK: - Aliases
+
+    @Test func `an alias joins an anonymous customer to somebody, and a token that is signed later changes nothing`()
+        throws
+    {
+        let scene = try Scene()
+        defer { scene.end() }
+        var life = life(1)
+        try scene.apply(life.start(at: Installation.start).withoutToken)
+        let anonymous = try #require(try scene.owner(life))
+        let alias = try scene.actions.alias(anonymous, "user-42", on: scene.connection)
+        #expect(alias.originalAppUserID == anonymous)
+        #expect(alias.appUserIDs == [anonymous, "user-42"])
+        #expect(alias.isNew)
+        #expect(try scene.actions.alias("user-42", anonymous, on: scene.connection).isNew == false)
+        #expect(try scene.logged() == ["alias tester a test"])
+        try scene.apply(life.renew(at: Installation.start + 30 * StoreProduct.day))
+        let found = try #require(try scene.customer("user-42"))
+        #expect(found.customer.appUserIDs == [anonymous, "user-42"])
+        #expect(found.purchases.map(\.periods.count) == [2])
+        #expect(try scene.customer(life.account.token ?? "") == nil)
+        // Events name the person from now on, and still the id that consumers know.
+        let event = try #require(try scene.consumer.wait(2).last { $0.type == "RENEWAL" }?.event)
+        #expect(event["app_user_id"] == .string("user-42"))
+        #expect(event["original_app_user_id"] == .string(anonymous))
+        #expect(try scene.installation.differences() == [])
+    }
+
+    @Test func `two customers become one under the id that was first, with all purchases`() throws {
+        let scene = try Scene()
+        defer { scene.end() }
+        var (first, second) = (life(2), life(3))
+        try scene.apply(first.start(at: Installation.start))
+        try scene.apply(second.start(at: Installation.start))
+        let (one, two) = (try #require(first.account.token), try #require(second.account.token))
+        #expect(try scene.actions.alias(two, one, on: scene.connection).originalAppUserID == one)
+        #expect(try scene.customer(two)?.purchases.count == 2)
+        #expect(try scene.customer(one)?.customer.appUserIDs == [one, two])
+        #expect(try scene.installation.differences() == [])
+    }
+
+    @Test(arguments: ["", "null", "a/b", "[object Object]", String(repeating: "x", count: 101), "a\u{7}b"])
+    func `what cannot name anybody is refused, and nothing changes`(id: String) throws {
+        let scene = try Scene()
+        defer { scene.end() }
+        var life = life(4)
+        try scene.apply(life.start(at: Installation.start))
+        let token = try #require(life.account.token)
+        #expect(throws: CustomerActions.Refusal.self) {
+            _ = try scene.actions.alias(token, id, on: scene.connection)
+        }
+        #expect(throws: CustomerActions.Refusal.self) {
+            _ = try scene.actions.transfer(from: token, to: id, on: scene.connection)
+        }
+        #expect(throws: CustomerActions.Refusal.self) {
+            _ = try scene.actions.claim(scene.key(life), by: id, behavior: .transfer, on: scene.connection)
+        }
+        #expect(try scene.logged() == [])
+        #expect(try scene.customer(token)?.customer.appUserIDs == [token])
+    }
+
+    @Test func `who is not known is told so`() throws {
+        let scene = try Scene()
+        defer { scene.end() }
+        let nobody = CustomerActions.Refusal.unknown("nobody")
+        #expect(throws: nobody) { _ = try scene.actions.alias("nobody", "user", on: scene.connection) }
+        #expect(throws: nobody) { _ = try scene.actions.transfer(from: "nobody", to: "user", on: scene.connection) }
+        #expect(throws: nobody) { _ = try scene.actions.delete("nobody", on: scene.connection) }
+        #expect(try scene.installation.database.count("SELECT count(*) FROM entitled.app_user_id") == 0)
+    }
+
+    // MARK: - Transfers
+
+    @Test func `a transfer moves what is named, tells consumers once, and outranks later tokens`() throws {
+        let scene = try Scene()
+        defer { scene.end() }
+        var (first, second) = (life(5), life(6))
+        second.account = first.account
+        try scene.apply(first.start(at: Installation.start), second.start(at: Installation.start))
+        let token = try #require(first.account.token)
+        let transfer = try scene.actions.transfer(
+            from: token, to: "winner", only: [first.latest.originalID], on: scene.connection)
+        #expect(transfer.purchases == [scene.key(first)])
+        #expect(try scene.customer(token)?.purchases.map(\.key) == [scene.key(second)])
+        #expect(try scene.customer("winner")?.purchases.map(\.key) == [scene.key(first)])
+        let requests = try scene.consumer.wait(3)
+        let event = try #require(requests.first { $0.type == "TRANSFER" })
+        #expect(transfer.events == [event.id])
+        #expect(event.event?["transferred_from"] == .strings([token]))
+        #expect(event.event?["transferred_to"] == .strings(["winner"]))
+        #expect(event.event?["environment"] == .string("PRODUCTION"))
+
+        try scene.apply(first.renew(at: Installation.start + 30 * StoreProduct.day))
+        #expect(try scene.owner(first) == "winner")
+        #expect(try scene.consumer.wait(4).last?.event?["app_user_id"] == .string("winner"))
+        #expect(try scene.customer(first.latest.originalID)?.customer.originalAppUserID == "winner")
+
+        // Asked for again there is nothing to move; the rest can follow.
+        #expect(throws: CustomerActions.Refusal.notTheirs(purchase: first.latest.originalID, customer: token)) {
+            _ = try scene.actions.transfer(
+                from: token, to: "winner", only: [first.latest.originalID], on: scene.connection)
+        }
+        #expect(try scene.actions.transfer(from: token, to: "winner", on: scene.connection).purchases.count == 1)
+        #expect(try scene.actions.transfer(from: token, to: "winner", on: scene.connection).purchases.isEmpty)
+        #expect(try scene.logged().count == 2)
+        #expect(try scene.installation.differences() == [])
+    }
+
+    @Test func `transfers to and fro beside workers end with what was done last`() throws {
+        let scene = try Scene()
+        defer { scene.end() }
+        let second = try RunningWorker(scene.installation, lease: .seconds(2))
+        defer { second.stop() }
+        var lives = (0..<12).map { life(100 + $0, token: "aaaaaaaa-0000-4000-8000-000000000001") }
+        var notifications = lives.indices.map { lives[$0].start(at: Installation.start) }
+        try scene.installation.postAll(notifications)
+        try scene.installation.untilApplied(12)
+        for round in Int64(1)...15 {
+            for place in lives.indices {
+                let at = Installation.start + round * 3_600_000
+                notifications.append(
+                    round % 2 == 1 ? lives[place].autoRenewOff(at: at) : lives[place].autoRenewOn(at: at))
+            }
+        }
+        let database = scene.installation.database
+        let actions = scene.actions
+        let movers = ["aaaaaaaa-0000-4000-8000-000000000001", "user-b", "user-c"].map { from in
+            TestThread {
+                let connection = try database.connect(role: "entitled_worker")
+                for to in ["user-b", "user-c", "aaaaaaaa-0000-4000-8000-000000000001", "user-b", "user-c"]
+                where to != from {
+                    do {
+                        _ = try actions.transfer(from: from, to: to, on: connection)
+                    } catch CustomerActions.Refusal.unknown {
+                        // Nobody gave them anything yet.
+                    }
+                }
+            }
+        }
+        try scene.installation.postAll(Array(notifications.dropFirst(12)))
+        for mover in movers { try mover.value() }
+        try scene.installation.untilApplied(12 + 12 * 15)
+        // What the log says last is how it is, for each purchase.
+        #expect(try scene.installation.differences() == [])
+        #expect(try scene.installation.heldReasons() == [])
+        let events = try database.count("SELECT count(*) FROM entitled.event WHERE type = 'TRANSFER'")
+        #expect(events == (try database.count("SELECT count(*) FROM entitled.action WHERE kind = 'transfer'")))
+        #expect(events > 0)
+    }
+
+    // MARK: - Claims
+
+    @Test func `a claim of an unclaimed purchase joins, again it does nothing`() throws {
+        let scene = try Scene()
+        defer { scene.end() }
+        var life = life(7)
+        try scene.apply(life.start(at: Installation.start).withoutToken)
+        let list = { (isUnclaimed: Bool) in
+            try PurchaseReader.list(
+                isUnclaimed: isUnclaimed, app: nil, environment: nil, atMost: 10, defaultGrace: 0, on: scene.connection)
+        }
+        #expect(try list(true).map(\.purchase.key) == [scene.key(life)])
+        guard case .joined(let alias) = try claim(life, "user-7", .keep, scene) else {
+            Issue.record("not joined")
+            return
+        }
+        #expect(alias.appUserIDs.contains("user-7"))
+        guard case .theirs = try claim(life, "user-7", .keep, scene) else {
+            Issue.record("claimed twice")
+            return
+        }
+        #expect(try list(true).isEmpty)
+        #expect(try list(false).count == 1)
+        #expect(try scene.logged().count == 1)
+        #expect(try scene.installation.differences() == [])
+    }
+
+    @Test func `a claim of somebody's purchase follows the restore behaviour and takes the account's purchases along`()
+        throws
+    {
+        let scene = try Scene()
+        defer { scene.end() }
+        var (first, second, other) = (life(8), life(9), life(10))
+        second.account = first.account
+        other.account.token = first.account.token
+        try scene.apply(
+            first.start(at: Installation.start), second.start(at: Installation.start),
+            other.start(at: Installation.start))
+        #expect(throws: CustomerActions.Refusal.self) { _ = try claim(first, "thief", .keep, scene) }
+        #expect(throws: CustomerActions.Refusal.self) {
+            _ = try claim(first, "thief", .transferIfNoActiveSubscriptions, scene)
+        }
+        #expect(try scene.customer("thief") == nil)
+        guard case .moved(let transfer) = try claim(first, "heir", .transfer, scene) else {
+            Issue.record("not moved")
+            return
+        }
+        #expect(Set(transfer.purchases) == [scene.key(first), scene.key(second)])
+        #expect(try scene.owner(other) == first.account.token)
+        guard case .joined(let alias) = try claim(first, "sharer", .share, scene) else {
+            Issue.record("not joined")
+            return
+        }
+        #expect(Set(alias.appUserIDs) == ["heir", "sharer"])
+        #expect(try scene.installation.differences() == [])
+    }
+
+    private func claim(
+        _ life: SubscriberLife, _ id: String, _ behavior: RestoreBehavior, _ scene: Scene
+    ) throws -> CustomerActions.Claim {
+        try scene.actions.claim(scene.key(life), by: id, behavior: behavior, on: scene.connection)
+    }
+
+    // MARK: - Deletion
+
+    @Test func `a deleted customer does not come back with the next notification, and the purchase goes on`() throws {
+        let scene = try Scene()
+        defer { scene.end() }
+        var life = life(11)
+        try scene.apply(life.start(at: Installation.start))
+        let token = try #require(life.account.token)
+        _ = try scene.actions.alias(token, "user-11", on: scene.connection)
+        let deletion = try scene.actions.delete("user-11", on: scene.connection)
+        #expect(Set(deletion.appUserIDs) == [token, "user-11"])
+        #expect(try scene.customer("user-11") == nil)
+        #expect(try scene.customer(token) == nil)
+        let owner = try #require(try scene.owner(life))
+        #expect(Owner.isAnonymous(owner))
+        try scene.apply(life.renew(at: Installation.start + 30 * StoreProduct.day))
+        #expect(try scene.owner(life) == owner)
+        #expect(try scene.customer(token) == nil)
+        #expect(try scene.customer(life.latest.originalID)?.purchases.first?.periods.count == 2)
+        #expect(try scene.logged().count == 3)
+        #expect(throws: CustomerActions.Refusal.unknown("user-11")) {
+            _ = try scene.actions.delete("user-11", on: scene.connection)
+        }
+        // Somebody new with the same token is somebody.
+        var later = self.life(12, token: token)
+        try scene.apply(later.start(at: Installation.start))
+        #expect(try scene.customer(token)?.purchases.map(\.key) == [scene.key(later)])
+        #expect(try scene.installation.differences() == [])
+    }
+
+    @Test func `deleting beside new purchases of the same customer loses none`() throws {
+        let scene = try Scene()
+        defer { scene.end() }
+        let second = try RunningWorker(scene.installation, lease: .seconds(2))
+        defer { second.stop() }
+        let token = "bbbbbbbb-0000-4000-8000-000000000001"
+        var lives = (0..<60).map { life(200 + $0, token: token) }
+        let notifications = lives.indices.map { lives[$0].start(at: Installation.start) }
+        let (database, actions) = (scene.installation.database, scene.actions)
+        let deleter = TestThread {
+            let connection = try database.connect(role: "entitled_worker")
+            var deletions = 0
+            while deletions < 4 {
+                do {
+                    _ = try actions.delete(token, on: connection)
+                    deletions += 1
+                } catch CustomerActions.Refusal.unknown {
+                    if try database.count("SELECT count(*) FROM entitled.purchase") == 60 { return }
+                }
+            }
+        }
+        try scene.installation.postAll(notifications)
+        try deleter.value()
+        try scene.installation.untilApplied(60)
+        #expect(try scene.installation.heldReasons() == [])
+        let lost = """
+            SELECT count(*) FROM entitled.purchase p
+            WHERE NOT EXISTS (SELECT 1 FROM entitled.app_user_id a WHERE a.id = p.owner)
+            """
+        #expect(try database.count(lost) == 0)
+        #expect(try database.count("SELECT count(*) FROM entitled.purchase") == 60)
+        #expect(try scene.installation.differences() == [])
+    }
+}

@@ -1,5 +1,6 @@
 import Base
 import EntitledApp
+import Subscriptions
 import Telemetry
 import Testing
 
@@ -18,6 +19,8 @@ struct ConfigurationTests {
         #expect(configuration.worker.lease == .seconds(10))
         #expect(configuration.worker.expiryPatience == .seconds(86400))
         #expect(configuration.entitlementsFromSandbox == .all)
+        #expect(configuration.defaultGracePeriod == .seconds(3 * 86400))
+        #expect(configuration.restoreBehavior == .transfer)
         #expect(configuration.api.listen.description == "127.0.0.1:8081")
         #expect(configuration.admin.listen.description == "127.0.0.1:9464")
         #expect(configuration.trust.rootSHA256.map { Hex.encode($0).prefix(8) } == ["63343abf"])
@@ -26,6 +29,19 @@ struct ConfigurationTests {
         #expect(configuration.webhooks.timeout == .seconds(30))
         #expect(configuration.drainTimeout == .seconds(20))
         #expect(configuration.log.level == .info)
+    }
+
+    @Test func `dollar rates are read to the millionth, from the file and from the environment`() throws {
+        #expect(
+            try bench.parse("{ webhooks: { usd_rates: { EUR: 1.08, JPY: 0.006713, KWD: 3 } } }").webhooks.usdRates
+                == ["EUR": 1_080_000, "JPY": 6713, "KWD": 3_000_000])
+        var other = bench
+        other.environment = ["ENTITLED_WEBHOOKS_USD_RATES": "{ EUR: 1.1 }"]
+        #expect(try other.parse().webhooks.usdRates == ["EUR": 1_100_000])
+        for wrong in ["{ eur: 1 }", "{ EURO: 1 }", "{ EUR: 0 }", "{ EUR: -1 }", "{ EUR: '1' }", "{ EUR: 1e9 }", "[]"] {
+            #expect(
+                try bench.keys("{ webhooks: { usd_rates: \(wrong) } }").first?.hasPrefix("webhooks.usd_rates") == true)
+        }
     }
 
     @Test(arguments: [

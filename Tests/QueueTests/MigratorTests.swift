@@ -39,6 +39,27 @@ import Testing
         }
     }
 
+    @Test func `a database of the first version keeps what it has, and what was joined gets into the log`() throws {
+        let database = try TestCluster.shared.makeDatabase()
+        let connection = try database.connect()
+        try #require(try Migrator.migrate(on: connection) != .migrated([]))
+        // Back to the first version, with what it may hold.
+        try connection.execute(
+            script: """
+                DROP TABLE entitled.action, entitled.product, entitled.listening, entitled.rebuild;
+                DELETE FROM entitled.schema_version WHERE version > 1;
+                INSERT INTO entitled.customer VALUES ('user', 5), ('other', 6);
+                INSERT INTO entitled.app_user_id VALUES ('user', 'user', 5), ('alias', 'user', 4), ('other', 'other', 6);
+                INSERT INTO entitled.purchase (lane, app, environment, original_transaction_id, owner, product_id,
+                    will_renew, version, updated_ms) VALUES (1, 'demo', 1, '2000', 'alias', 'pro_monthly', true, 1, 7);
+                """)
+        #expect(try Migrator.migrate(on: connection) == .migrated(Array(Schemas.migrations.map(\.version).dropFirst())))
+        #expect(
+            try database.texts("SELECT kind || ' ' || app_user_id || ' ' || other FROM entitled.action")
+                == ["merge user alias"])
+        #expect(try database.texts("SELECT product_id || first_seen_ms FROM entitled.product") == ["pro_monthly7"])
+    }
+
     @Test func `a newer schema is left alone`() throws {
         let database = try TestCluster.shared.makeMigratedDatabase()
         try database.execute("INSERT INTO entitled.schema_version (version, name) VALUES (9999, 'later')")

@@ -12,14 +12,7 @@ package struct PurchaseSummary: Sendable {
 
     /// One row for each purchase, by original purchase date, then original transaction id.
     package func json(_ purchases: [Purchase], of customer: CustomerProfile, now: Int64) -> JSON {
-        let ordered = purchases.sorted {
-            ($0.latest.transaction.originalPurchaseDate, $0.key.originalTransactionID, $0.key.app, $0.key.environment)
-                < (
-                    $1.latest.transaction.originalPurchaseDate, $1.key.originalTransactionID, $1.key.app,
-                    $1.key.environment
-                )
-        }
-        return .array(ordered.map { row($0, customer, now) })
+        return .array(purchases.inOrderOfPurchase().map { row($0, customer, now) })
     }
 
     private func row(_ purchase: Purchase, _ customer: CustomerProfile, _ now: Int64) -> JSON {
@@ -34,5 +27,18 @@ package struct PurchaseSummary: Sendable {
             "will_not_renew_because": .text(purchase.renewalObstacle?.rawValue),
             "entitlements": .strings(isGranted ? catalogue.entitlements(of: product) : []),
         ])
+    }
+}
+
+extension Sequence<Purchase> {
+    /// By original purchase date, then original transaction id.
+    func inOrderOfPurchase() -> [Purchase] {
+        sorted {
+            ($0.latest.transaction.originalPurchaseDate, $0.key.originalTransactionID, $0.key.app, $0.key.environment)
+                < (
+                    $1.latest.transaction.originalPurchaseDate, $1.key.originalTransactionID, $1.key.app,
+                    $1.key.environment
+                )
+        }
     }
 }

@@ -32,4 +32,7 @@ package final class SequenceGenerator: Sendable {
             return last
         }
     }
+
+    /// When the number was made, in ms since 1970: the arrival of what has it.
+    package static func instant(of seq: Int64) -> Int64 { (seq >> 22) + epoch }
 }

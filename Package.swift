@@ -130,7 +130,9 @@ let tests: [Target] = [
             "Base", "Crypto", "Deliver", "HTTPClient", "Lifecycle", "Queue", "Records", "Telemetry", "TestSupport",
         ]),
     .testTarget(name: "StoreSimulatorTests", dependencies: ["AppStore", "Base", "Crypto", "StoreSimulator"]),
-    .testTarget(name: "EntitledAppTests", dependencies: ["Base", "EntitledApp", "Queue", "Telemetry", "TestSupport"]),
+    .testTarget(
+        name: "EntitledAppTests",
+        dependencies: ["Base", "EntitledApp", "Queue", "Subscriptions", "Telemetry", "TestSupport"]),
     // Several modules on a real Postgres.
     .testTarget(
         name: "IntegrationTests",

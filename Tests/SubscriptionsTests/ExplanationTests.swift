@@ -54,7 +54,7 @@ struct ExplanationTests {
             ) { _ = $0.autoRenewOff(at: epoch + day) },
             Situation(
                 "over after a switch-off", at: end, "switched_off",
-                "not active since \(time(end)): pro_monthly, the customer had switched renewal off; switched off \(time(epoch + day))",
+                "not active since \(time(end)): pro_monthly, the customer had switched renewal off (since \(time(epoch + day)))",
                 status: "expired \(time(end)): the customer had switched renewal off",
                 renews: "no: switched off \(time(epoch + day))"
             ) { _ = $0.autoRenewOff(at: epoch + day) },
@@ -66,7 +66,7 @@ struct ExplanationTests {
             ) { _ = $0.billingFailure(graceUntil: end + 6 * day, at: end - hour) },
             Situation(
                 "billing failed", at: grace + day, "billing_failed",
-                "not active since \(time(grace)): pro_monthly, the renewal could not be charged; first failed \(time(end - hour))",
+                "not active since \(time(grace)): pro_monthly, the renewal could not be charged (since \(time(end - hour)))",
                 status: "no access since \(time(grace)): unpaid, Apple keeps trying to charge",
                 renews: "no: could not be charged since \(time(end - hour)); Apple keeps trying"
             ) { _ = $0.billingFailure(graceUntil: end + 6 * day, at: end - hour) },
@@ -143,7 +143,7 @@ struct ExplanationTests {
         #expect(basic.word == "product_changed")
         #expect(
             basic.sentence
-                == "not active since \(Spoken.time(epoch + day)): basic_monthly, the customer changed to another product; since then pro_yearly"
+                == "not active since \(Spoken.time(epoch + day)): basic_monthly, the customer changed to another product (since then pro_yearly)"
         )
         #expect(explanation.entitlements.last?.isActive == true)
     }
@@ -171,6 +171,38 @@ struct ExplanationTests {
         let refunded = Self.explain([lifetime], at: epoch + 4 * day)
         #expect(refunded.oneTimePurchases.first?.state.hasPrefix("refunded as of") == true)
         #expect(refunded.entitlements.last?.word == "refunded")
+    }
+
+    @Test(arguments: [Int64.min, -1, 0, 1, .max - 1, .max])
+    func `no instant from outside can trap`(instant: Int64) throws {
+        var life = Life()
+        _ = (life.start(), life.billingFailure(graceUntil: instant, at: epoch + day))
+        life.transactions[0].expiresDate = instant
+        life.transactions[0].price = instant
+        life.transactions[0].revocationDate = instant
+        _ = life.notify("REFUND", at: epoch + 2 * day)
+        life.transactions[0].purchaseDate = instant
+        life.transactions[0].revocationDate = nil
+        var telling = life.notify("REFUND_REVERSED", at: epoch + 3 * day)
+        telling.notification.signedDate = instant
+        telling.transaction.signedDate = instant
+        telling.renewal?.signedDate = instant
+        var arrivals = ReplayTests.arrivals(life.tellings)
+        arrivals.append(
+            contentsOf: ReplayTests.arrivals([telling]).map { odd in
+                PurchaseArrival(arrived: epoch + 3 * day, facts: odd.facts, cause: odd.cause)
+            })
+        for now in [Int64.min, 0, .max] {
+            let steps = PurchaseReplay(of: life.key, patience: .max, defaultGrace: .max).steps(arrivals, until: now)
+            let timeline = Timeline(Timeline.entries(of: life.key, steps, traces: [:]) { digest($0) })
+            #expect(timeline.entries.count >= arrivals.count)
+            #expect(!timeline.json.bytes.isEmpty)
+            #expect(timeline.entries.filter(\.isLate).count <= arrivals.count)
+            let profile = CustomerProfile(originalAppUserID: "a", appUserIDs: [], firstSeen: now, lastSeen: now)
+            let explanation = CustomerExplanation(
+                profile, steps.compactMap(\.after), catalogue: Self.catalogue, now: now)
+            #expect(!explanation.entitlementsJSON.bytes.isEmpty)
+        }
     }
 
     /// Two ways to judge one thing must never part.

@@ -78,7 +78,7 @@ package struct CustomerPage {
 
     private func lines(of entry: TimelineEntry, namesPurchase: Bool) -> [String] {
         let purchase = entry.purchase.map { "  [\(entry.productID ?? ""), \($0.originalTransactionID)]" } ?? ""
-        let late = entry.delay == nil ? "" : " (came \(Spoken.time(entry.instant)))"
+        let late = entry.isLate ? " (came \(Spoken.time(entry.instant)))" : ""
         let title = "\(Spoken.time(entry.signed ?? entry.instant))  \(entry.title)\(late)"
         return [title + (namesPurchase ? purchase : "")] + entry.changes.map { "    \($0.sentence)" }
             + entry.events.flatMap(lines)
@@ -101,8 +101,7 @@ package struct CustomerPage {
         switch delivery.state {
         case "delivered":
             let effort = delivery.attempts > 1 ? " after \(attempts)" : ""
-            // At once needs no word.
-            let late = delivery.delivered.flatMap { $0 - event.made > 60_000 ? " \(Spoken.time($0))" : nil } ?? ""
+            let late = event.lateDelivery(delivery).map { " \(Spoken.time($0))" } ?? ""
             return "delivered to \(delivery.endpoint)\(late)\(effort)"
         case "pending":
             let next = delivery.next.map { ", next try \(Spoken.time($0))" } ?? ""

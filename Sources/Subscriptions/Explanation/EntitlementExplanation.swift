@@ -53,10 +53,12 @@ package struct EntitlementExplanation: Sendable, Equatable {
             case .given(let grant): "active \(Spoken.until(until))\(product), \(grant.sentence)"
             case .ended(let cause):
                 "not active\(until.map { " since \(Spoken.time($0))" } ?? "")\(product), \(cause.sentence)"
+                    + (remark.map { " (\($0))" } ?? "")
             case .sandboxDoesNotCount: "not active\(product) was bought in the sandbox, which does not count here"
             case .neverBought: "not active: nothing was bought that gives it"
             }
-        return text + (remark.map { "; \($0)" } ?? "") + (isSandbox && isActive ? " [sandbox]" : "")
+        guard isActive else { return text }
+        return text + (remark.map { "; \($0)" } ?? "") + (isSandbox ? " [sandbox]" : "")
     }
 
     /// `{"active", "because", "product_id", "original_transaction_id", "until", "sandbox", "text"}`.
@@ -134,8 +136,7 @@ extension Holding {
             return endCause == .productChanged ? "since then \(purchase.latest.productID)" : nil
         }
         switch purchase.endCause {
-        case .switchedOff: return purchase.endCauseDate.map { "switched off \(Spoken.time($0))" }
-        case .billingFailed: return purchase.endCauseDate.map { "first failed \(Spoken.time($0))" }
+        case .switchedOff, .billingFailed: return purchase.endCauseDate.map { "since \(Spoken.time($0))" }
         default: return nil
         }
     }

@@ -41,6 +41,11 @@ package struct EventTrace: Sendable, Equatable {
         self.reason = reason
         self.deliveries = deliveries
     }
+
+    /// When it was delivered, in ms, if that was not at once.
+    package func lateDelivery(_ delivery: DeliveryTrace) -> Int64? {
+        delivery.delivered.flatMap { $0 > made.later(by: 60 * .second) ? $0 : nil }
+    }
 }
 
 /// One thing that happened to a customer's purchases.
@@ -103,9 +108,8 @@ package struct TimelineEntry: Sendable, Equatable {
         }
     }
 
-    /// By how much it came later than it was signed, in ms, if that is worth telling.
-    package var delay: Int64? {
-        guard let signed, instant > signed.later(by: 10 * 60 * .second) else { return nil }
-        return instant - signed
+    /// Whether it came so much later than it was signed that it is worth telling.
+    package var isLate: Bool {
+        signed.map { instant > $0.later(by: 10 * 60 * .second) } ?? false
     }
 }

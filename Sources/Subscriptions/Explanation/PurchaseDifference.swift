@@ -14,9 +14,15 @@ struct PurchaseDifference {
         return [.nothing(isOlderNews ? .newerWasKnown : .nothingNew)]
     }
 
+    /// Those that were known, by their ids.
+    private var knownPeriods: [String: Period] {
+        Dictionary((before?.periods ?? []).map { ($0.id, $0) }) { first, _ in first }
+    }
+
     private func periods(_ after: Purchase) -> [PurchaseChange] {
-        after.periods.compactMap { period in
-            guard let old = before?.period(period.id) else { return arrival(of: period, in: after) }
+        let known = knownPeriods
+        return after.periods.compactMap { period in
+            guard let old = known[period.id] else { return arrival(of: period, in: after) }
             guard let from = old.transaction.expiresDate, let to = period.transaction.expiresDate, from != to else {
                 return nil
             }
@@ -35,8 +41,9 @@ struct PurchaseDifference {
     }
 
     private func money(_ after: Purchase) -> [PurchaseChange] {
-        after.periods.compactMap { period in
-            switch (before?.period(period.id)?.revocation, period.revocation) {
+        let known = knownPeriods
+        return after.periods.compactMap { period in
+            switch (known[period.id]?.revocation, period.revocation) {
             case (nil, let new?):
                 return new.kind == .refund ? .refunded(period, at: new.date) : .familyShareTaken(at: new.date)
             case (_?, nil): return .refundTakenBack(period)

@@ -112,8 +112,8 @@ struct ExplanationTests {
         arguments: [
             (Life.Offer?.some(.trial), "trial", "introductory, free trial"),
             (.intro, "introductory", "introductory, pay as you go"),
-            (.promotional, "paid", "spring (promotional, pay up front)"),
-            (.code, "trial", "CODE_2026 (offer code, free trial)"),
+            (.promotional, "paid", "spring: promotional, pay up front"),
+            (.code, "trial", "CODE_2026: offer code, free trial"),
             (nil, "paid", nil),
         ] as [(Life.Offer?, String, String?)])
     func `an offer is named`(offer: Life.Offer?, word: String, text: String?) throws {

@@ -83,7 +83,7 @@ struct ReplayTests {
                     _ = $0.resubscribe(product: "pro_yearly", at: end + day, offer: .winBack)
                 },
                 [
-                    "bought again: pro_yearly (comeback (win-back, pay as you go)), 9.99 USD", "auto-renew on",
+                    "bought again: pro_yearly (comeback: win-back, pay as you go), 9.99 USD", "auto-renew on",
                     "access until \(time(end)) → \(time(end + 31 * day))",
                 ]
             ),

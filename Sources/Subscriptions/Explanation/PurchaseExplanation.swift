@@ -73,12 +73,12 @@ extension Period {
 }
 
 extension TransactionFact {
-    /// `winter (promotional, pay up front)`.
+    /// `winter: promotional, pay up front`.
     var offerSentence: String? {
         let kinds = [1: "introductory", 2: "promotional", 3: "offer code", 4: "win-back"]
         guard let offerType else { return nil }
         let kind = kinds[offerType] ?? "type \(offerType)"
         let terms = offerDiscountType.map { ", " + $0.lowercased().split(separator: "_").joined(separator: " ") } ?? ""
-        return offerIdentifier.map { "\($0) (\(kind)\(terms))" } ?? kind + terms
+        return (offerIdentifier.map { "\($0): " } ?? "") + kind + terms
     }
 }

@@ -145,6 +145,14 @@ struct ReplayTests {
         #expect(again.last?.drafts.isEmpty == true)
     }
 
+    @Test func `a period that came late is told as an earlier one`() {
+        var life = Life()
+        _ = (life.start(), life.renew(at: epoch + 30 * day))
+        let order = Self.arrivals(life.tellings).reversed()
+        let steps = PurchaseReplay(of: life.key, patience: day).steps(Array(order), until: epoch + 31 * day)
+        #expect(steps.last?.changes.map(\.sentence) == ["an earlier period became known: 1000, pro_monthly, 9.99 USD"])
+    }
+
     @Test func `an end that time alone made stands between the steps, once`() {
         var life = Life()
         _ = (life.start(), life.autoRenewOff(at: epoch + day))

@@ -18,9 +18,6 @@ package final class SequenceGenerator: Sendable {
         last = Mutex(0)
     }
 
-    /// When a number was drawn, in ms since 1970.
-    package static func instant(of number: Int64) -> Int64 { (number >> 22) + epoch }
-
     /// The least number of an instant: where a number need not differ from others.
     ///
     /// - Parameter instant: ms since 1970.
@@ -40,4 +37,7 @@ package final class SequenceGenerator: Sendable {
             return last
         }
     }
+
+    /// When the number was made, in ms since 1970: the arrival of what has it.
+    package static func instant(of seq: Int64) -> Int64 { (seq >> 22) + epoch }
 }

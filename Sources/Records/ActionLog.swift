@@ -1,5 +1,6 @@
 import Base
 import Postgres
+import Subscriptions
 
 /// What was done to customers that nobody signed: with the facts, all that records follow from.
 package enum ActionLog {
@@ -60,6 +61,43 @@ package enum ActionLog {
         package let appUserID: String
         package let other: String?
         package let detail: JSON?
+
+        /// What it was, by whom and why, in words.
+        package var sentence: String {
+            let (one, two) = (appUserID, other ?? "somebody")
+            let deed =
+                switch kind {
+                case .alias: "\(one) and \(two) were made one customer"
+                case .merge: "\(one) and \(two) turned out to be one customer"
+                case .transfer: "purchases were moved from \(one) to \(two)"
+                case .claim: "purchases of \(one) were restored by \(two)"
+                case .delete: "\(one) was deleted"
+                case nil: "\(kindName) of \(one)"
+                }
+            return "\(deed), by \(origin.actor)\(origin.reason.map { ": \($0)" } ?? "")"
+        }
+
+        /// For each app and environment whose consumers were told that purchases moved, the first of these.
+        package var transfers: [PurchaseKey] {
+            guard kind == .transfer || kind == .claim else { return [] }
+            var places: Set<[String]> = []
+            return moved.filter { places.insert([$0.app, $0.environment.rawValue]).inserted }
+        }
+
+        private var moved: [PurchaseKey] {
+            (detail?["purchases"]?.arrayValue ?? []).compactMap { item in
+                guard let app = item["app"]?.stringValue, let id = item["original_transaction_id"]?.stringValue,
+                    let environment = item["environment"]?.stringValue.flatMap(StoreEnvironment.init)
+                else { return nil }
+                return PurchaseKey(app: app, environment: environment, originalTransactionID: id)
+            }
+        }
+
+        /// What consumers were told of it, without names.
+        package func event(about key: PurchaseKey) -> TransferEvent {
+            TransferEvent(
+                app: key.app, environment: key.environment, from: [], to: [], action: number, at: at)
+        }
     }
 
     private static let insert = """

@@ -33,7 +33,11 @@ package enum CustomerReader {
 
     /// By app user id, alias, app account token, (original) transaction id or web order line item id; nil if nobody
     /// is known by it.
-    package static func find(anyID: String, on connection: PostgresConnection) throws -> Found? {
+    ///
+    /// - Parameter defaultGrace: ms of grace where Apple says that there is some and gives no end.
+    package static func find(
+        anyID: String, defaultGrace: Int64, on connection: PostgresConnection
+    ) throws -> Found? {
         guard let id = try connection.query(find, [.text(anyID)]).first?.text(0),
             let customer = try CustomerStore.load([id], on: connection)[id]
         else { return nil }
@@ -46,7 +50,7 @@ package enum CustomerReader {
             lastSeen = max(lastSeen, try row.int(3))
         }
         let facts = try FactStore.load(keys, on: connection)
-        let folded = zip(keys, facts).compactMap { Purchase(folding: $1, key: $0) }
+        let folded = zip(keys, facts).compactMap { Purchase(folding: $1, key: $0, defaultGrace: defaultGrace) }
         return Found(customer: customer, purchases: folded, lastSeen: lastSeen)
     }
 

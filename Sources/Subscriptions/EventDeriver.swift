@@ -3,6 +3,8 @@ package enum Cause: Sendable, Equatable {
     case notification(NotificationFact)
     /// Anything else that brought facts (an answer of Apple's API, a posted transaction), by an id of its own.
     case observation(id: String)
+    /// Somebody did something, under this number of the log: it is told by itself.
+    case action(Int64)
     /// Nothing new: time has passed.
     case time
 
@@ -11,7 +13,7 @@ package enum Cause: Sendable, Equatable {
         switch self {
         case .notification(let fact): fact.uuid
         case .observation(let id): id
-        case .time: nil
+        case .action, .time: nil
         }
     }
 }

@@ -52,3 +52,22 @@ struct Holding {
             )
     }
 }
+
+extension Holding {
+    /// By product, the one that speaks for it.
+    static func best(_ holdings: [Holding]) -> [String: Holding] {
+        Dictionary(holdings.map { ($0.productID, $0) }) { $1.outranks($0) ? $1 : $0 }
+    }
+
+    /// By entitlement, the one that gives it longest, or gave it last.
+    static func byEntitlement(_ granting: [Holding], _ catalogue: EntitlementCatalogue) -> [String: Holding] {
+        var held: [String: Holding] = [:]
+        for holding in best(granting).values {
+            for name in catalogue.entitlements(of: holding.productID) {
+                if let other = held[name], !holding.lasts(longerThan: other) { continue }
+                held[name] = holding
+            }
+        }
+        return held
+    }
+}

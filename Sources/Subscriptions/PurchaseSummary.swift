@@ -12,14 +12,7 @@ package struct PurchaseSummary: Sendable {
 
     /// One row for each purchase, by original purchase date, then original transaction id.
     package func json(_ purchases: [Purchase], of customer: CustomerProfile, now: Int64) -> JSON {
-        let ordered = purchases.sorted {
-            ($0.latest.transaction.originalPurchaseDate, $0.key.originalTransactionID, $0.key.app, $0.key.environment)
-                < (
-                    $1.latest.transaction.originalPurchaseDate, $1.key.originalTransactionID, $1.key.app,
-                    $1.key.environment
-                )
-        }
-        return .array(ordered.map { row($0, ofCustomer: customer.appUserIDs, now: now) })
+        .array(purchases.inOrderOfPurchase().map { row($0, ofCustomer: customer.appUserIDs, now: now) })
     }
 
     /// - Parameter appUserIDs: all ids of who owns it.
@@ -35,5 +28,18 @@ package struct PurchaseSummary: Sendable {
             "will_not_renew_because": .text(purchase.renewalObstacle?.rawValue),
             "entitlements": .strings(isGranted ? catalogue.entitlements(of: product) : []),
         ])
+    }
+}
+
+extension Sequence<Purchase> {
+    /// By original purchase date, then original transaction id.
+    func inOrderOfPurchase() -> [Purchase] {
+        sorted {
+            ($0.latest.transaction.originalPurchaseDate, $0.key.originalTransactionID, $0.key.app, $0.key.environment)
+                < (
+                    $1.latest.transaction.originalPurchaseDate, $1.key.originalTransactionID, $1.key.app,
+                    $1.key.environment
+                )
+        }
     }
 }

@@ -28,7 +28,7 @@ package struct SubscriberDocument: Sendable {
 
     private func subscriber(_ customer: CustomerProfile, _ purchases: [Purchase], _ now: Int64) -> JSON {
         let holdings = purchases.flatMap(Holding.holdings)
-        let subscriptions = best(holdings.filter(\.isSubscription))
+        let subscriptions = Holding.best(holdings.filter(\.isSubscription))
         let isManaged = subscriptions.values.contains { $0.isActive(at: now) }
         return .object([
             "entitlements": entitlements(customer, holdings), "first_seen": .date(customer.firstSeen),
@@ -42,24 +42,12 @@ package struct SubscriberDocument: Sendable {
         ])
     }
 
-    /// By product.
-    private func best(_ holdings: [Holding]) -> [String: Holding] {
-        Dictionary(holdings.map { ($0.productID, $0) }) { $1.outranks($0) ? $1 : $0 }
-    }
-
     // MARK: - Entitlements
 
     /// All that were ever held. Readers judge them by `expires_date` alone, so it has the grace in it.
     private func entitlements(_ customer: CustomerProfile, _ holdings: [Holding]) -> JSON {
-        let granting = best(
-            holdings.filter { sandboxRule.grants($0.purchase.key.environment, to: customer.appUserIDs) })
-        var held: [String: Holding] = [:]
-        for holding in granting.values {
-            for name in catalogue.entitlements(of: holding.productID) {
-                if let other = held[name], !holding.lasts(longerThan: other) { continue }
-                held[name] = holding
-            }
-        }
+        let granting = holdings.filter { sandboxRule.grants($0.purchase.key.environment, to: customer.appUserIDs) }
+        let held = Holding.byEntitlement(granting, catalogue)
         return .object(
             held.map { name, holding in
                 JSON.Member(

@@ -33,6 +33,13 @@ struct ProcessTests {
         #expect(request.headers["user-agent"] == "entitled/\(Version.current)")
         let shown = try site.run("customers", "show", life.latest.originalID, "--json").document
         #expect(shown?["customer"]?["original_app_user_id"]?.stringValue == life.account.token)
+        let step = shown?["timeline"]?.arrayValue?.first
+        #expect(step?["type"]?.stringValue == "SUBSCRIBED")
+        #expect(step?["events"]?.arrayValue?.first?["id"]?.stringValue == request.id)
+        #expect(shown?["entitlements"]?["pro"]?["active"]?.boolValue != nil)
+        let page = try site.run("customers", "show", life.latest.originalID, "--all")
+        #expect(page.text.contains("SUBSCRIBED INITIAL_BUY"))
+        #expect(page.text.contains("→ INITIAL_PURCHASE: "))
         for program in [ingest, worker] {
             program.kill(SIGTERM)
             #expect(try program.wait() == 0)

@@ -39,7 +39,7 @@ import Testing
         }
 
         func customer(_ anyID: String) throws -> CustomerReader.Found? {
-            try CustomerReader.find(anyID: anyID, on: connection)
+            try CustomerReader.find(anyID: anyID, defaultGrace: 0, on: connection)
         }
 
         func owner(_ life: SubscriberLife) throws -> String? {
@@ -166,6 +166,17 @@ import Testing
         #expect(throws: CustomerActions.Refusal.notTheirs(purchase: first.latest.originalID, customer: token)) {
             _ = try scene.actions.transfer(
                 from: token, to: "winner", only: [first.latest.originalID], on: scene.connection)
+        }
+        // The history of both says so, once, and what consumers were told.
+        for id in [token, "winner"] {
+            let found = try #require(try scene.customer(id))
+            let told = try TimelineReader.timeline(
+                of: found.purchases.map(\.key), appUserIDs: found.customer.appUserIDs, patience: StoreProduct.day,
+                defaultGrace: 0, now: SystemClock().now(), on: scene.connection
+            ).entries.filter { if case .action = $0.kind { true } else { false } }
+            #expect(told.map(\.title) == ["purchases were moved from \(token) to winner, by tester: a test"])
+            #expect(told.flatMap(\.events).map(\.id) == transfer.events)
+            #expect(told.flatMap(\.events).allSatisfy { $0.trace?.deliveries.map(\.state) == ["delivered"] })
         }
         #expect(try scene.actions.transfer(from: token, to: "winner", on: scene.connection).purchases.count == 1)
         #expect(try scene.actions.transfer(from: token, to: "winner", on: scene.connection).purchases.isEmpty)

@@ -140,7 +140,9 @@ final class Installation: Sendable {
     /// What is known of a customer at this moment, without what tells when it became known.
     func document(of anyID: String, now: Int64) throws -> String {
         let connection = try database.connect(role: "entitled_api")
-        guard let found = try CustomerReader.find(anyID: anyID, on: connection) else { return "nobody" }
+        guard let found = try CustomerReader.find(anyID: anyID, defaultGrace: 0, on: connection) else {
+            return "nobody"
+        }
         let profile = CustomerProfile(
             originalAppUserID: found.customer.originalAppUserID, appUserIDs: found.customer.appUserIDs.sorted(),
             firstSeen: 1, lastSeen: 2)

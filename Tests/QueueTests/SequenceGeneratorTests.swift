@@ -46,4 +46,13 @@ import Testing
         let generator = SequenceGenerator(clock: ManualClock(0), node: 5)
         #expect(generator.next() > 0)
     }
+
+    @Test func `a number tells when it was made`() {
+        let clock = ManualClock(start)
+        let generator = SequenceGenerator(clock: clock, node: .max)
+        for _ in 0..<20 {
+            #expect((0..<10).allSatisfy { _ in SequenceGenerator.instant(of: generator.next()) == clock.now() })
+            clock.advance(by: .milliseconds(86_399_999))
+        }
+    }
 }

@@ -18,51 +18,67 @@ enum CustomerCommands {
         func run(_ context: CommandContext) throws -> Int32 {
             let configuration = try context.configuration()
             let connection = try DatabaseAccess(configuration).connect(.api)
-            guard let found = try CustomerReader.find(anyID: options.anyID, on: connection) else {
+            let defaultGrace = configuration.defaultGracePeriod.milliseconds
+            guard
+                let found = try CustomerReader.find(
+                    anyID: options.anyID, defaultGrace: defaultGrace, on: connection)
+            else {
                 throw CommandFailure("nobody is known by \(options.anyID)")
             }
             let now = SystemClock().now()
             let profile = CustomerProfile(
                 originalAppUserID: found.customer.originalAppUserID, appUserIDs: found.customer.appUserIDs,
                 firstSeen: found.customer.firstSeen, lastSeen: found.lastSeen)
-            let purchases = PurchaseSummary(
-                catalogue: configuration.catalogue, sandboxRule: configuration.sandboxRule
-            ).json(found.purchases, of: profile, now: now)
-            guard !context.json else {
-                let document = SubscriberDocument(
-                    catalogue: configuration.catalogue, sandboxRule: configuration.sandboxRule,
-                    digest: { Digest.sha256(Array($0.utf8)) }
-                ).json(customer: profile, purchases: found.purchases, now: now)
-                let more = [
-                    JSON.Member(name: "customer", value: profile.json),
-                    JSON.Member(name: "purchases", value: purchases),
-                ]
-                context.terminal.document(.object((document.members ?? []) + more))
-                return 0
+            let explanation = CustomerExplanation(
+                profile, found.purchases, catalogue: configuration.catalogue, sandboxRule: configuration.sandboxRule,
+                now: now)
+            let timeline = try TimelineReader.timeline(
+                of: found.purchases.map(\.key), appUserIDs: found.customer.appUserIDs,
+                patience: configuration.worker.expiryPatience.milliseconds, defaultGrace: defaultGrace, now: now,
+                on: connection)
+            if context.json {
+                let documents = Documents(configuration, found, profile, now: now)
+                context.terminal.document(documents.json(explanation, timeline))
+            } else {
+                let page = CustomerPage(
+                    explanation, timeline, limit: options.wantsAll ? nil : Show.limit,
+                    isBold: context.terminal.isInteractive)
+                context.terminal.print(page.text)
             }
-            show(profile, purchases, context.terminal)
             return 0
         }
 
-        private func show(_ profile: CustomerProfile, _ purchases: JSON, _ terminal: Terminal) {
-            terminal.print(
-                """
-                \(Terminal.harmless(profile.originalAppUserID))
-                ids          \(Terminal.harmless(profile.appUserIDs.joined(separator: ", ")))
-                first seen   \(Timestamp.text(profile.firstSeen))
-                """)
-            var table = TextTable(["product", "status", "until", "renews", "gives", "original transaction", "where"])
-            for purchase in purchases.arrayValue ?? [] {
-                func text(_ name: String) -> String { purchase[name]?.stringValue ?? "" }
-                let gives = purchase["entitlements"]?.arrayValue?.compactMap(\.stringValue) ?? []
-                let until = purchase["grace_expires_at"]?.stringValue ?? purchase["expires_at"]?.stringValue
-                table.add([
-                    text("product_id"), text("status"), until ?? "for ever",
-                    purchase["will_renew"]?.boolValue == true ? "yes" : "no", gives.joined(separator: ", "),
-                    text("original_transaction_id"), "\(text("app")), \(text("environment"))",
-                ])
-            }
-            if !table.isEmpty { terminal.table(table) }
+        /// How much of what happened is shown unless all of it is asked for.
+        private static let limit = 50
+    }
+
+    /// The same for programs.
+    private struct Documents {
+        let configuration: Configuration
+        let found: CustomerReader.Found
+        let profile: CustomerProfile
+        let now: Int64
+
+        init(_ configuration: Configuration, _ found: CustomerReader.Found, _ profile: CustomerProfile, now: Int64) {
+            (self.configuration, self.found, self.profile, self.now) = (configuration, found, profile, now)
+        }
+
+        /// RevenueCat's document, and what it has no place for.
+        func json(_ explanation: CustomerExplanation, _ timeline: Timeline) -> JSON {
+            let document = SubscriberDocument(
+                catalogue: configuration.catalogue, sandboxRule: configuration.sandboxRule,
+                digest: { Digest.sha256(Array($0.utf8)) }
+            ).json(customer: profile, purchases: found.purchases, now: now)
+            let purchases = PurchaseSummary(
+                catalogue: configuration.catalogue, sandboxRule: configuration.sandboxRule
+            ).json(found.purchases, of: profile, now: now)
+            let more = [
+                JSON.Member(name: "customer", value: profile.json),
+                JSON.Member(name: "purchases", value: purchases),
+                JSON.Member(name: "entitlements", value: explanation.entitlementsJSON),
+                JSON.Member(name: "timeline", value: timeline.json),
+            ]
+            return .object((document.members ?? []) + more)
         }
     }
 }

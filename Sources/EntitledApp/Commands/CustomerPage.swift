@@ -1,0 +1,129 @@
+import Base
+import Subscriptions
+
+/// What is known of a customer, on a page for people. Everything on it may come from outside.
+package struct CustomerPage {
+    private let customer: CustomerExplanation
+    private let timeline: Timeline
+    /// So many of the newest entries are shown; nil: all.
+    private let limit: Int?
+    private let isBold: Bool
+
+    package init(_ customer: CustomerExplanation, _ timeline: Timeline, limit: Int?, isBold: Bool = false) {
+        self.customer = customer
+        self.timeline = timeline
+        self.limit = limit
+        self.isBold = isBold
+    }
+
+    package var text: String {
+        let sections = [
+            head, section("ids", ids), section("entitlements", entitlements), section("subscriptions", purchases),
+            section("bought once", oneTimePurchases), section("what happened, oldest first", history),
+        ]
+        return sections.filter { !$0.isEmpty }.map { $0.joined(separator: "\n") }.joined(separator: "\n\n") + "\n"
+    }
+
+    private func section(_ title: String, _ lines: [String]) -> [String] {
+        guard !lines.isEmpty else { return [] }
+        return [bold(title.uppercased())] + lines.map { $0.isEmpty ? "" : "  \(Terminal.harmless($0))" }
+    }
+
+    private func bold(_ text: String) -> String { isBold ? "\u{1B}[1m\(text)\u{1B}[0m" : text }
+
+    private var head: [String] {
+        let profile = customer.profile
+        return [
+            bold(Terminal.harmless(profile.originalAppUserID)) + (profile.isAnonymous ? " (anonymous)" : ""),
+            "first seen \(Spoken.time(profile.firstSeen)), last change \(Spoken.time(profile.lastSeen)); all times in UTC",
+        ]
+    }
+
+    private var ids: [String] {
+        let profile = customer.profile
+        return CustomerPage.columns(
+            profile.appUserIDs.map { [$0, $0 == profile.originalAppUserID ? "original" : "alias"] })
+    }
+
+    private var entitlements: [String] {
+        CustomerPage.columns(customer.entitlements.map { [$0.name, $0.sentence] })
+    }
+
+    private var purchases: [String] {
+        let blocks = customer.purchases.map { purchase in
+            [purchase.title] + CustomerPage.columns(purchase.lines.map { [$0.label, $0.text] }).map { "  " + $0 }
+        }
+        return Array(blocks.joined(separator: [""]))
+    }
+
+    private var oneTimePurchases: [String] {
+        CustomerPage.columns(
+            customer.oneTimePurchases.map { item in
+                [
+                    item.productID, Spoken.time(item.bought), item.price ?? "", item.state, item.transactionID,
+                    "\(item.key.app), \(item.key.environment.rawValue)",
+                ]
+            })
+    }
+
+    // MARK: - What happened
+
+    private var history: [String] {
+        let (entries, earlier) = timeline.newest(limit ?? .max)
+        let hint = earlier == 1 ? "1 earlier step is" : "\(earlier) earlier steps are"
+        let isOne = Set(timeline.entries.compactMap(\.purchase)).count < 2
+        return (earlier > 0 ? ["\(hint) not shown here: --all shows everything"] : [])
+            + entries.flatMap { lines(of: $0, namesPurchase: !isOne) }
+    }
+
+    private func lines(of entry: TimelineEntry, namesPurchase: Bool) -> [String] {
+        let purchase = entry.purchase.map { "  [\(entry.productID ?? ""), \($0.originalTransactionID)]" } ?? ""
+        let late = entry.isLate ? " (came \(Spoken.time(entry.instant)))" : ""
+        let title = "\(Spoken.time(entry.signed ?? entry.instant))  \(entry.title)\(late)"
+        return [title + (namesPurchase ? purchase : "")] + entry.changes.map { "    \($0.sentence)" }
+            + entry.events.flatMap(lines)
+    }
+
+    private func lines(of event: TimelineEntry.Event) -> [String] {
+        let name = "    → \(event.type)\(event.reason.map { " (\($0))" } ?? "")"
+        guard let trace = event.trace else { return ["\(name): not on record"] }
+        guard !trace.deliveries.isEmpty else { return ["\(name): no endpoint wanted it"] }
+        guard let only = trace.deliveries.first, trace.deliveries.count == 1 else {
+            return ["\(name):"] + trace.deliveries.map { "        \(CustomerPage.sentence($0, of: trace))" }
+        }
+        return ["\(name): \(CustomerPage.sentence(only, of: trace))"]
+    }
+
+    private static func sentence(_ delivery: DeliveryTrace, of event: EventTrace) -> String {
+        let answer = delivery.lastStatus.map { ", last answer \($0)" } ?? ""
+        let attempts = delivery.attempts == 1 ? "1 attempt" : "\(delivery.attempts) attempts"
+        let reason = delivery.reason.map { ": \($0)" } ?? ""
+        switch delivery.state {
+        case "delivered":
+            let effort = delivery.attempts > 1 ? " after \(attempts)" : ""
+            let late = event.lateDelivery(delivery).map { " \(Spoken.time($0))" } ?? ""
+            return "delivered to \(delivery.endpoint)\(late)\(effort)"
+        case "pending":
+            let next = delivery.next.map { ", next try \(Spoken.time($0))" } ?? ""
+            return "pending for \(delivery.endpoint), \(attempts) so far\(answer)\(next)"
+        case "dead": return "GIVEN UP for \(delivery.endpoint) after \(attempts)\(answer)\(reason)"
+        default: return "\(delivery.state) for \(delivery.endpoint)\(reason)"
+        }
+    }
+
+    /// Cells padded so that columns begin below each other.
+    private static func columns(_ rows: [[String]]) -> [String] {
+        let count = rows.map(\.count).max() ?? 0
+        let widths = (0..<count).map { column in
+            rows.compactMap { $0.dropFirst(column).first.map { Terminal.harmless($0).count } }.max() ?? 0
+        }
+        return rows.map { row in
+            var line = ""
+            for (cell, width) in zip(row, widths) {
+                line += cell + String(repeating: " ", count: max(0, width - Terminal.harmless(cell).count) + 2)
+            }
+            while line.hasSuffix(" ") { line.removeLast() }
+            return line
+        }
+    }
+}

@@ -1,0 +1,53 @@
+import Base
+import Crypto
+import Postgres
+import Queue
+import Subscriptions
+
+/// Reads what happened to a customer and their purchases: what came in or was done, what it changed, what was sent.
+package enum TimelineReader {
+    /// - Parameters:
+    ///   - keys: the purchases.
+    ///   - appUserIDs: the ids of the customer, for what was done with them.
+    ///   - patience: as the worker's, in ms.
+    ///   - defaultGrace: as the worker's, in ms.
+    ///   - now: ms.
+    package static func timeline(
+        of keys: [PurchaseKey], appUserIDs: [String], patience: Int64, defaultGrace: Int64, now: Int64,
+        on connection: PostgresConnection
+    ) throws -> Timeline {
+        let arrivals = try ArrivalReader.arrivals(of: keys, on: connection)
+        let replays = zip(keys, arrivals).map { key, arrivals in
+            (
+                key: key,
+                steps: PurchaseReplay(of: key, patience: patience, defaultGrace: defaultGrace).steps(
+                    arrivals, until: now)
+            )
+        }
+        let drafts = replays.flatMap(\.steps).flatMap { $0.drafts + $0.ends }
+        let names = drafts.map {
+            EventTraceReader.EventName(lane: $0.purchase.lane, id: $0.id(digest: digest))
+        }
+        let actions = try ActionLog.entries(naming: appUserIDs, on: connection)
+        let transfers = actions.flatMap { action in action.transfers.map { (action: action, key: $0) } }
+        let traces = try EventTraceReader.traces(
+            of: names
+                + transfers.map {
+                    EventTraceReader.EventName(lane: $0.key.lane, id: $0.action.event(about: $0.key).id(digest: digest))
+                }, on: connection)
+        return Timeline(
+            replays.flatMap { Timeline.entries(of: $0.key, $0.steps, traces: traces, digest: digest) }
+                + actions.map { entry($0, traces) })
+    }
+
+    private static func entry(_ action: ActionLog.Entry, _ traces: [String: EventTrace]) -> TimelineEntry {
+        let events = action.transfers.map { action.event(about: $0).id(digest: digest) }
+        return TimelineEntry(
+            .action(action.sentence), at: action.at,
+            events: events.map { id in
+                TimelineEntry.Event(id: id, type: EventType.transfer.rawValue, reason: nil, trace: traces[id])
+            })
+    }
+
+    private static func digest(_ text: String) -> [UInt8] { Crypto.Digest.sha256(Array(text.utf8)) }
+}

@@ -1,0 +1,58 @@
+/// Why access by a product ended, or will end.
+package enum EndCause: String, Sendable, CaseIterable {
+    case switchedOff = "switched_off"
+    case billingFailed = "billing_failed"
+    case priceIncrease = "price_increase"
+    case notForSale = "not_for_sale"
+    case refunded
+    case familyShareTaken = "family_share_taken"
+    /// Another product of the same subscription took its place.
+    case productChanged = "product_changed"
+    /// It was bought for a time.
+    case ranOut = "ran_out"
+    /// Nobody said why.
+    case notRenewed = "not_renewed"
+
+    package var sentence: String {
+        switch self {
+        case .switchedOff: "the customer had switched renewal off"
+        case .billingFailed: "the renewal could not be charged"
+        case .priceIncrease: "the customer did not agree to a higher price"
+        case .notForSale: "the product was not for sale any more"
+        case .refunded: "it was refunded"
+        case .familyShareTaken: "it is no longer shared with the family"
+        case .productChanged: "the customer changed to another product"
+        case .ranOut: "it was bought for that long"
+        case .notRenewed: "no renewal came"
+        }
+    }
+}
+
+extension Purchase {
+    /// Why its latest period ended, or will end.
+    package var endCause: EndCause {
+        if let revocation = latest.revocation, latest.wasCutShort {
+            return revocation.kind == .refund ? .refunded : .familyShareTaken
+        }
+        switch expirationIntent {
+        case 1: return .switchedOff
+        case 2: return .billingFailed
+        case 3: return .priceIncrease
+        case 4: return .notForSale
+        default: break
+        }
+        if billingFailure != nil { return .billingFailed }
+        if autoRenewOffSince != nil { return .switchedOff }
+        return isRenewable ? .notRenewed : .ranOut
+    }
+
+    /// When that was signed, or took effect, in ms; nil where no instant tells.
+    package var endCauseDate: Int64? {
+        switch endCause {
+        case .refunded, .familyShareTaken: latest.revocation?.date
+        case .billingFailed: billingFailure?.since
+        case .switchedOff: autoRenewOffSince
+        default: nil
+        }
+    }
+}

@@ -1,0 +1,143 @@
+import Base
+
+/// Whether a customer has an entitlement, why, and until or since when.
+package struct EntitlementExplanation: Sendable, Equatable {
+    package enum Because: Sendable, Equatable {
+        /// What gives it.
+        case given(Grant)
+        /// Why it is gone.
+        case ended(EndCause)
+        /// Only sandbox purchases would give it, and they do not count for this customer.
+        case sandboxDoesNotCount
+        case neverBought
+    }
+
+    package enum Grant: String, Sendable, CaseIterable {
+        case paid, trial, introductory, grace
+        case familyShare = "family_share"
+        /// Bought once, for ever.
+        case once
+    }
+
+    package let name: String
+    package let because: Because
+    /// The product that gives it, or gave it last.
+    package let productID: String?
+    package let purchase: PurchaseKey?
+    /// When access by it ends or ended, in ms; nil: never, or never begun.
+    package let until: Int64?
+    /// What will become of it, or how it came to its end.
+    package let remark: String?
+
+    package var isActive: Bool {
+        if case .given = because { true } else { false }
+    }
+
+    package var isSandbox: Bool { purchase?.environment == .sandbox }
+
+    /// `because` as programs know it.
+    package var word: String {
+        switch because {
+        case .given(let grant): grant.rawValue
+        case .ended(let cause): cause.rawValue
+        case .sandboxDoesNotCount: "sandbox_does_not_count"
+        case .neverBought: "never_bought"
+        }
+    }
+
+    /// As people read it.
+    package var sentence: String {
+        let product = productID.map { ": \($0)" } ?? ""
+        let text =
+            switch because {
+            case .given(let grant): "active \(Spoken.until(until))\(product), \(grant.sentence)"
+            case .ended(let cause):
+                "not active\(until.map { " since \(Spoken.time($0))" } ?? "")\(product), \(cause.sentence)"
+                    + (remark.map { " (\($0))" } ?? "")
+            case .sandboxDoesNotCount: "not active\(product) was bought in the sandbox, which does not count here"
+            case .neverBought: "not active: nothing was bought that gives it"
+            }
+        guard isActive else { return text }
+        return text + (remark.map { "; \($0)" } ?? "") + (isSandbox ? " [sandbox]" : "")
+    }
+
+    /// `{"active", "because", "product_id", "original_transaction_id", "until", "sandbox", "text"}`.
+    package var json: JSON {
+        .object([
+            "active": .bool(isActive), "because": .string(word),
+            "original_transaction_id": .text(purchase?.originalTransactionID), "product_id": .text(productID),
+            "sandbox": .bool(isSandbox), "text": .string(sentence), "until": .date(until),
+        ])
+    }
+}
+
+extension EntitlementExplanation.Grant {
+    var sentence: String {
+        switch self {
+        case .paid: "paid"
+        case .trial: "free trial"
+        case .introductory: "introductory price"
+        case .grace: "in grace: unpaid, access goes on"
+        case .familyShare: "shared by a family member"
+        case .once: "bought once"
+        }
+    }
+}
+
+extension EntitlementExplanation {
+    init(_ name: String, never because: Because, product: String? = nil, purchase: PurchaseKey? = nil) {
+        self.init(
+            name: name, because: because, productID: product, purchase: purchase, until: nil, remark: nil)
+    }
+
+    init(_ name: String, by holding: Holding, now: Int64) {
+        let isActive = holding.isActive(at: now)
+        self.init(
+            name: name, because: isActive ? .given(holding.grant(at: now)) : .ended(holding.endCause),
+            productID: holding.productID, purchase: holding.purchase.key, until: holding.expires,
+            remark: isActive ? holding.outlook : holding.history)
+    }
+}
+
+extension Holding {
+    fileprivate func grant(at now: Int64) -> EntitlementExplanation.Grant {
+        if isCurrent, purchase.status(at: now) == .grace { return .grace }
+        if transaction.isFamilyShare { return .familyShare }
+        if expires == nil, !isSubscription { return .once }
+        switch period.type {
+        case .trial: return .trial
+        case .introductory: return .introductory
+        case .normal: return .paid
+        }
+    }
+
+    fileprivate var endCause: EndCause {
+        if let revocation = period.revocation, period.wasCutShort {
+            return revocation.kind == .refund ? .refunded : .familyShareTaken
+        }
+        return isCurrent ? purchase.endCause : .productChanged
+    }
+
+    /// What will become of access that is there.
+    fileprivate var outlook: String? {
+        guard isSubscription, expires != nil else { return nil }
+        guard isCurrent else { return "then \(purchase.latest.productID)" }
+        if let failure = purchase.billingFailure {
+            return "could not be charged since \(Spoken.time(failure.since))"
+        }
+        if purchase.willRenew { return "renews then" + (purchase.pendingProductID.map { " as \($0)" } ?? "") }
+        guard let date = purchase.autoRenewOffSince else { return "does not renew" }
+        return "does not renew: switched off \(Spoken.time(date))"
+    }
+
+    /// How access that is gone came to its end.
+    fileprivate var history: String? {
+        guard isCurrent else {
+            return endCause == .productChanged ? "since then \(purchase.latest.productID)" : nil
+        }
+        switch purchase.endCause {
+        case .switchedOff, .billingFailed: return purchase.endCauseDate.map { "since \(Spoken.time($0))" }
+        default: return nil
+        }
+    }
+}

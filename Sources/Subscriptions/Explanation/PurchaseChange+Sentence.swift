@@ -1,0 +1,85 @@
+extension PurchaseChange {
+    /// As people read it.
+    package var sentence: String {
+        purchaseSentence ?? moneySentence ?? choiceSentence ?? stateSentence
+    }
+
+    private var purchaseSentence: String? {
+        switch self {
+        case .bought(let period): "bought \(period.spoken)"
+        case .renewed(let period): "renewed: \(period.spoken)"
+        case .boughtAgain(let period): "bought again: \(period.spoken)"
+        case .productChanged(let old, let period): "\(old) → \(period.spoken)"
+        case .earlierPeriodKnown(let period): "an earlier period became known: \(period.id), \(period.spoken)"
+        case .extended(_, let old, let new): "period extended: \(Spoken.time(old)) → \(Spoken.time(new))"
+        default: nil
+        }
+    }
+
+    private var moneySentence: String? {
+        switch self {
+        case .refunded(let period, let date):
+            "period \(period.id) refunded\(period.spokenPrice), as of \(Spoken.time(date))"
+        case .refundTakenBack(let period): "refund of period \(period.id) taken back"
+        case .familyShareTaken(let date): "no longer shared with the family, as of \(Spoken.time(date))"
+        case .billingFailed(let isRetrying):
+            isRetrying ? "could not be charged; Apple keeps trying" : "could not be charged"
+        case .billingRecovered: "charged after all"
+        case .retriesOver: "Apple stopped trying to charge"
+        case .grace(let end): "in grace until \(Spoken.time(end))"
+        default: nil
+        }
+    }
+
+    private var choiceSentence: String? {
+        switch self {
+        case .autoRenewOff: "auto-renew off"
+        case .autoRenewOn: "auto-renew on"
+        case .nextProduct(let product): "\(product) from the next renewal on"
+        case .nextProductTakenBack(let product): "stays with \(product) at the next renewal"
+        case .priceIncreaseAsked: "asked to agree to a higher price"
+        case .priceIncreaseAccepted: "agreed to the higher price"
+        case .owner(let id): "belongs to \(id)"
+        default: nil
+        }
+    }
+
+    private var stateSentence: String {
+        switch self {
+        case .accessGiven(let end): "access \(Spoken.until(end))"
+        case .access(let old, let new): "access \(Spoken.until(old)) → \(new.map(Spoken.time) ?? "for ever")"
+        case .ended(let cause, let product, let date):
+            "\(product) ended\(date.map { " \(Spoken.time($0))" } ?? ""): \(cause.sentence)"
+        case .endConfirmed: "Apple confirmed the end"
+        case .nothing(.newerWasKnown): "nothing changed: something newer had been heard before"
+        case .nothing(.noTransaction): "nothing yet: no transaction of this purchase is known"
+        default: "nothing changed"
+        }
+    }
+}
+
+extension Period {
+    /// `pro_monthly (free trial), 9.99 USD`.
+    fileprivate var spoken: String { productID + terms.map { " (\($0))" }.orEmpty + price }
+
+    private var terms: String? { type.spoken ?? transaction.offerSentence }
+
+    fileprivate var spokenPrice: String { Spoken.price(of: transaction).map { " \($0)" }.orEmpty }
+
+    private var price: String { Spoken.price(of: transaction).map { ", \($0)" }.orEmpty }
+}
+
+extension PeriodType {
+    /// Nil for a period at the usual terms.
+    package var spoken: String? {
+        switch self {
+        case .trial: "free trial"
+        case .introductory: "introductory price"
+        case .normal: nil
+        }
+    }
+}
+
+extension String? {
+    fileprivate var orEmpty: String { self ?? "" }
+}

@@ -1,0 +1,113 @@
+/// Tells what is different about a purchase after a step, in the order in which people want to know it.
+struct PurchaseDifference {
+    let before: Purchase?
+    let after: Purchase?
+    /// Whether what came was signed before what was known.
+    let isOlderNews: Bool
+
+    var changes: [PurchaseChange] {
+        guard let after else { return [.nothing(.noTransaction)] }
+        let changes =
+            periods(after) + money(after) + choices(after) + billing(after) + consent(after) + owner(after)
+            + access(after)
+        guard changes.isEmpty else { return changes }
+        return [.nothing(isOlderNews ? .newerWasKnown : .nothingNew)]
+    }
+
+    /// Those that were known, by their ids.
+    private var knownPeriods: [String: Period] {
+        Dictionary((before?.periods ?? []).map { ($0.id, $0) }) { first, _ in first }
+    }
+
+    private func periods(_ after: Purchase) -> [PurchaseChange] {
+        let known = knownPeriods
+        return after.periods.compactMap { period in
+            guard let old = known[period.id] else { return arrival(of: period, in: after) }
+            guard let from = old.transaction.expiresDate, let to = period.transaction.expiresDate, from != to else {
+                return nil
+            }
+            return .extended(period, from: from, to: to)
+        }
+    }
+
+    private func arrival(of period: Period, in after: Purchase) -> PurchaseChange {
+        guard let before else { return .bought(period) }
+        guard period.id == after.latest.id else { return .earlierPeriodKnown(period) }
+        let isAfterEnd = before.accessUntil.map { $0 <= period.transaction.purchaseDate } ?? false
+        if before.latest.productID != period.productID, !isAfterEnd || period.transaction.reason == "RENEWAL" {
+            return .productChanged(from: before.latest.productID, to: period)
+        }
+        return period.transaction.reason == "RENEWAL" ? .renewed(period) : .boughtAgain(period)
+    }
+
+    private func money(_ after: Purchase) -> [PurchaseChange] {
+        let known = knownPeriods
+        return after.periods.compactMap { period in
+            switch (known[period.id]?.revocation, period.revocation) {
+            case (nil, let new?):
+                return new.kind == .refund ? .refunded(period, at: new.date) : .familyShareTaken(at: new.date)
+            case (_?, nil): return .refundTakenBack(period)
+            default: return nil
+            }
+        }
+    }
+
+    private func choices(_ after: Purchase) -> [PurchaseChange] {
+        var changes: [PurchaseChange] = []
+        let wasOff = before?.autoRenewOffSince != nil
+        if wasOff != (after.autoRenewOffSince != nil) { changes.append(wasOff ? .autoRenewOn : .autoRenewOff) }
+        let old = before?.pendingProductID
+        if let new = after.pendingProductID, new != old {
+            changes.append(.nextProduct(new))
+        } else if old != nil, after.pendingProductID == nil, before?.latest.id == after.latest.id, after.willRenew {
+            changes.append(.nextProductTakenBack(stays: after.latest.productID))
+        }
+        return changes
+    }
+
+    private func billing(_ after: Purchase) -> [PurchaseChange] {
+        var changes: [PurchaseChange] = []
+        switch (before?.billingFailure, after.billingFailure) {
+        case (nil, let new?): changes.append(.billingFailed(isRetrying: new.isRetrying))
+        case (_?, nil) where isSettled(after): changes.append(.billingRecovered)
+        case (let old?, let new?) where old.isRetrying && !new.isRetrying: changes.append(.retriesOver)
+        default: break
+        }
+        if let grace = after.graceUntil, grace != before?.graceUntil { changes.append(.grace(until: grace)) }
+        return changes
+    }
+
+    /// Whether the charge that failed came in, and was not made good by another purchase.
+    private func isSettled(_ after: Purchase) -> Bool {
+        before?.latest.id == after.latest.id || after.latest.transaction.reason == "RENEWAL"
+    }
+
+    private func consent(_ after: Purchase) -> [PurchaseChange] {
+        guard before?.priceIncreaseStatus != after.priceIncreaseStatus else { return [] }
+        switch (before?.priceIncreaseStatus, after.priceIncreaseStatus) {
+        case (_, 0): return [.priceIncreaseAsked]
+        case (0, 1): return [.priceIncreaseAccepted]
+        default: return []
+        }
+    }
+
+    private func owner(_ after: Purchase) -> [PurchaseChange] {
+        let new = after.assignedOwner ?? after.tokens.first
+        guard let new, new != before?.assignedOwner ?? before?.tokens.first else { return [] }
+        return [.owner(new)]
+    }
+
+    private func access(_ after: Purchase) -> [PurchaseChange] {
+        var changes: [PurchaseChange] = []
+        if after.isEndConfirmed, before?.isEndConfirmed != true { changes.append(.endConfirmed) }
+        guard let before else {
+            return after.latest.isOneTime ? changes : changes + [.accessGiven(until: after.accessUntil)]
+        }
+        // The end of grace is the end of access, and told as such.
+        let isTold = after.graceUntil != nil && after.graceUntil != before.graceUntil
+        if before.accessUntil != after.accessUntil, !isTold {
+            changes.append(.access(from: before.accessUntil, to: after.accessUntil))
+        }
+        return changes
+    }
+}

@@ -1,0 +1,84 @@
+import Base
+
+/// What a person has to know of one purchase: a title, and facts with their names.
+package struct PurchaseExplanation: Sendable, Equatable {
+    package struct Line: Sendable, Equatable {
+        package let label: String
+        package let text: String
+    }
+
+    package let title: String
+    package let lines: [Line]
+
+    /// Of what runs for a time; what was bought once is a line of its own, see `OneTimePurchase`.
+    package init(_ purchase: Purchase, now: Int64) {
+        title = purchase.latest.productID
+        let key = purchase.key
+        let place = "\(key.app), \(key.environment.rawValue)"
+        let texts: KeyValuePairs<String, String?> = [
+            "status": purchase.statusSentence(at: now), "renews": purchase.renewalSentence(at: now),
+            "then": purchase.pendingProductID.map { "\($0) from the next renewal on" },
+            "grace": purchase.graceSentence, "period": purchase.latest.sentence,
+            "price": Spoken.price(of: purchase.latest.transaction), "offer": purchase.latest.transaction.offerSentence,
+            "ownership": purchase.isFamilyShare ? "shared by a family member" : nil,
+            "consent": purchase.priceIncreaseStatus == 0 ? "asked to agree to a higher price, not answered" : nil,
+            "original transaction": key.originalTransactionID,
+            "app": key.environment == .sandbox ? "\(place): NO REAL MONEY" : place,
+        ]
+        lines = texts.compactMap { label, text in text.map { Line(label: label, text: $0) } }
+    }
+}
+
+extension Purchase {
+    fileprivate func statusSentence(at now: Int64) -> String {
+        let end = accessUntil.map(Spoken.time)
+        switch status(at: now) {
+        case .active: return "active \(Spoken.until(accessUntil))"
+        case .grace: return "in grace \(Spoken.until(accessUntil)): unpaid, access goes on"
+        case .billingRetry: return "no access since \(end ?? "ever"): unpaid, Apple keeps trying to charge"
+        case .expired: return "expired \(end ?? ""): \(endCause.sentence)"
+        case .revoked:
+            let verb = latest.revocation?.kind == .family ? "no longer shared" : "refunded"
+            return "\(verb) as of \(end ?? "")"
+        }
+    }
+
+    fileprivate func renewalSentence(at now: Int64) -> String? {
+        let retries = billingFailure?.isRetrying == true ? "Apple keeps trying" : "Apple stopped trying"
+        switch renewalObstacle {
+        case nil:
+            let isDue = paidAccessUntil.map { $0 <= now } ?? false
+            return isDue ? "should have; nothing has been heard of it yet" : paidAccessUntil.map(Spoken.time) ?? "yes"
+        case .notRenewable: return nil
+        case .revoked: return "no: taken back"
+        case .billingError:
+            return "no: could not be charged since \(billingFailure.map { Spoken.time($0.since) } ?? "?"); \(retries)"
+        case .priceIncrease: return "no: the higher price was not agreed to"
+        case .switchedOff: return "no: switched off \(autoRenewOffSince.map(Spoken.time) ?? "")"
+        case .ended: return "no: \(endCause.sentence)"
+        }
+    }
+
+    fileprivate var graceSentence: String? {
+        graceUntil.map { "until \(Spoken.time($0))" }
+    }
+}
+
+extension Period {
+    fileprivate var sentence: String {
+        let end = transaction.expiresDate.map { " to \(Spoken.time($0))" } ?? ""
+        let kind = type.spoken.map { ", \($0)" } ?? ""
+        return "number \(number)\(kind), \(Spoken.time(transaction.purchaseDate))\(end)"
+    }
+}
+
+extension TransactionFact {
+    /// `winter: promotional, pay up front`.
+    var offerSentence: String? {
+        let kinds = [1: "introductory", 2: "promotional", 3: "offer code", 4: "win-back"]
+        guard let offerType else { return nil }
+        let kind = kinds[offerType] ?? "type \(offerType)"
+        let terms = offerDiscountType.map { ", " + $0.lowercased().split(separator: "_").joined(separator: " ") } ?? ""
+        return (offerIdentifier.map { "\($0): " } ?? "") + kind + terms
+    }
+}

@@ -1,0 +1,123 @@
+/// What came together about one purchase.
+package struct PurchaseArrival: Sendable, Equatable {
+    /// When it came, in ms since 1970.
+    package let arrived: Int64
+    package let facts: PurchaseFacts
+    package let cause: Cause
+
+    package init(arrived: Int64, facts: PurchaseFacts, cause: Cause) {
+        self.arrived = arrived
+        self.facts = facts
+        self.cause = cause
+    }
+}
+
+/// What one arrival, or the passing of time, did to a purchase.
+package struct ReplayedStep: Sendable {
+    /// When it happened, in ms: the arrival, or the instant from which on an end was believed.
+    package let instant: Int64
+    /// When the newest of what came was signed, in ms; nil where nothing came.
+    package let signed: Int64?
+    package let cause: Cause
+    package let before: Purchase?
+    package let after: Purchase?
+    package let changes: [PurchaseChange]
+    /// What this step told for the first time, without ends.
+    package let drafts: [EventDraft]
+    /// That access ended, where this step was the first that could tell it.
+    package let ends: [EventDraft]
+}
+
+/// Lives the life of one purchase again, arrival by arrival, as the worker did.
+///
+/// Events are named by their causes, so the drafts have the ids of what was really sent. Whether an end was told the
+/// replay cannot know: the worker waits while news is waiting. Only the record of events can tell.
+package struct PurchaseReplay: Sendable {
+    private let key: PurchaseKey
+    private let deriver: EventDeriver
+    private let defaultGrace: Int64
+
+    /// - Parameters:
+    ///   - patience: as the worker's, in ms.
+    ///   - defaultGrace: as the worker's, in ms.
+    package init(of key: PurchaseKey, patience: Int64, defaultGrace: Int64 = 0) {
+        self.key = key
+        self.defaultGrace = defaultGrace
+        deriver = EventDeriver(belief: EndBelief(patience: patience))
+    }
+
+    /// One step for each arrival, and one for each end that time alone made, in the order in which they happened.
+    ///
+    /// - Parameters:
+    ///   - arrivals: in the order in which they came.
+    ///   - now: ms; ends that are believed by then have happened.
+    package func steps(_ arrivals: [PurchaseArrival], until now: Int64) -> [ReplayedStep] {
+        var run = Run(deriver: deriver)
+        for arrival in arrivals {
+            run.pass(until: arrival.arrived)
+            run.take(arrival) { Purchase(folding: $0, key: key, defaultGrace: defaultGrace) }
+        }
+        run.pass(until: now)
+        return run.steps
+    }
+
+    /// A replay under way.
+    private struct Run {
+        let deriver: EventDeriver
+        var steps: [ReplayedStep] = []
+        private var facts = PurchaseFacts()
+        private var purchase: Purchase?
+        private var told: Set<String> = []
+
+        init(deriver: EventDeriver) {
+            self.deriver = deriver
+        }
+
+        mutating func take(_ arrival: PurchaseArrival, fold: (PurchaseFacts) -> Purchase?) {
+            let known = facts
+            facts.formUnion(arrival.facts)
+            let (before, after) = (purchase, fold(facts))
+            purchase = after
+            var (drafts, ends): ([EventDraft], [EventDraft]) = ([], [])
+            if let after {
+                drafts = news(
+                    deriver.changes(before: before, after: after, cause: arrival.cause, now: arrival.arrived))
+                ends = news(deriver.ends(before: before, after: after, now: arrival.arrived))
+            }
+            let difference = PurchaseDifference(
+                before: before, after: after,
+                isOlderNews: (arrival.facts.newestSigned ?? .max) < (known.newestSigned ?? .min))
+            steps.append(
+                ReplayedStep(
+                    instant: arrival.arrived, signed: arrival.facts.newestSigned, cause: arrival.cause, before: before,
+                    after: after, changes: difference.changes, drafts: drafts, ends: ends))
+        }
+
+        /// The end that nobody told of, if it is believed by then.
+        mutating func pass(until now: Int64) {
+            guard let purchase, let believed = purchase.ending?.believed(deriver.belief), believed <= now
+            else { return }
+            let ends = news(deriver.ends(before: purchase, after: purchase, now: believed))
+            guard !ends.isEmpty else { return }
+            steps.append(
+                ReplayedStep(
+                    instant: believed, signed: nil, cause: .time, before: purchase, after: purchase, changes: [],
+                    drafts: [], ends: ends))
+        }
+
+        private mutating func news(_ drafts: [EventDraft]) -> [EventDraft] {
+            drafts.filter { told.insert("\($0.type.rawValue)|\($0.cause)").inserted }
+        }
+    }
+}
+
+extension PurchaseFacts {
+    /// When the newest fact was signed, in ms.
+    var newestSigned: Int64? {
+        let signings = [
+            transactions.map(\.signedDate).max(), renewals.map(\.signedDate).max(),
+            notifications.map(\.signedDate).max(),
+        ]
+        return signings.compactMap(\.self).max()
+    }
+}

@@ -1,0 +1,61 @@
+/// What happened to a customer's purchases, oldest first.
+package struct Timeline: Sendable, Equatable {
+    package let entries: [TimelineEntry]
+
+    /// Puts entries of several purchases, and of other kinds, in their order; those of one instant keep theirs.
+    package init(_ entries: [TimelineEntry]) {
+        self.entries = entries.enumerated().sorted { ($0.element.instant, $0.offset) < ($1.element.instant, $1.offset) }
+            .map(\.element)
+    }
+
+    /// The newest, and how many there are before them.
+    package func newest(_ limit: Int) -> (entries: ArraySlice<TimelineEntry>, earlier: Int) {
+        (entries.suffix(limit), max(0, entries.count - limit))
+    }
+
+    /// The entries of one purchase.
+    ///
+    /// - Parameters:
+    ///   - traces: the events that were really made, by id.
+    package static func entries(
+        of key: PurchaseKey, _ steps: [ReplayedStep], traces: [String: EventTrace], digest: Digest
+    ) -> [TimelineEntry] {
+        steps.enumerated().compactMap { place, step in
+            entry(of: key, step, traces, isLast: place == steps.count - 1, digest)
+        }
+    }
+
+    private static func entry(
+        of key: PurchaseKey, _ step: ReplayedStep, _ traces: [String: EventTrace], isLast: Bool, _ digest: Digest
+    ) -> TimelineEntry? {
+        func event(_ draft: EventDraft) -> TimelineEntry.Event {
+            let id = draft.id(digest: digest)
+            let trace = traces[id]
+            return TimelineEntry.Event(
+                id: id, type: draft.type.rawValue, reason: trace?.reason ?? draft.reason?.rawValue, trace: trace)
+        }
+        // An end that was not told did not happen: the worker knew of news that was waiting. The last one may still be.
+        let ends = step.ends.filter { isLast || traces[$0.id(digest: digest)] != nil }
+        if case .time = step.cause, ends.isEmpty { return nil }
+        var changes = step.changes
+        if let after = step.after, let end = ends.first {
+            changes = changes.filter { $0 != .nothing(.nothingNew) }
+            changes.append(.ended(after.endCause, product: end.period.productID, at: end.expiration))
+        }
+        let kind: TimelineEntry.Kind
+        var instant = step.instant
+        switch step.cause {
+        case .notification(let fact): kind = .notification(fact)
+        case .observation: kind = .observation
+        // The log of actions tells it, once for all purchases.
+        case .action: return nil
+        case .time:
+            kind = .time
+            // After an outage of ours an end is believed later.
+            instant = ends.compactMap { traces[$0.id(digest: digest)]?.made }.first ?? instant
+        }
+        return TimelineEntry(
+            kind, at: instant, signed: step.signed, purchase: key, productID: step.after?.latest.productID,
+            changes: changes, events: (step.drafts + ends).map(event))
+    }
+}

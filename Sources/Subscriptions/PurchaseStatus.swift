@@ -30,11 +30,7 @@ extension Purchase {
             return paidAccessUntil.map { instant < $0 } ?? true ? .active : .grace
         }
         if latest.revocation != nil { return .revoked }
-        let expires = latest.paidUntil ?? .max
-        if let billingFailure, billingFailure.isRetrying, instant < expires.later(by: Purchase.retryPeriod) {
-            return .billingRetry
-        }
-        return .expired
+        return retryEndsAt.map { instant < $0 } ?? false ? .billingRetry : .expired
     }
 
     /// Why it will not renew; nil: it should.

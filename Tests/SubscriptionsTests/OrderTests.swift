@@ -78,10 +78,11 @@ struct OrderTests {
         }
     }
 
-    @Test func `of two versions signed in one millisecond the greater bytes count, in either order`() {
+    @Test func `of two versions signed in one millisecond the greater bytes count, in either order`() throws {
         var life = Life()
         _ = life.start()
-        var (low, high) = (life.tellings[0].transaction, life.tellings[0].transaction)
+        var low = try #require(life.tellings[0].transaction)
+        var high = low
         (low.tie, low.price) = ([1, 2], 1)
         (high.tie, high.price) = ([1, 3], 2)
         for order in [[low, high], [high, low]] {
@@ -91,11 +92,12 @@ struct OrderTests {
         }
     }
 
-    @Test func `a fact is new once`() {
+    @Test func `a fact is new once`() throws {
         var life = Life()
         let telling = life.start()
+        let transaction = try #require(telling.transaction)
         var facts = PurchaseFacts()
-        let transactions = [facts.insert(telling.transaction), facts.insert(telling.transaction)]
+        let transactions = [facts.insert(transaction), facts.insert(transaction)]
         let notifications = [facts.insert(telling.notification), facts.insert(telling.notification)]
         #expect(transactions == [true, false])
         #expect(notifications == [true, false])

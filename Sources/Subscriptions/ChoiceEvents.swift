@@ -14,7 +14,7 @@ extension EventDeriver.Step {
                     .productChange, cause: "upgrade/\(latest.id)", of: after.period(old.id) ?? old,
                     newProductID: latest.productID))
         }
-        if let pending = after.pendingProductID, pending != before?.pendingProductID, let cause = named("pending") {
+        if let pending = after.pendingProductID, pending != before?.announcedProductID, let cause = named("pending") {
             drafts.append(draft(.productChange, cause: cause, newProductID: pending))
         }
         return drafts
@@ -53,6 +53,22 @@ extension EventDeriver.Step {
         return [draft(.cancellation, cause: cause, reason: .unsubscribe)]
     }
 
+    /// A higher price that was not consented to, where no cancellation was told before: once for the period it ended.
+    func refusals(patience: Int64) -> [EventDraft] {
+        guard after.expirationIntent == Self.priceRefused, after.billingFailure == nil, latest.revocation == nil else {
+            return []
+        }
+        if hasSameLatest, let before {
+            let isTold = before.autoRenewOffSince != nil || before.billingFailure != nil
+            let isOver = before.ending.map { $0.believed(patience: patience) <= now } ?? false
+            guard before.expirationIntent != Self.priceRefused, !isTold, !isOver else { return [] }
+        }
+        return [draft(.cancellation, cause: "refusal/\(latest.id)", reason: .priceIncrease)]
+    }
+
+    /// `expirationIntent`: no consent to a price increase.
+    private static let priceRefused = 3
+
     private var isExpiry: Bool {
         if case .notification(let fact) = cause { fact.type == "EXPIRED" } else { false }
     }
@@ -83,15 +99,16 @@ extension EventDeriver.Step {
     /// The end of access, once it is believed. Drafted again on each look until a new period comes.
     func expirations(patience: Int64) -> [EventDraft] {
         guard let ending = after.ending else { return [] }
-        // An end that had passed before these facts came keeps its reason.
+        // An end that had passed before these facts came has passed, and had a reason that they may not know any more.
         let passed = before?.ending.flatMap {
             $0.isSame(as: ending) && $0.believed(patience: patience) <= now ? $0 : nil
         }
         guard passed != nil || ending.believed(patience: patience) <= now else { return [] }
+        let reason = ending.reason == .unknown ? passed?.reason ?? .unknown : ending.reason
         return [
             draft(
                 .expiration, cause: "end/\(ending.period.id)/\(ending.name)", of: ending.period,
-                expiration: ending.period.accessUntil, reason: passed?.reason ?? ending.reason)
+                expiration: ending.period.accessUntil, reason: reason)
         ]
     }
 }

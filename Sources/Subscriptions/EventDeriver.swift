@@ -40,7 +40,7 @@ package struct EventDeriver: Sendable {
         let step = Step(before: before, after: after, cause: cause, now: now)
         return step.productChanges() + step.purchases() + step.reversals() + step.extensions()
             + step.uncancellations() + step.priceConsents() + step.billingIssues() + step.cancellations()
-            + step.refunds()
+            + step.refusals(patience: patience) + step.refunds()
     }
 
     /// That access ended, if it did by now; for when nothing is waiting that could say otherwise.

@@ -12,6 +12,8 @@ package struct Purchase: Sendable, Equatable {
     package let expirationIntent: Int?
     /// The product of the next renewal, where it is another one.
     package let pendingProductID: String?
+    /// The same as it stood when auto-renewal was last on, if nothing else was chosen since.
+    package let announcedProductID: String?
     /// 0 asked, 1 consented or merely told; anything else is not understood.
     package let priceIncreaseStatus: Int?
     /// Apple has said that access ended, at or after the end that the dates give.

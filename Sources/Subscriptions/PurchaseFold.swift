@@ -20,6 +20,8 @@ extension Purchase {
         billingFailure = failure
         expirationIntent = newest?.expirationIntent
         pendingProductID = Self.pendingProduct(newest, latest: latest)
+        let choice = current.reversed().prefix { $0.autoRenewProductID == newest?.autoRenewProductID }
+        announcedProductID = choice.lazy.compactMap { Self.pendingProduct($0, latest: latest) }.first
         priceIncreaseStatus = newest?.priceIncreaseStatus
         renewalSigned = newest?.signedDate
         isLatestSuperseded = newest.map { $0.speaksOfLaterPeriod(than: latest) } ?? false

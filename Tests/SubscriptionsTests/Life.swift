@@ -119,10 +119,12 @@ struct Life {
         return notify("SUBSCRIBED", "INITIAL_BUY", at: at ?? began + 5 * second)
     }
 
-    mutating func renew(at: Int64, recovery: Bool = false, begins: Int64? = nil, lasts: Int64? = nil) -> Telling {
+    mutating func renew(
+        at: Int64, recovery: Bool = false, begins: Int64? = nil, lasts: Int64? = nil, offer: Offer? = nil
+    ) -> Telling {
         product = renewal.autoRenewProductID ?? product
         let begins = begins ?? expires
-        addPeriod(from: begins, to: begins + (lasts ?? period), reason: "RENEWAL")
+        addPeriod(from: begins, to: begins + (lasts ?? period), reason: "RENEWAL", offer: offer)
         return notify("DID_RENEW", recovery ? "BILLING_RECOVERY" : nil, at: at)
     }
 

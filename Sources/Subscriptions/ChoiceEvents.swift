@@ -11,7 +11,7 @@ extension EventDeriver.Step {
         if let old = before?.latest, isUpgrade(from: old) {
             drafts.append(
                 draft(
-                    .productChange, cause: "upgrade/\(latest.id)", of: after.period(old.id) ?? old,
+                    .productChange, cause: "upgrade/\(old.id)/\(latest.id)", of: after.period(old.id) ?? old,
                     newProductID: latest.productID))
         }
         if let pending = after.pendingProductID, pending != before?.announcedProductID, let cause = named("pending") {
@@ -73,15 +73,17 @@ extension EventDeriver.Step {
         if case .notification(let fact) = cause { fact.type == "EXPIRED" } else { false }
     }
 
-    /// One for each failure to charge, and none for one that was over when it was heard of.
+    /// One for each failure to charge, and none for one that was over when it was heard of. Grace that is heard of when
+    /// access had ended without it is told, though its failure was.
     func billingIssues() -> [EventDraft] {
         guard let failure = after.billingFailure, failure.isRetrying, latest.revocation == nil,
-            !(hasSameLatest && before?.billingFailure != nil), let cause = named("billing")
+            let cause = named("billing")
         else { return [] }
-        return [
-            draft(.billingIssue, cause: cause, graceUntil: failure.graceGranted),
-            draft(.cancellation, cause: cause, reason: .billingError),
-        ]
+        let issue = draft(.billingIssue, cause: cause, graceUntil: failure.graceGranted)
+        if hasSameLatest, let before, before.billingFailure != nil {
+            return !before.hasAccess(at: now) && after.hasAccess(at: now) ? [issue] : []
+        }
+        return [issue, draft(.cancellation, cause: cause, reason: .billingError)]
     }
 
     /// Consent that was asked for; without a question an answer is mere information.

@@ -71,6 +71,14 @@ extension EventTable {
         inferred(
             38, "REFUND_REVERSED", nil, "the refund was of an earlier period", [],
             "The refund was not told (row 34); money that comes back untold would be counted twice."),
+        inferred(
+            38, "REFUND_REVERSED", nil, "what the family shared is given back",
+            [
+                event(
+                    .refundReversed, nil,
+                    ["price": "0", "is_family_share": "true", "expiration_at_ms": "T.expiresDate"])
+            ],
+            "The member's loss was told as an EXPIRATION; without a word nobody would give the access back."),
         certain(
             39, "CONSUMPTION_REQUEST", nil, "Apple asks before it decides", [],
             "It is answered to Apple, where that is configured."),

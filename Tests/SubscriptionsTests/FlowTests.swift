@@ -173,6 +173,16 @@ struct FlowTests {
         #expect(story.hear(life.refundReversed(0, at: epoch + 3 * day)).names == ["REFUND_REVERSED"])
     }
 
+    @Test func `a refund that comes late is told if its period was the latest when it was signed`() {
+        var (life, story, _) = begin()
+        let refund = life.refund(at: epoch + day)
+        let again = life.resubscribe(at: epoch + 2 * day)
+        let reversal = life.refundReversed(0, at: epoch + 3 * day)
+        #expect(story.hear(again).names.contains("RENEWAL"))
+        #expect(story.hear(refund).names == ["CANCELLATION(CUSTOMER_SUPPORT)"])
+        #expect(story.hear(reversal).names == ["REFUND_REVERSED"])
+    }
+
     @Test func `a refund after the end takes money and no access`() {
         var (life, story, _) = begin()
         _ = story.hear(life.autoRenewOff(at: epoch + day))

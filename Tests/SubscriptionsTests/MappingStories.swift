@@ -231,6 +231,13 @@ extension MappingStory {
                 _ = $0.refund(0, at: $0.expires - 2 * day)
             }, hears: { $0.refundReversed(0, at: $0.expires - day) }),
         MappingStory(
+            38, "what the family shared is given back", isFamily: true,
+            after: {
+                started(&$0)
+                _ = $0.familyRevoke(at: epoch + day)
+            }, hears: { $0.refundReversed(at: epoch + 2 * day) },
+            leaves: { $0.status(at: epoch + 2 * day) == .active }),
+        MappingStory(
             39, "Apple asks before it decides", after: started, hears: { $0.consumptionRequest(at: epoch + day) }),
     ]
 

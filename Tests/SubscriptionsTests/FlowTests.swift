@@ -124,6 +124,16 @@ struct FlowTests {
         #expect(story.hear(early.renew(at: early.expires + day, recovery: true)).names == ["RENEWAL"])
     }
 
+    @Test func `grace that is heard of after access had ended is told without a second cancellation`() {
+        var (life, story, _) = begin()
+        _ = story.hear(life.billingFailure(at: life.expires))
+        let grace = life.expires + 6 * day
+        let drafts = story.hear(life.billingFailure(graceUntil: grace, at: life.expires + hour))
+        #expect(drafts.names == ["BILLING_ISSUE"])
+        #expect(drafts.first?.graceUntil == grace)
+        #expect(story.hear(life.autoRenewOff(at: life.expires + 2 * hour)).isEmpty)
+    }
+
     @Test func `auto-renewal that is switched off while a charge is retried is not told`() {
         var (life, story, _) = begin()
         _ = story.hear(life.billingFailure(graceUntil: life.expires + 6 * day, at: life.expires - hour))
@@ -233,6 +243,13 @@ struct FlowTests {
         let drafts = story.hear(life.extend(by: 7 * day, at: epoch + day))
         #expect(drafts.names == ["SUBSCRIPTION_EXTENDED"])
         #expect(drafts.first?.expiration == life.expires)
+    }
+
+    @Test func `an extension after the end was told gives access back`() {
+        var (life, story, _) = begin()
+        _ = story.hear(life.expire(at: life.expires))
+        #expect(story.hear(life.extend(by: 7 * day, at: life.expires + day)).names == ["SUBSCRIPTION_EXTENDED"])
+        #expect(story.purchase?.hasAccess(at: life.expires - 1) == true)
     }
 
     @Test func `a price increase that is accepted`() {

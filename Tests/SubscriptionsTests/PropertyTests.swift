@@ -6,7 +6,7 @@ import Testing
 struct PropertyTests {
     /// As many lives are tried for each property; `PROPERTY_CASES` in the environment tries more.
     private static let seeds: Range<UInt64> =
-        0..<(ProcessInfo.processInfo.environment["PROPERTY_CASES"].flatMap { UInt64($0) } ?? 1500)
+        0..<(ProcessInfo.processInfo.environment["PROPERTY_CASES"].flatMap { UInt64($0) } ?? 1000)
 
     private func expect(_ fault: @escaping @Sendable (Scenario) -> String?) {
         if let failure = Property(fault: fault).failure(in: Self.seeds) { Issue.record(Comment(rawValue: failure)) }

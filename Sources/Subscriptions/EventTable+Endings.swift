@@ -56,7 +56,9 @@ extension EventTable {
             33, "REFUND", nil, "the latest period, which is over",
             [event(.cancellation, .customerSupport, ["price": "-T.price"])],
             "Money went back; access had ended, and that was told."),
-        certain(34, "REFUND", nil, "an earlier period", []),
+        certain(
+            34, "REFUND", nil, "an earlier period", [],
+            "Earlier is what was not the latest when the refund was signed, however late it is heard of."),
         inferred(
             35, "REFUND", nil, "a period that an upgrade replaced", [],
             "Apple gives back what an upgrade left over; the subscription goes on, and its price is told in full."),
@@ -120,7 +122,8 @@ extension EventTable {
             46, "METADATA_UPDATE", nil, "new metadata", [], "Names and descriptions are no part of an event."),
         inferred(
             46, "MIGRATION", nil, "taken over by Advanced Commerce", [],
-            "The subscription goes on; what is charged next is told when it is charged."),
+            "The subscription goes on; what is charged next is told when it is charged. What gets a new original "
+                + "transaction id by it is a new purchase."),
         inferred(
             46, "PRICE_CHANGE", nil, "another price from the next renewal on", [],
             "It was the seller's doing; what is charged is told when it is charged."),

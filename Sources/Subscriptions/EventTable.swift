@@ -1,9 +1,9 @@
 /// Which events each of Apple's notifications makes: what `EventDeriver` is tested against, row by row.
 ///
-/// The deriver does not read it: it compares states, and this is what comes of that. Row numbers follow the mapping
-/// that RevenueCat's documentation and service show; where those leave a choice, the row says how it was made.
+/// The deriver does not read it: it compares states, and this is what comes of that. Where what is known of
+/// RevenueCat's service leaves a choice, the row says how it was made.
 package enum EventTable {
-    /// One condition under which a notification is heard. Rows of one number are cases of one mapping.
+    /// One condition under which a notification is heard. Rows of one number are its cases.
     package struct Row: Sendable {
         /// From 1 on.
         package let number: Int

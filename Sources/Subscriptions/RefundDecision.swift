@@ -13,7 +13,7 @@ package struct RefundDecision: Sendable, Equatable {
     /// When it was first signed, in ms.
     package let signed: Int64
     /// When the money went back by Apple's account (`revocationDate`), in ms; only of a refund whose transaction says so.
-    package let revoked: Int64?
+    package private(set) var revoked: Int64?
 }
 
 extension RefundDecision {
@@ -30,9 +30,15 @@ extension RefundDecision {
         var decisions: [RefundDecision] = []
         var state = State.paid
         for (_, (signed, word)) in ordered {
-            guard let kind = state.hear(word) else { continue }
-            let revoked: Int64? = if case .revoked(let date) = word { date } else { nil }
-            decisions.append(RefundDecision(transactionID: transactionID, kind: kind, signed: signed, revoked: revoked))
+            if let kind = state.hear(word) {
+                decisions.append(
+                    RefundDecision(transactionID: transactionID, kind: kind, signed: signed, revoked: word.revocation))
+            } else if let place = decisions.lastIndex(where: { $0.kind == .refunded }),
+                decisions[place].revoked == nil
+            {
+                // The transaction can be signed a little after the notification that it came with.
+                decisions[place].revoked = word.revocation
+            }
         }
         return decisions
     }
@@ -54,6 +60,10 @@ extension RefundDecision {
         case whole
         /// A notification's type.
         case refund, declined, reversed
+
+        var revocation: Int64? {
+            if case .revoked(let date) = self { date } else { nil }
+        }
 
         init(_ version: TransactionFact) {
             let isFamily = version.isFamilyShare || version.revocationType == "FAMILY_REVOKE"

@@ -52,6 +52,18 @@ struct HistoryTests {
         #expect(history(life).refundDecisions.map(\.signed) == [epoch + day, epoch + 3 * day])
     }
 
+    @Test func `a refund has its instant also where its transaction is signed after the notification`() throws {
+        var life = started()
+        var refund = life.refund(at: epoch + day)
+        refund.notification.signedDate -= 5
+        var facts = PurchaseFacts()
+        refund.add(to: &facts)
+        let decision = try #require(PurchaseHistory(of: facts).refundDecisions.first)
+        #expect(decision.signed == epoch + day - 5)
+        #expect(decision.revoked == epoch + day - 2 * second)
+        #expect(PurchaseHistory(of: facts).refundDecisions.count == 1)
+    }
+
     @Test func `a corrected revocation is no second decision, and a family share taken away is none`() {
         var life = started()
         _ = life.refund(at: epoch + day)

@@ -116,7 +116,8 @@ struct NotificationPreparer: Sendable {
         let fact = NotificationFact(
             uuid: payload.notificationUUID, type: payload.notificationType.rawValue,
             subtype: payload.subtype?.rawValue, status: payload.data?.status.map { Int(clamping: $0) },
-            signedDate: signedDate)
+            transactionID: nested.transaction?.payload.transactionId,
+            consumptionRequestReason: payload.data?.consumptionRequestReason, signedDate: signedDate)
         // As it will be read back: the bytes that are kept break ties.
         var kept = fact
         kept.tie = fact.payload

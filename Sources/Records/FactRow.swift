@@ -122,11 +122,14 @@ extension RenewalFact {
 }
 
 extension NotificationFact {
-    /// What is kept of a notification beside what it carries.
+    /// What is kept of a notification beside what it carries. What it does not say is left out, so that bytes which were
+    /// kept before there was such a member are the same bytes still.
     package var payload: [UInt8] {
         JSON.object([
             "uuid": .string(uuid), "type": .string(type), "subtype": subtype.map { .string($0) },
             "status": status.map { .int(Int64($0)) }, "signedDate": .int(signedDate),
+            "transactionId": transactionID.map { .string($0) },
+            "consumptionRequestReason": consumptionRequestReason.map { .string($0) },
         ]).bytes
     }
 
@@ -134,6 +137,7 @@ extension NotificationFact {
         guard let kept = KeptNotification(payload: payload) else { return nil }
         self.init(
             uuid: kept.uuid, type: kept.type, subtype: kept.subtype, status: kept.status.map { Int(clamping: $0) },
+            transactionID: kept.transactionID, consumptionRequestReason: kept.consumptionRequestReason,
             signedDate: kept.signedDate, tie: payload)
     }
 }
@@ -144,6 +148,8 @@ private struct KeptNotification: WirePayload {
     let type: String
     let subtype: String?
     let status: Int64?
+    let transactionID: String?
+    let consumptionRequestReason: String?
     let signedDate: Int64
 
     init(_ members: Members) throws {
@@ -152,6 +158,8 @@ private struct KeptNotification: WirePayload {
         else { throw MissingMember() }
         (self.uuid, self.type, self.signedDate) = (uuid, type, signedDate)
         (subtype, status) = (members.text("subtype"), members.integer("status"))
+        transactionID = members.text("transactionId")
+        consumptionRequestReason = members.text("consumptionRequestReason")
     }
 
     private struct MissingMember: Error {}

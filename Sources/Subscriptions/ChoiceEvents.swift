@@ -11,10 +11,10 @@ extension EventDeriver.Step {
         if let old = before?.latest, isUpgrade(from: old) {
             drafts.append(
                 draft(
-                    .productChange, cause: "upgrade/\(latest.id)", of: after.period(old.id) ?? old,
+                    .productChange, cause: "upgrade/\(old.id)/\(latest.id)", of: after.period(old.id) ?? old,
                     newProductID: latest.productID))
         }
-        if let pending = after.pendingProductID, pending != before?.pendingProductID, let cause = named("pending") {
+        if let pending = after.pendingProductID, pending != before?.announcedProductID, let cause = named("pending") {
             drafts.append(draft(.productChange, cause: cause, newProductID: pending))
         }
         return drafts
@@ -53,19 +53,37 @@ extension EventDeriver.Step {
         return [draft(.cancellation, cause: cause, reason: .unsubscribe)]
     }
 
+    /// A higher price that was not consented to, where no cancellation was told before: once for the period it ended.
+    func refusals(_ belief: EndBelief) -> [EventDraft] {
+        guard after.expirationIntent == Self.priceRefused, after.billingFailure == nil, latest.revocation == nil else {
+            return []
+        }
+        if hasSameLatest, let before {
+            let isTold = before.autoRenewOffSince != nil || before.billingFailure != nil
+            let isOver = before.ending.map { $0.believed(belief) <= now } ?? false
+            guard before.expirationIntent != Self.priceRefused, !isTold, !isOver else { return [] }
+        }
+        return [draft(.cancellation, cause: "refusal/\(latest.id)", reason: .priceIncrease)]
+    }
+
+    /// `expirationIntent`: no consent to a price increase.
+    private static let priceRefused = 3
+
     private var isExpiry: Bool {
         if case .notification(let fact) = cause { fact.type == "EXPIRED" } else { false }
     }
 
-    /// One for each failure to charge, and none for one that was over when it was heard of.
+    /// One for each failure to charge, and none for one that was over when it was heard of. Grace that is heard of when
+    /// access had ended without it is told, though its failure was.
     func billingIssues() -> [EventDraft] {
         guard let failure = after.billingFailure, failure.isRetrying, latest.revocation == nil,
-            !(hasSameLatest && before?.billingFailure != nil), let cause = named("billing")
+            let cause = named("billing")
         else { return [] }
-        return [
-            draft(.billingIssue, cause: cause, graceUntil: failure.graceGranted),
-            draft(.cancellation, cause: cause, reason: .billingError),
-        ]
+        let issue = draft(.billingIssue, cause: cause, graceUntil: failure.graceGranted)
+        if hasSameLatest, let before, before.billingFailure != nil {
+            return !before.hasAccess(at: now) && after.hasAccess(at: now) ? [issue] : []
+        }
+        return [issue, draft(.cancellation, cause: cause, reason: .billingError)]
     }
 
     /// Consent that was asked for; without a question an answer is mere information.
@@ -83,15 +101,16 @@ extension EventDeriver.Step {
     /// The end of access, once it is believed. Drafted again on each look until a new period comes.
     func expirations(_ belief: EndBelief) -> [EventDraft] {
         guard let ending = after.ending else { return [] }
-        // An end that had passed before these facts came keeps its reason.
+        // An end that had passed before these facts came has passed, and had a reason that they may not know any more.
         let passed = before?.ending.flatMap {
             $0.isSame(as: ending) && $0.believed(belief) <= now ? $0 : nil
         }
         guard passed != nil || ending.believed(belief) <= now else { return [] }
+        let reason = ending.reason == .unknown ? passed?.reason ?? .unknown : ending.reason
         return [
             draft(
                 .expiration, cause: "end/\(ending.period.id)/\(ending.name)", of: ending.period,
-                expiration: ending.period.accessUntil, reason: passed?.reason ?? ending.reason)
+                expiration: ending.period.accessUntil, reason: reason)
         ]
     }
 }

@@ -18,43 +18,51 @@ extension EventDeriver.Step {
         }
     }
 
-    /// A subscription's refund is told for its latest period only.
+    /// A subscription's refund is told for the period that was the latest when it was signed, also when it comes late.
     func refunds() -> [EventDraft] {
-        after.periods.filter { isToldWhenRefunded($0) && before?.period($0.id)?.revocation == nil }.compactMap {
-            period in
-            guard let revocation = period.revocation, revocation.kind == .refund else { return nil }
+        after.periods.compactMap { period in
+            guard let revocation = period.revocation, revocation.kind == .refund,
+                before?.period(period.id)?.revocation?.kind != .refund, isTold(revocation, of: period, in: after)
+            else { return nil }
             return draft(
                 .cancellation, cause: refundCause(period, revocation), of: period, expiration: revocation.date,
                 payment: .returned, reason: .customerSupport)
         }
     }
 
-    private func isToldWhenRefunded(_ period: Period) -> Bool {
-        !period.transaction.isRenewable
-            || (period.id == latest.id && !period.transaction.isUpgraded && !after.isLatestSuperseded)
-    }
-
     /// The reversals of refunds that were told.
     func reversals() -> [EventDraft] {
         guard let before else { return [] }
         return before.periods.compactMap { old in
-            guard let undone = old.revocation, undone.kind == .refund, wasToldWhenRefunded(old, undone, in: before),
+            guard let undone = old.revocation, undone.kind == .refund, isTold(undone, of: old, in: before),
                 let period = after.period(old.id), period.revocation == nil
             else { return nil }
             return draft(.refundReversed, cause: refundCause(period, undone), of: period, payment: .received)
         }
     }
 
-    private func wasToldWhenRefunded(
-        _ period: Period, _ revocation: Period.Revocation, in purchase: Purchase
-    ) -> Bool {
+    /// A family share that is given back while it still gives access; that it was lost was told as an end.
+    func reinstatements() -> [EventDraft] {
+        guard let old = before?.latest, let undone = old.revocation, undone.kind == .family, old.wasCutShort,
+            let period = after.period(old.id), period.revocation == nil, after.hasAccess(at: now)
+        else { return [] }
+        return [draft(.refundReversed, cause: refundCause(period, undone), of: period)]
+    }
+
+    private func isTold(_ refund: Period.Revocation, of period: Period, in purchase: Purchase) -> Bool {
         guard period.transaction.isRenewable else { return true }
-        guard period.id != purchase.latest.id else { return !purchase.isLatestSuperseded }
         guard !period.transaction.isUpgraded else { return false }
-        return purchase.periods.allSatisfy { $0.number <= period.number || $0.firstSigned > revocation.signed }
+        guard period.id != purchase.latest.id else { return !purchase.isLatestSuperseded }
+        return purchase.periods.allSatisfy { $0.number <= period.number || $0.begun > refund.signed }
     }
 
     private func refundCause(_ period: Period, _ revocation: Period.Revocation) -> String {
         "refund/\(period.id)/\(revocation.date)"
     }
+}
+
+extension Period {
+    /// Since when it is known to have been there, in ms: Apple charges for a renewal up to a day ahead, and what is heard
+    /// of late was there before it was heard of.
+    fileprivate var begun: Int64 { Swift.min(firstSigned, transaction.purchaseDate) }
 }

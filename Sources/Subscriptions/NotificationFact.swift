@@ -6,18 +6,25 @@ package struct NotificationFact: Sendable, Hashable {
     package var subtype: String?
     /// `data.status` as of `signedDate`: 1 active, 2 expired, 3 billing retry, 4 grace period, 5 revoked.
     package var status: Int?
+    /// Of the transaction that came with it.
+    package var transactionID: String?
+    /// `data.consumptionRequestReason` of a CONSUMPTION_REQUEST, also one that nobody knows yet.
+    package var consumptionRequestReason: String?
     /// Milliseconds since 1970.
     package var signedDate: Int64
     /// The signed bytes.
     package var tie: [UInt8]
 
     package init(
-        uuid: String, type: String, subtype: String? = nil, status: Int? = nil, signedDate: Int64, tie: [UInt8] = []
+        uuid: String, type: String, subtype: String? = nil, status: Int? = nil, transactionID: String? = nil,
+        consumptionRequestReason: String? = nil, signedDate: Int64, tie: [UInt8] = []
     ) {
         self.uuid = uuid
         self.type = type
         self.subtype = subtype
         self.status = status
+        self.transactionID = transactionID
+        self.consumptionRequestReason = consumptionRequestReason
         self.signedDate = signedDate
         self.tie = tie
     }

@@ -12,6 +12,8 @@ package struct Purchase: Sendable, Equatable {
     package let expirationIntent: Int?
     /// The product of the next renewal, where it is another one.
     package let pendingProductID: String?
+    /// The same as it stood when auto-renewal was last on, if nothing else was chosen since.
+    package let announcedProductID: String?
     /// 0 asked, 1 consented or merely told; anything else is not understood.
     package let priceIncreaseStatus: Int?
     /// Apple has said that access ended, at or after the end that the dates give.
@@ -40,6 +42,8 @@ package struct Purchase: Sendable, Equatable {
         package let graceGranted: Int64?
         /// The end of the grace period, in ms: earlier than granted if Apple gave up before.
         package let graceUntil: Int64?
+        /// Apple told of grace and gave no end; the one that is configured stands in for it.
+        package let isGraceAssumed: Bool
         /// Apple still tries to charge.
         package let isRetrying: Bool
     }
@@ -73,6 +77,13 @@ extension Purchase {
     /// The end of grace, in ms, while the failure lasts and the period was not taken back.
     package var graceUntil: Int64? {
         latest.revocation == nil ? billingFailure?.graceUntil : nil
+    }
+
+    /// When Apple stops trying to charge, in ms: 60 days after the end of the period. Nil unless a failure is being
+    /// retried.
+    package var retryEndsAt: Int64? {
+        guard let billingFailure, billingFailure.isRetrying, latest.revocation == nil else { return nil }
+        return latest.paidUntil?.later(by: Purchase.retryPeriod)
     }
 
     package func hasAccess(at instant: Int64) -> Bool {

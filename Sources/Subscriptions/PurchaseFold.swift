@@ -20,6 +20,8 @@ extension Purchase {
         billingFailure = failure
         expirationIntent = newest?.expirationIntent
         pendingProductID = Self.pendingProduct(newest, latest: latest)
+        let choice = current.reversed().prefix { $0.autoRenewProductID == newest?.autoRenewProductID }
+        announcedProductID = choice.lazy.compactMap { Self.pendingProduct($0, latest: latest) }.first
         priceIncreaseStatus = newest?.priceIncreaseStatus
         renewalSigned = newest?.signedDate
         isLatestSuperseded = newest.map { $0.speaksOfLaterPeriod(than: latest) } ?? false
@@ -104,11 +106,10 @@ extension Purchase.BillingFailure {
         since = first.signedDate
         isRetrying = episode.last?.isInBillingRetryPeriod == true || episode.last?.gracePeriodExpiresDate != nil
         let expires = latest.transaction.expiresDate ?? .max
-        var granted = episode.compactMap(\.gracePeriodExpiresDate).max()
-        if granted == nil, isGraceTold, defaultGrace > 0 {
-            granted = expires.later(by: defaultGrace)
-        }
-        graceGranted = granted.flatMap { $0 > expires ? $0 : nil }
+        let dated = episode.compactMap(\.gracePeriodExpiresDate).max()
+        let assumed = isGraceTold && defaultGrace > 0 ? expires.later(by: defaultGrace) : nil
+        graceGranted = (dated ?? assumed).flatMap { $0 > expires ? $0 : nil }
+        isGraceAssumed = dated == nil && graceGranted != nil
         let givenUp = episode.reversed().prefix(while: \.tellsEnd).last?.signedDate
         graceUntil = graceGranted.map { max(expires, min($0, givenUp ?? $0)) }
     }

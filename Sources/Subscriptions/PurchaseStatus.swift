@@ -33,12 +33,6 @@ extension Purchase {
         return retryEndsAt.map { instant < $0 } ?? false ? .billingRetry : .expired
     }
 
-    /// When Apple stops trying to charge, in ms, while it does.
-    package var retryEndsAt: Int64? {
-        guard latest.revocation == nil, billingFailure?.isRetrying == true else { return nil }
-        return latest.paidUntil?.later(by: Purchase.retryPeriod)
-    }
-
     /// Why it will not renew; nil: it should.
     package var renewalObstacle: RenewalObstacle? {
         if !isRenewable { return .notRenewable }

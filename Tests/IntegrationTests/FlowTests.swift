@@ -3,6 +3,7 @@ import HTTPServer
 import Postgres
 import Records
 import StoreSimulator
+import Subscriptions
 import TestSupport
 import Testing
 
@@ -35,6 +36,29 @@ import Testing
             endpoint: endpoint, state: .delivered, atMost: 5, on: try installation.database.connect())
         #expect(listed.map(\.event) == [request.id])
         #expect(listed.map(\.attempts) == [1])
+    }
+
+    @Test func `a consumption request that came in is in the history of its purchase, until it is decided`() throws {
+        let installation = try Installation()
+        let worker = try RunningWorker(installation)
+        defer { worker.stop() }
+        var life = SubscriberLife(app: Installation.app, seed: 4)
+        let asked = Installation.start + StoreProduct.day
+        _ = try installation.post(life.start(at: Installation.start))
+        _ = try installation.post(life.requestConsumption(reason: "LEGAL", at: asked))
+        let key = PurchaseKey(app: "demo", environment: .production, originalTransactionID: life.latest.originalID)
+        func history() throws -> PurchaseHistory {
+            PurchaseHistory(of: try #require(FactStore.load([key], on: installation.database.connect()).first))
+        }
+        try installation.untilApplied(2)
+        let request = try #require(history().consumptionRequests.first)
+        #expect(request.transactionID == life.latest.id)
+        #expect(request.reasons == ["LEGAL"])
+        #expect(try history().openConsumptionDeadline(after: asked) == request.deadline)
+        _ = try installation.post(life.declineRefund(at: asked + 3_600_000))
+        try installation.untilApplied(3)
+        #expect(try history().openConsumptionDeadline(after: asked) == nil)
+        #expect(try history().refundDecisions.map(\.kind) == [.declined])
     }
 
     @Test func `fifty copies at once are stored once and sent once`() throws {

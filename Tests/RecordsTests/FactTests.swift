@@ -95,6 +95,22 @@ import Testing
         #expect(back.signedDate == 5 && back.status == nil)
     }
 
+    @Test func `a notification's transaction and consumption reason are kept`() throws {
+        let fact = NotificationFact(
+            uuid: "u", type: "CONSUMPTION_REQUEST", transactionID: "7-\"2", consumptionRequestReason: "ODD_ONE",
+            signedDate: 5)
+        let back = try #require(NotificationFact(payload: fact.payload))
+        #expect([back.transactionID, back.consumptionRequestReason] == ["7-\"2", "ODD_ONE"])
+    }
+
+    @Test func `what was kept of a notification before it had a transaction reads, and is written, as it was`() throws {
+        let kept = #"{"uuid":"u-1","type":"DID_RENEW","subtype":"BILLING_RECOVERY","status":1,"signedDate":5}"#
+        let back = try #require(NotificationFact(payload: Array(kept.utf8)))
+        #expect([back.uuid, back.type, back.subtype] == ["u-1", "DID_RENEW", "BILLING_RECOVERY"])
+        #expect(back.transactionID == nil && back.consumptionRequestReason == nil)
+        #expect(String(decoding: back.payload, as: UTF8.self) == kept)
+    }
+
     @Test func `a payload that lacks what it needs adds nothing`() {
         var facts = PurchaseFacts()
         for kind in [FactRow.Kind.transaction, .renewal, .notification] {

@@ -169,7 +169,7 @@ struct DocumentTests {
     }
 
     @Test func `a document is the same whatever the order of purchases`() throws {
-        let lives = (0..<12).map { OrderTests.randomLife($0) }
+        let lives = (0..<12).map { Scenario(seed: UInt64($0)).life }
         let purchases = try lives.map { try #require($0.purchase()) }
         let straight = try subscriber(purchases, at: epoch + 60 * day)
         var chance = Chance(seed: 5)

@@ -83,7 +83,7 @@ struct EventBodyTests {
     /// Bodies of every type, from stories.
     static let bodies: [EventType: [JSON]] = {
         var drafts: [EventDraft] = []
-        var lives = (0..<60).map { OrderTests.randomLife($0) } + [OrderTests.longLife(), OrderTests.endedLife()]
+        var lives = (0..<60).map { Scenario(seed: UInt64($0)).life } + [OrderTests.longLife(), OrderTests.endedLife()]
         var once = Life("9000")
         _ = once.buyOnce("coins_100", at: epoch)
         lives.append(once)
@@ -109,10 +109,10 @@ extension Telling {
     /// Without what Apple may leave out.
     fileprivate var bare: Telling {
         var telling = self
-        telling.transaction.storefront = nil
-        telling.transaction.currency = nil
-        telling.transaction.price = nil
-        telling.transaction.appAccountToken = nil
+        telling.transaction?.storefront = nil
+        telling.transaction?.currency = nil
+        telling.transaction?.price = nil
+        telling.transaction?.appAccountToken = nil
         return telling
     }
 }

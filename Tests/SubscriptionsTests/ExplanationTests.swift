@@ -185,7 +185,7 @@ struct ExplanationTests {
         life.transactions[0].revocationDate = nil
         var telling = life.notify("REFUND_REVERSED", at: epoch + 3 * day)
         telling.notification.signedDate = instant
-        telling.transaction.signedDate = instant
+        telling.transaction?.signedDate = instant
         telling.renewal?.signedDate = instant
         var arrivals = ReplayTests.arrivals(life.tellings)
         arrivals.append(
@@ -208,7 +208,7 @@ struct ExplanationTests {
     /// Two ways to judge one thing must never part.
     @Test func `an entitlement is active exactly if the document says so`() throws {
         for seed in UInt64(0)..<120 {
-            let life = OrderTests.randomLife(seed)
+            let life = Scenario(seed: seed).life
             let purchases = life.purchase().map { [$0] } ?? []
             let profile = CustomerProfile(
                 originalAppUserID: "bob", appUserIDs: ["bob"], firstSeen: epoch, lastSeen: epoch)

@@ -124,6 +124,16 @@ struct FlowTests {
         #expect(story.hear(early.renew(at: early.expires + day, recovery: true)).names == ["RENEWAL"])
     }
 
+    @Test func `grace that is heard of after access had ended is told without a second cancellation`() {
+        var (life, story, _) = begin()
+        _ = story.hear(life.billingFailure(at: life.expires))
+        let grace = life.expires + 6 * day
+        let drafts = story.hear(life.billingFailure(graceUntil: grace, at: life.expires + hour))
+        #expect(drafts.names == ["BILLING_ISSUE"])
+        #expect(drafts.first?.graceUntil == grace)
+        #expect(story.hear(life.autoRenewOff(at: life.expires + 2 * hour)).isEmpty)
+    }
+
     @Test func `auto-renewal that is switched off while a charge is retried is not told`() {
         var (life, story, _) = begin()
         _ = story.hear(life.billingFailure(graceUntil: life.expires + 6 * day, at: life.expires - hour))
@@ -171,6 +181,16 @@ struct FlowTests {
         _ = story.hear(life.refund(at: epoch + day))
         _ = story.hear(life.resubscribe(at: epoch + 2 * day))
         #expect(story.hear(life.refundReversed(0, at: epoch + 3 * day)).names == ["REFUND_REVERSED"])
+    }
+
+    @Test func `a refund that comes late is told if its period was the latest when it was signed`() {
+        var (life, story, _) = begin()
+        let refund = life.refund(at: epoch + day)
+        let again = life.resubscribe(at: epoch + 2 * day)
+        let reversal = life.refundReversed(0, at: epoch + 3 * day)
+        #expect(story.hear(again).names.contains("RENEWAL"))
+        #expect(story.hear(refund).names == ["CANCELLATION(CUSTOMER_SUPPORT)"])
+        #expect(story.hear(reversal).names == ["REFUND_REVERSED"])
     }
 
     @Test func `a refund after the end takes money and no access`() {
@@ -225,6 +245,13 @@ struct FlowTests {
         #expect(drafts.first?.expiration == life.expires)
     }
 
+    @Test func `an extension after the end was told gives access back`() {
+        var (life, story, _) = begin()
+        _ = story.hear(life.expire(at: life.expires))
+        #expect(story.hear(life.extend(by: 7 * day, at: life.expires + day)).names == ["SUBSCRIPTION_EXTENDED"])
+        #expect(story.purchase?.hasAccess(at: life.expires - 1) == true)
+    }
+
     @Test func `a price increase that is accepted`() {
         var (life, story, _) = begin()
         #expect(story.hear(life.askConsent(at: epoch + day)).names == ["PRICE_INCREASE_CONSENT_REQUIRED"])
@@ -237,12 +264,63 @@ struct FlowTests {
         #expect(story.hear(life.giveConsent(at: epoch + day)).isEmpty)
     }
 
-    @Test func `a price increase that is refused ends with its reason and is no cancellation`() {
+    @Test func `a price increase that is refused is one cancellation, then the end`() {
         var (life, story, _) = begin()
         _ = story.hear(life.askConsent(at: epoch + day))
+        let early = story.hear(life.expire("PRICE_INCREASE", at: life.expires - second))
+        #expect(early.names == ["CANCELLATION(PRICE_INCREASE)"])
+        #expect(story.hear(life.expire("PRICE_INCREASE", at: life.expires)).names == ["EXPIRATION(PRICE_INCREASE)"])
+    }
+
+    @Test func `a price increase that is refused is no cancellation once the end or another one was told`() {
+        var (ended, endedStory, _) = begin()
+        #expect(endedStory.wait(until: ended.expires + day).names == ["EXPIRATION(UNKNOWN)"])
+        #expect(endedStory.hear(ended.expire("PRICE_INCREASE", at: ended.expires + day)).isEmpty)
+        var (unpaid, story, _) = begin()
+        _ = story.hear(unpaid.billingFailure(graceUntil: unpaid.expires + 6 * day, at: unpaid.expires))
+        let late = story.hear(unpaid.expire("PRICE_INCREASE", at: unpaid.expires + 7 * day))
+        #expect(late.names == ["EXPIRATION(PRICE_INCREASE)"])
+    }
+
+    @Test func `an end that nobody was there to tell has the reason that Apple gave later`() {
+        var (life, story, _) = begin()
+        let end = life.expire("BILLING_RETRY", at: life.expires + 60 * day)
+        #expect(story.hear(end).names == ["EXPIRATION(BILLING_ERROR)"])
+    }
+
+    @Test func `an end that no timer noticed is told with its reason when auto-renewal is switched on after it`() {
+        var (life, story, _) = begin()
+        _ = story.hear(life.autoRenewOff(at: epoch + day))
+        #expect(story.hear(life.autoRenewOn(at: life.expires + hour)).names == ["EXPIRATION(UNSUBSCRIBE)"])
+    }
+
+    @Test func `a downgrade is not told again when auto-renewal was off in between`() {
+        var (life, story, _) = begin()
+        _ = story.hear(life.downgrade(to: "basic_monthly", price: 4990, at: epoch + day))
+        #expect(story.hear(life.autoRenewOff(at: epoch + 2 * day)).names == ["CANCELLATION(UNSUBSCRIBE)"])
+        #expect(story.hear(life.autoRenewOn(at: epoch + 3 * day)).names == ["UNCANCELLATION"])
+        _ = story.hear(life.keepPlan(at: epoch + 4 * day))
+        let again = story.hear(life.downgrade(to: "basic_monthly", price: 4990, at: epoch + 5 * day))
+        #expect(again.names == ["PRODUCT_CHANGE"])
+    }
+
+    @Test func `a downgrade that is heard of first while auto-renewal is off is told when it is on`() {
+        var (life, _, _) = begin()
+        _ = life.autoRenewOff(at: epoch + day)
+        life.renewal.autoRenewProductID = "basic_monthly"
+        var story = Story(life.key)
         #expect(
-            story.hear(life.expire("PRICE_INCREASE", at: life.expires + second)).names == ["EXPIRATION(PRICE_INCREASE)"]
-        )
+            story.hear(life.notify("PRICE_CHANGE", at: epoch + 2 * day)).names
+                == ["INITIAL_PURCHASE", "CANCELLATION(UNSUBSCRIBE)"])
+        #expect(story.hear(life.autoRenewOn(at: epoch + 3 * day)).names == ["PRODUCT_CHANGE", "UNCANCELLATION"])
+    }
+
+    @Test func `an offer that waits for the next renewal is that renewal's`() {
+        var (life, story, _) = begin()
+        #expect(story.hear(life.redeemForNextRenewal(at: epoch + day)).isEmpty)
+        let renewal = story.hear(life.renew(at: life.expires, offer: .paidCode))
+        #expect(renewal.names == ["RENEWAL"])
+        #expect(renewal.first?.period.transaction.offerIdentifier == "CODE_2026")
     }
 
     @Test func `a family member's share that is taken away is an expiration only`() {
@@ -286,10 +364,13 @@ struct FlowTests {
             ("PRICE_INCREASE", .priceIncrease),
             ("PRODUCT_NOT_FOR_SALE", .unknown), (nil, .unknown),
         ] as [(String?, EventReason)])
-    func `an expiry that comes first has Apple's reason and nothing beside it`(why: String?, reason: EventReason) {
+    func `an expiry that comes first has Apple's reason, and only a refused price another event`(
+        why: String?, reason: EventReason
+    ) {
         var (life, story, _) = begin()
         let drafts = story.hear(life.expire(why, at: life.expires + second))
-        #expect(drafts.names == ["EXPIRATION(\(reason.rawValue))"])
+        let refusal = why == "PRICE_INCREASE" ? ["CANCELLATION(PRICE_INCREASE)"] : []
+        #expect(drafts.names == refusal + ["EXPIRATION(\(reason.rawValue))"])
     }
 
     @Test func `an unknown purchase that is heard of by its renewal is a renewal`() {
@@ -315,8 +396,8 @@ struct FlowTests {
     @Test func `a chain begins once, also where two periods look like its first`() {
         var (life, story, _) = begin()
         var twin = life.start()
-        twin.transaction.purchaseDate = epoch
-        #expect(twin.transaction.transactionID != life.original)
+        twin.transaction?.purchaseDate = epoch
+        #expect(twin.transaction?.transactionID != life.original)
         #expect(story.hear(twin).names.contains("RENEWAL"))
         #expect(story.told.count { $0.draft.type == .initialPurchase } == 1)
     }

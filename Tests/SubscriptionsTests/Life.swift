@@ -4,7 +4,7 @@ import Subscriptions
 /// The life of one subscriber as Apple would sign it. Every method is something that happens, returns the notification
 /// about it, and keeps it in `tellings`. `at` is the instant of signing, in ms; it never goes backwards.
 struct Life {
-    enum Offer: CaseIterable { case trial, intro, promotional, code, winBack, paidCode }
+    enum Offer: CaseIterable, Sendable { case trial, intro, promotional, code, winBack, paidCode }
 
     let original: String
     var product: String
@@ -62,13 +62,24 @@ struct Life {
         let uuid = "uuid-\(original)-\(tellings.count)"
         let telling = Telling(
             notification: NotificationFact(
-                uuid: uuid, type: type, subtype: subtype, status: hasRenewal ? status : nil, signedDate: lastSigned),
+                uuid: uuid, type: type, subtype: subtype, status: hasRenewal ? status : nil,
+                transactionID: transaction.transactionID, signedDate: lastSigned),
             transaction: transaction, renewal: hasRenewal ? next : nil)
         tellings.append(telling)
         return telling
     }
 
-    private mutating func addPeriod(from: Int64, to: Int64, reason: String = "PURCHASE", offer: Offer? = nil) {
+    /// A notification about no purchase, or about one of which nothing is told.
+    mutating func notifyAlone(_ type: String, _ subtype: String? = nil, at: Int64) -> Telling {
+        lastSigned = max(lastSigned + 1, at)
+        let telling = Telling(
+            notification: NotificationFact(
+                uuid: "uuid-\(original)-\(tellings.count)", type: type, subtype: subtype, signedDate: lastSigned))
+        tellings.append(telling)
+        return telling
+    }
+
+    mutating func addPeriod(from: Int64, to: Int64, reason: String = "PURCHASE", offer: Offer? = nil) {
         let number = transactions.isEmpty ? original : "\(original)-\(transactions.count + 1)"
         var transaction = TransactionFact(
             transactionID: number, originalTransactionID: original, webOrderLineItemID: "w\(number)",
@@ -87,7 +98,7 @@ struct Life {
         status = 1
     }
 
-    private static func apply(_ offer: Offer, to transaction: inout TransactionFact) {
+    static func apply(_ offer: Offer, to transaction: inout TransactionFact) {
         let terms: (Int, String, String?) =
             switch offer {
             case .trial: (1, "FREE_TRIAL", nil)
@@ -108,10 +119,12 @@ struct Life {
         return notify("SUBSCRIBED", "INITIAL_BUY", at: at ?? began + 5 * second)
     }
 
-    mutating func renew(at: Int64, recovery: Bool = false, begins: Int64? = nil, lasts: Int64? = nil) -> Telling {
+    mutating func renew(
+        at: Int64, recovery: Bool = false, begins: Int64? = nil, lasts: Int64? = nil, offer: Offer? = nil
+    ) -> Telling {
         product = renewal.autoRenewProductID ?? product
         let begins = begins ?? expires
-        addPeriod(from: begins, to: begins + (lasts ?? period), reason: "RENEWAL")
+        addPeriod(from: begins, to: begins + (lasts ?? period), reason: "RENEWAL", offer: offer)
         return notify("DID_RENEW", recovery ? "BILLING_RECOVERY" : nil, at: at)
     }
 
@@ -222,6 +235,17 @@ struct Life {
         transactions[place].revocationReason = 0
         transactions[place].revocationType = type
         if place == transactions.count - 1 { status = 5 }
+    }
+
+    mutating func refundDeclined(_ place: Int? = nil, at: Int64) -> Telling {
+        notify("REFUND_DECLINED", at: at, about: place, hasRenewal: latest.expiresDate != nil)
+    }
+
+    mutating func consumptionRequest(_ place: Int? = nil, reason: String? = nil, at: Int64) -> Telling {
+        var telling = notify("CONSUMPTION_REQUEST", at: at, about: place, hasRenewal: latest.expiresDate != nil)
+        telling.notification.consumptionRequestReason = reason
+        tellings[tellings.count - 1] = telling
+        return telling
     }
 
     mutating func extend(by milliseconds: Int64, at: Int64) -> Telling {

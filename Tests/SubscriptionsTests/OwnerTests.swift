@@ -17,7 +17,7 @@ struct OwnerTests {
         var life = Life()
         _ = life.start()
         var facts = life.facts
-        var older = life.tellings[0].transaction
+        var older = try #require(life.tellings[0].transaction)
         older.signedDate -= 1
         older.appAccountToken = "first"
         facts.insert(older)

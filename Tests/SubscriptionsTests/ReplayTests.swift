@@ -177,7 +177,7 @@ struct ReplayTests {
 
     /// The replay and the worker's way of telling must never part.
     @Test func `the drafts are those that were told, with the same ids, in the same order`() {
-        let lives = (0..<80).map { OrderTests.randomLife($0) } + [OrderTests.longLife(), OrderTests.endedLife()]
+        let lives = (0..<80).map { Scenario(seed: UInt64($0)).life } + [OrderTests.longLife(), OrderTests.endedLife()]
         for life in lives {
             var story = Story(life.key)
             var last = epoch

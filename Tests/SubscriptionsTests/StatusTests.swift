@@ -23,9 +23,14 @@ struct StatusTests {
         let strict = try #require(life.purchase())
         #expect(strict.accessUntil == life.expires)
         #expect(strict.status(at: life.expires) == .billingRetry)
+        #expect(strict.billingFailure?.isGraceAssumed == false)
         let lenient = try #require(life.purchase(defaultGrace: 3 * day))
         #expect(lenient.accessUntil == life.expires + 3 * day)
         #expect(lenient.status(at: life.expires) == .grace)
+        #expect(lenient.billingFailure?.isGraceAssumed == true)
+        life.renewal.gracePeriodExpiresDate = life.expires + 6 * day
+        _ = life.notify("DID_FAIL_TO_RENEW", "GRACE_PERIOD", at: life.expires)
+        #expect(life.purchase(defaultGrace: 3 * day)?.billingFailure?.isGraceAssumed == false)
     }
 
     @Test func `an expiry signed after the grace does not move its end back`() throws {
@@ -58,6 +63,23 @@ struct StatusTests {
         let purchase = try #require(life.purchase())
         #expect(purchase.status(at: life.expires + 60 * day - 1) == .billingRetry)
         #expect(purchase.status(at: life.expires + 60 * day) == .expired)
+        #expect(purchase.retryEndsAt == life.expires + 60 * day)
+    }
+
+    @Test func `nothing is retried without a failure, after a recovery, a refund, or an end of retries`() throws {
+        var life = Life()
+        _ = life.start()
+        #expect(life.purchase()?.retryEndsAt == nil)
+        _ = life.billingFailure(at: life.expires)
+        #expect(life.purchase()?.retryEndsAt == life.expires + 60 * day)
+        var refunded = life
+        _ = refunded.refund(at: life.expires + hour)
+        #expect(refunded.purchase()?.retryEndsAt == nil)
+        var given = life
+        _ = given.expire("BILLING_RETRY", at: life.expires + hour)
+        #expect(given.purchase()?.retryEndsAt == nil)
+        _ = life.renew(at: life.expires + hour, recovery: true)
+        #expect(life.purchase()?.retryEndsAt == nil)
     }
 
     @Test func `a grace of an earlier failure is not the grace of a later one`() throws {
@@ -79,7 +101,7 @@ struct StatusTests {
         _ = life.resubscribe(at: life.expires + 5 * day)
         var facts = PurchaseFacts()
         for telling in life.tellings {
-            facts.insert(telling.transaction)
+            telling.transaction.map { _ = facts.insert($0) }
             if telling.notification.type != "SUBSCRIBED", let renewal = telling.renewal { facts.insert(renewal) }
         }
         let purchase = try #require(Purchase(folding: facts, key: life.key))
@@ -96,7 +118,7 @@ struct StatusTests {
         _ = life.renew(at: life.expires - hour)
         var facts = PurchaseFacts()
         for telling in life.tellings {
-            facts.insert(telling.transaction)
+            telling.transaction.map { _ = facts.insert($0) }
             if telling.notification.type != "DID_RENEW", let renewal = telling.renewal { facts.insert(renewal) }
         }
         #expect(Purchase(folding: facts, key: life.key)?.autoRenewOffSince == off)
@@ -177,7 +199,7 @@ struct StatusTests {
         life.transactions[0].revocationDate = nil
         let last = life.notify("REFUND_REVERSED", at: epoch + 3 * day)
         var facts = life.facts
-        var odd = last.transaction
+        var odd = try #require(last.transaction)
         odd.signedDate = instant
         facts.insert(odd)
         let purchase = try #require(Purchase(folding: facts, key: life.key, defaultGrace: .max))

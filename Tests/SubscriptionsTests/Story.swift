@@ -7,6 +7,8 @@ struct Story {
     private(set) var facts = PurchaseFacts()
     private(set) var purchase: Purchase?
     private(set) var told: [(id: String, draft: EventDraft)] = []
+    /// With those that were told before.
+    private(set) var drafted: [(id: String, draft: EventDraft)] = []
 
     init(_ key: PurchaseKey, patience: Int64 = day) {
         self.key = key
@@ -31,6 +33,7 @@ struct Story {
         var new: [EventDraft] = []
         for draft in deriver.events(before: before, after: purchase, cause: cause, now: now) {
             let id = draft.id(digest: digest)
+            drafted.append((id, draft))
             guard !told.contains(where: { $0.id == id }) else { continue }
             told.append((id, draft))
             new.append(draft)

@@ -3,14 +3,15 @@ import Subscriptions
 /// One notification as it reaches the fold: an envelope and the facts in it.
 struct Telling {
     var notification: NotificationFact
-    var transaction: TransactionFact
+    /// Nil in a notification about no purchase.
+    var transaction: TransactionFact?
     var renewal: RenewalFact?
 
     var signed: Int64 { notification.signedDate }
 
     func add(to facts: inout PurchaseFacts) {
         facts.insert(notification)
-        facts.insert(transaction)
+        if let transaction { facts.insert(transaction) }
         if let renewal { facts.insert(renewal) }
     }
 }

@@ -34,6 +34,7 @@ struct Applier: Sendable {
         var purchase: Purchase?
         /// Whether nothing is waiting that could say that access goes on.
         let isQuiet: Bool
+        var belief: EndBelief
         var drafts: [EventDraft] = []
         var newFacts: [FactStore.New] = []
         var owner = ""
@@ -49,14 +50,15 @@ struct Applier: Sendable {
         _ notifications: [PreparedNotification], woken: [PurchaseKey], quiet: Set<Lane>, outages: [Range<Int64>],
         now: Int64, on connection: PostgresConnection
     ) throws -> [DueDelivery] {
-        let deriver = EventDeriver(belief: EndBelief(patience: patience, outages: outages))
-        var works = try load(notifications, woken, quiet, on: connection)
-        fold(notifications, &works, deriver, now)
+        var works = try load(
+            notifications, woken, quiet, EndBelief(patience: patience, outages: outages), on: connection)
+        fold(notifications, &works, now)
+        tellEnds(of: &works, now)
         try findOwners(&works, now: now, on: connection)
         try FactStore.insert(
             works.flatMap(\.newFacts) + announcements(notifications), known: knownHeaders(notifications),
             on: connection)
-        try write(works, deriver.belief, now: now, on: connection)
+        try write(works, now: now, on: connection)
         let deliveries = try EventStore.insert(
             try events(works, on: connection), now: now, on: connection)
         try settle(notifications, now: now, on: connection)
@@ -67,7 +69,7 @@ struct Applier: Sendable {
 
     private func load(
         _ notifications: [PreparedNotification], _ woken: [PurchaseKey], _ quiet: Set<Lane>,
-        on connection: PostgresConnection
+        _ belief: EndBelief, on connection: PostgresConnection
     ) throws -> [Work] {
         var keys: [PurchaseKey] = []
         var known: Set<PurchaseKey> = []
@@ -75,18 +77,19 @@ struct Applier: Sendable {
             if case .facts(let key, _, _) = notification.content, known.insert(key).inserted { keys.append(key) }
         }
         for key in woken where known.insert(key).inserted { keys.append(key) }
-        let facts = try FactStore.load(keys, on: connection)
+        let states = try FactStore.known(of: keys, on: connection)
         let owners = try PurchaseStore.owners(keys, on: connection)
-        return zip(keys, zip(facts, owners)).map { key, state in
-            let purchase = Purchase(folding: state.0, key: key, defaultGrace: defaultGrace)
+        return zip(keys, zip(states, owners)).map { key, state in
+            let (known, owner) = state
+            let purchase = Purchase(folding: known.facts, key: key, defaultGrace: defaultGrace)
             return Work(
-                key: key, facts: state.0, formerOwner: state.1, former: purchase, purchase: purchase,
-                isQuiet: quiet.contains(key.lane))
+                key: key, facts: known.facts, formerOwner: owner, former: purchase, purchase: purchase,
+                isQuiet: quiet.contains(key.lane), belief: belief.knowing(late: known.late))
         }
     }
 
     private func fold(
-        _ notifications: [PreparedNotification], _ works: inout [Work], _ deriver: EventDeriver, _ now: Int64
+        _ notifications: [PreparedNotification], _ works: inout [Work], _ now: Int64
     ) {
         let places = Dictionary(works.enumerated().map { ($1.key, $0) }) { first, _ in first }
         for notification in notifications {
@@ -97,15 +100,23 @@ struct Applier: Sendable {
                 row.insert(into: &works[place].facts)
                 works[place].newFacts.append(FactStore.New(key: key, seq: notification.pending.seq, fact: row))
             }
+            let arrived = SequenceGenerator.instant(of: notification.pending.seq)
+            if let late = EndBelief.lateness(signed: fact.signedDate, arrived: arrived, in: key.environment) {
+                works[place].belief = works[place].belief.knowing(late: [late])
+            }
             guard let after = Purchase(folding: works[place].facts, key: key, defaultGrace: defaultGrace)
             else { continue }
-            works[place].drafts += deriver.changes(
+            works[place].drafts += EventDeriver(belief: works[place].belief).changes(
                 before: works[place].purchase, after: after, cause: .notification(fact), now: now)
             works[place].purchase = after
         }
-        // After the last news of each purchase: a renewal that waited behind a switch-off must not find access ended.
+    }
+
+    /// After the last news of each purchase: a renewal that waited behind a switch-off must not find access ended.
+    private func tellEnds(of works: inout [Work], _ now: Int64) {
         for place in works.indices where works[place].isQuiet {
             guard let after = works[place].purchase else { continue }
+            let deriver = EventDeriver(belief: works[place].belief)
             works[place].drafts += deriver.ends(before: works[place].former, after: after, now: now)
         }
     }
@@ -136,13 +147,13 @@ struct Applier: Sendable {
         }
     }
 
-    private func write(_ works: [Work], _ belief: EndBelief, now: Int64, on connection: PostgresConnection) throws {
+    private func write(_ works: [Work], now: Int64, on connection: PostgresConnection) throws {
         var records: [PurchaseRecord] = []
         var identifiers: [(identifier: String, key: PurchaseKey)] = []
         for work in works {
             guard let purchase = work.purchase else { continue }
             records.append(
-                PurchaseRecord(purchase, owner: work.owner, wake: wake(work, purchase, belief, now)))
+                PurchaseRecord(purchase, owner: work.owner, wake: wake(work, purchase, now)))
             let new = purchase.identifiers.subtracting(work.former?.identifiers ?? [])
             identifiers += new.map { ($0, work.key) }
         }
@@ -154,9 +165,9 @@ struct Applier: Sendable {
     }
 
     /// When time alone changes something; at once, if an end that has passed could not be told now.
-    private func wake(_ work: Work, _ purchase: Purchase, _ belief: EndBelief, _ now: Int64) -> Int64? {
-        let isOver = purchase.ending.map { $0.believed(belief) <= now } ?? false
-        return isOver && !work.isQuiet ? now : purchase.nextWake(after: now, belief: belief)
+    private func wake(_ work: Work, _ purchase: Purchase, _ now: Int64) -> Int64? {
+        let isOver = purchase.ending.map { $0.believed(work.belief) <= now } ?? false
+        return isOver && !work.isQuiet ? now : purchase.nextWake(after: now, belief: work.belief)
     }
 
     private func events(_ works: [Work], on connection: PostgresConnection) throws -> [NewEvent] {

@@ -61,8 +61,9 @@ struct PurchaseRebuild {
     func check(
         _ keys: [PurchaseKey], writes: Bool, now: Int64, on connection: PostgresConnection
     ) throws -> Page {
-        let purchases = zip(keys, try FactStore.load(keys, on: connection)).map { key, facts in
-            Purchase(folding: facts, key: key, defaultGrace: defaultGrace)
+        let known = try FactStore.known(of: keys, on: connection)
+        let purchases = zip(keys, known).map { key, known in
+            Purchase(folding: known.facts, key: key, defaultGrace: defaultGrace)
         }
         let records = try PurchaseStore.records(keys, on: connection)
         let owners = try CustomerStore.ids(
@@ -82,7 +83,9 @@ struct PurchaseRebuild {
                 continue
             }
             page.purchases += 1
-            let expected = PurchaseRecord(purchase, owner: owner, wake: wake(purchase, records[place]?.wake, now))
+            let expected = PurchaseRecord(
+                purchase, owner: owner,
+                wake: wake(purchase, belief.knowing(late: known[place].late), records[place]?.wake, now))
             let differences = expected.differences(from: records[place])
             page.differences += differences
             // A wake that other settings give is no difference, and is set all the same.
@@ -108,7 +111,7 @@ struct PurchaseRebuild {
     }
 
     /// Only what is still to come is armed; what is due in a record stays due.
-    private func wake(_ purchase: Purchase, _ armed: Int64?, _ now: Int64) -> Int64? {
+    private func wake(_ purchase: Purchase, _ belief: EndBelief, _ armed: Int64?, _ now: Int64) -> Int64? {
         if let armed, armed <= now { return armed }
         return purchase.nextWake(after: now, belief: belief)
     }

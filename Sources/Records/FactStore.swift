@@ -10,17 +10,29 @@ extension PurchaseKey {
 /// Facts in the database.
 package enum FactStore {
     private static let select = """
-        SELECT t.place, f.kind, f.signed_ms, f.payload
+        SELECT t.place, f.kind, f.signed_ms, f.payload, f.seq
         FROM unnest($1::int2[], $2::text[], $3::text[], $4::int2[], $5::int4[])
             AS t(lane, otid, app, environment, place)
         JOIN entitled.fact f ON f.lane = t.lane AND f.original_transaction_id = t.otid AND f.app = t.app
             AND f.environment = t.environment
         """
 
-    /// Everything that is known of these purchases, in their order.
+    /// What is known of a purchase.
+    package struct Known: Sendable {
+        package internal(set) var facts = PurchaseFacts()
+        /// From signing to arrival of news that came late, in ms.
+        package internal(set) var late: [Range<Int64>] = []
+    }
+
+    /// The facts of these purchases, in their order.
     package static func load(_ keys: [PurchaseKey], on connection: PostgresConnection) throws -> [PurchaseFacts] {
-        var facts = Array(repeating: PurchaseFacts(), count: keys.count)
-        guard !keys.isEmpty else { return facts }
+        try known(of: keys, on: connection).map(\.facts)
+    }
+
+    /// Everything that is known of these purchases, in their order.
+    package static func known(of keys: [PurchaseKey], on connection: PostgresConnection) throws -> [Known] {
+        var known = Array(repeating: Known(), count: keys.count)
+        guard !keys.isEmpty else { return known }
         let rows = try connection.query(
             select,
             [
@@ -29,14 +41,21 @@ package enum FactStore {
             ])
         for row in rows {
             let place = Int(try row.int(0))
-            guard facts.indices.contains(place), let kind = FactRow.Kind(rawValue: Int16(clamping: try row.int(1)))
+            guard known.indices.contains(place), let kind = FactRow.Kind(rawValue: Int16(clamping: try row.int(1)))
             else { continue }
             let fact = FactRow(
                 kind: kind, signedDate: try row.int(2), header: nil, signature: nil,
                 payload: try FactCodec.restore(try row.bytes(3)))
-            fact.insert(into: &facts[place])
+            fact.insert(into: &known[place].facts)
+            let arrived = SequenceGenerator.instant(of: try row.int(4))
+            if kind == .notification,
+                let late = EndBelief.lateness(
+                    signed: fact.signedDate, arrived: arrived, in: keys[place].environment)
+            {
+                known[place].late.append(late)
+            }
         }
-        return facts
+        return known
     }
 
     /// A fact on its way into the database.

@@ -1,35 +1,69 @@
 import Base
 
-/// From when on the end of a subscription that should have renewed is believed, though Apple has not said so.
+/// From when on an end is believed that Apple has not told of.
 ///
-/// Such an end is silence, and silence has to mean something: news of a renewal comes within seconds, while an outage of
-/// ours turns it into a repetition, up to 72 hours later (Apple: Responding to App Store Server Notifications; the
-/// sandbox sends once).
+/// Such an end is silence, and silence has to mean something. News comes within seconds as a rule; an outage of ours
+/// turns it into a repetition, each up to 72 hours after the one before (Apple: Responding to App Store Server
+/// Notifications; the sandbox sends once), and in no order.
 package struct EndBelief: Sendable, Equatable {
     /// ms to wait for the news of a renewal.
     package let patience: Int64
-    /// Our outages of late, in ms since 1970, the oldest first.
+    /// When Apple's news may not have reached us, in ms since 1970, by their beginnings.
     package let outages: [Range<Int64>]
 
     /// The longest wait between two of Apple's attempts, and an hour for Apple's own delay.
     static let repetition: Int64 = 73 * .hour
     /// Apple charges up to a day before a period ends, so its news may have come that early.
     static let earliestRenewal: Int64 = 24 * .hour
+    /// News that is later than this was sent before, in vain; in ms.
+    package static let lateAfter: Int64 = 30 * 60 * .second
 
     package init(patience: Int64 = 24 * .hour, outages: [Range<Int64>] = []) {
         self.patience = patience
-        self.outages = outages
+        self.outages = outages.sorted { $0.lowerBound < $1.lowerBound }
     }
 
-    /// - Parameter end: when access ended by the dates, in ms.
-    func believed(_ end: Int64, in environment: StoreEnvironment) -> Int64 {
-        var believed = end.later(by: patience)
-        // One that began later found the end believed.
-        for outage in outages
-        where outage.lowerBound <= believed && outage.upperBound > end.later(by: -EndBelief.earliestRenewal) {
-            let repetition = environment == .production ? EndBelief.repetition : patience
-            believed = max(believed, outage.upperBound.later(by: repetition))
+    /// The same for a purchase of which news came late: other news of it may still be on the way.
+    ///
+    /// - Parameter late: from the signing of such news to its arrival, in ms.
+    package func knowing(late: [Range<Int64>]) -> EndBelief {
+        late.isEmpty ? self : EndBelief(patience: patience, outages: outages + late)
+    }
+
+    /// The time in which news was under way, if it was sent in vain before.
+    ///
+    /// - Parameters:
+    ///   - signed: when it was signed, in ms.
+    ///   - arrived: when it came, in ms.
+    ///   - environment: the sandbox sends once; what is late there was slow.
+    package static func lateness(
+        signed: Int64, arrived: Int64, in environment: StoreEnvironment
+    ) -> Range<Int64>? {
+        guard environment == .production, signed.later(by: lateAfter) < arrived else { return nil }
+        return signed..<arrived
+    }
+
+    /// When this end is believed, in ms.
+    func believed(_ end: Int64, _ certainty: Ending.Certainty, in environment: StoreEnvironment) -> Int64 {
+        let isRepeated = environment == .production
+        switch certainty {
+        case .told: return end
+        case .foretold(let since):
+            // What was foretold may have been taken back since; the sandbox would not say it twice.
+            return isRepeated ? believed(end, since: since, EndBelief.repetition) : end
+        case .silent:
+            return believed(
+                end.later(by: patience), since: end.later(by: -EndBelief.earliestRenewal),
+                isRepeated ? EndBelief.repetition : patience)
         }
-        return believed
+    }
+
+    /// - Parameter since: when the news could have come that denies the end, in ms; before that no outage matters.
+    private func believed(_ end: Int64, since: Int64, _ repetition: Int64) -> Int64 {
+        // One that began later found the end believed.
+        outages.reduce(end) { believed, outage in
+            guard outage.lowerBound <= believed, outage.upperBound > since else { return believed }
+            return max(believed, outage.upperBound.later(by: repetition))
+        }
     }
 }

@@ -10,8 +10,7 @@ package struct Ending: Sendable, Equatable {
     /// find the same name.
     package let name: Int64
     package let reason: EventReason
-    /// Nothing could renew it any more. Otherwise only patience tells that no renewal came.
-    package let isCertain: Bool
+    package let certainty: Certainty
     package let environment: StoreEnvironment
 
     /// Whether both are the end of one period at one signed instant.
@@ -21,7 +20,16 @@ package struct Ending: Sendable, Equatable {
 
     /// From when on it may be told, in ms.
     package func believed(_ belief: EndBelief) -> Int64 {
-        isCertain ? instant : belief.believed(instant, in: environment)
+        belief.believed(instant, certainty, in: environment)
+    }
+
+    package enum Certainty: Sendable, Equatable {
+        /// Apple says that it ended, or nothing could renew it.
+        case told
+        /// It will not renew, as of this instant in ms; until the end that can change.
+        case foretold(Int64)
+        /// It should renew: only silence says that it did not.
+        case silent
     }
 }
 
@@ -43,7 +51,7 @@ extension Purchase {
             name = end
         }
         return Ending(
-            instant: end, period: period, name: name, reason: endingReason(isCut: isCut), isCertain: isEndCertain,
+            instant: end, period: period, name: name, reason: endingReason(isCut: isCut), certainty: endCertainty,
             environment: key.environment)
     }
 
@@ -52,8 +60,13 @@ extension Purchase {
         [ending?.believed(belief), retryEndsAt].compactMap { $0 }.filter { $0 > now }.min()
     }
 
-    private var isEndCertain: Bool {
-        isEndConfirmed || renewalObstacle != nil
+    private var endCertainty: Ending.Certainty {
+        if isEndConfirmed || expirationIntent != nil && billingFailure == nil { return .told }
+        switch renewalObstacle {
+        case .notRenewable, .revoked, .ended, .priceIncrease: return .told
+        case .billingError, .switchedOff: return .foretold(renewalSigned ?? latest.firstSigned)
+        case nil: return .silent
+        }
     }
 
     private func endingReason(isCut: Bool) -> EventReason {

@@ -24,7 +24,9 @@ package struct PurchaseSummary: Sendable {
             "original_transaction_id": .string(purchase.key.originalTransactionID), "product_id": .string(product),
             "pending_product_id": .text(purchase.pendingProductID),
             "status": .string(purchase.status(at: now).rawValue), "expires_at": .date(purchase.paidAccessUntil),
-            "grace_expires_at": .date(purchase.graceUntil), "will_renew": .bool(purchase.willRenew),
+            "grace_expires_at": .date(purchase.graceUntil),
+            "grace_is_assumed": .bool(purchase.graceUntil != nil && purchase.billingFailure?.isGraceAssumed == true),
+            "will_renew": .bool(purchase.willRenew),
             "will_not_renew_because": .text(purchase.renewalObstacle?.rawValue),
             "entitlements": .strings(isGranted ? catalogue.entitlements(of: product) : []),
         ])

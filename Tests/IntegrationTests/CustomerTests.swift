@@ -56,7 +56,8 @@ import Testing
         let worker = try RunningWorker(installation)
         defer { worker.stop(); consumer.stop() }
         let begun = SystemClock().now() - 3 * StoreProduct.day
-        var life = SubscriberLife(app: Installation.app, seed: 40)
+        // The sandbox says nothing twice: what comes late there is not waited for.
+        var life = SubscriberLife(app: Installation.sandbox, seed: 40)
         let started = life.start(lasts: StoreProduct.day, at: begun)
         let cancelled = life.autoRenewOff(at: begun + 1000)
         try installation.postAll([started, cancelled])
@@ -75,8 +76,8 @@ import Testing
         defer { worker.stop() }
         let begun = SystemClock().now() - StoreProduct.day
         // One ended an hour ago, within the patience; the other two days ago, beyond it.
-        var patient = SubscriberLife(app: Installation.app, seed: 41, number: 1)
-        var over = SubscriberLife(app: Installation.app, seed: 41, number: 2)
+        var patient = SubscriberLife(app: Installation.sandbox, seed: 41, number: 1)
+        var over = SubscriberLife(app: Installation.sandbox, seed: 41, number: 2)
         try installation.postAll([
             patient.start(lasts: StoreProduct.day - 3_600_000, at: begun),
             over.start(lasts: StoreProduct.day, at: begun - 2 * StoreProduct.day),

@@ -26,6 +26,7 @@ final class Installation: Sendable {
     }
 
     static let app = StoreApp(environment: "Production")
+    static let sandbox = StoreApp()
     /// A moment of the recent past, in milliseconds.
     static let start = SystemClock().now() - 20 * StoreProduct.day
 

@@ -26,72 +26,95 @@ import Testing
         try installation.database.count("SELECT count(*) FROM entitled.event WHERE type = 'EXPIRATION'")
     }
 
+    /// Twenty days from this many hours ago back; it should renew.
+    private func started(_ number: UInt64, endedBefore hours: Int64, _ app: StoreApp) -> (
+        SubscriberLife, StoreNotification
+    ) {
+        var life = SubscriberLife(app: app, seed: 70, number: number)
+        let began = SystemClock().now() - (20 * 24 + hours) * Self.hour
+        let notification = life.start(lasts: 20 * 24 * Self.hour, at: began)
+        return (life, notification)
+    }
+
+    /// Makes what has come up to now have come in time.
+    private func pretendPunctual(_ installation: Installation) throws {
+        let epoch: Int64 = 1_704_067_200_000
+        try installation.database.execute(
+            "UPDATE entitled.fact SET seq = (signed_ms - $1) << 22 | (seq & 4194303)", [.int8(epoch)])
+    }
+
+    private func wake(_ installation: Installation) throws {
+        try installation.database.execute("UPDATE entitled.purchase SET wake_ms = 1")
+    }
+
     @Test func `after an outage no wave of ends is told before Apple's repetitions had time to come`() throws {
         let installation = try Installation()
         try pretendOutage(from: 72, until: 1, installation)
         let now = SystemClock().now()
-        // All ended two days ago, in the outage, and should have renewed; the patience of a day is over.
-        var lives = (UInt64(0)..<40).map { SubscriberLife(app: Installation.app, seed: 70, number: $0) }
-        let started = lives.indices.map { place in
-            lives[place].start(lasts: 20 * 24 * Self.hour, at: now - 22 * 24 * Self.hour)
+        // All ended two days ago, in the outage, and should have renewed; the patience of a day is over. Half of them
+        // had been switched off: that may have been taken back in the outage.
+        var lives = (UInt64(0)..<40).map { started($0, endedBefore: 48, Installation.app) }
+        let off = lives.indices.filter { $0 % 2 == 0 }.map {
+            lives[$0].0.autoRenewOff(at: now - 20 * 24 * Self.hour)
         }
-        // One was switched off before: that it ended is certain.
-        let off = lives[0].autoRenewOff(at: now - 20 * 24 * Self.hour)
+        let first = try RunningWorker(installation)
+        try installation.postAll(lives.map(\.1) + off)
+        try installation.untilApplied(60)
+        first.stop()
+        try pretendPunctual(installation)
+        try wake(installation)
         let worker = try RunningWorker(installation)
         defer { worker.stop() }
-        try installation.postAll(started + [off])
-        try installation.untilApplied(41)
-        try eventually("the certain end is told") { try expirations(installation) == 1 }
-        let armed = """
-            SELECT count(*) FROM entitled.purchase WHERE wake_ms BETWEEN $1 AND $1 + 2 * 3600000
-            """
         // 73 hours after the outage.
-        #expect(try installation.database.count(armed, [.int8(now + 71 * Self.hour)]) == 39)
-        // The repetition comes: it has gone on all the time.
-        let renewed = lives.indices.dropFirst().map { place in
-            lives[place].renew(at: now - 2 * 24 * Self.hour)
-        }
-        try installation.postAll(renewed)
-        try installation.untilApplied(41 + 39)
-        #expect(try expirations(installation) == 1)
-        #expect(try installation.database.count("SELECT count(*) FROM entitled.event WHERE type = 'RENEWAL'") == 39)
-    }
-
-    @Test func `timers that fell due in an outage are put off, not fired`() throws {
-        let installation = try Installation()
-        let now = SystemClock().now()
-        var life = SubscriberLife(app: Installation.app, seed: 71)
-        let started = life.start(lasts: 20 * 24 * Self.hour, at: now - 22 * 24 * Self.hour)
-        // Applied by a worker that knows no outage and would have told the end a day ago: its timer is due.
-        let first = try RunningWorker(installation)
-        try installation.postAll([started])
-        try installation.untilApplied(1)
-        try eventually("told without an outage") { try expirations(installation) == 1 }
-        first.stop()
-        try installation.database.execute("DELETE FROM entitled.event")
-        try installation.database.execute("UPDATE entitled.purchase SET wake_ms = $1", [.int8(now - Self.hour)])
-        try pretendOutage(from: 72, until: 1, installation)
-        let second = try RunningWorker(installation)
-        defer { second.stop() }
-        try eventually("the timer is put off") {
-            try installation.database.count("SELECT count(*) FROM entitled.purchase WHERE wake_ms > $1", [.int8(now)])
-                == 1
+        let armed = "SELECT count(*) FROM entitled.purchase WHERE wake_ms BETWEEN $1 AND $1 + 2 * 3600000"
+        try eventually("all timers are put off") {
+            try installation.database.count(armed, [.int8(now + 71 * Self.hour)]) == 40
         }
         #expect(try expirations(installation) == 0)
+        // The repetitions come: most went on all the time, one had ended.
+        var repeated = lives.indices.dropFirst().map { lives[$0].0.renew(at: now - 48 * Self.hour) }
+        repeated.append(lives[0].0.expire(at: now - 48 * Self.hour))
+        try installation.postAll(repeated)
+        try installation.untilApplied(100)
+        #expect(try expirations(installation) == 1)
+        #expect(try installation.database.count("SELECT count(*) FROM entitled.event WHERE type = 'RENEWAL'") == 39)
     }
 
     @Test func `an outage that ended long before the end, or began after it was believed, changes nothing`() throws {
         for (from, until) in [(Int64(300), Int64(200)), (10, 1)] {
             let installation = try Installation()
             try pretendOutage(from: from, until: until, installation)
-            let now = SystemClock().now()
-            var life = SubscriberLife(app: Installation.app, seed: 72)
-            let started = life.start(lasts: 20 * 24 * Self.hour, at: now - 22 * 24 * Self.hour)
+            let first = try RunningWorker(installation)
+            try installation.postAll([started(1, endedBefore: 48, Installation.app).1])
+            try installation.untilApplied(1)
+            first.stop()
+            try pretendPunctual(installation)
+            try wake(installation)
             let worker = try RunningWorker(installation)
             defer { worker.stop() }
-            try installation.postAll([started])
             try eventually("the end is told") { try expirations(installation) == 1 }
         }
+    }
+
+    @Test func `what came late may not be all that is late, but the sandbox sends once`() throws {
+        let installation = try Installation()
+        let worker = try RunningWorker(installation)
+        defer { worker.stop() }
+        var (late, switchedOff) = started(1, endedBefore: 48, Installation.app)
+        var (punctual, started) = started(2, endedBefore: 48, Installation.sandbox)
+        let now = SystemClock().now()
+        try installation.postAll([
+            switchedOff, late.autoRenewOff(at: now - 72 * Self.hour), started,
+            punctual.autoRenewOff(at: now - 72 * Self.hour),
+        ])
+        try eventually("the sandbox's end is told") { try expirations(installation) == 1 }
+        try installation.untilApplied(4)
+        #expect(
+            try installation.database.texts("SELECT environment::text FROM entitled.event WHERE type = 'EXPIRATION'")
+                == ["1"])
+        // Apple's word ends the waiting.
+        try installation.postAll([late.expire(at: now - 47 * Self.hour)])
+        try eventually("the end is told") { try expirations(installation) == 2 }
     }
 
     @Test func `an endpoint that can store says so each minute`() throws {

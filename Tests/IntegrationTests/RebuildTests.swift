@@ -197,7 +197,7 @@ import Testing
         let installation = try Installation()
         let now = SystemClock().now()
         let day = StoreProduct.day
-        var lives = (UInt64(0)..<2).map { SubscriberLife(app: Installation.app, seed: 13, number: $0) }
+        var lives = (UInt64(0)..<2).map { SubscriberLife(app: Installation.sandbox, seed: 13, number: $0) }
         let worker = try RunningWorker(installation)
         try installation.postAll([
             lives[0].start(lasts: 10 * day, at: now - 2 * day), lives[1].start(lasts: 10 * day, at: now - 40 * day),

@@ -193,7 +193,8 @@ struct ExplanationTests {
                 PurchaseArrival(arrived: epoch + 3 * day, facts: odd.facts, cause: odd.cause)
             })
         for now in [Int64.min, 0, .max] {
-            let steps = PurchaseReplay(of: life.key, patience: .max, defaultGrace: .max).steps(arrivals, until: now)
+            let steps = PurchaseReplay(of: life.key, belief: EndBelief(patience: .max), defaultGrace: .max).steps(
+                arrivals, until: now)
             let timeline = Timeline(Timeline.entries(of: life.key, steps, traces: [:]) { digest($0) })
             #expect(timeline.entries.count >= arrivals.count)
             #expect(!timeline.json.bytes.isEmpty)

@@ -15,7 +15,7 @@ struct ReplayTests {
     }
 
     static func steps(_ life: Life, until now: Int64? = nil) -> [ReplayedStep] {
-        PurchaseReplay(of: life.key, patience: day).steps(
+        PurchaseReplay(of: life.key, belief: EndBelief(patience: day)).steps(
             arrivals(life.tellings), until: now ?? life.tellings.last?.signed ?? epoch)
     }
 
@@ -138,9 +138,10 @@ struct ReplayTests {
         _ = (life.start(), life.autoRenewOff(at: epoch + day), life.autoRenewOn(at: epoch + 2 * day))
         let off = Self.arrivals(life.tellings)
         let order = [off[0], off[2], off[1]]
-        let steps = PurchaseReplay(of: life.key, patience: day).steps(order, until: epoch + 3 * day)
+        let steps = PurchaseReplay(of: life.key, belief: EndBelief(patience: day)).steps(order, until: epoch + 3 * day)
         #expect(steps.last?.changes == [.nothing(.newerWasKnown)])
-        let again = PurchaseReplay(of: life.key, patience: day).steps(off + [off[2]], until: epoch + 3 * day)
+        let again = PurchaseReplay(of: life.key, belief: EndBelief(patience: day)).steps(
+            off + [off[2]], until: epoch + 3 * day)
         #expect(again.last?.changes == [.nothing(.nothingNew)])
         #expect(again.last?.drafts.isEmpty == true)
     }
@@ -149,7 +150,8 @@ struct ReplayTests {
         var life = Life()
         _ = (life.start(), life.renew(at: epoch + 30 * day))
         let order = Self.arrivals(life.tellings).reversed()
-        let steps = PurchaseReplay(of: life.key, patience: day).steps(Array(order), until: epoch + 31 * day)
+        let steps = PurchaseReplay(of: life.key, belief: EndBelief(patience: day)).steps(
+            Array(order), until: epoch + 31 * day)
         #expect(steps.last?.changes.map(\.sentence) == ["an earlier period became known: 1000, pro_monthly, 9.99 USD"])
     }
 

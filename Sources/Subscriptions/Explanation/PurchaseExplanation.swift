@@ -60,7 +60,10 @@ extension Purchase {
     }
 
     fileprivate var graceSentence: String? {
-        graceUntil.map { "until \(Spoken.time($0))" }
+        let assumed =
+            billingFailure?.isGraceAssumed == true
+            ? "; Apple gave no end, this is the configured default_grace_period" : ""
+        return graceUntil.map { "until \(Spoken.time($0))\(assumed)" }
     }
 }
 

@@ -1,3 +1,5 @@
+import Base
+
 /// What came together about one purchase.
 package struct PurchaseArrival: Sendable, Equatable {
     /// When it came, in ms since 1970.
@@ -9,6 +11,12 @@ package struct PurchaseArrival: Sendable, Equatable {
         self.arrived = arrived
         self.facts = facts
         self.cause = cause
+    }
+
+    fileprivate func lateness(in environment: StoreEnvironment) -> [Range<Int64>] {
+        facts.notifications.compactMap {
+            EndBelief.lateness(signed: $0.signedDate, arrived: arrived, in: environment)
+        }
     }
 }
 
@@ -34,16 +42,16 @@ package struct ReplayedStep: Sendable {
 /// replay cannot know: the worker waits while news is waiting. Only the record of events can tell.
 package struct PurchaseReplay: Sendable {
     private let key: PurchaseKey
-    private let deriver: EventDeriver
+    private let belief: EndBelief
     private let defaultGrace: Int64
 
     /// - Parameters:
-    ///   - patience: as the worker's, in ms.
+    ///   - belief: as the worker's.
     ///   - defaultGrace: as the worker's, in ms.
-    package init(of key: PurchaseKey, patience: Int64, defaultGrace: Int64 = 0) {
+    package init(of key: PurchaseKey, belief: EndBelief, defaultGrace: Int64 = 0) {
         self.key = key
         self.defaultGrace = defaultGrace
-        deriver = EventDeriver(belief: EndBelief(patience: patience))
+        self.belief = belief
     }
 
     /// One step for each arrival, and one for each end that time alone made, in the order in which they happened.
@@ -52,7 +60,7 @@ package struct PurchaseReplay: Sendable {
     ///   - arrivals: in the order in which they came.
     ///   - now: ms; ends that are believed by then have happened.
     package func steps(_ arrivals: [PurchaseArrival], until now: Int64) -> [ReplayedStep] {
-        var run = Run(deriver: deriver)
+        var run = Run(belief: belief, environment: key.environment)
         for arrival in arrivals {
             run.pass(until: arrival.arrived)
             run.take(arrival) { Purchase(folding: $0, key: key, defaultGrace: defaultGrace) }
@@ -63,17 +71,20 @@ package struct PurchaseReplay: Sendable {
 
     /// A replay under way.
     private struct Run {
-        let deriver: EventDeriver
+        var deriver: EventDeriver
+        let environment: StoreEnvironment
         var steps: [ReplayedStep] = []
         private var facts = PurchaseFacts()
         private var purchase: Purchase?
         private var told: Set<String> = []
 
-        init(deriver: EventDeriver) {
-            self.deriver = deriver
+        init(belief: EndBelief, environment: StoreEnvironment) {
+            self.environment = environment
+            deriver = EventDeriver(belief: belief)
         }
 
         mutating func take(_ arrival: PurchaseArrival, fold: (PurchaseFacts) -> Purchase?) {
+            deriver = EventDeriver(belief: deriver.belief.knowing(late: arrival.lateness(in: environment)))
             let known = facts
             facts.formUnion(arrival.facts)
             let (before, after) = (purchase, fold(facts))

@@ -40,16 +40,29 @@ struct Applier: Sendable {
         var owner = ""
     }
 
+    /// What comes of a transaction once it is committed.
+    struct Outcome {
+        /// What may be sent.
+        var deliveries: [DueDelivery] = []
+        var unanswered: [Unanswered] = []
+    }
+
+    /// A consumption request whose time has passed.
+    struct Unanswered {
+        let key: PurchaseKey
+        let transactionID: String
+    }
+
     /// - Parameters:
     ///   - woken: purchases whose time has come.
     ///   - quiet: lanes in which nothing waits beside these notifications; only there the end of access is told.
     ///   - outages: our outages of late; silence in them means nothing.
     ///   - now: milliseconds by the server's clock.
-    /// - Returns: deliveries that may be sent once the transaction is committed.
     func apply(
-        _ notifications: [PreparedNotification], woken: [PurchaseKey], quiet: Set<Lane>, outages: [Range<Int64>],
+        _ notifications: [PreparedNotification], woken: [PurchaseStore.DueWake], quiet: Set<Lane>,
+        outages: [Range<Int64>],
         now: Int64, on connection: PostgresConnection
-    ) throws -> [DueDelivery] {
+    ) throws -> Outcome {
         var works = try load(
             notifications, woken, quiet, EndBelief(patience: patience, outages: outages), on: connection)
         fold(notifications, &works, now)
@@ -62,13 +75,23 @@ struct Applier: Sendable {
         let deliveries = try EventStore.insert(
             try events(works, on: connection), now: now, on: connection)
         try settle(notifications, now: now, on: connection)
-        return deliveries
+        return Outcome(deliveries: deliveries, unanswered: woken.flatMap { unanswered($0, works, now) })
+    }
+
+    /// Requests whose time passed between the instant that the timer was set for and now.
+    private func unanswered(_ wake: PurchaseStore.DueWake, _ works: [Work], _ now: Int64) -> [Unanswered] {
+        guard let work = works.first(where: { $0.key == wake.key }), work.facts.hasConsumptionRequests else {
+            return []
+        }
+        return PurchaseHistory(of: work.facts).consumptionRequests.filter {
+            $0.closed == nil && $0.deadline >= wake.at && $0.deadline <= now
+        }.map { Unanswered(key: work.key, transactionID: $0.transactionID) }
     }
 
     // MARK: - Steps
 
     private func load(
-        _ notifications: [PreparedNotification], _ woken: [PurchaseKey], _ quiet: Set<Lane>,
+        _ notifications: [PreparedNotification], _ woken: [PurchaseStore.DueWake], _ quiet: Set<Lane>,
         _ belief: EndBelief, on connection: PostgresConnection
     ) throws -> [Work] {
         var keys: [PurchaseKey] = []
@@ -76,7 +99,7 @@ struct Applier: Sendable {
         for notification in notifications {
             if case .facts(let key, _, _) = notification.content, known.insert(key).inserted { keys.append(key) }
         }
-        for key in woken where known.insert(key).inserted { keys.append(key) }
+        for wake in woken where known.insert(wake.key).inserted { keys.append(wake.key) }
         let states = try FactStore.known(of: keys, on: connection)
         let owners = try PurchaseStore.owners(keys, on: connection)
         return zip(keys, zip(states, owners)).map { key, state in
@@ -167,7 +190,8 @@ struct Applier: Sendable {
     /// When time alone changes something; at once, if an end that has passed could not be told now.
     private func wake(_ work: Work, _ purchase: Purchase, _ now: Int64) -> Int64? {
         let isOver = purchase.ending.map { $0.believed(work.belief) <= now } ?? false
-        return isOver && !work.isQuiet ? now : purchase.nextWake(after: now, belief: work.belief)
+        if isOver, !work.isQuiet { return now }
+        return work.facts.nextWake(of: purchase, after: now, belief: work.belief)
     }
 
     private func events(_ works: [Work], on connection: PostgresConnection) throws -> [NewEvent] {

@@ -141,37 +141,38 @@ struct LaneTurn {
 
     /// One purchase that cannot be looked at must not keep the ends of all others from being told.
     private mutating func wakeOneByOne(
-        _ woken: [PurchaseKey], after error: any Error, on connection: PostgresConnection
+        _ woken: [PurchaseStore.DueWake], after error: any Error, on connection: PostgresConnection
     ) throws {
         guard BatchCare.fault(of: error) != .everybodys else { return }
-        for key in woken {
+        for wake in woken {
             do {
-                try commit([], [], [key], on: connection)
+                try commit([], [], [wake], on: connection)
             } catch  where BatchCare.fault(of: error) != .everybodys {
                 logger.error(
                     "a purchase whose time has come cannot be looked at; trying again in an hour",
                     [
-                        "app": .string(key.app), "original_transaction_id": .string(key.originalTransactionID),
+                        "app": .string(wake.key.app),
+                        "original_transaction_id": .string(wake.key.originalTransactionID),
                         "error": .string("\(error)"),
                     ])
-                try PurchaseStore.wake([key], at: now + LaneTurn.wakeRetry, on: connection)
+                try PurchaseStore.wake([wake.key], at: now + LaneTurn.wakeRetry, on: connection)
             }
         }
     }
 
-    private mutating func dueWakes(on connection: PostgresConnection) throws -> [PurchaseKey] {
+    private mutating func dueWakes(on connection: PostgresConnection) throws -> [PurchaseStore.DueWake] {
         guard ContinuousClock.now >= nextWake else { return [] }
         nextWake = ContinuousClock.now + LaneTurn.wakeInterval
         return try PurchaseStore.due(in: leases.owned, at: now, atMost: LaneTurn.batchLimit, on: connection)
     }
 
     private mutating func commit(
-        _ prepared: [PreparedNotification], _ results: [AttemptResult], _ woken: [PurchaseKey],
+        _ prepared: [PreparedNotification], _ results: [AttemptResult], _ woken: [PurchaseStore.DueWake],
         on connection: PostgresConnection
     ) throws {
-        let lanes = Set(prepared.map(\.pending.lane) + results.map(\.delivery.id.lane) + woken.map(\.lane)).sorted()
+        let lanes = Set(prepared.map(\.pending.lane) + results.map(\.delivery.id.lane) + woken.map(\.key.lane)).sorted()
         let begun = ContinuousClock.now
-        var deliveries: [DueDelivery] = []
+        var applied = Applier.Outcome()
         var decided: [Settler.Decided] = []
         let passed = try connection.transaction {
             let passed = try Fence.pass(lanes, leases: leases, on: connection)
@@ -182,8 +183,8 @@ struct LaneTurn {
             let isQuestion = !ours.isEmpty || !woken.isEmpty
             let waiting = try PendingNotification.waiting(
                 in: isQuestion ? lanes : [], beside: ours.map(\.pending), on: connection)
-            deliveries = try applier.apply(
-                ours, woken: woken.filter { passed.lanes.contains($0.lane) && !waiting.contains($0.lane) },
+            applied = try applier.apply(
+                ours, woken: woken.filter { passed.lanes.contains($0.key.lane) && !waiting.contains($0.key.lane) },
                 quiet: passed.lanes.subtracting(waiting), outages: outages.known, now: passed.now, on: connection)
             return passed
         }
@@ -192,10 +193,11 @@ struct LaneTurn {
         keepingTrack { $0.leases.forget(lanes.filter { !passed.lanes.contains($0) }) }
         settler.report(decided)
         report(prepared, ContinuousClock.now - begun)
+        applied.unanswered.forEach(report)
         // At once: who asked for a pause gets nothing of what this turn made.
         engine.hold(decided.filter(\.changesEndpoint).map(\.endpoint))
         lookout.note(decided)
-        engine.add(deliveries)
+        engine.add(applied.deliveries)
     }
 
     private func report(_ prepared: [PreparedNotification], _ duration: Duration) {
@@ -213,6 +215,19 @@ struct LaneTurn {
                 ["notification.uuid": .string(notification.pending.identity.uuid), "reason": .string(reason)])
         }
         count(applied, "applied")
+    }
+
+    private func report(_ request: Applier.Unanswered) {
+        logger.notice(
+            "a consumption request got no answer in time",
+            [
+                "app": .string(request.key.app), "environment": .string(request.key.environment.rawValue),
+                "transaction_id": .string(request.transactionID),
+            ])
+        metrics.count(
+            "entitled_consumption_requests_unanswered_total",
+            "Apple's consumption requests whose 12 hours passed without an answer or a decision.",
+            ["app": request.key.app])
     }
 
     private func count(_ number: Int, _ state: String) {

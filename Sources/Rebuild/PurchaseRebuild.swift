@@ -85,7 +85,7 @@ struct PurchaseRebuild {
             page.purchases += 1
             let expected = PurchaseRecord(
                 purchase, owner: owner,
-                wake: wake(purchase, belief.knowing(late: known[place].late), records[place]?.wake, now))
+                wake: wake(purchase, known[place], records[place]?.wake, now))
             let differences = expected.differences(from: records[place])
             page.differences += differences
             // A wake that other settings give is no difference, and is set all the same.
@@ -111,9 +111,9 @@ struct PurchaseRebuild {
     }
 
     /// Only what is still to come is armed; what is due in a record stays due.
-    private func wake(_ purchase: Purchase, _ belief: EndBelief, _ armed: Int64?, _ now: Int64) -> Int64? {
+    private func wake(_ purchase: Purchase, _ known: FactStore.Known, _ armed: Int64?, _ now: Int64) -> Int64? {
         if let armed, armed <= now { return armed }
-        return purchase.nextWake(after: now, belief: belief)
+        return known.facts.nextWake(of: purchase, after: now, belief: belief.knowing(late: known.late))
     }
 
     private static let selectIdentifiers = """

@@ -154,7 +154,7 @@ package enum PurchaseStore {
     }
 
     private static let due = """
-        SELECT p.app, p.environment, p.original_transaction_id
+        SELECT p.app, p.environment, p.original_transaction_id, p.wake_ms
         FROM unnest($1::int2[]) AS owned(lane)
         CROSS JOIN LATERAL (
             SELECT * FROM entitled.purchase WHERE lane = owned.lane AND wake_ms <= $2 ORDER BY wake_ms LIMIT $3
@@ -163,18 +163,26 @@ package enum PurchaseStore {
         LIMIT $3
         """
 
+    /// A purchase whose time has come.
+    package struct DueWake: Sendable {
+        package let key: PurchaseKey
+        /// When its timer was to fire, in ms.
+        package let at: Int64
+    }
+
     /// Purchases of these lanes whose time has come; none of a lane where notifications still wait, because one of
     /// them may say that the subscription goes on.
     package static func due(
         in lanes: [Lane], at now: Int64, atMost limit: Int, on connection: PostgresConnection
-    ) throws -> [PurchaseKey] {
-        var keys: [PurchaseKey] = []
+    ) throws -> [DueWake] {
+        var wakes: [DueWake] = []
         for row in try connection.query(due, [.int2s(lanes.map(\.number)), .int8(now), .int8(Int64(limit))]) {
             guard let environment = StoreEnvironment(code: Int16(clamping: try row.int(1))) else { continue }
-            keys.append(
-                PurchaseKey(app: try row.text(0), environment: environment, originalTransactionID: try row.text(2)))
+            let key = PurchaseKey(
+                app: try row.text(0), environment: environment, originalTransactionID: try row.text(2))
+            wakes.append(DueWake(key: key, at: try row.int(3)))
         }
-        return keys
+        return wakes
     }
 
     private static let setWake = """

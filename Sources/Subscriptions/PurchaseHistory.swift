@@ -42,6 +42,21 @@ extension PurchaseHistory {
     }
 }
 
+extension PurchaseFacts {
+    /// Whether Apple ever asked how it was used: few purchases have a history worth deriving for this alone.
+    package var hasConsumptionRequests: Bool {
+        notifications.contains { $0.type == "CONSUMPTION_REQUEST" }
+    }
+
+    /// The next instant, in ms, at which time alone changes what is to be told or shown of the purchase that these are
+    /// the facts of; nil: none, or all are past.
+    package func nextWake(of purchase: Purchase, after now: Int64, belief: EndBelief) -> Int64? {
+        let deadline =
+            hasConsumptionRequests ? PurchaseHistory(of: self).openConsumptionDeadline(after: now) : nil
+        return [purchase.nextWake(after: now, belief: belief), deadline].compactMap { $0 }.min()
+    }
+}
+
 extension Set<NotificationFact> {
     /// Each notification once, oldest first: one that was kept in two forms says what either of them does.
     fileprivate var told: [NotificationFact] {

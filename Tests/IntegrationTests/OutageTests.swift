@@ -1,4 +1,5 @@
 import Base
+import Foundation
 import Postgres
 import Queue
 import StoreSimulator
@@ -130,5 +131,43 @@ import Testing
         #expect(found.first.map { ($0.upperBound - $0.lowerBound) / Self.hour } == 71)
         try Listening.forget(now: SystemClock().now() + 200 * 24 * Self.hour, on: connection)
         #expect(try installation.database.count("SELECT count(*) FROM entitled.listening") == 0)
+    }
+}
+
+@Suite struct ConsumptionDeadlineTests {
+    @Test func `a consumption request that nobody answers in twelve hours is told once`() throws {
+        let installation = try Installation()
+        let worker = try RunningWorker(installation)
+        defer { worker.stop() }
+        let now = SystemClock().now()
+        let hour: Int64 = 3_600_000
+        var (open, decided) = (
+            SubscriberLife(app: Installation.sandbox, seed: 80, number: 1),
+            SubscriberLife(app: Installation.sandbox, seed: 80, number: 2)
+        )
+        try installation.postAll([
+            open.start(at: now - 48 * hour), decided.start(at: now - 48 * hour),
+            open.requestConsumption(at: now - hour), decided.requestConsumption(at: now - hour),
+            decided.declineRefund(at: now - hour / 2),
+        ])
+        try installation.untilApplied(5)
+        let deadline = "SELECT count(*) FROM entitled.purchase WHERE wake_ms = $1 AND original_transaction_id = $2"
+        #expect(
+            try installation.database.count(deadline, [.int8(now + 11 * hour), .text(open.latest.originalID)]) == 1)
+        #expect(
+            try installation.database.count(deadline, [.int8(now + 11 * hour), .text(decided.latest.originalID)]) == 0)
+        #expect(try installation.differences() == [])
+        // Another request of a day ago, as a timer finds it that fires only now.
+        let connection = try installation.database.connect(role: "entitled_worker")
+        var late = SubscriberLife(app: Installation.sandbox, seed: 80, number: 3)
+        try installation.postAll([late.start(at: now - 48 * hour), late.requestConsumption(at: now - 24 * hour)])
+        try installation.untilApplied(7)
+        _ = try connection.query(
+            "UPDATE entitled.purchase SET wake_ms = $1 WHERE original_transaction_id = $2",
+            [.int8(now - 12 * hour), .text(late.latest.originalID)])
+        try worker.log.wait(for: "a consumption request got no answer in time")
+        let again = "SELECT count(*) FROM entitled.purchase WHERE wake_ms <= $1"
+        try eventually("the timer has fired") { try installation.database.count(again, [.int8(now)]) == 0 }
+        #expect(worker.log.text.components(separatedBy: "got no answer in time").count == 2)
     }
 }

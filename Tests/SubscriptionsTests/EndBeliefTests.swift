@@ -43,12 +43,39 @@ struct EndBeliefTests {
         #expect(try ending(.sandbox).believed(belief) == Self.end + 3 * hour)
     }
 
-    @Test func `an end that is certain needs no belief`() throws {
-        var life = Life()
-        _ = life.start(lasts: day)
-        _ = life.autoRenewOff(at: epoch + hour)
-        let belief = EndBelief(patience: day, outages: [epoch..<epoch + 30 * day])
-        #expect(life.purchase()?.ending?.believed(belief) == Self.end)
+    /// Each with what was signed after the start, and what an outage makes of it.
+    @Test func `what was foretold may be taken back in an outage, Apple's word may not`() throws {
+        let outage = epoch + 2 * hour..<Self.end + 5 * hour
+        let lives: [(String, (inout Life) -> Void, isDelayed: Bool)] = [
+            ("switched off before", { _ = $0.autoRenewOff(at: epoch + hour) }, true),
+            ("switched off after it", { _ = $0.autoRenewOff(at: epoch + 30 * hour) }, false),
+            ("could not be charged before", { _ = $0.billingFailure(at: epoch + hour) }, true),
+            ("expired", { _ = $0.expire(at: Self.end) }, false),
+            ("refunded", { _ = $0.refund(at: epoch + hour, revoked: epoch + hour) }, false),
+        ]
+        for (name, live, isDelayed) in lives {
+            var life = Life()
+            _ = life.start(lasts: day)
+            live(&life)
+            for environment in StoreEnvironment.allCases {
+                let key = PurchaseKey(app: "demo", environment: environment, originalTransactionID: life.original)
+                let ending = try #require(Purchase(folding: life.facts, key: key)?.ending)
+                let believed = ending.believed(EndBelief(patience: day, outages: [outage]))
+                let isDelayed = isDelayed && environment == .production
+                #expect(believed == (isDelayed ? outage.upperBound + 73 * hour : ending.instant), "\(name)")
+                #expect(ending.believed(EndBelief(patience: day)) == ending.instant, "\(name)")
+            }
+        }
+    }
+
+    @Test func `only production repeats, and only what is late was sent before`() {
+        let half = 30 * 60 * second
+        #expect(EndBelief.lateness(signed: epoch, arrived: epoch + half, in: .production) == nil)
+        #expect(
+            EndBelief.lateness(signed: epoch, arrived: epoch + half + 1, in: .production) == epoch..<epoch + half + 1)
+        #expect(EndBelief.lateness(signed: epoch, arrived: epoch + day, in: .sandbox) == nil)
+        #expect(EndBelief.lateness(signed: .max, arrived: 0, in: .production) == nil)
+        #expect(EndBelief.lateness(signed: .min, arrived: .max, in: .production) != nil)
     }
 
     @Test func `instants at the edge of what can be said do not trap`() throws {

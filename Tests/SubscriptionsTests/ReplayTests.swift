@@ -168,6 +168,39 @@ struct ReplayTests {
         #expect(steps[3].changes == [.endConfirmed])
     }
 
+    @Test func `what is asked and decided about a refund is told though no state changes`() {
+        var life = Life()
+        _ = life.start()
+        _ = life.consumptionRequest(at: epoch + day)
+        _ = life.refundDeclined(at: epoch + 2 * day)
+        let changes = Self.steps(life).map(\.changes)
+        #expect(changes.count == 3)
+        guard case .consumptionAsked(_, let until) = changes[1].first else {
+            Issue.record("not told: \(changes[1])")
+            return
+        }
+        #expect(until == epoch + day + 12 * hour)
+        #expect(changes[1].first?.sentence.contains("asked for a refund") == true)
+        #expect(changes[2] == [.refundDeclined])
+    }
+
+    @Test func `an end of grace that Apple did not give is told as assumed`() throws {
+        var life = Life()
+        _ = life.start()
+        _ = life.billingFailure(graceUntil: life.expires + day, at: life.expires)
+        var tellings = life.tellings
+        tellings[1].renewal?.gracePeriodExpiresDate = nil
+        let replay = PurchaseReplay(of: life.key, belief: EndBelief(patience: day), defaultGrace: 3 * day)
+        let steps = replay.steps(Self.arrivals(tellings), until: life.expires)
+        let end = life.expires + 3 * day
+        #expect(steps[1].changes.contains(.grace(until: end, isAssumed: true)))
+        let purchase = try #require(steps[1].after)
+        let summary = PurchaseSummary(catalogue: EntitlementCatalogue()).row(
+            purchase, ofCustomer: [], now: life.expires)
+        #expect(summary["grace_is_assumed"] == .bool(true))
+        #expect(summary["grace_expires_at"] == .date(end))
+    }
+
     @Test func `until now an end is believed only after the patience`() {
         var life = Life()
         _ = life.start()

@@ -26,7 +26,11 @@ extension PurchaseChange {
             isRetrying ? "could not be charged; Apple keeps trying" : "could not be charged"
         case .billingRecovered: "charged after all"
         case .retriesOver: "Apple stopped trying to charge"
-        case .grace(let end): "in grace until \(Spoken.time(end))"
+        case .grace(let end, let isAssumed):
+            "in grace until \(Spoken.time(end))" + (isAssumed ? ", which is assumed: Apple gave no end" : "")
+        case .refundDeclined: "Apple declined a refund"
+        case .consumptionAsked(let reason, let end):
+            "asked for a refund\(reason.map { " (\($0))" } ?? ""): Apple asks how it was used, until \(Spoken.time(end))"
         default: nil
         }
     }

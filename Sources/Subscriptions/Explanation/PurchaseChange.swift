@@ -11,6 +11,9 @@ package enum PurchaseChange: Sendable, Equatable {
     case extended(Period, from: Int64, to: Int64)
     case refunded(Period, at: Int64)
     case refundTakenBack(Period)
+    case refundDeclined
+    /// Apple asks how it was used; the reason as Apple names it, and until when it takes an answer, in ms.
+    case consumptionAsked(reason: String?, until: Int64)
     case familyShareTaken(at: Int64)
     case autoRenewOff
     case autoRenewOn
@@ -19,7 +22,8 @@ package enum PurchaseChange: Sendable, Equatable {
     case billingFailed(isRetrying: Bool)
     case billingRecovered
     case retriesOver
-    case grace(until: Int64)
+    /// Assumed: Apple gave no end, the configured one stands in.
+    case grace(until: Int64, isAssumed: Bool)
     case priceIncreaseAsked
     case priceIncreaseAccepted
     /// Apple's own word that access ended.
@@ -51,6 +55,8 @@ package enum PurchaseChange: Sendable, Equatable {
         case .extended: "extended"
         case .refunded: "refunded"
         case .refundTakenBack: "refund_taken_back"
+        case .refundDeclined: "refund_declined"
+        case .consumptionAsked: "consumption_asked"
         case .familyShareTaken: "family_share_taken"
         case .autoRenewOff: "auto_renew_off"
         case .autoRenewOn: "auto_renew_on"

@@ -4,11 +4,13 @@ struct PurchaseDifference {
     let after: Purchase?
     /// Whether what came was signed before what was known.
     let isOlderNews: Bool
+    /// What Apple says beside the state, if a notification came.
+    let notification: NotificationFact?
 
     var changes: [PurchaseChange] {
         guard let after else { return [.nothing(.noTransaction)] }
         let changes =
-            periods(after) + money(after) + choices(after) + billing(after) + consent(after) + owner(after)
+            periods(after) + money(after) + refundDesk + choices(after) + billing(after) + consent(after) + owner(after)
             + access(after)
         guard changes.isEmpty else { return changes }
         return [.nothing(isOlderNews ? .newerWasKnown : .nothingNew)]
@@ -52,6 +54,18 @@ struct PurchaseDifference {
         }
     }
 
+    /// What is asked and decided about a refund is no state.
+    private var refundDesk: [PurchaseChange] {
+        guard let notification else { return [] }
+        switch notification.type {
+        case "REFUND_DECLINED": return [.refundDeclined]
+        case "CONSUMPTION_REQUEST":
+            let deadline = notification.signedDate.later(by: ConsumptionRequest.answerTime)
+            return [.consumptionAsked(reason: notification.consumptionRequestReason, until: deadline)]
+        default: return []
+        }
+    }
+
     private func choices(_ after: Purchase) -> [PurchaseChange] {
         var changes: [PurchaseChange] = []
         let wasOff = before?.autoRenewOffSince != nil
@@ -73,7 +87,9 @@ struct PurchaseDifference {
         case (let old?, let new?) where old.isRetrying && !new.isRetrying: changes.append(.retriesOver)
         default: break
         }
-        if let grace = after.graceUntil, grace != before?.graceUntil { changes.append(.grace(until: grace)) }
+        if let grace = after.graceUntil, grace != before?.graceUntil {
+            changes.append(.grace(until: grace, isAssumed: after.billingFailure?.isGraceAssumed == true))
+        }
         return changes
     }
 

@@ -97,7 +97,8 @@ package struct PurchaseReplay: Sendable {
             }
             let difference = PurchaseDifference(
                 before: before, after: after,
-                isOlderNews: (arrival.facts.newestSigned ?? .max) < (known.newestSigned ?? .min))
+                isOlderNews: (arrival.facts.newestSigned ?? .max) < (known.newestSigned ?? .min),
+                notification: arrival.facts.notifications.first)
             steps.append(
                 ReplayedStep(
                     instant: arrival.arrived, signed: arrival.facts.newestSigned, cause: arrival.cause, before: before,

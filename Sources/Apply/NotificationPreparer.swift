@@ -116,7 +116,8 @@ struct NotificationPreparer: Sendable {
         let fact = NotificationFact(
             uuid: payload.notificationUUID, type: payload.notificationType.rawValue,
             subtype: payload.subtype?.rawValue, status: payload.data?.status.map { Int(clamping: $0) },
-            transactionID: nested.transaction?.payload.transactionId,
+            transactionID: NotificationFact.typesAboutTransactions.contains(payload.notificationType.rawValue)
+                ? nested.transaction?.payload.transactionId : nil,
             consumptionRequestReason: payload.data?.consumptionRequestReason, signedDate: signedDate)
         // As it will be read back: the bytes that are kept break ties.
         var kept = fact

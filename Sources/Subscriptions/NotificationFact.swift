@@ -6,7 +6,7 @@ package struct NotificationFact: Sendable, Hashable {
     package var subtype: String?
     /// `data.status` as of `signedDate`: 1 active, 2 expired, 3 billing retry, 4 grace period, 5 revoked.
     package var status: Int?
-    /// Of the transaction that came with it.
+    /// Of the transaction that it is about, where it says something of that one alone.
     package var transactionID: String?
     /// `data.consumptionRequestReason` of a CONSUMPTION_REQUEST, also one that nobody knows yet.
     package var consumptionRequestReason: String?
@@ -35,6 +35,11 @@ extension NotificationFact {
     var tellsEnd: Bool {
         type == "EXPIRED" || type == "GRACE_PERIOD_EXPIRED" || status == 2 || status == 3
     }
+
+    /// The types that say something of one transaction: refunds, what is asked before them, shares that end.
+    package static let typesAboutTransactions: Set<String> = [
+        "CONSUMPTION_REQUEST", "REFUND", "REFUND_DECLINED", "REFUND_REVERSED", "REVOKE",
+    ]
 
     var tellsGrace: Bool {
         status == 4 || (type == "DID_FAIL_TO_RENEW" && subtype == "GRACE_PERIOD")

@@ -69,6 +69,10 @@ let modules: [Target] = [
             "Base", "Telemetry", "Lifecycle", "Crypto", "Postgres", "AppStore", "Subscriptions", "Queue", "Records",
             "Deliver",
         ]),
+    // What was kept long enough goes: days of notifications and attempts, keys, bodies of events.
+    .target(
+        name: "Retention",
+        dependencies: ["Base", "Telemetry", "Lifecycle", "Postgres", "Queue", "Records"]),
     // The REST listener.
     .target(name: "API", dependencies: ["Base", "Telemetry", "HTTPServer"]),
     // Configuration, wiring, commands.
@@ -77,7 +81,7 @@ let modules: [Target] = [
         dependencies: [
             "Base", "Telemetry", "Lifecycle", "Crypto", "Postgres", "HTTPServer", "HTTPClient", "AppStore",
             "Subscriptions", "Schemas", "Queue", "Records", "Customers", "Rebuild", "Ingest", "Apply", "Deliver",
-            "API",
+            "Retention", "API",
         ]),
     .executableTarget(name: "entitled", dependencies: ["EntitledApp"]),
     // The App Store for tests, demonstrations and benchmarks. Shares no code with verification.
@@ -135,6 +139,12 @@ let tests: [Target] = [
         name: "DeliverTests",
         dependencies: [
             "Base", "Crypto", "Deliver", "HTTPClient", "Lifecycle", "Queue", "Records", "Telemetry", "TestSupport",
+        ]),
+    .testTarget(
+        name: "RetentionTests",
+        dependencies: [
+            "Base", "Crypto", "Lifecycle", "Postgres", "Queue", "Records", "Retention", "Schemas", "Subscriptions",
+            "Telemetry", "TestSupport",
         ]),
     .testTarget(name: "StoreSimulatorTests", dependencies: ["AppStore", "Base", "Crypto", "StoreSimulator"]),
     .testTarget(

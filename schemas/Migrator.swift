@@ -62,7 +62,11 @@ package struct Migrator {
     }
 
     /// Applies what is missing, each migration in a transaction of its own. Connect as the owner of the database.
-    package static func migrate(on connection: PostgresConnection) throws -> Outcome {
+    ///
+    /// - Parameter last: the version to stop at; for tests of upgrading.
+    package static func migrate(
+        on connection: PostgresConnection, upTo last: Int = SchemaVersion.current
+    ) throws -> Outcome {
         _ = try connection.query(lock)
         defer { _ = try? connection.query(unlock) }  // ends with the connection at the latest
         if let newest = try SchemaVersion.read(on: connection), newest > SchemaVersion.current {
@@ -72,7 +76,7 @@ package struct Migrator {
         try connection.execute(script: prepare)
         let newest = try SchemaVersion.read(on: connection) ?? 0
         var applied: [Int] = []
-        for migration in Schemas.migrations where migration.version > newest {
+        for migration in Schemas.migrations where migration.version > newest && migration.version <= last {
             try connection.execute(
                 script: """
                     BEGIN;

@@ -29,8 +29,8 @@ package struct NotificationInserter {
             ORDER BY t.key, t.app, t.environment
         ),
         fresh AS (
-            INSERT INTO entitled.notification_key (key, app, environment, lane, seq, received_ms)
-            SELECT key, app, environment, lane, seq, received_ms FROM input ON CONFLICT DO NOTHING RETURNING seq
+            INSERT INTO entitled.notification_key (key, app, environment, lane, seq)
+            SELECT key, app, environment, lane, seq FROM input ON CONFLICT DO NOTHING RETURNING seq
         ),
         stored AS (
             INSERT INTO entitled.notification (lane, seq, app, environment, uuid, type, subtype,

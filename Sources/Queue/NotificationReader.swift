@@ -32,22 +32,42 @@ package enum NotificationReader {
         """
     private static let held = "LEFT JOIN entitled.held_notification h ON h.lane = n.lane AND h.seq = n.seq"
 
-    /// The newest first. Lanes are read one by one, each from its end, so that the whole history is not sorted.
+    /// The newest first. Lanes are read one by one, each from its end, so that the whole history is not sorted; and a
+    /// few days at a time, ever more of them, so that what is asked for often does not look into every day there is.
     package static func list(
         state: NotificationState?, app: String?, environment: StoreEnvironment?, atMost limit: Int,
         on connection: PostgresConnection
     ) throws -> [NotificationSummary] {
-        let rows = try connection.query(
-            """
-            SELECT \(columns) FROM entitled.lane l CROSS JOIN LATERAL (
-                SELECT n.* FROM \(source(of: state))
-                WHERE n.lane = l.lane\(state == .applied ? " AND p.seq IS NULL AND x.seq IS NULL" : "")
-                    AND ($2::text IS NULL OR n.app = $2) AND ($3::int2 IS NULL OR n.environment = $3)
-                ORDER BY n.seq DESC LIMIT $1
-            ) n
-            \(held) ORDER BY n.seq DESC LIMIT $1
-            """, [.int8(Int64(limit)), .text(app), .int2(environment?.code)])
-        return try rows.map(summary)
+        var found: [NotificationSummary] = []
+        var (end, days) = (Int64.max, Int64(2))
+        var start = Day(of: SystemClock().now()).adding(-1)
+        while found.count < limit {
+            let least = SequenceGenerator.least(at: start.start)
+            let rows = try connection.query(
+                list(state),
+                [
+                    .int8(Int64(limit - found.count)), .text(app), .int2(environment?.code),
+                    .int8(least == 0 ? Int64.min : least), .int8(end),
+                ])
+            found += try rows.map(summary)
+            if least == 0 { break }
+            (end, days) = (least - 1, days * 2)
+            start = start.adding(-days)
+        }
+        return found
+    }
+
+    private static func list(_ state: NotificationState?) -> String {
+        """
+        SELECT \(columns) FROM entitled.lane l CROSS JOIN LATERAL (
+            SELECT n.* FROM \(source(of: state))
+            WHERE n.lane = l.lane\(state == .applied ? " AND p.seq IS NULL AND x.seq IS NULL" : "")
+                AND ($2::text IS NULL OR n.app = $2) AND ($3::int2 IS NULL OR n.environment = $3)
+                AND n.seq BETWEEN $4 AND $5
+            ORDER BY n.seq DESC LIMIT $1
+        ) n
+        \(held) ORDER BY n.seq DESC LIMIT $1
+        """
     }
 
     private static func source(of state: NotificationState?) -> String {
@@ -71,27 +91,44 @@ package enum NotificationReader {
         package let payload: [UInt8]
     }
 
-    /// Every notification with this UUID: there may be one in each app and environment.
+    /// What is known of a UUID: there may be a notification in each app and environment.
+    package struct Found: Sendable {
+        package var whole: [Whole] = []
+        /// When those came, in ms, that were kept long enough.
+        package var dropped: [Int64] = []
+    }
+
+    private static let find = """
+        SELECT \(columns), n.header, n.payload, n.signature, j.header
+        FROM entitled.notification n JOIN entitled.jws_header j ON j.id = n.header \(held)
+        WHERE n.lane = $1 AND n.seq = $2
+        """
+
     package static func find(
         uuid: String, app: String?, environment: StoreEnvironment?, on connection: PostgresConnection
-    ) throws -> [Whole] {
-        let rows = try connection.query(
+    ) throws -> Found {
+        let keys = try connection.query(
             """
-            SELECT \(columns), n.header, n.payload, n.signature, j.header
-            FROM entitled.notification_key k
-            JOIN entitled.notification n ON n.lane = k.lane AND n.seq = k.seq
-            JOIN entitled.jws_header j ON j.id = n.header \(held)
+            SELECT k.lane, k.seq FROM entitled.notification_key k
             WHERE k.key = $1 AND ($2::text IS NULL OR k.app = $2) AND ($3::int2 IS NULL OR k.environment = $3)
             ORDER BY k.app, k.environment
             """,
             [.uuid(NotificationIdentity.key(uuid)), .text(app), .int2(environment?.code)])
         let dictionaries = HeaderDictionaries()
-        return try rows.map { row in
+        var found = Found()
+        for key in keys {
+            // By its place alone: of all days that are kept it concerns one.
+            let (lane, seq) = (Int16(clamping: try key.int(0)), try key.int(1))
+            guard let row = try connection.query(find, [.int2(lane), .int8(seq)]).first else {
+                found.dropped.append(SequenceGenerator.instant(of: seq))
+                continue
+            }
             let stored = StoredJWS(
                 headerID: try row.uuid(10), payload: try row.bytes(11), signature: try row.bytes(12))
-            return Whole(
-                summary: try summary(row), payload: try dictionaries.restore(stored, header: try row.bytes(13)))
+            found.whole.append(
+                Whole(summary: try summary(row), payload: try dictionaries.restore(stored, header: try row.bytes(13))))
         }
+        return found
     }
 
     private static func summary(_ row: PostgresRow) throws -> NotificationSummary {

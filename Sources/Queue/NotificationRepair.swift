@@ -7,6 +7,8 @@ package enum NotificationRepair {
         /// It waits to be applied once more; applying what was applied before changes nothing.
         case queued
         case notFound
+        /// It was applied, and was kept long enough; in ms, when it came.
+        case dropped(received: Int64)
         /// The UUID is in several: as `app environment` each.
         case ambiguous([String])
     }
@@ -32,6 +34,10 @@ package enum NotificationRepair {
                     })
             }
             let place: [PostgresValue] = [.int2(Int16(clamping: try row.int(0))), .int8(try row.int(1))]
+            // Looking at the table keeps it whole until this commits: what is in line is not dropped.
+            let isThere = try connection.query(
+                "SELECT 1 FROM entitled.notification WHERE lane = $1 AND seq = $2", place)
+            guard isThere.first != nil else { return .dropped(received: SequenceGenerator.instant(of: try row.int(1))) }
             _ = try connection.query(
                 "INSERT INTO entitled.pending (lane, seq) VALUES ($1, $2) ON CONFLICT DO NOTHING", place)
             _ = try connection.query("DELETE FROM entitled.held_notification WHERE lane = $1 AND seq = $2", place)

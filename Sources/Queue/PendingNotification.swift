@@ -13,22 +13,26 @@ package struct PendingNotification: Sendable {
     /// What the database lacks of it, after a restore for example; then the rest is empty.
     package let gap: String?
 
-    /// Reads what waits in these lanes, oldest first in each. Claims nothing: the lanes are the caller's.
+    /// What waits in these lanes, oldest first in each. Claims nothing: the lanes are the caller's.
     ///
-    /// `LATERAL` makes one short index scan of each lane, so that a lane's backlog does not hide another's. Only what
-    /// is taken is joined: with a long backlog most of what the scans find is not.
+    /// `LATERAL` makes one short index scan of each lane, so that a lane's backlog does not hide another's.
+    private static let take = """
+        SELECT p.lane, p.seq FROM unnest($1::int2[]) AS owned(lane)
+        CROSS JOIN LATERAL (
+            SELECT lane, seq FROM entitled.pending
+            WHERE lane = owned.lane AND seq <> ALL ($4::int8[]) ORDER BY seq LIMIT $2
+        ) p
+        ORDER BY p.seq LIMIT $3
+        """
+
+    /// One day at a time, with its bounds: planning for all days that are kept would take longer than reading.
     private static let select = """
-        WITH taken AS MATERIALIZED (
-            SELECT p.lane, p.seq FROM unnest($1::int2[]) AS owned(lane)
-            CROSS JOIN LATERAL (
-                SELECT lane, seq FROM entitled.pending
-                WHERE lane = owned.lane AND seq <> ALL ($4::int8[]) ORDER BY seq LIMIT $2
-            ) p
-            ORDER BY p.seq LIMIT $3
-        )
         SELECT p.lane, p.seq, n.app, n.environment, n.uuid, n.header, h.header, n.payload, n.signature
-        FROM taken p
-        LEFT JOIN entitled.notification n ON n.lane = p.lane AND n.seq = p.seq
+        FROM unnest($1::int2[], $2::int8[]) AS p(lane, seq)
+        LEFT JOIN LATERAL (
+            SELECT * FROM entitled.notification n
+            WHERE n.lane = p.lane AND n.seq = p.seq AND n.seq BETWEEN $3 AND $4 LIMIT 1
+        ) n ON true
         LEFT JOIN entitled.jws_header h ON h.id = n.header
         ORDER BY p.seq
         """
@@ -37,12 +41,24 @@ package struct PendingNotification: Sendable {
         from lanes: [Lane], eachAtMost perLane: Int, atMost limit: Int, except passedOver: [Int64] = [],
         on connection: PostgresConnection
     ) throws -> [PendingNotification] {
-        let rows = try connection.query(
-            select, [.int2s(lanes.map(\.number)), .int8(Int64(perLane)), .int8(Int64(limit)), .int8s(passedOver)])
+        let taken = try connection.query(
+            take, [.int2s(lanes.map(\.number)), .int8(Int64(perLane)), .int8(Int64(limit)), .int8s(passedOver)])
+        var days: [(day: Day, lanes: [Int16], seqs: [Int64])] = []
+        for row in taken {
+            let (lane, seq) = (Int16(clamping: try row.int(0)), try row.int(1))
+            let day = Day(of: SequenceGenerator.instant(of: seq))
+            if days.last?.day != day { days.append((day, [], [])) }
+            days[days.count - 1].lanes.append(lane)
+            days[days.count - 1].seqs.append(seq)
+        }
         var notifications: [PendingNotification] = []
-        notifications.reserveCapacity(rows.count)
-        for row in rows {
-            notifications.append(try notification(row))
+        notifications.reserveCapacity(taken.count)
+        for day in days {
+            let rows = try connection.query(
+                select, [.int2s(day.lanes), .int8s(day.seqs), .int8(day.seqs.first), .int8(day.seqs.last)])
+            for row in rows {
+                notifications.append(try notification(row))
+            }
         }
         return notifications
     }

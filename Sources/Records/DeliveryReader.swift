@@ -48,6 +48,9 @@ package enum DeliveryReader {
         return try rows.map(summary)
     }
 
+    /// Attempts are looked for from the delivery's own day on, not in every day there is; clocks differ a little.
+    private static let clockTolerance: Int64 = 86_400_000
+
     /// A delivery with its attempts and the body that is sent; nil if there is none.
     package static func show(
         _ id: DeliveryID, on connection: PostgresConnection
@@ -59,8 +62,8 @@ package enum DeliveryReader {
         let attempts = try connection.query(
             """
             SELECT number, started_ms, duration_ms, status, outcome, detail, response FROM entitled.attempt
-            WHERE lane = $1 AND delivery = $2 ORDER BY started_ms
-            """, [.int2(id.lane.number), .uuid(id.bytes)])
+            WHERE lane = $1 AND delivery = $2 AND started_ms >= $3 ORDER BY started_ms
+            """, [.int2(id.lane.number), .uuid(id.bytes), .int8(try row.int(10) - clockTolerance)])
         let bodies = try connection.query(
             "SELECT body FROM entitled.event WHERE lane = $1 AND id = $2",
             [.int2(id.lane.number), .uuid(try row.uuid(3))])
@@ -112,12 +115,13 @@ package enum DeliveryRepair {
                 """, [.int2(id.lane.number), .uuid(id.bytes)])
             guard let row = rows.first else { return .notFound }
             if let reason = try row.optionalText(1) { return .endpointDisabled(reason) }
-            _ = try connection.query(
+            let reopened = try connection.query(
                 """
                 UPDATE entitled.delivery SET state = 0, reason = NULL, next_ms = $3, round_start = attempts
-                WHERE lane = $1 AND id = $2
+                WHERE lane = $1 AND id = $2 RETURNING 1
                 """, [.int2(id.lane.number), .uuid(id.bytes), .int8(now)])
-            return .reopened
+            // It may be dropped at this moment, being old.
+            return reopened.first == nil ? .notFound : .reopened
         }
     }
 }

@@ -24,12 +24,14 @@ package enum EventTraceReader {
 
     /// By their primary keys, which follow from the event and the endpoint: there is no index by event.
     private static let deliveries = """
-        SELECT d.event, d.endpoint, d.state, d.attempts, d.last_status, d.reason, d.next_ms, last.ended_ms
+        SELECT d.event, d.endpoint, d.state, d.attempts, d.last_status, d.reason, d.next_ms,
+            coalesce(last.ended_ms, d.next_ms)
         FROM unnest($1::int2[], $2::uuid[]) AS t(lane, id)
         JOIN entitled.delivery d ON d.lane = t.lane AND d.id = t.id
         LEFT JOIN LATERAL (
             SELECT a.started_ms + a.duration_ms AS ended_ms FROM entitled.attempt a
-            WHERE a.lane = d.lane AND a.delivery = d.id ORDER BY a.started_ms DESC LIMIT 1
+            WHERE a.lane = d.lane AND a.delivery = d.id AND a.started_ms >= $3
+            ORDER BY a.started_ms DESC LIMIT 1
         ) last ON true
         ORDER BY d.endpoint
         """
@@ -40,31 +42,38 @@ package enum EventTraceReader {
     ) throws -> [String: EventTrace] {
         let known = names.compactMap { name in UUIDText.bytes(name.id).map { (lane: name.lane, id: $0) } }
         guard !known.isEmpty else { return [:] }
+        let rows = try connection.query(
+            events, [.int2s(known.map(\.lane.number)), .uuids(known.map(\.id))])
+        var traces: [String: EventTrace] = [:]
+        for row in rows {
+            let stored = try row.bytes(2)
+            let body = try? JSON(parsing: try EventBodyCodec.restore(stored))
+            let reason = body?["event"]?["cancel_reason"] ?? body?["event"]?["expiration_reason"]
+            traces[UUIDText.upper(try row.uuid(0))] = EventTrace(
+                made: try row.int(1), reason: reason?.stringValue, deliveries: [], isKept: !stored.isEmpty)
+        }
         // Endpoints that were removed have deliveries still.
         let endpoints = try connection.query("SELECT id FROM entitled.endpoint ORDER BY id").map { try $0.text(0) }
         let wanted = known.flatMap { event in
             endpoints.map { DeliveryID(lane: event.lane, event: event.id, endpoint: $0) }
         }
-        let sent = try delivered(wanted, on: connection)
-        let rows = try connection.query(
-            events, [.int2s(known.map(\.lane.number)), .uuids(known.map(\.id))])
-        var traces: [String: EventTrace] = [:]
-        for row in rows {
-            let id = UUIDText.upper(try row.uuid(0))
-            let body = try? JSON(parsing: try EventBodyCodec.restore(try row.bytes(2)))
-            let reason = body?["event"]?["cancel_reason"] ?? body?["event"]?["expiration_reason"]
-            traces[id] = EventTrace(made: try row.int(1), reason: reason?.stringValue, deliveries: sent[id] ?? [])
+        let first = traces.values.map(\.made).min() ?? 0
+        for (event, sent) in try delivered(wanted, since: first, on: connection) {
+            traces[event]?.deliveries = sent
         }
         return traces
     }
 
+    /// - Parameter since: when the first of the events was made, in ms.
     private static func delivered(
-        _ wanted: [DeliveryID], on connection: PostgresConnection
+        _ wanted: [DeliveryID], since: Int64, on connection: PostgresConnection
     ) throws -> [String: [DeliveryTrace]] {
         var found: [String: [DeliveryTrace]] = [:]
         guard !wanted.isEmpty else { return found }
+        // From that day on, not in every day there is; clocks differ a little.
+        let first = since - 86_400_000
         let rows = try connection.query(
-            deliveries, [.int2s(wanted.map(\.lane.number)), .uuids(wanted.map(\.bytes))])
+            deliveries, [.int2s(wanted.map(\.lane.number)), .uuids(wanted.map(\.bytes)), .int8(first)])
         for row in rows {
             guard let state = DeliveryState(rawValue: Int16(clamping: try row.int(2))) else { continue }
             found[UUIDText.upper(try row.uuid(0)), default: []].append(

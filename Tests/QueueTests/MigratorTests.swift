@@ -42,12 +42,9 @@ import Testing
     @Test func `a database of the first version keeps what it has, and what was joined gets into the log`() throws {
         let database = try TestCluster.shared.makeDatabase()
         let connection = try database.connect()
-        try #require(try Migrator.migrate(on: connection) != .migrated([]))
-        // Back to the first version, with what it may hold.
+        #expect(try Migrator.migrate(on: connection, upTo: 1) == .migrated([1]))
         try connection.execute(
             script: """
-                DROP TABLE entitled.action, entitled.product, entitled.listening, entitled.rebuild;
-                DELETE FROM entitled.schema_version WHERE version > 1;
                 INSERT INTO entitled.customer VALUES ('user', 5), ('other', 6);
                 INSERT INTO entitled.app_user_id VALUES ('user', 'user', 5), ('alias', 'user', 4), ('other', 'other', 6);
                 INSERT INTO entitled.purchase (lane, app, environment, original_transaction_id, owner, product_id,

@@ -61,7 +61,9 @@ import Testing
         #expect(try uuids(.applied) == [Sample.uuid(1)])
         #expect(try uuids(.pending) == [Sample.uuid(2)])
         #expect(try uuids(nil).count == 3)
-        let whole = try NotificationReader.find(uuid: Sample.uuid(0), app: nil, environment: nil, on: connection)
+        let whole = try NotificationReader.find(
+            uuid: Sample.uuid(0), app: nil, environment: nil, on: connection
+        ).whole
         #expect(whole.first?.summary.reason == "forged")
         #expect(whole.first?.payload == Array("{\"number\":0}".utf8))
     }

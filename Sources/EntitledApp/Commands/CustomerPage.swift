@@ -87,6 +87,7 @@ package struct CustomerPage {
     private func lines(of event: TimelineEntry.Event) -> [String] {
         let name = "    → \(event.type)\(event.reason.map { " (\($0))" } ?? "")"
         guard let trace = event.trace else { return ["\(name): not on record"] }
+        guard trace.isKept else { return ["\(name): no longer on record"] }
         guard !trace.deliveries.isEmpty else { return ["\(name): no endpoint wanted it"] }
         guard let only = trace.deliveries.first, trace.deliveries.count == 1 else {
             return ["\(name):"] + trace.deliveries.map { "        \(CustomerPage.sentence($0, of: trace))" }

@@ -48,9 +48,13 @@ enum NotificationCommands {
 
         func run(_ context: CommandContext) throws -> Int32 {
             let connection = try DatabaseAccess(try context.configuration()).connect(.api)
-            let found = try NotificationReader.find(
+            let known = try NotificationReader.find(
                 uuid: options.uuid, app: options.app, environment: options.environment, on: connection)
+            let found = known.whole
             guard let whole = found.first else {
+                if let received = known.dropped.first {
+                    throw NotificationCommands.dropped(options.uuid, received)
+                }
                 throw CommandFailure("there is no notification \(options.uuid)")
             }
             guard found.count == 1 else {
@@ -101,6 +105,7 @@ enum NotificationCommands {
             switch outcome {
             case .notFound: throw CommandFailure("there is no notification \(options.uuid)")
             case .ambiguous(let places): throw NotificationCommands.ambiguous(options.uuid, places)
+            case .dropped(let received): throw NotificationCommands.dropped(options.uuid, received)
             case .queued: break
             }
             if context.json {
@@ -110,6 +115,12 @@ enum NotificationCommands {
             }
             return 0
         }
+    }
+
+    private static func dropped(_ uuid: String, _ received: Int64) -> CommandFailure {
+        CommandFailure(
+            "\(uuid) came on \(Day(of: received).text) and is no longer kept (retention.notifications); what it said of"
+                + " purchases is")
     }
 
     private static func ambiguous(_ uuid: String, _ places: [String]) -> CommandFailure {

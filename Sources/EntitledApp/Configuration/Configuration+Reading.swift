@@ -12,6 +12,7 @@ extension Configuration {
         let database = readDatabase(&reader)
         let ingest = readIngest(&reader)
         let worker = readWorker(&reader)
+        let retention = readRetention(&reader)
         let sandbox = reader.value(ConfigurationKeys.entitlementsFromSandbox)
         let defaultGracePeriod = reader.value(ConfigurationKeys.defaultGracePeriod)
         let restoreBehavior = reader.value(ConfigurationKeys.restoreBehavior)
@@ -25,7 +26,7 @@ extension Configuration {
         let log = Log(level: reader.value(ConfigurationKeys.logLevel, in: reader.section("log")))
         let configuration = Configuration(
             stateDirectory: stateDirectory, database: database, ingest: ingest, worker: worker,
-            entitlementsFromSandbox: sandbox, defaultGracePeriod: defaultGracePeriod,
+            retention: retention, entitlementsFromSandbox: sandbox, defaultGracePeriod: defaultGracePeriod,
             restoreBehavior: restoreBehavior, api: api, admin: admin, trust: trust, apps: apps,
             entitlements: entitlements, webhooks: webhooks, drainTimeout: drainTimeout, log: log,
             settings: reader.settings)
@@ -64,6 +65,14 @@ extension Configuration {
         return Worker(
             lease: reader.value(Keys.lease, in: section),
             expiryPatience: reader.value(Keys.expiryPatience, in: section))
+    }
+
+    private static func readRetention(_ reader: inout ConfigurationReader) -> Retention {
+        typealias Keys = ConfigurationKeys.Retention
+        let section = reader.section("retention")
+        return Retention(
+            notifications: reader.value(Keys.notifications, in: section),
+            attempts: reader.value(Keys.attempts, in: section), events: reader.value(Keys.events, in: section))
     }
 
     private static func readAPI(_ reader: inout ConfigurationReader) -> API {

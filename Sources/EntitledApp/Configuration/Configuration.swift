@@ -12,6 +12,7 @@ package struct Configuration: Sendable {
     package let database: Database
     package let ingest: Ingest
     package let worker: Worker
+    package let retention: Retention
     package let entitlementsFromSandbox: SandboxAccess
     /// How long grace lasts where Apple says that there is some and gives no end.
     package let defaultGracePeriod: Duration
@@ -76,6 +77,13 @@ package struct Configuration: Sendable {
         package let lease: Duration
         /// How long after its expiry a subscription that should renew is believed to have ended.
         package let expiryPatience: Duration
+    }
+
+    /// How long is kept what is not kept for ever.
+    package struct Retention: Sendable {
+        package let notifications: Duration
+        package let attempts: Duration
+        package let events: Duration
     }
 
     /// Whose sandbox purchases give entitlements.

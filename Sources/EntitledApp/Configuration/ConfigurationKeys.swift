@@ -70,6 +70,22 @@ package enum ConfigurationKeys {
             "How long after its expiry a subscription that should renew is believed to have ended.")
     }
 
+    enum Retention {
+        private static let longest = Duration.seconds(3650 * 86400)
+        /// As far back as Apple's history reaches: what is in it may come again.
+        private static let history = Duration.seconds(180 * 86400)
+
+        static let notifications = Key<Duration>(
+            "retention.notifications", .duration(history...longest), default: .seconds(400 * 86400),
+            "How long notifications are kept as Apple sent them; what they said of purchases is kept for ever.")
+        static let attempts = Key<Duration>(
+            "retention.attempts", .duration(.seconds(7 * 86400)...longest), default: .seconds(90 * 86400),
+            "How long it is kept what came of each attempt to deliver a webhook.")
+        static let events = Key<Duration>(
+            "retention.events", .duration(history...longest), default: .seconds(400 * 86400),
+            "How long events and their finished deliveries are kept, from the last thing that happened to them.")
+    }
+
     static let defaultGracePeriod = Key<Duration>(
         "default_grace_period", .duration(.zero...(.seconds(28 * 86400))), default: .seconds(3 * 86400),
         "How long access goes on after an unpaid period where Apple says that there is grace and gives no end."

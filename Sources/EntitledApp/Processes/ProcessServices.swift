@@ -12,6 +12,7 @@ import Lifecycle
 import Postgres
 import Queue
 import Records
+import Retention
 import Schemas
 import Subscriptions
 import Telemetry
@@ -90,9 +91,10 @@ struct ProcessServices {
             check: { connection in try SealingKeys.check(sealer, configuration, on: connection) }, refused: refused)
         let client = try httpClient(logger)
         let (clock, metrics, timeout) = (clock, metrics, configuration.webhooks.timeout)
+        let id = SecureRandom.bytes(16)
         let worker = LaneWorker(
             configuration: LaneWorkerConfiguration(
-                worker: SecureRandom.bytes(16), host: ProcessInfo.processInfo.hostName,
+                worker: id, host: ProcessInfo.processInfo.hostName,
                 lease: configuration.worker.lease, expiryPatience: configuration.worker.expiryPatience,
                 drainTimeout: configuration.drainTimeout, defaultGrace: configuration.defaultGracePeriod,
                 bodies: configuration.eventBodies),
@@ -104,7 +106,11 @@ struct ProcessServices {
                 DeliveryEngine(client: client, timeout: timeout, clock: clock, metrics: metrics, onResult: ring)
             },
             clock: clock, logger: logger, metrics: metrics)
-        return Part(services: [HTTPClientService(client: client), worker]) {
+        let retention = RetentionKeeper(
+            worker: id, times: configuration.retentionTimes,
+            session: try database.session(.worker, logger: logger, refused: refused), clock: clock, logger: logger,
+            metrics: metrics)
+        return Part(services: [HTTPClientService(client: client), retention, worker]) {
             worker.isReady ? [] : ["the database is away"]
         }
     }
@@ -150,6 +156,11 @@ extension Configuration {
             throw CommandFailure("trust.root_files: a certificate cannot be read")
         }
         return certificate
+    }
+
+    var retentionTimes: RetentionTimes {
+        RetentionTimes(
+            notifications: retention.notifications, attempts: retention.attempts, events: retention.events)
     }
 
     var eventBodies: EventBody {

@@ -36,7 +36,8 @@ extension TimelineEntry.Event {
     fileprivate var json: JSON {
         .object([
             "deliveries": .array((trace?.deliveries ?? []).map(\.json)), "id": .string(id),
-            "made_at": .date(trace?.made), "reason": .text(reason), "type": .string(type),
+            "made_at": .date(trace?.made), "on_record": .bool(trace?.isKept ?? false), "reason": .text(reason),
+            "type": .string(type),
         ])
     }
 }

@@ -34,9 +34,12 @@ package struct EventTrace: Sendable, Equatable {
     package let made: Int64
     /// `cancel_reason` or `expiration_reason`, as it was sent.
     package let reason: String?
-    package let deliveries: [DeliveryTrace]
+    package var deliveries: [DeliveryTrace]
+    /// Whether it is on record what was sent, and what became of it; for events of long ago it is not.
+    package let isKept: Bool
 
-    package init(made: Int64, reason: String?, deliveries: [DeliveryTrace]) {
+    package init(made: Int64, reason: String?, deliveries: [DeliveryTrace], isKept: Bool = true) {
+        self.isKept = isKept
         self.made = made
         self.reason = reason
         self.deliveries = deliveries

@@ -1,0 +1,25 @@
+import Base
+
+/// How long is kept what is not kept for ever.
+package struct RetentionTimes: Sendable {
+    package var notifications: Duration
+    package var attempts: Duration
+    package var events: Duration
+
+    /// As far back as Apple's history reaches: what is in it may come again, and must be recognised.
+    package static let history = Duration.seconds(180 * 86400)
+
+    package init(notifications: Duration, attempts: Duration, events: Duration) {
+        self.notifications = notifications
+        self.attempts = attempts
+        self.events = events
+    }
+
+    /// The first day of which something is to be kept.
+    func firstDay(of table: DayTable, now: Int64) -> Day {
+        switch table {
+        case .notifications: Day(of: now - max(notifications, RetentionTimes.history).milliseconds)
+        case .attempts: Day(of: now - attempts.milliseconds)
+        }
+    }
+}

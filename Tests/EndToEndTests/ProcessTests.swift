@@ -8,8 +8,8 @@ import Testing
 
 @Suite(.enabled(if: Program.isBuilt, "skipped: \(Program.path) is not built"))
 struct ProcessTests {
-    private func site() throws -> Site {
-        let site = try Site(try TestCluster.shared.makeDatabase())
+    private func site(_ changes: [String: JSON] = [:]) throws -> Site {
+        let site = try Site(try TestCluster.shared.makeDatabase(), changes)
         try site.run("migrate")
         return site
     }
@@ -93,6 +93,22 @@ struct ProcessTests {
         }
         #expect(try database.count(delivered) == 1)
         #expect(try database.count("SELECT count(*) FROM entitled.attempt") == 1)
+    }
+
+    @Test func `a worker drops the days that were kept long enough, as configured, and tells of the others`() throws {
+        let site = try site(["retention": .object(["notifications": .string("200d")])])
+        let database = try #require(site.database)
+        for days in [199, 201] {
+            try database.execute("SELECT entitled.make_day('notification', current_date - \(days))")
+        }
+        let worker = try site.start("worker")
+        try eventually("a day is dropped") { worker.log.contains("a day was dropped") }
+        let days = "SELECT count(*) FROM pg_inherits WHERE inhparent = 'entitled.notification'::regclass"
+        #expect(try database.count(days) == 10)
+        let metrics = site.get("/metrics", from: try worker.address("admin"))
+        #expect(metrics.text.contains(#"entitled_retention_days{table="notification"} 9"#))
+        worker.kill(SIGTERM)
+        #expect(try worker.wait() == 0)
     }
 
     @Test func `an endpoint process that ends in order answers what it took and refuses the rest`() throws {

@@ -197,8 +197,9 @@ package final class NotificationCommitter: Service {
             return try session.withConnection { connection in
                 try inserter.insert(notifications, on: connection)
             }
-        } catch let error as PostgresError where error.sqlstate == "23505" {
-            // Another process drew the same node and instant: number anew.
+        } catch let error as PostgresError where ["23505", "23514"].contains(error.sqlstate) {
+            // Another process drew the same node and instant: number anew. Or the partition of a day was made just now,
+            // and the default one, which was chosen, takes nothing of it any more.
             inserter = NotificationInserter(sequence: sequence(), clock: clock)
             return try session.withConnection { connection in
                 try inserter.insert(notifications, on: connection)

@@ -53,8 +53,8 @@ package final class RetentionKeeper: Service {
                 rest = hasMore ? RetentionKeeper.shortRest : RetentionKeeper.longRest
             } catch {
                 rest = RetentionKeeper.longRest
-                // A database that is away is told by its session.
-                guard (error as? PostgresError)?.kind != .connection else { continue }
+                // A database that is away is told by its session; the end cancels what is running.
+                guard (error as? PostgresError)?.kind != .connection, !state.read({ $0.isDraining }) else { continue }
                 failures.note("retention failed; trying again", error, count: 1, logger)
             }
         }

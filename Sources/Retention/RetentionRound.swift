@@ -31,32 +31,50 @@ package struct RetentionRound {
         report = RetentionReport(logger: logger, metrics: metrics)
     }
 
-    private static let isOwner = """
-        SELECT count(*) > 0 FROM entitled.lane WHERE lane = $1 AND owner = $2 AND lease_until > clock_timestamp()
+    /// Whether lanes are ours, and the server's time: a clock of ours that is ahead must not drop what is young.
+    private static let look = """
+        SELECT (extract(epoch FROM clock_timestamp()) * 1000)::int8, EXISTS (
+            SELECT 1 FROM entitled.lane WHERE lane = $1 AND owner = $2 AND lease_until > clock_timestamp())
         """
 
+    /// What fails in one table keeps nothing from the others.
+    ///
     /// - Returns: whether there is more to do soon.
+    /// - Throws: the last failure, at the end.
     package mutating func take(on connection: PostgresConnection) throws -> Bool {
-        let now = clock.now()
-        let isOwner = try connection.query(
-            RetentionRound.isOwner, [.int2(Lane.first.number), .uuid(worker)]
-        ).one().bool(0)
-        var firstKept = Day(of: now)
+        let row = try connection.query(
+            RetentionRound.look, [.int2(Lane.first.number), .uuid(worker)]
+        ).one()
+        let (now, isOwner) = (min(clock.now(), try row.int(0)), try row.bool(1))
+        var failure: (any Error)?
+        var firstKept: Day?
         for table in DayTable.allCases {
-            let before = try table.partitions(on: connection)
-            if isOwner {
-                try makeAhead(table, before, now, on: connection)
-                try dropBehind(table, before, now, on: connection)
-            }
-            let (partitions, strays) = (try table.partitions(on: connection), try table.strays(on: connection))
-            report.tell(table, partitions, strays: strays, now: now, complains: isOwner)
-            if table == .notifications {
-                firstKept =
-                    ([times.firstDay(of: table, now: now)] + partitions.prefix(1).map(\.day) + strays.keys).min()
-                    ?? firstKept
+            do {
+                let first = try take(table, now, isOwner: isOwner, on: connection)
+                if table == .notifications { firstKept = first }
+            } catch {
+                guard connection.isAlive else { throw error }
+                failure = error
             }
         }
-        return isOwner ? try clean(before: firstKept, now, on: connection) : false
+        let hasMore = isOwner ? try clean(before: firstKept, now, on: connection) : false
+        if let failure { throw failure }
+        return hasMore
+    }
+
+    /// The first day of which something is there, or is to be kept.
+    private func take(
+        _ table: DayTable, _ now: Int64, isOwner: Bool, on connection: PostgresConnection
+    ) throws -> Day {
+        if isOwner {
+            let before = try table.partitions(on: connection)
+            try makeAhead(table, before, now, on: connection)
+            try dropBehind(table, before, now, on: connection)
+        }
+        let (partitions, strays) = (try table.partitions(on: connection), try table.strays(on: connection))
+        report.tell(table, partitions, strays: strays, now: now, complains: isOwner)
+        let first = times.firstDay(of: table, now: now)
+        return (partitions.prefix(1).map(\.day) + strays.keys).reduce(first, min)
     }
 
     /// Cleaning goes through the tables again at once instead of once a day.
@@ -75,7 +93,9 @@ package struct RetentionRound {
         let wanted = Set((0...RetentionRound.daysAhead).map(today.adding) + strays).subtracting(partitions.map(\.day))
         // Those to come first, which nobody notices.
         for day in wanted.sorted().reversed() {
-            guard try table.make(day, on: connection) == .made else { continue }
+            // Who is in the way may be so for hours: once is enough for now.
+            guard let outcome = try table.make(day, on: connection) else { return }
+            guard outcome == .made else { continue }
             logger.info("a day was made", ["table": .string(table.rawValue), "day": .string(day.text)])
         }
     }
@@ -91,7 +111,6 @@ package struct RetentionRound {
             case .dropped: report.dropped(table, partition)
             case .absent: break
             case .pending, .held: kept[outcome?.rawValue ?? "", default: []].append(partition.day)
-            // Who is in the way may be so for hours: once is enough for now.
             case nil: kept["in_use", default: []].append(partition.day)
             }
             if outcome == nil { break }
@@ -99,11 +118,12 @@ package struct RetentionRound {
         report.kept(table, kept)
     }
 
-    private mutating func clean(before first: Day, _ now: Int64, on connection: PostgresConnection) throws -> Bool {
+    /// - Parameter first: nil where that is not known; then no key goes.
+    private mutating func clean(before first: Day?, _ now: Int64, on connection: PostgresConnection) throws -> Bool {
         let limit = now - max(times.events, RetentionTimes.history).milliseconds
         var hasMore = false
         for step in 1...RetentionRound.stepLimit {
-            let cleaned = try keys.step(before: first, on: connection)
+            let cleaned = try first.flatMap { try keys.step(before: $0, on: connection) }
             let emptied = try events.step(before: limit, on: connection)
             report.cleaned(keys: cleaned ?? 0, emptied)
             if cleaned == nil, emptied == nil { break }

@@ -144,6 +144,66 @@ import Testing
         #expect(try DayTable.notifications.drop(bench.today(500), on: bench.connection) == .pending)
     }
 
+    @Test func `what comes in line while the drop waits for its lock keeps the day, too`() throws {
+        let bench = try Bench()
+        try bench.receiveAndApply(1, daysAgo: 500)
+        let (command, database) = (try bench.database.connect(role: "entitled_worker"), bench.database)
+        let place = try bench.connection.query("SELECT lane, seq FROM entitled.notification").one()
+        let parameters: [PostgresValue] = [.int2(Int16(clamping: try place.int(0))), .int8(try place.int(1))]
+        let old = bench.today(500)
+        try eventually("the drop gets its lock and finds what came meanwhile") {
+            try command.query("BEGIN")
+            try command.query("SELECT 1 FROM entitled.notification")
+            try command.query("INSERT INTO entitled.pending (lane, seq) VALUES ($1, $2)", parameters)
+            let drop = TestThread {
+                try DayTable.notifications.drop(old, on: try database.connect(role: "entitled_worker"))
+            }
+            try eventually("it waits or has given up") {
+                try drop.hasEnded
+                    || database.count(
+                        """
+                        SELECT count(*) FROM pg_stat_activity
+                        WHERE datname = current_database() AND wait_event_type = 'Lock'
+                        """) > 0
+            }
+            try command.query("COMMIT")
+            let outcome = try drop.value()
+            try command.query("DELETE FROM entitled.pending")
+            if outcome == .dropped { throw TestFailure("dropped with a notification in line") }
+            return outcome == .pending
+        }
+    }
+
+    @Test func `days that are over are made beside the endpoint, and nothing that waits is missed`() throws {
+        let bench = try Bench()
+        for day in 1...30 as ClosedRange<Int64> { try bench.receive(Int(day), daysAgo: day) }
+        let ingest = try bench.database.connect()
+        try ingest.query("BEGIN")
+        try ingest.query(
+            """
+            INSERT INTO entitled.notification VALUES ($1, 1, 1, 1, 0, 0, gen_random_uuid(), 'demo', 'x', 'TEST', NULL, NULL,
+                '', '')
+            """, [.int8(SequenceGenerator.least(at: bench.now))])
+        let (database, isEnd) = (bench.database, Monitor(false))
+        let reader = TestThread {
+            let connection = try database.connect(role: "entitled_worker")
+            var gaps = 0
+            while !isEnd.read({ $0 }) {
+                let found = try PendingNotification.read(from: Lane.all, eachAtMost: 99, atMost: 99, on: connection)
+                gaps += found.filter { $0.gap != nil }.count
+            }
+            return gaps
+        }
+        for day in 1...30 as ClosedRange<Int64> {
+            try eventually("the day is made") {
+                try DayTable.notifications.make(bench.today(day), on: bench.connection) == .made
+            }
+        }
+        isEnd.change { $0 = true }
+        #expect(try reader.value() == 0)
+        #expect(try bench.pending().count == 30)
+    }
+
     // MARK: - Rights
 
     @Test(arguments: [

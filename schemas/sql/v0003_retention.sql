@@ -42,9 +42,8 @@ $$;
 -- Makes a day and moves there what the default partition has of it: `made`; `there` if it was there; `crowded` if so
 -- much of a day that is not over is in the default partition that moving it would keep the endpoint waiting.
 --
--- Beside a day to come, everybody goes on: attaching excludes only who looks into the default partition. While rows are
--- moved, and while rows of that day may be coming, nobody may use the table: who has begun with the old partitions would
--- miss rows, or put them where they do not belong.
+-- Everybody else goes on: attaching excludes only who looks into the default partition. Only where rows of the day are
+-- coming while they are moved, nobody may use the table: they would be put where they do not belong any more.
 CREATE FUNCTION entitled.make_day(kind text, day date) RETURNS text LANGUAGE plpgsql SECURITY DEFINER
     SET search_path = pg_catalog, pg_temp SET lock_timeout = '50ms'
 AS $$
@@ -64,7 +63,7 @@ BEGIN
         RAISE EXCEPTION 'no day to make: %', day USING ERRCODE = '22023';
     END IF;
     EXECUTE search INTO found USING least_key, end_key;
-    is_alone := found > 0 OR day <= today;
+    is_alone := day = today OR day > today AND found > 0;
     EXECUTE format(
         'LOCK TABLE ONLY entitled.%I IN %s MODE', kind,
         CASE WHEN is_alone THEN 'ACCESS EXCLUSIVE' ELSE 'SHARE UPDATE EXCLUSIVE' END);
@@ -73,7 +72,7 @@ BEGIN
     END IF;
     EXECUTE format('LOCK TABLE ONLY entitled.%I IN ACCESS EXCLUSIVE MODE', reserve);
     EXECUTE search INTO found USING least_key, end_key;
-    IF found > 0 AND NOT is_alone OR found > 20000 AND day >= today THEN
+    IF day >= today AND (found > 20000 OR found > 0 AND NOT is_alone) THEN
         RETURN 'crowded';
     END IF;
     EXECUTE format(

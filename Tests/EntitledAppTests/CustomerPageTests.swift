@@ -98,6 +98,13 @@ struct CustomerPageTests {
                 """)
     }
 
+    @Test func `of an event of long ago it is said that it was there`() {
+        let trace = EventTrace(made: Self.start, reason: nil, deliveries: [], isKept: false)
+        let event = TimelineEntry.Event(id: "1", type: "RENEWAL", reason: nil, trace: trace)
+        let timeline = Timeline([TimelineEntry(.action("given to bob"), at: Self.start, events: [event])])
+        #expect(CustomerPage(customer([]), timeline, limit: nil).text.contains("→ RENEWAL: no longer on record\n"))
+    }
+
     @Test func `of a long history the newest is shown and the rest counted`() {
         let timeline = Timeline((0..<60).map { entry($0, []) })
         let short = CustomerPage(customer([]), timeline, limit: 50).text

@@ -120,12 +120,13 @@ import Testing
 
     @Test func `a resend that meets the clean-up is either sent or refused`() throws {
         let bench = try Bench()
+        let one = try addEndpoint(bench)
         try addEndpoint(bench)
         let made = try insert(Self.event(1), daysAgo: 500, bench)
         try settle(made, .delivered, daysAgo: 500, bench)
         let command = try bench.database.connect(role: "entitled_worker")
         try command.query("BEGIN")
-        try command.query("UPDATE entitled.delivery SET state = 0")
+        try command.query("UPDATE entitled.delivery SET state = 0 WHERE endpoint = $1", [.text(one)])
         let database = bench.database
         let cleaning = TestThread { [bench = UncheckedBench(bench)] in try bench.bench.takeRounds() }
         try database.untilBlocked()
@@ -133,6 +134,7 @@ import Testing
         try cleaning.value()
         #expect(try whole(bench) == ["01"])
         #expect(try bench.database.count("SELECT count(*) FROM entitled.delivery WHERE state = 0") == 1)
+        #expect(try bench.database.count("SELECT count(*) FROM entitled.delivery WHERE state = 1") == 1)
     }
 
     /// Used by one thread at a time.

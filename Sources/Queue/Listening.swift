@@ -17,15 +17,22 @@ package enum Listening {
         _ = try connection.query(insert, [.int8(now / minute)])
     }
 
+    /// The last minute is followed by this one, of which nobody knows yet whether anybody listens in it.
     private static let gaps = """
         SELECT former, minute FROM (
-            SELECT minute, lag(minute) OVER (ORDER BY minute) AS former FROM entitled.listening WHERE minute >= $1
+            SELECT minute, lag(minute) OVER (ORDER BY minute) AS former FROM (
+                (SELECT minute FROM entitled.listening WHERE minute < $1 ORDER BY minute DESC LIMIT 1)
+                UNION ALL SELECT minute FROM entitled.listening WHERE minute >= $1
+                UNION ALL SELECT $3
+            ) AS noted
         ) AS heard WHERE minute - former > $2 ORDER BY minute
         """
 
-    /// Our outages of late, in ms since 1970, the oldest first. What was before the first start is none.
+    /// Our outages of late, in ms since 1970, the oldest first. One that lasts, or whose end is not noted yet, goes up
+    /// to now. What was before the first start is none.
     package static func outages(now: Int64, on connection: PostgresConnection) throws -> [Range<Int64>] {
-        try connection.query(gaps, [.int8(now / minute - lookBack), .int8(tolerance)]).map { row in
+        let parameters: [PostgresValue] = [.int8(now / minute - lookBack), .int8(tolerance), .int8(now / minute)]
+        return try connection.query(gaps, parameters).map { row in
             let (from, until) = (try row.int(0), try row.int(1))
             return from * minute..<max(from, until) * minute
         }

@@ -60,7 +60,7 @@ package struct RecordRebuild: Sendable {
             let differences = try page(&job, purchases, on: connection)
             differences.forEach(found)
         }
-        if !isDry { try job.save(finished: now, on: connection) }
+        if !isDry { try job.save(finished: try RecordRebuild.serverTime(on: connection), on: connection) }
         return job.totals
     }
 

@@ -26,6 +26,9 @@ package struct RecordRebuild: Sendable {
         self.pageSize = pageSize
     }
 
+    /// What records depend on beside the log: how grace is assumed, and how this version folds.
+    private var settings: String { "\(Version.current), grace \(defaultGrace) ms" }
+
     package struct Progress: Sendable {
         /// 0 to 1.
         package let fraction: Double
@@ -46,12 +49,12 @@ package struct RecordRebuild: Sendable {
     ) throws -> RebuildTotals {
         let belief = EndBelief(patience: patience, outages: try Listening.outages(now: now, on: connection))
         let purchases = PurchaseRebuild(belief: belief, defaultGrace: defaultGrace)
-        let earlier = isDry ? nil : try RebuildJob.unfinished(now: now, on: connection)
+        let earlier = isDry ? nil : try RebuildJob.unfinished(now: now, settings: settings, on: connection)
         var job =
             try earlier
             ?? (isDry
                 ? RebuildJob(id: 0, stage: 0, cursor: [], totals: RebuildTotals())
-                : RebuildJob.start(now: now, on: connection))
+                : RebuildJob.start(now: now, settings: settings, on: connection))
         while job.stage < RecordRebuild.stages {
             progress(
                 Progress(

@@ -126,6 +126,29 @@ import Testing
         #expect(try deleter.value().appUserIDs == ["a"])
     }
 
+    @Test func `aliases that are given in both directions at once do not stop each other`() throws {
+        let installation = try Installation()
+        let database = installation.database
+        let pairs = (0..<40).map { ("left-\($0)", "right-\($0)") }
+        try CustomerStore.make(
+            Set(pairs.flatMap { [$0.0, $0.1] }), now: 1, on: try database.connect(role: "entitled_worker"))
+        let actions = actions
+        let threads = [false, true].map { isReversed in
+            TestThread {
+                let connection = try database.connect(role: "entitled_worker")
+                for (left, right) in pairs {
+                    _ = try actions.alias(isReversed ? right : left, isReversed ? left : right, on: connection)
+                }
+            }
+        }
+        for thread in threads { try thread.value() }
+        #expect(try database.count("SELECT count(*) FROM entitled.customer") == 40)
+        #expect(try database.count("SELECT count(*) FROM entitled.action WHERE kind = 'alias'") == 40)
+        let deadlocks = "SELECT deadlocks FROM pg_stat_database WHERE datname = current_database()"
+        #expect(try database.count(deadlocks) == 0)
+        #expect(try installation.differences() == [])
+    }
+
     @Test func `a rebuild with less patience leaves no end untold`() throws {
         let installation = try Installation()
         let worker = try RunningWorker(installation)
@@ -142,6 +165,30 @@ import Testing
             found: { _ in })
         #expect(totals.differences == 0)
         #expect(try installation.database.count(armed) == 1)
+    }
+
+    @Test func `a rebuild with other settings begins anew`() throws {
+        let installation = try Installation()
+        func run(_ grace: Duration, pages: Int) throws -> Bool {
+            var (isResumed, shown) = (false, 0)
+            _ = try RecordRebuild(patience: .zero, defaultGrace: grace, isDry: false).run(
+                now: SystemClock().now(), on: try installation.database.connect(role: "entitled_worker"),
+                progress: { progress in
+                    isResumed = isResumed || progress.isResumed
+                    shown += 1
+                    if shown == pages {
+                        _ = try? installation.database.count(
+                            """
+                            SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity
+                            WHERE datname = current_database() AND pid <> pg_backend_pid() AND usename = 'entitled'
+                            """)
+                    }
+                }, found: { _ in })
+            return isResumed
+        }
+        #expect(throws: PostgresError.self) { _ = try run(.seconds(60), pages: 20) }
+        #expect(try !run(.seconds(120), pages: .max))
+        #expect(try !run(.seconds(60), pages: .max))
     }
 
     @Test func `a rebuild that is over says when it ended`() throws {

@@ -145,13 +145,46 @@ import Testing
         #expect(try alias.value().appUserIDs == ["a", "b"])
     }
 
+    @Test func `a worker that joins customers locks them before their ids, as deleting does`() throws {
+        let installation = try Installation()
+        let worker = try RunningWorker(installation)
+        defer { worker.stop() }
+        let token = "eeeeeeee-0000-4000-8000-000000000001"
+        var (first, second) = (
+            SubscriberLife(app: Installation.app, seed: 93, number: 1),
+            SubscriberLife(app: Installation.app, seed: 93, number: 2)
+        )
+        (first.account.token, second.account.token) = (token, token)
+        try installation.postAll([
+            first.start(at: Installation.start), second.start(at: Installation.start).withoutToken,
+        ])
+        try installation.untilApplied(2)
+        let database = installation.database
+        let other = try database.connect(role: "entitled_worker")
+        struct Undo: Error {}
+        #expect(throws: Undo.self) {
+            try other.transaction {
+                _ = try CustomerStore.lock([token], on: other)
+                try installation.postAll([second.autoRenewOff(at: Installation.start + 3_600_000)])
+                try untilBlocked(database)
+                _ = try other.query("SET LOCAL lock_timeout = '500ms'")
+                _ = try other.query("DELETE FROM entitled.app_user_id WHERE id = $1", [.text(token)])
+                throw Undo()
+            }
+        }
+        try installation.untilApplied(3)
+        #expect(try database.count("SELECT count(*) FROM entitled.customer") == 1)
+        #expect(try installation.differences() == [])
+    }
+
     @Test func `a rebuild with less patience leaves no end untold`() throws {
         let installation = try Installation()
         let worker = try RunningWorker(installation)
         let now = SystemClock().now()
         var life = SubscriberLife(app: Installation.sandbox, seed: 92, number: 1)
         // It ended two hours ago, and the worker waits for the news of a renewal.
-        try installation.postAll([life.start(lasts: 10 * StoreProduct.day, at: now - 10 * StoreProduct.day - 7_200_000)])
+        try installation.postAll([life.start(lasts: 10 * StoreProduct.day, at: now - 10 * StoreProduct.day - 7_200_000)]
+        )
         try installation.untilApplied(1)
         worker.stop()
         let armed = "SELECT count(*) FROM entitled.purchase WHERE wake_ms IS NOT NULL"

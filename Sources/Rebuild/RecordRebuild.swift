@@ -41,12 +41,11 @@ package struct RecordRebuild: Sendable {
     private static let customerStage = Lane.count + 1
     private static let stages = Lane.count + 2
 
-    /// - Parameters:
-    ///   - now: ms since 1970.
-    ///   - found: gets each difference once its page is committed.
+    /// - Parameter found: gets each difference once its page is committed.
     package func run(
-        now: Int64, on connection: PostgresConnection, progress: (Progress) -> Void, found: (Difference) -> Void
+        on connection: PostgresConnection, progress: (Progress) -> Void, found: (Difference) -> Void
     ) throws -> RebuildTotals {
+        let now = try RecordRebuild.serverTime(on: connection)
         let belief = EndBelief(patience: patience, outages: try Listening.outages(now: now, on: connection))
         let purchases = PurchaseRebuild(belief: belief, defaultGrace: defaultGrace)
         let earlier = isDry ? nil : try RebuildJob.unfinished(now: now, settings: settings, on: connection)

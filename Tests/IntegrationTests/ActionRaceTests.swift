@@ -190,7 +190,7 @@ import Testing
         let armed = "SELECT count(*) FROM entitled.purchase WHERE wake_ms IS NOT NULL"
         try #require(try installation.database.count(armed) == 1)
         let totals = try RecordRebuild(patience: .seconds(3600), defaultGrace: .zero, isDry: false).run(
-            now: now, on: try installation.database.connect(role: "entitled_worker"), progress: { _ in },
+            on: try installation.database.connect(role: "entitled_worker"), progress: { _ in },
             found: { _ in })
         #expect(totals.differences == 0)
         #expect(try installation.database.count(armed) == 1)
@@ -201,7 +201,7 @@ import Testing
         func run(_ grace: Duration, pages: Int) throws -> Bool {
             var (isResumed, shown) = (false, 0)
             _ = try RecordRebuild(patience: .zero, defaultGrace: grace, isDry: false).run(
-                now: SystemClock().now(), on: try installation.database.connect(role: "entitled_worker"),
+                on: try installation.database.connect(role: "entitled_worker"),
                 progress: { progress in
                     isResumed = isResumed || progress.isResumed
                     shown += 1
@@ -223,9 +223,8 @@ import Testing
     @Test func `a rebuild that is over says when it ended`() throws {
         let installation = try Installation()
         let connection = try installation.database.connect(role: "entitled_worker")
-        let begun = SystemClock().now() - 1000
         _ = try RecordRebuild(patience: .zero, defaultGrace: .zero, isDry: false).run(
-            now: begun, on: connection, progress: { _ in }, found: { _ in })
+            on: connection, progress: { _ in }, found: { _ in })
         #expect(
             try installation.database.count("SELECT count(*) FROM entitled.rebuild WHERE finished_ms > started_ms")
                 == 1)

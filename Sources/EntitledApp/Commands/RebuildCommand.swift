@@ -25,7 +25,7 @@ struct RebuildCommand: Command {
         var found: [Difference] = []
         var hasToldResume = false
         let totals = try rebuild.run(
-            now: SystemClock().now(), on: connection,
+            on: connection,
             progress: { progress in
                 if progress.isResumed, !hasToldResume {
                     hasToldResume = true

@@ -24,7 +24,7 @@ extension CustomerActions {
             if let target = found.last ?? nil, target == source { return Transfer(purchases: [], events: []) }
             if found.last == .some(nil) {
                 if let why = AppUserID.objection(to: to) { throw Refusal.unusable(id: to, why: why) }
-                try CustomerStore.make([to], now: now, on: connection)
+                try CustomerStore.makeAndHold([to], now: now, on: connection)
             }
             let missing = Set(only).subtracting(purchases.map(\.originalTransactionID)).min()
             if let missing { throw Refusal.notTheirs(purchase: missing, customer: from) }

@@ -76,6 +76,17 @@ struct ExplanationTests {
                 status: "refunded as of \(time(refunded))", renews: "no: taken back"
             ) { _ = $0.refund(at: epoch + 2 * day) },
             Situation(
+                "refunded after its end", at: end + 3 * day, "not_renewed",
+                "not active since \(time(end)): pro_monthly, no renewal came",
+                status: "expired \(time(end)), refunded as of \(time(end + 2 * day - 2 * second))", renews: "no: taken back"
+            ) { _ = $0.refund(at: end + 2 * day) },
+            Situation(
+                "not charged for longer than Apple tries", at: end + 60 * day, "billing_failed",
+                "not active since \(time(end)): pro_monthly, the renewal could not be charged (since \(time(end)))",
+                status: "expired \(time(end)): the renewal could not be charged",
+                renews: "no: could not be charged since \(time(end)); Apple stopped trying"
+            ) { _ = $0.billingFailure(at: end) },
+            Situation(
                 "a price too high", at: end + 2 * hour, "price_increase",
                 "not active since \(time(end)): pro_monthly, the customer did not agree to a higher price",
                 status: "expired \(time(end)): the customer did not agree to a higher price",

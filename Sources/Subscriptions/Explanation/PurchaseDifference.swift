@@ -48,7 +48,7 @@ struct PurchaseDifference {
             switch (known[period.id]?.revocation, period.revocation) {
             case (nil, let new?):
                 return new.kind == .refund ? .refunded(period, at: new.date) : .familyShareTaken(at: new.date)
-            case (_?, nil): return .refundTakenBack(period)
+            case (let old?, nil): return old.kind == .refund ? .refundTakenBack(period) : .familyShareGivenBack
             default: return nil
             }
         }

@@ -105,6 +105,17 @@ struct ExplanationTests {
         ]
     }()
 
+    @Test func `what lapsed before another product was bought did not change to it`() throws {
+        var life = Life()
+        _ = life.start()
+        _ = life.expire(at: life.expires + second)
+        _ = life.resubscribe(product: "basic_monthly", at: life.expires + 200 * day)
+        let explanation = Self.explain([life], at: life.latest.purchaseDate + day)
+        let pro = try #require(explanation.entitlements.first { $0.name == "pro" })
+        #expect(pro.because == .ended(.notRenewed))
+        #expect(pro.sentence.hasSuffix("no renewal came (bought again later as basic_monthly)"))
+    }
+
     @Test(arguments: situations)
     func `a situation is explained`(situation: Situation) throws {
         var life = Life()

@@ -83,7 +83,8 @@ extension EventDeriver.Step {
         else { return [] }
         let issue = draft(.billingIssue, cause: cause, graceUntil: failure.graceGranted)
         if hasSameLatest, let before, before.billingFailure != nil {
-            return !before.hasAccess(at: now) && after.hasAccess(at: now) ? [issue] : []
+            let isNews = before.latest.revocation == nil && !before.hasAccess(at: now) && after.hasAccess(at: now)
+            return isNews ? [issue] : []
         }
         return [issue, draft(.cancellation, cause: cause, reason: .billingError)]
     }

@@ -40,7 +40,7 @@ extension Purchase {
         if latest.transaction.expiresDate == nil, latest.revocation?.kind != .family { return nil }
         // What took its place goes on, though its transaction has not come yet.
         if latest.transaction.isUpgraded || isLatestSuperseded, latest.revocation != nil { return nil }
-        let isCut = latest.wasCutShort
+        let isCut = wasCutShort
         let grace = graceUntil != nil ? billingFailure?.graceGranted : nil
         let isLatestEnding = grace != nil || latest.accessUntil == end
         let period = isLatestEnding ? latest : (periods.last { $0.accessUntil == end } ?? latest)

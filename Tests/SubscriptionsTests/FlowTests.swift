@@ -212,6 +212,29 @@ struct FlowTests {
         #expect(story.purchase?.accessUntil == life.expires)
     }
 
+    @Test func `a refund after grace had run out ends nothing again`() {
+        var (life, story, _) = begin()
+        let grace = life.expires + 6 * day
+        _ = story.hear(life.billingFailure(graceUntil: grace, at: life.expires - hour))
+        #expect(story.wait(until: grace).names == ["EXPIRATION(BILLING_ERROR)"])
+        #expect(story.hear(life.refund(at: grace + day)).names == ["CANCELLATION(CUSTOMER_SUPPORT)"])
+        #expect(story.purchase?.accessUntil == grace)
+        #expect(story.hear(life.refundReversed(at: grace + 2 * day)).names == ["REFUND_REVERSED"])
+    }
+
+    @Test func `a refund in grace ends access when it was made, and its reversal gives the grace back`() {
+        var (life, story, _) = begin()
+        let grace = life.expires + 6 * day
+        _ = story.hear(life.billingFailure(graceUntil: grace, at: life.expires - hour))
+        let refund = story.hear(life.refund(at: life.expires + day))
+        #expect(refund.names == ["CANCELLATION(CUSTOMER_SUPPORT)", "EXPIRATION(CUSTOMER_SUPPORT)"])
+        #expect(story.purchase?.accessUntil == life.latest.revocationDate)
+        #expect(story.purchase?.status(at: life.expires + day) == .revoked)
+        #expect(story.hear(life.refundReversed(at: life.expires + 2 * day)).names == ["REFUND_REVERSED"])
+        #expect(story.purchase?.accessUntil == grace)
+        #expect(story.wait(until: grace).names == ["EXPIRATION(BILLING_ERROR)"])
+    }
+
     @Test func `a revocation date that is corrected is no second refund and no second end`() {
         var (life, story, _) = begin()
         _ = story.hear(life.refund(at: epoch + day))

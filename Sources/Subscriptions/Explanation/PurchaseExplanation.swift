@@ -40,7 +40,7 @@ extension Purchase {
         case .revoked:
             let verb = latest.revocation?.kind == .family ? "no longer shared" : "refunded"
             let date = "\(verb) as of \(latest.revocation.map { Spoken.time($0.date) } ?? "")"
-            return latest.wasCutShort ? date : "expired \(end ?? ""), \(date)"
+            return wasCutShort ? date : "expired \(end ?? ""), \(date)"
         }
     }
 

@@ -6,8 +6,8 @@ package struct Ending: Sendable, Equatable {
     package let instant: Int64
     /// The period that ends with it.
     package let period: Period
-    /// The signed instant that names this end, in ms: expiry, end of grace or revocation. Two looks at the same end
-    /// find the same name.
+    /// The signed instant that names this end, in ms: expiry, end of grace or revocation, as it was signed first. Two
+    /// looks at the same end find the same name.
     package let name: Int64
     package let reason: EventReason
     package let certainty: Certainty
@@ -38,15 +38,15 @@ extension Purchase {
     package var ending: Ending? {
         guard let end = accessUntil else { return nil }
         if latest.transaction.expiresDate == nil, latest.revocation?.kind != .family { return nil }
-        // The upgrade that took its place goes on, though its transaction has not come yet.
-        if latest.transaction.isUpgraded, latest.revocation != nil { return nil }
-        let isCut = latest.wasCutShort
+        // What took its place goes on, though its transaction has not come yet.
+        if latest.transaction.isUpgraded || isLatestSuperseded, latest.revocation != nil { return nil }
+        let isCut = wasCutShort
         let grace = graceUntil != nil ? billingFailure?.graceGranted : nil
         let isLatestEnding = grace != nil || latest.accessUntil == end
         let period = isLatestEnding ? latest : (periods.last { $0.accessUntil == end } ?? latest)
         let name: Int64
         if isLatestEnding {
-            name = isCut ? latest.revocation?.date ?? end : grace ?? latest.paidUntil ?? end
+            name = isCut ? latest.revocation?.firstDate ?? end : grace ?? latest.paidUntil ?? end
         } else {
             name = end
         }

@@ -17,10 +17,13 @@ enum PeriodChain {
         }
     }
 
-    /// An upgraded period is never the latest while there is another one: its successor can begin before it does,
-    /// if it had been charged ahead.
+    /// An upgraded period is never the latest while its successor is there, which can begin before it does, if it had
+    /// been charged ahead. What was over when it began is not its successor.
     static func latest(of periods: [Period]) -> Period? {
-        periods.last { !$0.transaction.isUpgraded } ?? periods.last
+        guard let standing = periods.last(where: { !$0.transaction.isUpgraded }), let last = periods.last,
+            last.id == standing.id || standing.transaction.endsAfterStart(of: last.transaction)
+        else { return periods.last }
+        return standing
     }
 
     private static func precedes(_ left: TransactionFact, _ right: TransactionFact) -> Bool {
@@ -38,15 +41,25 @@ enum PeriodChain {
         where other.isRenewable && (transaction.isUpgraded || other.reason != "RENEWAL") {
             return other.purchaseDate
         }
-        guard transaction.isUpgraded, let standing, standing.purchaseDate < expires else { return nil }
+        guard transaction.isUpgraded, let standing, standing.purchaseDate < expires,
+            standing.endsAfterStart(of: transaction)
+        else { return nil }
         return standing.purchaseDate
     }
 
     private static func revocation(_ versions: [TransactionFact]) -> Period.Revocation? {
         guard let newest = versions.last, let date = newest.revocationDate else { return nil }
-        let run = versions.reversed().prefix { $0.revocationDate != nil }
+        let first = versions.reversed().prefix { $0.revocationDate != nil }.last
         let isFamily = newest.isFamilyShare || newest.revocationType == "FAMILY_REVOKE"
         return Period.Revocation(
-            kind: isFamily ? .family : .refund, date: date, signed: run.last?.signedDate ?? newest.signedDate)
+            kind: isFamily ? .family : .refund, date: date, firstDate: first?.revocationDate ?? date,
+            signed: first?.signedDate ?? newest.signedDate)
+    }
+}
+
+extension TransactionFact {
+    /// Whether it can have taken the other's place.
+    fileprivate func endsAfterStart(of other: TransactionFact) -> Bool {
+        (expiresDate ?? .max) > other.purchaseDate
     }
 }

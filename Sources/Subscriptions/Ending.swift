@@ -46,13 +46,22 @@ extension Purchase {
         let period = isLatestEnding ? latest : (periods.last { $0.accessUntil == end } ?? latest)
         let name: Int64
         if isLatestEnding {
-            name = isCut ? latest.revocation?.firstDate ?? end : grace ?? latest.paidUntil ?? end
+            name = isCut ? nameOfCut ?? end : grace ?? latest.paidUntil ?? end
         } else {
             name = end
         }
         return Ending(
             instant: end, period: period, name: name, reason: endingReason(isCut: isCut), certainty: endCertainty,
             environment: key.environment)
+    }
+
+    /// A revocation names the end that it makes. One that was signed when access had ended anyway is told as the money it
+    /// is; the end was told, and keeps its name.
+    private var nameOfCut: Int64? {
+        guard let revocation = latest.revocation else { return nil }
+        let end = billingFailure?.graceUntil ?? latest.paidUntil
+        guard let end, revocation.signed >= end else { return revocation.firstDate }
+        return billingFailure?.graceUntil != nil ? billingFailure?.graceGranted : latest.paidUntil
     }
 
     /// The next instant, in ms, at which time alone changes what is to be told or shown; nil: none, or all are past.

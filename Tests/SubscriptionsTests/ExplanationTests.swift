@@ -78,7 +78,8 @@ struct ExplanationTests {
             Situation(
                 "refunded after its end", at: end + 3 * day, "not_renewed",
                 "not active since \(time(end)): pro_monthly, no renewal came",
-                status: "expired \(time(end)), refunded as of \(time(end + 2 * day - 2 * second))", renews: "no: taken back"
+                status: "expired \(time(end)), refunded as of \(time(end + 2 * day - 2 * second))",
+                renews: "no: taken back"
             ) { _ = $0.refund(at: end + 2 * day) },
             Situation(
                 "not charged for longer than Apple tries", at: end + 60 * day, "billing_failed",

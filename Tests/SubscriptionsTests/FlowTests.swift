@@ -497,4 +497,22 @@ struct FlowTests {
         #expect(story.hear(life.refund(0, at: epoch + day + second)).isEmpty)
         #expect(story.hear(upgrade).names == ["PRODUCT_CHANGE", "RENEWAL"])
     }
+
+    @Test func `a refund that is signed after the end tells no second end, whenever it took effect`() {
+        for grace in [nil, 6 * day] {
+            var life = Life()
+            var story = Story(life.key)
+            _ = story.hear(life.start())
+            if let grace {
+                _ = story.hear(life.billingFailure(graceUntil: life.expires + grace, at: life.expires))
+            } else {
+                _ = story.hear(life.autoRenewOff(at: epoch + day))
+            }
+            let end = life.expires + (grace ?? 0)
+            #expect(story.wait(until: end).map(\.type) == [.expiration])
+            let refund = life.refund(at: end + day, revoked: end - hour)
+            #expect(story.hear(refund).names == ["CANCELLATION(CUSTOMER_SUPPORT)"])
+            #expect(story.wait(until: end + 2 * day).isEmpty)
+        }
+    }
 }

@@ -22,9 +22,10 @@ extension EventDeriver.Step {
 
     private func isUpgrade(from old: Period) -> Bool {
         guard before?.period(latest.id) == nil, old.productID != latest.productID, latest.transaction.isRenewable,
-            latest.transaction.reason != "RENEWAL", latest.transaction.purchaseDate >= old.transaction.purchaseDate
+            latest.transaction.reason != "RENEWAL"
         else { return false }
         if after.period(old.id)?.transaction.isUpgraded == true { return true }
+        guard latest.transaction.purchaseDate >= old.transaction.purchaseDate else { return false }
         let end = before?.accessUntil ?? .max
         return old.revocation == nil && latest.transaction.purchaseDate < end
     }

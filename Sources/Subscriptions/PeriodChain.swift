@@ -5,14 +5,14 @@ enum PeriodChain {
         let histories = Dictionary(grouping: transactions, by: \.transactionID).values.map { $0.inOrderOfSigning() }
         let ordered = histories.compactMap { versions in versions.last.map { (newest: $0, versions: versions) } }
             .sorted { precedes($0.newest, $1.newest) }
-        let newest = ordered.map(\.newest)
+        let newest = upgradedAhead(ordered.map { ($0.newest, $0.versions.first?.signedDate ?? $0.newest.signedDate) })
         let standing = newest.last { !$0.isUpgraded }
         return ordered.enumerated().map { index, history in
             Period(
-                transaction: history.newest,
+                transaction: newest[index],
                 firstSigned: history.versions.first?.signedDate ?? history.newest.signedDate,
                 number: index + 1,
-                supersededAt: supersession(of: history.newest, by: newest[(index + 1)...], standing: standing),
+                supersededAt: supersession(of: newest[index], by: newest[(index + 1)...], standing: standing),
                 revocation: revocation(history.versions))
         }
     }
@@ -24,6 +24,23 @@ enum PeriodChain {
             last.id == standing.id || standing.transaction.endsAfterStart(of: last.transaction)
         else { return periods.last }
         return standing
+    }
+
+    /// A renewal that was charged ahead, and gave way to another product before it began, is upgraded: Apple may never
+    /// sign again what it has become of.
+    private static func upgradedAhead(_ ordered: [(newest: TransactionFact, firstSigned: Int64)]) -> [TransactionFact] {
+        let purchases = ordered.map(\.newest).filter { $0.isRenewable && $0.reason != "RENEWAL" }
+        return ordered.map { newest, firstSigned in
+            guard newest.reason == "RENEWAL", newest.isRenewable, firstSigned < newest.purchaseDate,
+                purchases.contains(where: { other in
+                    other.productID != newest.productID && other.purchaseDate >= firstSigned
+                        && other.purchaseDate < newest.purchaseDate && other.endsAfterStart(of: newest)
+                })
+            else { return newest }
+            var upgraded = newest
+            upgraded.isUpgraded = true
+            return upgraded
+        }
     }
 
     private static func precedes(_ left: TransactionFact, _ right: TransactionFact) -> Bool {

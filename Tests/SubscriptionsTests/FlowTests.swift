@@ -515,4 +515,37 @@ struct FlowTests {
             #expect(story.wait(until: end + 2 * day).isEmpty)
         }
     }
+
+    @Test func `an upgrade after a renewal was charged ahead takes its place, in any order`() throws {
+        var life = Life()
+        _ = life.start()
+        let end = life.expires
+        _ = life.renew(at: end - 20 * hour)
+        let renewal = life.latest.transactionID
+        _ = life.upgrade(to: "pro_yearly", price: 59990, at: end - 2 * hour, lasts: 365 * day)
+        var story = Story(life.key)
+        let names = life.tellings.flatMap { story.hear($0).names }
+        #expect(names == ["INITIAL_PURCHASE", "RENEWAL", "PRODUCT_CHANGE", "RENEWAL"])
+        for order in [life.tellings, life.tellings.reversed()] {
+            var other = Story(life.key)
+            for telling in order { _ = other.hear(telling, now: end) }
+            let purchase = try #require(other.purchase)
+            #expect(purchase.latest.productID == "pro_yearly")
+            #expect(purchase.period(renewal)?.paidUntil == end - 2 * hour)
+            #expect(purchase.accessUntil == end - 2 * hour + 365 * day)
+            #expect(other.wait(until: end + 40 * day).isEmpty)
+        }
+    }
+
+    @Test func `a renewal charged ahead that nothing replaced stays`() throws {
+        var life = Life()
+        _ = life.start()
+        let end = life.expires
+        _ = life.renew(at: end - 20 * hour)
+        _ = life.downgrade(to: "basic_monthly", price: 4990, at: end - 2 * hour)
+        let purchase = try #require(life.purchase())
+        #expect(purchase.latest.productID == "pro_monthly")
+        #expect(!purchase.latest.transaction.isUpgraded)
+        #expect(purchase.accessUntil == end + 30 * day)
+    }
 }

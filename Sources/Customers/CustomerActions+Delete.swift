@@ -17,10 +17,13 @@ extension CustomerActions {
     ///
     /// - Throws: `Refusal` where the id names nobody.
     package func delete(_ id: String, on connection: PostgresConnection) throws -> Deletion {
-        try holding(
-            { try PurchaseStore.owned(by: try ids(of: id, on: connection), on: connection) }, on: connection
-        ) { purchases, now in
+        func owned() throws -> [PurchaseKey] {
+            try PurchaseStore.owned(by: try ids(of: id, on: connection), on: connection)
+        }
+        return try holding(owned, on: connection) { purchases, now in
             let root = try root(of: id, on: connection)
+            // A worker that gave them another purchase may have been ahead of this lock.
+            guard Set(try owned()) == Set(purchases) else { throw Moved() }
             let ids = try CustomerStore.delete(root, on: connection)
             var action: Int64 = 0
             for id in ids {

@@ -47,24 +47,29 @@ package struct CustomerActions: Sendable {
     ///
     /// - Parameters:
     ///   - purchases: the purchases that the action moves, read without a lock.
-    ///   - body: what is done while nobody else changes them, with the server's time in ms.
+    ///   - body: what is done while nobody else changes them, with the server's time in ms; throws `Moved` to begin anew.
     func holding<Result>(
         _ purchases: () throws -> [PurchaseKey], on connection: PostgresConnection,
         _ body: ([PurchaseKey], Int64) throws -> Result
     ) throws -> Result {
         for _ in 0..<CustomerActions.attempts {
             let lanes = Set(try purchases().map(\.lane))
-            let result: Result? = try connection.transaction {
-                let now = try Fence.hold(lanes, on: connection)
-                let found = try purchases()
-                // Nothing is written yet.
-                guard lanes.isSuperset(of: found.map(\.lane)) else { return nil }
-                return try body(found, now)
+            do {
+                return try connection.transaction {
+                    let now = try Fence.hold(lanes, on: connection)
+                    let found = try purchases()
+                    guard lanes.isSuperset(of: found.map(\.lane)) else { throw Moved() }
+                    return try body(found, now)
+                }
+            } catch is Moved {
+                // Nothing was written.
             }
-            if let result { return result }
         }
         throw Refusal.busy
     }
+
+    /// There is more to lock than was known.
+    struct Moved: Error {}
 
     /// The customer of an id that is locked.
     func root(of id: String, on connection: PostgresConnection) throws -> CustomerStore.Root {

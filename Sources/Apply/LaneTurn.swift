@@ -23,6 +23,8 @@ struct LaneTurn {
     private var nextRenewal = ContinuousClock.now
     private var nextWake = ContinuousClock.now
     private var nextRetry = ContinuousClock.now
+    /// Turns in which held notifications are tried one by one, because a batch of them failed.
+    private var carefulRetries = 0
     /// How much the server's clock is ahead of ours, in milliseconds.
     private var clockOffset: Int64 = 0
     private var care = BatchCare()
@@ -189,32 +191,31 @@ struct LaneTurn {
         }
     }
 
-    /// Held notifications whose time has come, in a transaction of their own: what failed before must take nothing with it.
+    /// Held notifications whose time has come, in a transaction of their own: what failed before must take nothing with
+    /// it. Where several fail together, the next turns take them one by one.
     private mutating func retryHeld(on connection: PostgresConnection) throws -> Bool {
         let begun = ContinuousClock.now
         guard begun >= nextRetry else { return false }
+        let limit = carefulRetries > 0 ? 1 : LaneTurn.retryLimit
+        carefulRetries = max(0, carefulRetries - 1)
         var due: [PendingNotification] = []
         // A tenth of the time at most, however many are due.
         defer {
-            let least = due.count < LaneTurn.retryLimit ? LaneTurn.retryInterval : .zero
+            let least = due.count < limit ? LaneTurn.retryInterval : .zero
             nextRetry = ContinuousClock.now + max(least, (ContinuousClock.now - begun) * 10)
         }
-        due = try HeldNotifications.due(in: leases.owned, at: now, atMost: LaneTurn.retryLimit, on: connection)
-        guard !due.isEmpty else { return false }
+        due = try HeldNotifications.due(in: leases.owned, at: now, atMost: limit, on: connection)
+        guard let first = due.first else { return false }
         do {
             try commit(preparer.prepare(due), [], [], on: connection)
         } catch  where BatchCare.fault(of: error) != .everybodys {
-            for notification in due { try retryAlone(notification, on: connection) }
+            if due.count > 1 {
+                carefulRetries = due.count
+            } else {
+                try commit([.failed(first, error)], [], [], on: connection)
+            }
         }
         return true
-    }
-
-    private mutating func retryAlone(_ notification: PendingNotification, on connection: PostgresConnection) throws {
-        do {
-            try commit(preparer.prepare([notification]), [], [], on: connection)
-        } catch  where BatchCare.fault(of: error) != .everybodys {
-            try commit([.failed(notification, error)], [], [], on: connection)
-        }
     }
 
     private mutating func dueWakes(on connection: PostgresConnection) throws -> [PurchaseStore.DueWake] {
@@ -263,6 +264,7 @@ struct LaneTurn {
         guard !prepared.isEmpty else { return }
         metrics.observe(.applySeconds, duration)
         metrics.observe(.applyBatchSize, Double(prepared.count))
+        var counts: [String: Int] = [:]
         for notification in prepared {
             let isRetry = notification.pending.held != nil
             var state = "applied"
@@ -275,8 +277,9 @@ struct LaneTurn {
                     ["notification.uuid": .string(notification.pending.identity.uuid)])
             }
             if isRetry { metrics.count(.heldRetries, ["outcome": state]) }
-            if !isRetry || state == "applied" { metrics.count(.notifications, ["state": state]) }
+            if !isRetry || state == "applied" { counts[state, default: 0] += 1 }
         }
+        for (state, count) in counts { metrics.count(.notifications, ["state": state], by: Double(count)) }
     }
 
     private func report(_ pending: PendingNotification, heldFor reason: String) {

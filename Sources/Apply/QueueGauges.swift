@@ -8,7 +8,7 @@ import Telemetry
 /// is counted up to a limit, so that a backlog of millions costs no more to watch than one of hundreds.
 struct QueueGauges {
     private let metrics: Metrics
-    /// Of each statement.
+    /// Of each of the four statements.
     private let timeout: String
     private var nextLook = ContinuousClock.now
 
@@ -20,7 +20,7 @@ struct QueueGauges {
 
     init(metrics: Metrics, lease: Duration) {
         self.metrics = metrics
-        timeout = "\(max(500, lease.milliseconds / 4))ms"
+        timeout = "\(max(250, lease.milliseconds / 10))ms"
     }
 
     /// - Parameters:

@@ -46,8 +46,8 @@ GIVES = {
     "effect: once if in the transaction that ends the whole batch",
     "procrastinate": "duplicates: only while the first one waits; order: by locks, and a future retry holds up its key; "
     "retries: scheduled; effect: at least once",
-    "pgqueuer": "duplicates: only while the first one is queued; order: no, except one job at a time; retries: in code; "
-    "effect: at least once",
+    "pgqueuer": "duplicates: only while the first one is queued; order: no, except one job at a time; retries: asked for "
+    "by the job or its executor; effect: at least once",
 }
 
 METHOD = {

@@ -12,5 +12,8 @@ package enum Schemas {
             version: 1, name: "initial", sql: String(decoding: PackageResources.v0001_initial_sql, as: UTF8.self)),
         Migration(
             version: 2, name: "actions", sql: String(decoding: PackageResources.v0002_actions_sql, as: UTF8.self)),
+        Migration(
+            version: 3, name: "held_retries",
+            sql: String(decoding: PackageResources.v0004_held_retries_sql, as: UTF8.self)),
     ]
 }

@@ -229,15 +229,21 @@ struct Applier: Sendable {
     private func settle(
         _ notifications: [PreparedNotification], now: Int64, on connection: PostgresConnection
     ) throws {
-        guard !notifications.isEmpty else { return }
-        let held = notifications.compactMap { notification -> (notification: PendingNotification, reason: String)? in
-            guard case .held(let reason) = notification.content else { return nil }
-            return (notification.pending, reason)
+        var newlyHeld: [(notification: PendingNotification, reason: String)] = []
+        var heldAgain: [(notification: PendingNotification, reason: String)] = []
+        var released: [PendingNotification] = []
+        for notification in notifications {
+            let isRetry = notification.pending.held != nil
+            switch notification.content {
+            case .held(let reason) where isRetry: heldAgain.append((notification.pending, reason))
+            case .held(let reason): newlyHeld.append((notification.pending, reason))
+            default: if isRetry { released.append(notification.pending) }
+            }
         }
-        if !held.isEmpty {
-            try PendingNotification.hold(held, now: now, on: connection)
-        }
-        try PendingNotification.remove(notifications.map(\.pending), on: connection)
+        try HeldNotifications.hold(newlyHeld, now: now, on: connection)
+        try HeldNotifications.postpone(heldAgain, now: now, on: connection)
+        try HeldNotifications.release(released, on: connection)
+        try PendingNotification.remove(notifications.map(\.pending).filter { $0.held == nil }, on: connection)
     }
 
     private static func digest(_ text: String) -> [UInt8] { Crypto.Digest.sha256(Array(text.utf8)) }

@@ -18,9 +18,13 @@ struct LaneTurn {
 
     private var leases: LaneLeases
     private var lookout: DeliveryLookout
+    private var gauges: QueueGauges
     private var outages = OutageWatch()
     private var nextRenewal = ContinuousClock.now
     private var nextWake = ContinuousClock.now
+    private var nextRetry = ContinuousClock.now
+    /// Turns in which held notifications are tried one by one, because a batch of them failed.
+    private var carefulRetries = 0
     /// How much the server's clock is ahead of ours, in milliseconds.
     private var clockOffset: Int64 = 0
     private var care = BatchCare()
@@ -34,6 +38,8 @@ struct LaneTurn {
     private static let perLane = 16
     private static let resultLimit = 512
     private static let wakeInterval = Duration.milliseconds(500)
+    private static let retryLimit = 64
+    private static let retryInterval = Duration.seconds(1)
     private static let passOverTime = Duration.seconds(60)
     /// How long a purchase whose time has come is left alone when it cannot be looked at.
     private static let wakeRetry: Int64 = 3_600_000
@@ -48,6 +54,7 @@ struct LaneTurn {
         self.engine = engine
         lookout = DeliveryLookout(
             settler: settler, engine: engine, sealer: sealer, lease: configuration.lease, logger: logger)
+        gauges = QueueGauges(metrics: metrics, lease: configuration.lease)
         self.clock = clock
         self.logger = logger
         self.metrics = metrics
@@ -61,8 +68,12 @@ struct LaneTurn {
         if ContinuousClock.now >= nextRenewal {
             try renew(on: connection)
         }
-        guard !leases.epochs.isEmpty else { return false }
+        guard !leases.epochs.isEmpty else {
+            gauges.clear()
+            return false
+        }
         try outages.look(now: now, cleans: leases.epochs[Lane.first] != nil, on: connection)
+        try watchOver(connection)
         do {
             try lookout.take(lanes: leases.owned, now: now, on: connection)
         } catch {
@@ -70,19 +81,39 @@ struct LaneTurn {
             if let error = error as? PostgresError, error.kind == .connection { throw error }
             failed(error)
         }
-        return try work(on: connection)
+        let wasBusy = try work(on: connection)
+        do {
+            return try retryHeld(on: connection) || wasBusy
+        } catch {
+            // What could not be applied must not stop what can be.
+            if let error = error as? PostgresError, error.kind == .connection { throw error }
+            failed(error)
+            return wasBusy
+        }
+    }
+
+    /// Numbers for people must not stop the work.
+    private mutating func watchOver(_ connection: PostgresConnection) throws {
+        do {
+            try gauges.look(leases.owned, outages: outages.known.count, now: now, on: connection)
+        } catch {
+            if let error = error as? PostgresError, error.kind == .connection { throw error }
+            failed(error)
+        }
     }
 
     // MARK: - Leases
 
     private mutating func renew(on connection: PostgresConnection) throws {
-        let gained = try keepingTrack { turn in try turn.leases.maintain(on: connection).gained }
+        let change = try keepingTrack { turn in try turn.leases.maintain(on: connection) }
+        let gained = change.gained
         nextRenewal = ContinuousClock.now + leases.interval
+        metrics.count(.laneTakeovers, by: Double(change.takenOver.count))
         if !gained.isEmpty {
             logger.info("lanes gained", ["count": .int(Int64(gained.count))])
             lookout.hurry()
         }
-        metrics.gauge("entitled_lanes_owned", "Lanes that this worker owns.", [:], Double(leases.epochs.count))
+        metrics.gauge(.lanesOwned, Double(leases.epochs.count))
     }
 
     /// For the end: keeps the lanes that still have something in flight, and gives back the others for whoever comes.
@@ -160,6 +191,33 @@ struct LaneTurn {
         }
     }
 
+    /// Held notifications whose time has come, in a transaction of their own: what failed before must take nothing with
+    /// it. Where several fail together, the next turns take them one by one.
+    private mutating func retryHeld(on connection: PostgresConnection) throws -> Bool {
+        let begun = ContinuousClock.now
+        guard begun >= nextRetry else { return false }
+        let limit = carefulRetries > 0 ? 1 : LaneTurn.retryLimit
+        carefulRetries = max(0, carefulRetries - 1)
+        var due: [PendingNotification] = []
+        // A tenth of the time at most, however many are due.
+        defer {
+            let least = due.count < limit ? LaneTurn.retryInterval : .zero
+            nextRetry = ContinuousClock.now + max(least, (ContinuousClock.now - begun) * 10)
+        }
+        due = try HeldNotifications.due(in: leases.owned, at: now, atMost: limit, on: connection)
+        guard let first = due.first else { return false }
+        do {
+            try commit(preparer.prepare(due), [], [], on: connection)
+        } catch  where BatchCare.fault(of: error) != .everybodys {
+            if due.count > 1 {
+                carefulRetries = due.count
+            } else {
+                try commit([.failed(first, error)], [], [], on: connection)
+            }
+        }
+        return true
+    }
+
     private mutating func dueWakes(on connection: PostgresConnection) throws -> [PurchaseStore.DueWake] {
         guard ContinuousClock.now >= nextWake else { return [] }
         nextWake = ContinuousClock.now + LaneTurn.wakeInterval
@@ -182,7 +240,7 @@ struct LaneTurn {
             let ours = prepared.filter { passed.lanes.contains($0.pending.lane) }
             let isQuestion = !ours.isEmpty || !woken.isEmpty
             let waiting = try PendingNotification.waiting(
-                in: isQuestion ? lanes : [], beside: ours.map(\.pending), on: connection)
+                in: isQuestion ? lanes : [], beside: ours.map(\.pending).filter { $0.held == nil }, on: connection)
             applied = try applier.apply(
                 ours, woken: woken.filter { passed.lanes.contains($0.key.lane) && !waiting.contains($0.key.lane) },
                 quiet: passed.lanes.subtracting(waiting), outages: outages.known, now: passed.now, on: connection)
@@ -190,9 +248,11 @@ struct LaneTurn {
         }
         clockOffset = passed.now - clock.now()
         engine.forget(results.map(\.delivery.id))
-        keepingTrack { $0.leases.forget(lanes.filter { !passed.lanes.contains($0) }) }
+        let lost = lanes.filter { !passed.lanes.contains($0) }
+        metrics.count(.fencesLost, by: Double(lost.count))
+        keepingTrack { $0.leases.forget(lost) }
         settler.report(decided)
-        report(prepared, ContinuousClock.now - begun)
+        report(prepared.filter { passed.lanes.contains($0.pending.lane) }, ContinuousClock.now - begun)
         applied.unanswered.forEach(report)
         // At once: who asked for a pause gets nothing of what this turn made.
         engine.hold(decided.filter(\.changesEndpoint).map(\.endpoint))
@@ -202,19 +262,34 @@ struct LaneTurn {
 
     private func report(_ prepared: [PreparedNotification], _ duration: Duration) {
         guard !prepared.isEmpty else { return }
-        metrics.observe("entitled_apply_seconds", "One transaction of a worker.", [:], duration)
-        var applied = 0
+        metrics.observe(.applySeconds, duration)
+        metrics.observe(.applyBatchSize, Double(prepared.count))
+        var counts: [String: Int] = [:]
         for notification in prepared {
-            guard case .held(let reason) = notification.content else {
-                applied += 1
-                continue
+            let isRetry = notification.pending.held != nil
+            var state = "applied"
+            if case .held(let reason) = notification.content {
+                state = "held"
+                report(notification.pending, heldFor: reason)
+            } else if isRetry {
+                logger.info(
+                    "a held notification is applied",
+                    ["notification.uuid": .string(notification.pending.identity.uuid)])
             }
-            count(1, "held")
-            logger.warning(
-                "notification held",
-                ["notification.uuid": .string(notification.pending.identity.uuid), "reason": .string(reason)])
+            if isRetry { metrics.count(.heldRetries, ["outcome": state]) }
+            if !isRetry || state == "applied" { counts[state, default: 0] += 1 }
         }
-        count(applied, "applied")
+        for (state, count) in counts { metrics.count(.notifications, ["state": state], by: Double(count)) }
+    }
+
+    private func report(_ pending: PendingNotification, heldFor reason: String) {
+        let attempts = Int64(1 + (pending.held?.attempts ?? 0))
+        logger.warning(
+            "notification held",
+            [
+                "notification.uuid": .string(pending.identity.uuid), "reason": .string(reason),
+                "attempts": .int(attempts),
+            ])
     }
 
     private func report(_ request: Applier.Unanswered) {
@@ -224,16 +299,7 @@ struct LaneTurn {
                 "app": .string(request.key.app), "environment": .string(request.key.environment.rawValue),
                 "transaction_id": .string(request.transactionID),
             ])
-        metrics.count(
-            "entitled_consumption_requests_unanswered_total",
-            "Apple's consumption requests whose 12 hours passed without an answer or a decision.",
-            ["app": request.key.app])
-    }
-
-    private func count(_ number: Int, _ state: String) {
-        metrics.count(
-            "entitled_notifications_total", "Notifications, by what became of them.", ["state": state],
-            by: Double(number))
+        metrics.count(.consumptionUnanswered, ["app": request.key.app])
     }
 
     private mutating func recover(
@@ -251,10 +317,7 @@ struct LaneTurn {
             logger.warning("a batch failed; taking it one by one", ["error": .string("\(error)")])
             carefulTurns = turns
         case .hold:
-            let held = pending.map {
-                PreparedNotification(pending: $0, content: .held("could not be applied: \(error)"))
-            }
-            try commit(held, [], [], on: connection)
+            try commit(pending.map { .failed($0, error) }, [], [], on: connection)
         }
     }
 

@@ -162,6 +162,7 @@ package final class NotificationCommitter: Service {
         do {
             let outcomes = try insert(unique, session, &inserter)
             isReachable.change { $0 = true }
+            metrics.observe(.ingestBatchSize, Double(unique.count))
             for (notification, outcome) in zip(unique, outcomes) {
                 answer(groups[notification.identity] ?? [], outcome)
             }
@@ -182,7 +183,7 @@ package final class NotificationCommitter: Service {
         for waiting in batch {
             waiting.responder.respond(IngestResponse.unavailable("not stored"))
         }
-        metrics.count(IngestMetrics.answers, IngestMetrics.answersHelp, ["answer": "503"], by: Double(batch.count))
+        metrics.count(.ingestAnswers, ["answer": "503"], by: Double(batch.count))
     }
 
     /// Whether the error lies in what was given: encoding, data, program limits (SQLSTATE classes 22, 54).
@@ -210,11 +211,8 @@ package final class NotificationCommitter: Service {
         for (index, waiting) in group.enumerated() {
             let isNew = index == 0 && outcome == .accepted
             waiting.responder.respond(isNew ? IngestResponse.accepted : IngestResponse.duplicate)
-            metrics.count(
-                IngestMetrics.answers, IngestMetrics.answersHelp, ["answer": isNew ? "accepted" : "duplicate"])
-            metrics.observe(
-                "entitled_ingest_commit_seconds", "From a verified notification to its commit.", [:],
-                ContinuousClock.now - waiting.since)
+            metrics.count(.ingestAnswers, ["answer": isNew ? "accepted" : "duplicate"])
+            metrics.observe(.ingestCommitSeconds, ContinuousClock.now - waiting.since)
         }
     }
 }

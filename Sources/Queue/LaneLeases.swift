@@ -43,12 +43,12 @@ package struct LaneLeases: Sendable {
 
     private static let acquire = """
         WITH free AS MATERIALIZED (
-            SELECT lane FROM entitled.lane WHERE lease_until < clock_timestamp()
+            SELECT lane, owner FROM entitled.lane WHERE lease_until < clock_timestamp()
             ORDER BY lane LIMIT $1 FOR UPDATE SKIP LOCKED
         )
         UPDATE entitled.lane l
         SET owner = $2, epoch = l.epoch + 1, lease_until = clock_timestamp() + $3 * interval '1 millisecond'
-        FROM free WHERE l.lane = free.lane RETURNING l.lane, l.epoch
+        FROM free WHERE l.lane = free.lane RETURNING l.lane, l.epoch, free.owner IS NOT NULL
         """
 
     private static let release = """
@@ -59,6 +59,8 @@ package struct LaneLeases: Sendable {
 
     package struct Change: Sendable {
         package var gained: [Lane] = []
+        /// Those of them that their former owner did not give back.
+        package var takenOver: [Lane] = []
         package var lost: [Lane] = []
     }
 
@@ -81,6 +83,7 @@ package struct LaneLeases: Sendable {
                 let lane = Lane(number: Int16(clamping: try row.int(0)))
                 epochs[lane] = try row.int(1)
                 change.gained.append(lane)
+                if try row.bool(2) { change.takenOver.append(lane) }
             }
         }
         if !change.gained.isEmpty {

@@ -12,6 +12,8 @@ package struct PendingNotification: Sendable {
 
     /// What the database lacks of it, after a restore for example; then the rest is empty.
     package let gap: String?
+    /// Of one that is in no line, because it was set aside before.
+    package internal(set) var held: HeldState?
 
     /// Reads what waits in these lanes, oldest first in each. Claims nothing: the lanes are the caller's.
     ///
@@ -47,7 +49,8 @@ package struct PendingNotification: Sendable {
         return notifications
     }
 
-    private static func notification(_ row: PostgresRow) throws -> PendingNotification {
+    /// Of the first nine columns.
+    static func notification(_ row: PostgresRow) throws -> PendingNotification {
         let (lane, seq) = (Lane(number: Int16(clamping: try row.int(0))), try row.int(1))
         guard let app = try row.optionalText(2), let uuid = try row.optionalText(4),
             let environment = StoreEnvironment(code: Int16(clamping: try row.int(3)))
@@ -81,6 +84,16 @@ package struct PendingNotification: Sendable {
         return Set(try rows.map { Lane(number: Int16(clamping: try $0.int(0))) })
     }
 
+    private static let first = """
+        SELECT min(p.seq) FROM unnest($1::int2[]) AS owned(lane)
+        CROSS JOIN LATERAL (SELECT seq FROM entitled.pending WHERE lane = owned.lane ORDER BY seq LIMIT 1) p
+        """
+
+    /// The number of the one that has waited longest in these lanes; nil where nothing waits.
+    package static func oldest(in lanes: [Lane], on connection: PostgresConnection) throws -> Int64? {
+        try connection.query(first, [.int2s(lanes.map(\.number))]).one().optionalInt(0)
+    }
+
     private static let remove = """
         DELETE FROM entitled.pending p USING unnest($1::int2[], $2::int8[]) AS t(lane, seq)
         WHERE p.lane = t.lane AND p.seq = t.seq
@@ -90,25 +103,9 @@ package struct PendingNotification: Sendable {
     package static func remove(
         _ notifications: [PendingNotification], on connection: PostgresConnection
     ) throws {
+        guard !notifications.isEmpty else { return }
         _ = try connection.query(
             remove, [.int2s(notifications.map(\.lane.number)), .int8s(notifications.map(\.seq))])
-    }
-
-    private static let hold = """
-        INSERT INTO entitled.held_notification (lane, seq, reason, held_ms)
-        SELECT * FROM unnest($1::int2[], $2::int8[], $3::text[], $4::int8[]) ON CONFLICT DO NOTHING
-        """
-
-    /// Sets these aside for a person, with the reason; `remove` takes them out of the line.
-    package static func hold(
-        _ held: [(notification: PendingNotification, reason: String)], now: Int64, on connection: PostgresConnection
-    ) throws {
-        _ = try connection.query(
-            hold,
-            [
-                .int2s(held.map(\.notification.lane.number)), .int8s(held.map(\.notification.seq)),
-                .texts(held.map(\.reason)), .int8s(held.map { _ in now }),
-            ])
     }
 }
 

@@ -25,6 +25,16 @@ final class Installation: Sendable {
         get throws { NotificationSigner(try pki.get()) }
     }
 
+    static var keys: StorePKI { get throws { try pki.get() } }
+
+    /// For an endpoint that only reads.
+    static var idleCommitter: NotificationCommitter {
+        NotificationCommitter(
+            session: { PostgresSession(PostgresTarget(url: "postgres:///nowhere")) },
+            sequence: { SequenceGenerator(clock: SystemClock(), node: 1) }, clock: SystemClock(), logger: .silent,
+            metrics: Metrics())
+    }
+
     static let app = StoreApp(environment: "Production")
     static let sandbox = StoreApp()
     /// A moment of the recent past, in milliseconds.

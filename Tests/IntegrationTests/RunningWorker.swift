@@ -1,3 +1,4 @@
+import AppStore
 import Apply
 import Base
 import Crypto
@@ -16,6 +17,7 @@ final class RunningWorker: Sendable {
     private let client: HTTPClient
     private let drainTimeout: Duration
     let log = LogTape()
+    let metrics = Metrics()
     /// Closed, the thread of the worker stands still at its next look at the clock.
     let brake: Gate
 
@@ -31,7 +33,8 @@ final class RunningWorker: Sendable {
 
     init(
         _ installation: Installation, lease: Duration = .seconds(10), drainTimeout: Duration = .seconds(5),
-        schedule: [Duration] = [.seconds(3600)], timeout: Duration = .seconds(20)
+        schedule: [Duration] = [.seconds(3600)], timeout: Duration = .seconds(20),
+        verifier: SignedDataVerifier? = nil
     ) throws {
         let brake = Gate()
         brake.open()
@@ -50,14 +53,14 @@ final class RunningWorker: Sendable {
                 worker: SecureRandom.bytes(16), host: "test", lease: lease, expiryPatience: .seconds(86_400),
                 drainTimeout: drainTimeout, defaultGrace: .seconds(3 * 86_400),
                 bodies: EventBody(catalogue: installation.catalogue)),
-            session: session, verifier: installation.verifier,
+            session: session, verifier: verifier ?? installation.verifier,
             settler: Settler(policy: RetryPolicy(schedule: schedule), logger: log.logger, metrics: Metrics()),
             sealer: installation.sealer,
             engine: { ring in
                 DeliveryEngine(
                     client: client, timeout: timeout, clock: SystemClock(), metrics: Metrics(), onResult: ring)
             },
-            clock: BrakedClock(brake: brake), logger: log.logger, metrics: Metrics())
+            clock: BrakedClock(brake: brake), logger: log.logger, metrics: metrics)
         worker.start()
     }
 

@@ -47,6 +47,8 @@ import Testing
         try connection.execute(
             script: """
                 DROP TABLE entitled.action, entitled.product, entitled.listening, entitled.rebuild;
+                ALTER TABLE entitled.held_notification DROP COLUMN attempts, DROP COLUMN next_ms;
+                INSERT INTO entitled.held_notification VALUES (1, 2, 'forged', 3);
                 DELETE FROM entitled.schema_version WHERE version > 1;
                 INSERT INTO entitled.customer VALUES ('user', 5), ('other', 6);
                 INSERT INTO entitled.app_user_id VALUES ('user', 'user', 5), ('alias', 'user', 4), ('other', 'other', 6);
@@ -58,6 +60,9 @@ import Testing
             try database.texts("SELECT kind || ' ' || app_user_id || ' ' || other FROM entitled.action")
                 == ["merge user alias"])
         #expect(try database.texts("SELECT product_id || first_seen_ms FROM entitled.product") == ["pro_monthly7"])
+        #expect(
+            try database.texts("SELECT concat_ws(' ', seq, held_ms, attempts, next_ms) FROM entitled.held_notification")
+                == ["2 3 1 0"])
     }
 
     @Test func `a newer schema is left alone`() throws {

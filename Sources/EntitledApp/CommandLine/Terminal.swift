@@ -34,6 +34,11 @@ package struct Terminal: Sendable {
         output(Array((text.hasSuffix("\n") ? text : text + "\n").utf8))
     }
 
+    /// Bytes as they are.
+    package func write(_ bytes: [UInt8]) {
+        output(bytes)
+    }
+
     /// One JSON document: a line for machines, indented for people.
     package func document(_ json: JSON) {
         output((isInteractive ? Array(Terminal.escaped(json.indentedText).utf8) : json.bytes) + [UInt8(ascii: "\n")])

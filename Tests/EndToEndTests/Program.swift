@@ -73,6 +73,14 @@ final class Program: Sendable {
         Glibc.kill(process, signal)
     }
 
+    /// Whether it has ended, however.
+    var hasEnded: Bool {
+        guard end.value == 0 else { return true }
+        var information = siginfo_t()
+        let isKnown = waitid(P_PID, id_t(process), &information, WEXITED | WNOHANG | WNOWAIT) == 0
+        return isKnown && information.si_signo != 0
+    }
+
     /// Its exit status, or 128 and the signal that ended it, once it has ended.
     @discardableResult
     func wait(timeout: Duration = .seconds(40)) throws -> Int32 {

@@ -24,8 +24,8 @@ struct LaneTurn {
     private var nextFreeLook = ContinuousClock.now
     private var floor = PendingFloor()
     private var nextWake = ContinuousClock.now
-    /// How much the server's clock is ahead of ours, in milliseconds.
-    private var clockOffset: Int64 = 0
+    /// The server's clock at an instant of ours: from there on no change of our wall clock matters.
+    private var serverClock: (time: Int64, at: ContinuousClock.Instant)?
     private var care = BatchCare()
     /// Turns in which notifications are taken one by one, because a batch failed.
     private var carefulTurns = 0
@@ -58,7 +58,10 @@ struct LaneTurn {
         leases = LaneLeases(worker: configuration.worker, host: configuration.host, duration: configuration.lease)
     }
 
-    private var now: Int64 { clock.now() + clockOffset }
+    /// Milliseconds since 1970 by the server's clock, as far as it is known.
+    private var now: Int64 {
+        serverClock.map { $0.time + (ContinuousClock.now - $0.at).milliseconds } ?? clock.now()
+    }
 
     /// Leases, then deliveries that are due, then one transaction for everything that waits. True if there was work.
     mutating func take(on connection: PostgresConnection) throws -> Bool {
@@ -197,10 +200,12 @@ struct LaneTurn {
     ) throws {
         let lanes = Set(prepared.map(\.pending.lane) + results.map(\.delivery.id.lane) + woken.map(\.key.lane)).sorted()
         let begun = ContinuousClock.now
+        var passedAt = begun
         var applied = Applier.Outcome()
         var decided: [Settler.Decided] = []
         let passed = try connection.transaction {
             let passed = try Fence.pass(lanes, leases: leases, on: connection)
+            passedAt = ContinuousClock.now
             if !prepared.isEmpty { FailPoint.applyAfterFence.pass() }
             if !results.isEmpty { FailPoint.deliverBeforeRecord.pass() }
             decided = settler.decide(
@@ -220,7 +225,7 @@ struct LaneTurn {
         }
         if !prepared.isEmpty { FailPoint.applyAfterCommit.pass() }
         if !results.isEmpty { FailPoint.deliverAfterRecord.pass() }
-        clockOffset = passed.now - clock.now()
+        serverClock = (passed.now, passedAt)
         floor.note(removed: prepared.lazy.map(\.pending).filter { passed.lanes.contains($0.lane) })
         engine.forget(results.map(\.delivery.id))
         keepingTrack { $0.leases.forget(lanes.filter { !passed.lanes.contains($0) }) }

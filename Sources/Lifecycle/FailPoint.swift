@@ -2,8 +2,9 @@ import Glibc
 
 /// A place in the work of a process where a test lets it die, or stand still.
 ///
-/// For tests only. `ENTITLED_FAIL_POINT=name[:n][:stop]`, read once, makes the process kill itself at its n-th pass of
-/// that place without another word, as `kill -9` would at that moment; with `stop` it stands still until SIGCONT.
+/// For tests only. `ENTITLED_FAIL_POINT=name[:n][:late|:stop]`, read once, makes the process kill itself at its n-th pass
+/// of that place without another word, as `kill -9` would at that moment; `late` lets other threads get on for a moment
+/// before that, so that what they were given too early gets out; with `stop` it stands still until SIGCONT.
 /// Without the variable a pass is one comparison. Release builds carry it, so that what is tested is what runs: it lets
 /// nobody do more than who sets the environment of a process can do to it anyway.
 package enum FailPoint: String, Sendable, CaseIterable {
@@ -32,6 +33,7 @@ package enum FailPoint: String, Sendable, CaseIterable {
     struct Armed: Sendable, Equatable {
         let point: FailPoint
         let pass: Int
+        let isLate: Bool
         let signal: Int32
 
         /// Nil for what names no place.
@@ -39,8 +41,9 @@ package enum FailPoint: String, Sendable, CaseIterable {
             let parts = text.split(separator: ":", omittingEmptySubsequences: false)
             guard let name = parts.first, let point = FailPoint(rawValue: String(name)) else { return nil }
             var rest = parts.dropFirst()
+            isLate = rest.last == "late"
             signal = rest.last == "stop" ? SIGSTOP : SIGKILL
-            if rest.last == "stop" { rest = rest.dropLast() }
+            if isLate || signal == SIGSTOP { rest = rest.dropLast() }
             guard rest.count <= 1, let pass = rest.first.map({ Int($0) }) ?? 1, pass > 0 else { return nil }
             self.point = point
             self.pass = pass
@@ -49,6 +52,8 @@ package enum FailPoint: String, Sendable, CaseIterable {
 
     private static let armed = getenv(variable).flatMap { Armed(String(cString: $0)) }
     private static let passes = Monitor(0)
+    /// Microseconds.
+    private static let moment: UInt32 = 30_000
 
     /// Call where the process may die.
     package func pass() {
@@ -57,6 +62,8 @@ package enum FailPoint: String, Sendable, CaseIterable {
             passes += 1
             return passes
         }
-        if count == armed.pass { kill(getpid(), armed.signal) }
+        guard count == armed.pass else { return }
+        if armed.isLate { usleep(FailPoint.moment) }
+        kill(getpid(), armed.signal)
     }
 }

@@ -90,7 +90,9 @@ final class CrashCell: Sendable {
     // MARK: - Dying
 
     private func die(_ point: FailPoint, _ passes: ClosedRange<Int>, _ role: String) throws -> Program {
-        try site.start(role, environment: [FailPoint.variable: "\(point.rawValue):\(Int.random(in: passes))"])
+        let pace = Bool.random() ? "" : ":late"
+        return try site.start(
+            role, environment: [FailPoint.variable: "\(point.rawValue):\(Int.random(in: passes))\(pace)"])
     }
 
     private func expectKilled(_ program: Program) throws {

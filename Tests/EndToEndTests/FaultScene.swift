@@ -96,7 +96,8 @@ final class FaultScene: Sendable {
     func faults(in database: TestDatabase? = nil) throws -> [String] {
         let database = database ?? self.database
         defer { consumer.stop() }
-        try eventually(timeout: .seconds(90), "everything is applied and told: \(workers.map { $0.log.suffix(1500) })") {
+        let said = { self.workers.map { $0.log.suffix(1500) } }
+        try eventually(timeout: .seconds(90), "everything is applied and told; they said: \(said())") {
             try database.count(
                 """
                 SELECT (SELECT count(*) FROM entitled.pending)

@@ -14,7 +14,9 @@ struct PoolerTests {
 
     /// The URLs of the roles through the pooler; the owner's, for migrating, past it.
     private func way(_ pooler: Pooler, _ database: TestDatabase) -> [String: JSON] {
-        let urls = PoolerTests.roles.map { JSON.Member(name: "\($0)_url", value: .string(pooler.url("entitled_\($0)"))) }
+        let urls = PoolerTests.roles.map {
+            JSON.Member(name: "\($0)_url", value: .string(pooler.url("entitled_\($0)")))
+        }
         return ["database": .object([JSON.Member(name: "url", value: .string(database.url))] + urls)]
     }
 

@@ -21,7 +21,7 @@ import Testing
             from: lanes, starts: floor?.starts(of: lanes, now: now), eachAtMost: 16, atMost: 256, except: [])
     }
 
-    @Test func `reading what waits costs the same whatever somebody's open transaction keeps from being swept`() throws {
+    @Test func `reading what waits costs the same whatever is dead and cannot be swept up`() throws {
         // A cluster of its own: an open transaction keeps rows alive in every database.
         let cluster = try TestCluster()
         defer { withExtendedLifetime(cluster) {} }
@@ -64,7 +64,9 @@ import Testing
         #expect(dead > 100_000)
         // The rows of the last half-second are visited, then as now, and no others.
         let after = try pages(reading(floor, now: now), on: worker)
-        #expect(after <= before + before / 10, "\(before) pages at first, \(after) with 100,000 dead rows, \(dead) from the start")
+        #expect(
+            after <= before + before / 10,
+            "\(before) pages at first, \(after) with 100,000 dead rows, \(dead) from the start")
         #expect(after < dead / 20)
         try stranger.query("COMMIT")
     }

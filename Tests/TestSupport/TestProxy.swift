@@ -103,7 +103,9 @@ package final class TestProxy: Sendable {
             guard count > 0 else { break }
             var sent = 0
             while sent < count {
-                let written = buffer.withUnsafeBytes { send(to, $0.baseAddress?.advanced(by: sent), count - sent, 0x4000) }
+                let written = buffer.withUnsafeBytes {
+                    send(to, $0.baseAddress?.advanced(by: sent), count - sent, 0x4000)
+                }
                 guard written > 0 else { break }
                 sent += written
             }

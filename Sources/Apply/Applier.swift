@@ -167,6 +167,10 @@ struct Applier: Sendable {
             changed.insert(owner)
             if let former = works[place].formerOwner, Owner.isAnonymous(former) { merges.append((former, owner)) }
         }
+        // All customers at once and before any id: deleting and other workers lock them so.
+        if !merges.isEmpty {
+            _ = try CustomerStore.lock(merges.flatMap { [$0.anonymous, $0.into] }, on: connection)
+        }
         // Whoever deletes a customer holds the lanes of what they own: only new owners could vanish meanwhile.
         try CustomerStore.makeAndHold(changed, now: now, on: connection)
         try CustomerStore.merge(merges, now: now, on: connection)

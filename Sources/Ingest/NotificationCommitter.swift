@@ -132,7 +132,7 @@ package final class NotificationCommitter: Service {
     /// Writes down that we listen; without it, silence would be taken for an outage of ours.
     private func note(_ session: PostgresSession) {
         do {
-            try session.withConnection { connection in try Listening.note(now: clock.now(), on: connection) }
+            try session.withConnection { connection in try Listening.note(on: connection) }
         } catch {
             // The database being away is what this is to tell, and what waits is answered with it.
             guard (error as? PostgresError)?.kind != .connection else { return }

@@ -166,7 +166,7 @@ final class Installation: Sendable {
     func differences() throws -> [String] {
         var lines: [String] = []
         let totals = try RecordRebuild(patience: .seconds(86_400), defaultGrace: .seconds(3 * 86_400), isDry: true).run(
-            now: SystemClock().now(), on: try database.connect(role: "entitled_api"), progress: { _ in },
+            on: try database.connect(role: "entitled_api"), progress: { _ in },
             found: { lines.append($0.line) })
         guard totals.differences == lines.count else { throw TestFailure("not all differences were told") }
         return lines

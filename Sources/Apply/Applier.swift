@@ -1,5 +1,6 @@
 import Base
 import Crypto
+import Lifecycle
 import Postgres
 import Queue
 import Records
@@ -32,12 +33,17 @@ struct Applier: Sendable {
         /// As it was before this transaction.
         let former: Purchase?
         var purchase: Purchase?
-        /// Whether nothing is waiting that could say that access goes on.
-        let isQuiet: Bool
+        /// Whether nothing is waiting that could say that access goes on; found out where it matters.
+        var isQuiet = true
         var belief: EndBelief
         var drafts: [EventDraft] = []
         var newFacts: [FactStore.New] = []
         var owner = ""
+
+        /// Whether access ended, by what is known or by what was.
+        func isOver(_ now: Int64) -> Bool {
+            [former, purchase].contains { $0?.ending.map { $0.believed(belief) <= now } ?? false }
+        }
     }
 
     /// What comes of a transaction once it is committed.
@@ -55,17 +61,20 @@ struct Applier: Sendable {
 
     /// - Parameters:
     ///   - woken: purchases whose time has come.
-    ///   - quiet: lanes in which nothing waits beside these notifications; only there the end of access is told.
+    ///   - waiting: of these lanes those in which something waits beside the notifications; there the end of access is
+    ///     not told. Asked only where it matters, because the answer may cost much.
     ///   - outages: our outages of late; silence in them means nothing.
     ///   - now: milliseconds by the server's clock.
     func apply(
-        _ notifications: [PreparedNotification], woken: [PurchaseStore.DueWake], quiet: Set<Lane>,
-        outages: [Range<Int64>],
-        now: Int64, on connection: PostgresConnection
+        _ notifications: [PreparedNotification], woken: [PurchaseStore.DueWake], outages: [Range<Int64>], now: Int64,
+        on connection: PostgresConnection, waiting: (Set<Lane>) throws -> Set<Lane>
     ) throws -> Outcome {
         var works = try load(
-            notifications, woken, quiet, EndBelief(patience: patience, outages: outages), on: connection)
+            notifications, woken, EndBelief(patience: patience, outages: outages), on: connection)
+        if !notifications.isEmpty { FailPoint.applyAfterRead.pass() }
         fold(notifications, &works, now)
+        let busy = try waiting(Set(works.filter { $0.isOver(now) }.map(\.key.lane)))
+        for place in works.indices { works[place].isQuiet = !busy.contains(works[place].key.lane) }
         tellEnds(of: &works, now)
         try findOwners(&works, now: now, on: connection)
         try FactStore.insert(
@@ -91,8 +100,8 @@ struct Applier: Sendable {
     // MARK: - Steps
 
     private func load(
-        _ notifications: [PreparedNotification], _ woken: [PurchaseStore.DueWake], _ quiet: Set<Lane>,
-        _ belief: EndBelief, on connection: PostgresConnection
+        _ notifications: [PreparedNotification], _ woken: [PurchaseStore.DueWake], _ belief: EndBelief,
+        on connection: PostgresConnection
     ) throws -> [Work] {
         var keys: [PurchaseKey] = []
         var known: Set<PurchaseKey> = []
@@ -107,7 +116,7 @@ struct Applier: Sendable {
             let purchase = Purchase(folding: known.facts, key: key, defaultGrace: defaultGrace)
             return Work(
                 key: key, facts: known.facts, formerOwner: owner, former: purchase, purchase: purchase,
-                isQuiet: quiet.contains(key.lane), belief: belief.knowing(late: known.late))
+                belief: belief.knowing(late: known.late))
         }
     }
 

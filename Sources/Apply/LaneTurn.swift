@@ -1,5 +1,6 @@
 import Base
 import Deliver
+import Lifecycle
 import Postgres
 import Queue
 import Records
@@ -21,12 +22,14 @@ struct LaneTurn {
     private var gauges: QueueGauges
     private var outages = OutageWatch()
     private var nextRenewal = ContinuousClock.now
+    private var nextFreeLook = ContinuousClock.now
+    private var floor = PendingFloor()
     private var nextWake = ContinuousClock.now
     private var nextRetry = ContinuousClock.now
     /// Turns in which held notifications are tried one by one, because a batch of them failed.
     private var carefulRetries = 0
-    /// How much the server's clock is ahead of ours, in milliseconds.
-    private var clockOffset: Int64 = 0
+    /// The server's clock at an instant of ours: from there on no change of our wall clock matters.
+    private var serverClock: (time: Int64, at: ContinuousClock.Instant)?
     private var care = BatchCare()
     /// Turns in which notifications are taken one by one, because a batch failed.
     private var carefulTurns = 0
@@ -37,6 +40,7 @@ struct LaneTurn {
     private static let batchLimit = 256
     private static let perLane = 16
     private static let resultLimit = 512
+    private static let freeLookInterval = Duration.milliseconds(500)
     private static let wakeInterval = Duration.milliseconds(500)
     private static let retryLimit = 64
     private static let retryInterval = Duration.seconds(1)
@@ -61,11 +65,14 @@ struct LaneTurn {
         leases = LaneLeases(worker: configuration.worker, host: configuration.host, duration: configuration.lease)
     }
 
-    private var now: Int64 { clock.now() + clockOffset }
+    /// Milliseconds since 1970 by the server's clock, as far as it is known.
+    private var now: Int64 {
+        serverClock.map { $0.time + (ContinuousClock.now - $0.at).milliseconds } ?? clock.now()
+    }
 
     /// Leases, then deliveries that are due, then one transaction for everything that waits. True if there was work.
     mutating func take(on connection: PostgresConnection) throws -> Bool {
-        if ContinuousClock.now >= nextRenewal {
+        if try ContinuousClock.now >= nextRenewal || seesFreeLanes(on: connection) {
             try renew(on: connection)
         }
         guard !leases.epochs.isEmpty else {
@@ -104,8 +111,17 @@ struct LaneTurn {
 
     // MARK: - Leases
 
+    /// Who ends in order gives lanes back at any time; they need not wait for the next renewal.
+    private mutating func seesFreeLanes(on connection: PostgresConnection) throws -> Bool {
+        guard ContinuousClock.now >= nextFreeLook else { return false }
+        nextFreeLook = ContinuousClock.now + LaneTurn.freeLookInterval
+        return try leases.areAnyFree(on: connection)
+    }
+
     private mutating func renew(on connection: PostgresConnection) throws {
+        FailPoint.leaseBeforeRenewal.pass()
         let change = try keepingTrack { turn in try turn.leases.maintain(on: connection) }
+        FailPoint.leaseAfterRenewal.pass()
         let gained = change.gained
         nextRenewal = ContinuousClock.now + leases.interval
         metrics.count(.laneTakeovers, by: Double(change.takenOver.count))
@@ -120,6 +136,7 @@ struct LaneTurn {
     mutating func release(except busy: Set<Lane>, on connection: PostgresConnection) throws {
         try keepingTrack { turn in
             _ = try turn.leases.renew(on: connection)
+            try turn.leases.leave(on: connection)
             try turn.leases.release(turn.leases.owned.filter { !busy.contains($0) }, on: connection)
         }
     }
@@ -131,7 +148,11 @@ struct LaneTurn {
     /// Whatever lanes are gone after the body, also if it fails half-way: their deliveries are somebody else's.
     private mutating func keepingTrack<Result>(_ body: (inout LaneTurn) throws -> Result) rethrows -> Result {
         let before = Set(leases.owned)
-        defer { dropDeliveries(of: before.subtracting(leases.owned)) }
+        defer {
+            let lost = before.subtracting(leases.owned)
+            floor.forget(lost)
+            dropDeliveries(of: lost)
+        }
         return try body(&self)
     }
 
@@ -145,9 +166,7 @@ struct LaneTurn {
 
     private mutating func work(on connection: PostgresConnection) throws -> Bool {
         let limit = carefulTurns > 0 ? 1 : LaneTurn.batchLimit
-        let pending = try PendingNotification.read(
-            from: leases.owned, eachAtMost: min(limit, LaneTurn.perLane), atMost: limit, except: stillPassedOver(),
-            on: connection)
+        let pending = try read(atMost: limit, on: connection)
         // A notification that makes transactions fail must not take anything else with it.
         let isAlone = carefulTurns > 0 && !pending.isEmpty
         let woken = isAlone ? [] : try dueWakes(on: connection)
@@ -163,6 +182,15 @@ struct LaneTurn {
             try recover(from: error, pending, isAlone: results.isEmpty && woken.isEmpty, on: connection)
         }
         return true
+    }
+
+    private mutating func read(atMost limit: Int, on connection: PostgresConnection) throws -> [PendingNotification] {
+        let (lanes, isSweep, begun) = (leases.owned, floor.isSweepDue, ContinuousClock.now)
+        let pending = try PendingNotification.read(
+            from: lanes, starts: isSweep ? nil : floor.starts(of: lanes, now: now),
+            eachAtMost: min(limit, LaneTurn.perLane), atMost: limit, except: stillPassedOver(), on: connection)
+        if isSweep { floor.swept(in: ContinuousClock.now - begun) }
+        return pending
     }
 
     private mutating func stillPassedOver() -> [Int64] {
@@ -230,23 +258,35 @@ struct LaneTurn {
     ) throws {
         let lanes = Set(prepared.map(\.pending.lane) + results.map(\.delivery.id.lane) + woken.map(\.key.lane)).sorted()
         let begun = ContinuousClock.now
+        var passedAt = begun
         var applied = Applier.Outcome()
         var decided: [Settler.Decided] = []
         let passed = try connection.transaction {
             let passed = try Fence.pass(lanes, leases: leases, on: connection)
+            passedAt = ContinuousClock.now
+            if !prepared.isEmpty { FailPoint.applyAfterFence.pass() }
+            if !results.isEmpty { FailPoint.deliverBeforeRecord.pass() }
             decided = settler.decide(
                 results.filter { passed.lanes.contains($0.delivery.id.lane) }, now: passed.now)
             try settler.settle(decided, now: passed.now, on: connection)
             let ours = prepared.filter { passed.lanes.contains($0.pending.lane) }
-            let isQuestion = !ours.isEmpty || !woken.isEmpty
-            let waiting = try PendingNotification.waiting(
-                in: isQuestion ? lanes : [], beside: ours.map(\.pending).filter { $0.held == nil }, on: connection)
+            func waiting(_ lanes: Set<Lane>) throws -> Set<Lane> {
+                try PendingNotification.waiting(
+                    in: lanes.sorted(), beside: ours.map(\.pending).filter { $0.held == nil }, on: connection)
+            }
+            let awake = woken.filter { passed.lanes.contains($0.key.lane) }
+            let busy = try waiting(Set(awake.map(\.key.lane)))
             applied = try applier.apply(
-                ours, woken: woken.filter { passed.lanes.contains($0.key.lane) && !waiting.contains($0.key.lane) },
-                quiet: passed.lanes.subtracting(waiting), outages: outages.known, now: passed.now, on: connection)
+                ours, woken: awake.filter { !busy.contains($0.key.lane) }, outages: outages.known, now: passed.now,
+                on: connection, waiting: waiting)
+            if !prepared.isEmpty { FailPoint.applyBeforeCommit.pass() }
             return passed
         }
-        clockOffset = passed.now - clock.now()
+        if !prepared.isEmpty { FailPoint.applyAfterCommit.pass() }
+        if !results.isEmpty { FailPoint.deliverAfterRecord.pass() }
+        serverClock = (passed.now, passedAt)
+        floor.note(
+            removed: prepared.lazy.map(\.pending).filter { $0.held == nil && passed.lanes.contains($0.lane) })
         engine.forget(results.map(\.delivery.id))
         let lost = lanes.filter { !passed.lanes.contains($0) }
         metrics.count(.fencesLost, by: Double(lost.count))

@@ -160,7 +160,9 @@ package final class NotificationCommitter: Service {
         }
         let unique = groups.values.compactMap { $0.first?.notification }
         do {
+            FailPoint.ingestBeforeInsert.pass()
             let outcomes = try insert(unique, session, &inserter)
+            FailPoint.ingestAfterInsert.pass()
             isReachable.change { $0 = true }
             metrics.observe(.ingestBatchSize, Double(unique.count))
             for (notification, outcome) in zip(unique, outcomes) {
@@ -210,7 +212,9 @@ package final class NotificationCommitter: Service {
     private func answer(_ group: [Waiting], _ outcome: NotificationInserter.Outcome) {
         for (index, waiting) in group.enumerated() {
             let isNew = index == 0 && outcome == .accepted
+            FailPoint.ingestBeforeAnswer.pass()
             waiting.responder.respond(isNew ? IngestResponse.accepted : IngestResponse.duplicate)
+            FailPoint.ingestAfterAnswer.pass()
             metrics.count(.ingestAnswers, ["answer": isNew ? "accepted" : "duplicate"])
             metrics.observe(.ingestCommitSeconds, ContinuousClock.now - waiting.since)
         }

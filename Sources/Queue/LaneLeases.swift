@@ -51,6 +51,8 @@ package struct LaneLeases: Sendable {
         FROM free WHERE l.lane = free.lane RETURNING l.lane, l.epoch, free.owner IS NOT NULL
         """
 
+    private static let anyFree = "SELECT EXISTS (SELECT 1 FROM entitled.lane WHERE lease_until < clock_timestamp())"
+
     private static let release = """
         UPDATE entitled.lane l SET owner = NULL, lease_until = '-infinity'
         FROM unnest($1::int2[], $2::int8[]) AS t(lane, epoch)
@@ -92,6 +94,11 @@ package struct LaneLeases: Sendable {
         return change
     }
 
+    /// Whether some lane is nobody's; much cheaper than `maintain`, so that it can be asked more often.
+    package func areAnyFree(on connection: PostgresConnection) throws -> Bool {
+        try connection.query(LaneLeases.anyFree).one().bool(0)
+    }
+
     /// Renews what is owned and takes nothing more; the lanes that turned out to be lost.
     package mutating func renew(on connection: PostgresConnection) throws -> [Lane] {
         var change = Change()
@@ -127,10 +134,15 @@ package struct LaneLeases: Sendable {
         forget(lanes)
     }
 
+    /// No longer counts for the others' share; what is owned stays owned.
+    package func leave(on connection: PostgresConnection) throws {
+        _ = try connection.query("DELETE FROM entitled.worker WHERE id = $1", [.uuid(worker)])
+    }
+
     /// The end of this worker: everything is given back, and it no longer counts for the others' share.
     package mutating func releaseAll(on connection: PostgresConnection) throws {
+        try leave(on: connection)
         try release(owned, on: connection)
-        _ = try connection.query("DELETE FROM entitled.worker WHERE id = $1", [.uuid(worker)])
     }
 
     /// Lanes that turned out to be somebody else's.

@@ -15,16 +15,15 @@ package struct PendingNotification: Sendable {
     /// Of one that is in no line, because it was set aside before.
     package internal(set) var held: HeldState?
 
-    /// Reads what waits in these lanes, oldest first in each. Claims nothing: the lanes are the caller's.
-    ///
     /// `LATERAL` makes one short index scan of each lane, so that a lane's backlog does not hide another's. Only what
-    /// is taken is joined: with a long backlog most of what the scans find is not.
+    /// is taken is joined: with a long backlog most of what the scans find is not. Each scan begins where the caller
+    /// says, so that it need not pass what is dead (see `PendingFloor`).
     private static let select = """
         WITH taken AS MATERIALIZED (
-            SELECT p.lane, p.seq FROM unnest($1::int2[]) AS owned(lane)
+            SELECT p.lane, p.seq FROM unnest($1::int2[], $5::int8[]) AS owned(lane, start)
             CROSS JOIN LATERAL (
                 SELECT lane, seq FROM entitled.pending
-                WHERE lane = owned.lane AND seq <> ALL ($4::int8[]) ORDER BY seq LIMIT $2
+                WHERE lane = owned.lane AND seq >= owned.start AND seq <> ALL ($4::int8[]) ORDER BY seq LIMIT $2
             ) p
             ORDER BY p.seq LIMIT $3
         )
@@ -35,18 +34,35 @@ package struct PendingNotification: Sendable {
         ORDER BY p.seq
         """
 
+    /// Reads what waits in these lanes, oldest first in each. Claims nothing: the lanes are the caller's.
+    ///
+    /// - Parameters:
+    ///   - starts: the least number of interest in each lane; the whole lines if nil.
+    ///   - passedOver: numbers to leave out.
     package static func read(
-        from lanes: [Lane], eachAtMost perLane: Int, atMost limit: Int, except passedOver: [Int64] = [],
-        on connection: PostgresConnection
+        from lanes: [Lane], starts: [Int64]? = nil, eachAtMost perLane: Int, atMost limit: Int,
+        except passedOver: [Int64] = [], on connection: PostgresConnection
     ) throws -> [PendingNotification] {
-        let rows = try connection.query(
-            select, [.int2s(lanes.map(\.number)), .int8(Int64(perLane)), .int8(Int64(limit)), .int8s(passedOver)])
+        let statement = reading(from: lanes, starts: starts, eachAtMost: perLane, atMost: limit, except: passedOver)
+        let rows = try connection.query(statement.sql, statement.parameters)
         var notifications: [PendingNotification] = []
         notifications.reserveCapacity(rows.count)
         for row in rows {
             notifications.append(try notification(row))
         }
         return notifications
+    }
+
+    /// The statement of `read`.
+    package static func reading(
+        from lanes: [Lane], starts: [Int64]?, eachAtMost perLane: Int, atMost limit: Int, except passedOver: [Int64]
+    ) -> PostgresStatement {
+        PostgresStatement(
+            select,
+            [
+                .int2s(lanes.map(\.number)), .int8(Int64(perLane)), .int8(Int64(limit)), .int8s(passedOver),
+                .int8s(starts ?? lanes.map { _ in 0 }),
+            ])
     }
 
     /// Of the first nine columns.

@@ -28,6 +28,8 @@ package enum DatabaseRole: String, Sendable, CaseIterable {
     /// Why a process may not work with this database; nothing that waiting mends.
     package enum Refusal: Error, Sendable, Equatable, CustomStringConvertible {
         case wrongRole(found: String, wanted: DatabaseRole)
+        /// What stands between takes no connection that asks for a role.
+        case roleNotTaken(wanted: DatabaseRole)
         case notMigrated
         case older(found: Int)
         case newer(found: Int)
@@ -37,6 +39,10 @@ package enum DatabaseRole: String, Sendable, CaseIterable {
             case .wrongRole(let found, let wanted):
                 "connected to Postgres as \(found) instead of \(wanted.rawValue): set \(wanted.configurationKey) to a URL "
                     + "that logs in as \(wanted.rawValue) (a pooler such as PgBouncer drops the role that is asked for)"
+            case .roleNotTaken(let wanted):
+                "the connection was refused because it asks for the role \(wanted.rawValue): set "
+                    + "\(wanted.configurationKey) to a URL that logs in as \(wanted.rawValue) (a pooler such as PgBouncer "
+                    + "takes no options)"
             case .notMigrated: "the database has no schema yet: run `entitled migrate`"
             case .older(let found):
                 "the database has schema \(found), this program needs \(SchemaVersion.current): run `entitled migrate`"

@@ -14,5 +14,8 @@ package enum Schemas {
             version: 2, name: "actions", sql: String(decoding: PackageResources.v0002_actions_sql, as: UTF8.self)),
         Migration(
             version: 3, name: "retention", sql: String(decoding: PackageResources.v0003_retention_sql, as: UTF8.self)),
+        Migration(
+            version: 4, name: "held_retries",
+            sql: String(decoding: PackageResources.v0004_held_retries_sql, as: UTF8.self)),
     ]
 }

@@ -1,5 +1,6 @@
 import Base
 import Crypto
+import Lifecycle
 import Postgres
 import Queue
 import Records
@@ -32,12 +33,17 @@ struct Applier: Sendable {
         /// As it was before this transaction.
         let former: Purchase?
         var purchase: Purchase?
-        /// Whether nothing is waiting that could say that access goes on.
-        let isQuiet: Bool
+        /// Whether nothing is waiting that could say that access goes on; found out where it matters.
+        var isQuiet = true
         var belief: EndBelief
         var drafts: [EventDraft] = []
         var newFacts: [FactStore.New] = []
         var owner = ""
+
+        /// Whether access ended, by what is known or by what was.
+        func isOver(_ now: Int64) -> Bool {
+            [former, purchase].contains { $0?.ending.map { $0.believed(belief) <= now } ?? false }
+        }
     }
 
     /// What comes of a transaction once it is committed.
@@ -55,17 +61,20 @@ struct Applier: Sendable {
 
     /// - Parameters:
     ///   - woken: purchases whose time has come.
-    ///   - quiet: lanes in which nothing waits beside these notifications; only there the end of access is told.
+    ///   - waiting: of these lanes those in which something waits beside the notifications; there the end of access is
+    ///     not told. Asked only where it matters, because the answer may cost much.
     ///   - outages: our outages of late; silence in them means nothing.
     ///   - now: milliseconds by the server's clock.
     func apply(
-        _ notifications: [PreparedNotification], woken: [PurchaseStore.DueWake], quiet: Set<Lane>,
-        outages: [Range<Int64>],
-        now: Int64, on connection: PostgresConnection
+        _ notifications: [PreparedNotification], woken: [PurchaseStore.DueWake], outages: [Range<Int64>], now: Int64,
+        on connection: PostgresConnection, waiting: (Set<Lane>) throws -> Set<Lane>
     ) throws -> Outcome {
         var works = try load(
-            notifications, woken, quiet, EndBelief(patience: patience, outages: outages), on: connection)
+            notifications, woken, EndBelief(patience: patience, outages: outages), on: connection)
+        if !notifications.isEmpty { FailPoint.applyAfterRead.pass() }
         fold(notifications, &works, now)
+        let busy = try waiting(Set(works.filter { $0.isOver(now) }.map(\.key.lane)))
+        for place in works.indices { works[place].isQuiet = !busy.contains(works[place].key.lane) }
         tellEnds(of: &works, now)
         try findOwners(&works, now: now, on: connection)
         try FactStore.insert(
@@ -91,8 +100,8 @@ struct Applier: Sendable {
     // MARK: - Steps
 
     private func load(
-        _ notifications: [PreparedNotification], _ woken: [PurchaseStore.DueWake], _ quiet: Set<Lane>,
-        _ belief: EndBelief, on connection: PostgresConnection
+        _ notifications: [PreparedNotification], _ woken: [PurchaseStore.DueWake], _ belief: EndBelief,
+        on connection: PostgresConnection
     ) throws -> [Work] {
         var keys: [PurchaseKey] = []
         var known: Set<PurchaseKey> = []
@@ -107,7 +116,7 @@ struct Applier: Sendable {
             let purchase = Purchase(folding: known.facts, key: key, defaultGrace: defaultGrace)
             return Work(
                 key: key, facts: known.facts, formerOwner: owner, former: purchase, purchase: purchase,
-                isQuiet: quiet.contains(key.lane), belief: belief.knowing(late: known.late))
+                belief: belief.knowing(late: known.late))
         }
     }
 
@@ -157,6 +166,10 @@ struct Applier: Sendable {
             guard works[place].formerOwner != owner else { continue }
             changed.insert(owner)
             if let former = works[place].formerOwner, Owner.isAnonymous(former) { merges.append((former, owner)) }
+        }
+        // All customers at once and before any id: deleting and other workers lock them so.
+        if !merges.isEmpty {
+            _ = try CustomerStore.lock(merges.flatMap { [$0.anonymous, $0.into] }, on: connection)
         }
         // Whoever deletes a customer holds the lanes of what they own: only new owners could vanish meanwhile.
         try CustomerStore.makeAndHold(changed, now: now, on: connection)
@@ -225,15 +238,21 @@ struct Applier: Sendable {
     private func settle(
         _ notifications: [PreparedNotification], now: Int64, on connection: PostgresConnection
     ) throws {
-        guard !notifications.isEmpty else { return }
-        let held = notifications.compactMap { notification -> (notification: PendingNotification, reason: String)? in
-            guard case .held(let reason) = notification.content else { return nil }
-            return (notification.pending, reason)
+        var newlyHeld: [(notification: PendingNotification, reason: String)] = []
+        var heldAgain: [(notification: PendingNotification, reason: String)] = []
+        var released: [PendingNotification] = []
+        for notification in notifications {
+            let isRetry = notification.pending.held != nil
+            switch notification.content {
+            case .held(let reason) where isRetry: heldAgain.append((notification.pending, reason))
+            case .held(let reason): newlyHeld.append((notification.pending, reason))
+            default: if isRetry { released.append(notification.pending) }
+            }
         }
-        if !held.isEmpty {
-            try PendingNotification.hold(held, now: now, on: connection)
-        }
-        try PendingNotification.remove(notifications.map(\.pending), on: connection)
+        try HeldNotifications.hold(newlyHeld, now: now, on: connection)
+        try HeldNotifications.postpone(heldAgain, now: now, on: connection)
+        try HeldNotifications.release(released, on: connection)
+        try PendingNotification.remove(notifications.map(\.pending).filter { $0.held == nil }, on: connection)
     }
 
     private static func digest(_ text: String) -> [UInt8] { Crypto.Digest.sha256(Array(text.utf8)) }

@@ -1,5 +1,6 @@
 import Base
 import Deliver
+import Lifecycle
 import Postgres
 import Queue
 import Records
@@ -18,11 +19,17 @@ struct LaneTurn {
 
     private var leases: LaneLeases
     private var lookout: DeliveryLookout
+    private var gauges: QueueGauges
     private var outages = OutageWatch()
     private var nextRenewal = ContinuousClock.now
+    private var nextFreeLook = ContinuousClock.now
+    private var floor = PendingFloor()
     private var nextWake = ContinuousClock.now
-    /// How much the server's clock is ahead of ours, in milliseconds.
-    private var clockOffset: Int64 = 0
+    private var nextRetry = ContinuousClock.now
+    /// Turns in which held notifications are tried one by one, because a batch of them failed.
+    private var carefulRetries = 0
+    /// The server's clock at an instant of ours: from there on no change of our wall clock matters.
+    private var serverClock: (time: Int64, at: ContinuousClock.Instant)?
     private var care = BatchCare()
     /// Turns in which notifications are taken one by one, because a batch failed.
     private var carefulTurns = 0
@@ -33,7 +40,10 @@ struct LaneTurn {
     private static let batchLimit = 256
     private static let perLane = 16
     private static let resultLimit = 512
+    private static let freeLookInterval = Duration.milliseconds(500)
     private static let wakeInterval = Duration.milliseconds(500)
+    private static let retryLimit = 64
+    private static let retryInterval = Duration.seconds(1)
     private static let passOverTime = Duration.seconds(60)
     /// How long a purchase whose time has come is left alone when it cannot be looked at.
     private static let wakeRetry: Int64 = 3_600_000
@@ -48,21 +58,29 @@ struct LaneTurn {
         self.engine = engine
         lookout = DeliveryLookout(
             settler: settler, engine: engine, sealer: sealer, lease: configuration.lease, logger: logger)
+        gauges = QueueGauges(metrics: metrics, lease: configuration.lease)
         self.clock = clock
         self.logger = logger
         self.metrics = metrics
         leases = LaneLeases(worker: configuration.worker, host: configuration.host, duration: configuration.lease)
     }
 
-    private var now: Int64 { clock.now() + clockOffset }
+    /// Milliseconds since 1970 by the server's clock, as far as it is known.
+    private var now: Int64 {
+        serverClock.map { $0.time + (ContinuousClock.now - $0.at).milliseconds } ?? clock.now()
+    }
 
     /// Leases, then deliveries that are due, then one transaction for everything that waits. True if there was work.
     mutating func take(on connection: PostgresConnection) throws -> Bool {
-        if ContinuousClock.now >= nextRenewal {
+        if try ContinuousClock.now >= nextRenewal || seesFreeLanes(on: connection) {
             try renew(on: connection)
         }
-        guard !leases.epochs.isEmpty else { return false }
+        guard !leases.epochs.isEmpty else {
+            gauges.clear()
+            return false
+        }
         try outages.look(now: now, cleans: leases.epochs[Lane.first] != nil, on: connection)
+        try watchOver(connection)
         do {
             try lookout.take(lanes: leases.owned, now: now, on: connection)
         } catch {
@@ -70,25 +88,55 @@ struct LaneTurn {
             if let error = error as? PostgresError, error.kind == .connection { throw error }
             failed(error)
         }
-        return try work(on: connection)
+        let wasBusy = try work(on: connection)
+        do {
+            return try retryHeld(on: connection) || wasBusy
+        } catch {
+            // What could not be applied must not stop what can be.
+            if let error = error as? PostgresError, error.kind == .connection { throw error }
+            failed(error)
+            return wasBusy
+        }
+    }
+
+    /// Numbers for people must not stop the work.
+    private mutating func watchOver(_ connection: PostgresConnection) throws {
+        do {
+            try gauges.look(leases.owned, outages: outages.known.count, now: now, on: connection)
+        } catch {
+            if let error = error as? PostgresError, error.kind == .connection { throw error }
+            failed(error)
+        }
     }
 
     // MARK: - Leases
 
+    /// Who ends in order gives lanes back at any time; they need not wait for the next renewal.
+    private mutating func seesFreeLanes(on connection: PostgresConnection) throws -> Bool {
+        guard ContinuousClock.now >= nextFreeLook else { return false }
+        nextFreeLook = ContinuousClock.now + LaneTurn.freeLookInterval
+        return try leases.areAnyFree(on: connection)
+    }
+
     private mutating func renew(on connection: PostgresConnection) throws {
-        let gained = try keepingTrack { turn in try turn.leases.maintain(on: connection).gained }
+        FailPoint.leaseBeforeRenewal.pass()
+        let change = try keepingTrack { turn in try turn.leases.maintain(on: connection) }
+        FailPoint.leaseAfterRenewal.pass()
+        let gained = change.gained
         nextRenewal = ContinuousClock.now + leases.interval
+        metrics.count(.laneTakeovers, by: Double(change.takenOver.count))
         if !gained.isEmpty {
             logger.info("lanes gained", ["count": .int(Int64(gained.count))])
             lookout.hurry()
         }
-        metrics.gauge("entitled_lanes_owned", "Lanes that this worker owns.", [:], Double(leases.epochs.count))
+        metrics.gauge(.lanesOwned, Double(leases.epochs.count))
     }
 
     /// For the end: keeps the lanes that still have something in flight, and gives back the others for whoever comes.
     mutating func release(except busy: Set<Lane>, on connection: PostgresConnection) throws {
         try keepingTrack { turn in
             _ = try turn.leases.renew(on: connection)
+            try turn.leases.leave(on: connection)
             try turn.leases.release(turn.leases.owned.filter { !busy.contains($0) }, on: connection)
         }
     }
@@ -100,7 +148,11 @@ struct LaneTurn {
     /// Whatever lanes are gone after the body, also if it fails half-way: their deliveries are somebody else's.
     private mutating func keepingTrack<Result>(_ body: (inout LaneTurn) throws -> Result) rethrows -> Result {
         let before = Set(leases.owned)
-        defer { dropDeliveries(of: before.subtracting(leases.owned)) }
+        defer {
+            let lost = before.subtracting(leases.owned)
+            floor.forget(lost)
+            dropDeliveries(of: lost)
+        }
         return try body(&self)
     }
 
@@ -114,9 +166,7 @@ struct LaneTurn {
 
     private mutating func work(on connection: PostgresConnection) throws -> Bool {
         let limit = carefulTurns > 0 ? 1 : LaneTurn.batchLimit
-        let pending = try PendingNotification.read(
-            from: leases.owned, eachAtMost: min(limit, LaneTurn.perLane), atMost: limit, except: stillPassedOver(),
-            on: connection)
+        let pending = try read(atMost: limit, on: connection)
         // A notification that makes transactions fail must not take anything else with it.
         let isAlone = carefulTurns > 0 && !pending.isEmpty
         let woken = isAlone ? [] : try dueWakes(on: connection)
@@ -132,6 +182,15 @@ struct LaneTurn {
             try recover(from: error, pending, isAlone: results.isEmpty && woken.isEmpty, on: connection)
         }
         return true
+    }
+
+    private mutating func read(atMost limit: Int, on connection: PostgresConnection) throws -> [PendingNotification] {
+        let (lanes, isSweep, begun) = (leases.owned, floor.isSweepDue, ContinuousClock.now)
+        let pending = try PendingNotification.read(
+            from: lanes, starts: isSweep ? nil : floor.starts(of: lanes, now: now),
+            eachAtMost: min(limit, LaneTurn.perLane), atMost: limit, except: stillPassedOver(), on: connection)
+        if isSweep { floor.swept(in: ContinuousClock.now - begun) }
+        return pending
     }
 
     private mutating func stillPassedOver() -> [Int64] {
@@ -160,6 +219,33 @@ struct LaneTurn {
         }
     }
 
+    /// Held notifications whose time has come, in a transaction of their own: what failed before must take nothing with
+    /// it. Where several fail together, the next turns take them one by one.
+    private mutating func retryHeld(on connection: PostgresConnection) throws -> Bool {
+        let begun = ContinuousClock.now
+        guard begun >= nextRetry else { return false }
+        let limit = carefulRetries > 0 ? 1 : LaneTurn.retryLimit
+        carefulRetries = max(0, carefulRetries - 1)
+        var due: [PendingNotification] = []
+        // A tenth of the time at most, however many are due.
+        defer {
+            let least = due.count < limit ? LaneTurn.retryInterval : .zero
+            nextRetry = ContinuousClock.now + max(least, (ContinuousClock.now - begun) * 10)
+        }
+        due = try HeldNotifications.due(in: leases.owned, at: now, atMost: limit, on: connection)
+        guard let first = due.first else { return false }
+        do {
+            try commit(preparer.prepare(due), [], [], on: connection)
+        } catch  where BatchCare.fault(of: error) != .everybodys {
+            if due.count > 1 {
+                carefulRetries = due.count
+            } else {
+                try commit([.failed(first, error)], [], [], on: connection)
+            }
+        }
+        return true
+    }
+
     private mutating func dueWakes(on connection: PostgresConnection) throws -> [PurchaseStore.DueWake] {
         guard ContinuousClock.now >= nextWake else { return [] }
         nextWake = ContinuousClock.now + LaneTurn.wakeInterval
@@ -172,27 +258,41 @@ struct LaneTurn {
     ) throws {
         let lanes = Set(prepared.map(\.pending.lane) + results.map(\.delivery.id.lane) + woken.map(\.key.lane)).sorted()
         let begun = ContinuousClock.now
+        var passedAt = begun
         var applied = Applier.Outcome()
         var decided: [Settler.Decided] = []
         let passed = try connection.transaction {
             let passed = try Fence.pass(lanes, leases: leases, on: connection)
+            passedAt = ContinuousClock.now
+            if !prepared.isEmpty { FailPoint.applyAfterFence.pass() }
+            if !results.isEmpty { FailPoint.deliverBeforeRecord.pass() }
             decided = settler.decide(
                 results.filter { passed.lanes.contains($0.delivery.id.lane) }, now: passed.now)
             try settler.settle(decided, now: passed.now, on: connection)
             let ours = prepared.filter { passed.lanes.contains($0.pending.lane) }
-            let isQuestion = !ours.isEmpty || !woken.isEmpty
-            let waiting = try PendingNotification.waiting(
-                in: isQuestion ? lanes : [], beside: ours.map(\.pending), on: connection)
+            func waiting(_ lanes: Set<Lane>) throws -> Set<Lane> {
+                try PendingNotification.waiting(
+                    in: lanes.sorted(), beside: ours.map(\.pending).filter { $0.held == nil }, on: connection)
+            }
+            let awake = woken.filter { passed.lanes.contains($0.key.lane) }
+            let busy = try waiting(Set(awake.map(\.key.lane)))
             applied = try applier.apply(
-                ours, woken: woken.filter { passed.lanes.contains($0.key.lane) && !waiting.contains($0.key.lane) },
-                quiet: passed.lanes.subtracting(waiting), outages: outages.known, now: passed.now, on: connection)
+                ours, woken: awake.filter { !busy.contains($0.key.lane) }, outages: outages.known, now: passed.now,
+                on: connection, waiting: waiting)
+            if !prepared.isEmpty { FailPoint.applyBeforeCommit.pass() }
             return passed
         }
-        clockOffset = passed.now - clock.now()
+        if !prepared.isEmpty { FailPoint.applyAfterCommit.pass() }
+        if !results.isEmpty { FailPoint.deliverAfterRecord.pass() }
+        serverClock = (passed.now, passedAt)
+        floor.note(
+            removed: prepared.lazy.map(\.pending).filter { $0.held == nil && passed.lanes.contains($0.lane) })
         engine.forget(results.map(\.delivery.id))
-        keepingTrack { $0.leases.forget(lanes.filter { !passed.lanes.contains($0) }) }
+        let lost = lanes.filter { !passed.lanes.contains($0) }
+        metrics.count(.fencesLost, by: Double(lost.count))
+        keepingTrack { $0.leases.forget(lost) }
         settler.report(decided)
-        report(prepared, ContinuousClock.now - begun)
+        report(prepared.filter { passed.lanes.contains($0.pending.lane) }, ContinuousClock.now - begun)
         applied.unanswered.forEach(report)
         // At once: who asked for a pause gets nothing of what this turn made.
         engine.hold(decided.filter(\.changesEndpoint).map(\.endpoint))
@@ -202,19 +302,34 @@ struct LaneTurn {
 
     private func report(_ prepared: [PreparedNotification], _ duration: Duration) {
         guard !prepared.isEmpty else { return }
-        metrics.observe("entitled_apply_seconds", "One transaction of a worker.", [:], duration)
-        var applied = 0
+        metrics.observe(.applySeconds, duration)
+        metrics.observe(.applyBatchSize, Double(prepared.count))
+        var counts: [String: Int] = [:]
         for notification in prepared {
-            guard case .held(let reason) = notification.content else {
-                applied += 1
-                continue
+            let isRetry = notification.pending.held != nil
+            var state = "applied"
+            if case .held(let reason) = notification.content {
+                state = "held"
+                report(notification.pending, heldFor: reason)
+            } else if isRetry {
+                logger.info(
+                    "a held notification is applied",
+                    ["notification.uuid": .string(notification.pending.identity.uuid)])
             }
-            count(1, "held")
-            logger.warning(
-                "notification held",
-                ["notification.uuid": .string(notification.pending.identity.uuid), "reason": .string(reason)])
+            if isRetry { metrics.count(.heldRetries, ["outcome": state]) }
+            if !isRetry || state == "applied" { counts[state, default: 0] += 1 }
         }
-        count(applied, "applied")
+        for (state, count) in counts { metrics.count(.notifications, ["state": state], by: Double(count)) }
+    }
+
+    private func report(_ pending: PendingNotification, heldFor reason: String) {
+        let attempts = Int64(1 + (pending.held?.attempts ?? 0))
+        logger.warning(
+            "notification held",
+            [
+                "notification.uuid": .string(pending.identity.uuid), "reason": .string(reason),
+                "attempts": .int(attempts),
+            ])
     }
 
     private func report(_ request: Applier.Unanswered) {
@@ -224,16 +339,7 @@ struct LaneTurn {
                 "app": .string(request.key.app), "environment": .string(request.key.environment.rawValue),
                 "transaction_id": .string(request.transactionID),
             ])
-        metrics.count(
-            "entitled_consumption_requests_unanswered_total",
-            "Apple's consumption requests whose 12 hours passed without an answer or a decision.",
-            ["app": request.key.app])
-    }
-
-    private func count(_ number: Int, _ state: String) {
-        metrics.count(
-            "entitled_notifications_total", "Notifications, by what became of them.", ["state": state],
-            by: Double(number))
+        metrics.count(.consumptionUnanswered, ["app": request.key.app])
     }
 
     private mutating func recover(
@@ -251,10 +357,7 @@ struct LaneTurn {
             logger.warning("a batch failed; taking it one by one", ["error": .string("\(error)")])
             carefulTurns = turns
         case .hold:
-            let held = pending.map {
-                PreparedNotification(pending: $0, content: .held("could not be applied: \(error)"))
-            }
-            try commit(held, [], [], on: connection)
+            try commit(pending.map { .failed($0, error) }, [], [], on: connection)
         }
     }
 

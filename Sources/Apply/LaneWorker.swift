@@ -23,6 +23,7 @@ package final class LaneWorker: Service {
     }
 
     private let state = Monitor(State())
+    private let finished = Monitor(false)
     private let configuration: LaneWorkerConfiguration
     private let session: PostgresSession
     private let preparer: NotificationPreparer
@@ -59,9 +60,24 @@ package final class LaneWorker: Service {
     package var isReady: Bool { state.read { $0.isReady } }
 
     package func start() {
+        _ = ServiceThread("worker-watch") { [self] in watch() }
         _ = ServiceThread("worker") { [self] in
             run()
             state.change { $0.isFinished = true }
+            finished.change { $0 = true }
+        }
+    }
+
+    /// Longer than a statement may take that is bounded by the lease; without progress for so long the lanes are lost
+    /// anyway. A network that swallows everything would otherwise keep the thread for ever: the other end's kernel may
+    /// still answer for it, so that TCP notices nothing.
+    private var patience: Duration { min(max(.seconds(5), configuration.lease * 2), .seconds(65)) }
+
+    private func watch() {
+        while finished.wait(timeout: .seconds(1), for: { $0 ? true : nil }) == nil {
+            if session.cut(ifBusyFor: patience) {
+                logger.warning("the database does not answer; cutting the connection")
+            }
         }
     }
 

@@ -15,12 +15,17 @@ struct PreparedNotification: Sendable {
         case announcement(PurchaseKey, FactRow)
         /// It carries nothing (TEST).
         case nothing
-        /// It must not become a record; a person has to look.
+        /// It must not become a record now, and why.
         case held(String)
     }
 
     let pending: PendingNotification
     let content: Content
+
+    /// One that could not be applied for what is in it.
+    static func failed(_ pending: PendingNotification, _ error: any Error) -> PreparedNotification {
+        PreparedNotification(pending: pending, content: .held("could not be applied: \(error)"))
+    }
 }
 
 /// Decodes pending notifications and verifies what is signed inside them. Touches no database.

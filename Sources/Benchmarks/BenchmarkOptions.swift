@@ -3,7 +3,7 @@ import Base
 /// What the command line asks for.
 struct BenchmarkOptions {
     enum Scenario: String, CaseIterable {
-        case verify, ingest, deliver, drain
+        case verify, ingest, deliver, drain, all
 
         var summary: String {
             switch self {
@@ -11,11 +11,12 @@ struct BenchmarkOptions {
             case .ingest: "notifications posted to a real `entitled ingest`; bytes kept of each"
             case .deliver: "from the post to the webhook, with a real worker and a local consumer"
             case .drain: "a worker's rate of applying what already waits"
+            case .all: "all of these, one table: what is measured, how, the value, and what is asked for"
             }
         }
     }
 
-    let scenario: Scenario
+    var scenario: Scenario
     /// Distinct notifications.
     var count = 20_000
     var connections = 64
@@ -30,6 +31,8 @@ struct BenchmarkOptions {
     var backlog = 0
     var retries = 0
     var json = false
+    /// Of `all`: fewer and smaller ones.
+    var quick = false
 
     /// - Parameter program: this program's path; the daemon is expected beside it.
     /// - Returns: nil where help is asked for.
@@ -45,6 +48,10 @@ struct BenchmarkOptions {
         while let name = rest.popFirst() {
             if name == "--json" {
                 options.json = true
+                continue
+            }
+            if name == "--quick" {
+                options.quick = true
                 continue
             }
             guard let value = rest.popFirst() else { throw BenchmarkUsageError("\(name) needs a value") }
@@ -91,6 +98,7 @@ struct BenchmarkOptions {
               --entitled PATH    the daemon (beside this program)
               --backlog N        drain: so many more notifications wait behind the measured ones (0)
               --retries N        drain: so many deliveries wait for a retry (0)
+              --quick            all: a few minutes less, with backlogs of a tenth
               --json             one JSON document on standard output
 
             Postgres and all processes are private to a run and end with it. Times of the load generator count too:

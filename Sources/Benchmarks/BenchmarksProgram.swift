@@ -13,8 +13,13 @@ enum BenchmarksProgram {
                 write(BenchmarkOptions.help + "\n", to: 1)
                 return 0
             }
-            let report = try measure(options)
-            write((options.json ? report.json.text : report.text) + "\n", to: 1)
+            if options.scenario == .all {
+                let table = try TemporaryFolder.with { folder in try WholeMeasurement(options, folder: folder).run() }
+                write((options.json ? table.json.text : table.text) + "\n", to: 1)
+            } else {
+                let report = try measure(options)
+                write((options.json ? report.json.text : report.text) + "\n", to: 1)
+            }
             return 0
         } catch let error as BenchmarkUsageError {
             write("Benchmarks: \(error)\n", to: 2)
@@ -29,7 +34,7 @@ enum BenchmarksProgram {
         (try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/exe")) ?? CommandLine.arguments[0]
     }
 
-    private static func measure(_ options: BenchmarkOptions) throws -> BenchmarkReport {
+    static func measure(_ options: BenchmarkOptions) throws -> BenchmarkReport {
         try TemporaryFolder.with { folder in
             let file = options.bodies ?? "\(folder)/requests"
             let requests = try PresignedRequests.prepare(options.count, file: file) { note($0) }
@@ -38,6 +43,7 @@ enum BenchmarksProgram {
             case .ingest: return try IngestScenario(options: options, requests: requests, folder: folder).run()
             case .deliver: return try DeliverScenario(options: options, requests: requests, folder: folder).run()
             case .drain: return try DrainScenario(options: options, requests: requests, folder: folder).run()
+            case .all: throw BenchmarkUsageError("not a single scenario")
             }
         }
     }

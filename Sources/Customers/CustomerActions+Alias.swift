@@ -18,9 +18,10 @@ extension CustomerActions {
     /// - Throws: `Refusal` where the first id names nobody, or the other cannot name anybody.
     package func alias(_ id: String, _ other: String, on connection: PostgresConnection) throws -> Alias {
         try holding({ try pinned(id, other, on: connection) }, on: connection) { purchases, now in
-            if try CustomerStore.lock([other], on: connection) == [nil] {
+            let found = try CustomerStore.lock([id, other], on: connection)
+            if found.last == .some(nil) {
                 if let why = AppUserID.objection(to: other) { throw Refusal.unusable(id: other, why: why) }
-                _ = try root(of: id, on: connection)
+                if found.first == .some(nil) { throw Refusal.unknown(id) }
                 try CustomerStore.make([other], now: now, on: connection)
             }
             return try join(id, other, .alias, pinning: purchases, now: now, on: connection)

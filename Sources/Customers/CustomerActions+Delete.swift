@@ -22,6 +22,8 @@ extension CustomerActions {
         ) { purchases, now in
             let root = try root(of: id, on: connection)
             let ids = try CustomerStore.delete(root, on: connection)
+            // Whoever gave them a purchase held the customer or the id, and is through now.
+            guard Set(try PurchaseStore.owned(by: ids, on: connection)) == Set(purchases) else { throw Overtaken() }
             var action: Int64 = 0
             for id in ids {
                 action = try ActionLog.add(

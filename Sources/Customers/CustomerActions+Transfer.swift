@@ -24,10 +24,14 @@ extension CustomerActions {
             if let target = found.last ?? nil, target == source { return Transfer(purchases: [], events: []) }
             if found.last == .some(nil) {
                 if let why = AppUserID.objection(to: to) { throw Refusal.unusable(id: to, why: why) }
-                try CustomerStore.make([to], now: now, on: connection)
+                try CustomerStore.makeAndHold([to], now: now, on: connection)
             }
-            let missing = Set(only).subtracting(purchases.map(\.originalTransactionID)).min()
-            if let missing { throw Refusal.notTheirs(purchase: missing, customer: from) }
+            // What was moved before stays moved.
+            let there = try PurchaseStore.owned(by: try ids(of: to, on: connection), on: connection)
+            let known = (purchases + there).map(\.originalTransactionID)
+            if let missing = Set(only).subtracting(known).min() {
+                throw Refusal.notTheirs(purchase: missing, customer: from)
+            }
             return try move(purchases, .transfer, from: from, to: to, now: now, on: connection)
         }
     }

@@ -40,10 +40,14 @@ package struct CustomerActions: Sendable {
 
     // MARK: - Transactions
 
-    /// Moves that were begun before the lanes were known to be the right ones.
+    /// Transactions that somebody came in between of are begun again so many times.
     private static let attempts = 10
 
+    /// What the action is about changed before it was locked: the transaction has to be begun again.
+    struct Overtaken: Error {}
+
     /// Looks up what an action is about, locks its lanes, and looks again: the purchases may have changed until then.
+    /// Begins again where they did, where the body finds so, and after a deadlock.
     ///
     /// - Parameters:
     ///   - purchases: the purchases that the action moves, read without a lock.
@@ -54,14 +58,18 @@ package struct CustomerActions: Sendable {
     ) throws -> Result {
         for _ in 0..<CustomerActions.attempts {
             let lanes = Set(try purchases().map(\.lane))
-            let result: Result? = try connection.transaction {
-                let now = try Fence.hold(lanes, on: connection)
-                let found = try purchases()
-                // Nothing is written yet.
-                guard lanes.isSuperset(of: found.map(\.lane)) else { return nil }
-                return try body(found, now)
+            do {
+                return try connection.transaction {
+                    let now = try Fence.hold(lanes, on: connection)
+                    let found = try purchases()
+                    guard lanes.isSuperset(of: found.map(\.lane)) else { throw Overtaken() }
+                    return try body(found, now)
+                }
+            } catch is Overtaken {
+                continue
+            } catch let error as PostgresError where error.sqlstate == "40P01" {
+                continue
             }
-            if let result { return result }
         }
         throw Refusal.busy
     }

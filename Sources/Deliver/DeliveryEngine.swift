@@ -241,7 +241,9 @@ package final class DeliveryEngine: Sendable {
         let started = clock.now()
         let request = WebhookRequest.make(
             delivery, endpoint: endpoint, timestamp: started / 1000, timeout: timeout)
+        FailPoint.deliverBeforeSend.pass()
         client.submit(request) { [self] outcome in
+            FailPoint.deliverAfterSend.pass()
             finished(AttemptResult(delivery: delivery, started: started, outcome: outcome))
         }
     }

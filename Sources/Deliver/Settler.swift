@@ -84,9 +84,7 @@ package struct Settler: Sendable {
     /// Counts and says what happened, once it is committed.
     package func report(_ decided: [Decided]) {
         for item in decided {
-            metrics.count(
-                "entitled_webhook_attempts_total", "Attempts to deliver webhooks, by what came of them.",
-                ["outcome": outcomeClass(item)])
+            metrics.count(.webhookAttempts, ["outcome": outcomeClass(item)])
             guard item.decision.state == .dead else { continue }
             logger.info(
                 "delivery given up",

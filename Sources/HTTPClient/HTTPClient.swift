@@ -42,8 +42,7 @@ package final class HTTPClient: Sendable {
         // Weak, because the counter holds the metrics.
         metrics.collect { [weak counter] metrics in
             guard let counter else { return }
-            metrics.gauge(
-                "entitled_http_client_in_flight", "Outgoing requests not ended.", [:], Double(counter.inFlight))
+            metrics.gauge(.clientInFlight, Double(counter.inFlight))
         }
     }
 

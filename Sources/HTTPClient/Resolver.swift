@@ -71,9 +71,8 @@ package final class Resolver: Sendable {
             let resolution = lookup(name)
             let now = ContinuousClock.now
             let (waiters, answer) = state.change { $0.finish(name, resolution, took: now - began, now: now) }
-            metrics.count(
-                "entitled_dns_lookups_total", "Names looked up for outgoing requests.", ["result": resolution.label])
-            metrics.observe("entitled_dns_lookup_seconds", "Time of looking up a name.", [:], now - began)
+            metrics.count(.dnsLookups, ["result": resolution.label])
+            metrics.observe(.dnsLookupSeconds, now - began)
             for waiter in waiters {
                 waiter.completion(answer)
             }

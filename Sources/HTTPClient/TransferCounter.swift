@@ -24,9 +24,7 @@ final class TransferCounter: Sendable {
             case .response(let response): ("status_\(response.status / 100)xx", response.milliseconds)
             case .failure(let failure): (failure.kind.rawValue, failure.milliseconds)
             }
-        metrics.count("entitled_http_client_requests_total", "Outgoing requests that ended.", ["outcome": label])
-        metrics.observe(
-            "entitled_http_client_request_seconds", "Time of outgoing requests, name lookup included.", [:],
-            .milliseconds(milliseconds))
+        metrics.count(.clientRequests, ["outcome": label])
+        metrics.observe(.clientRequestSeconds, .milliseconds(milliseconds))
     }
 }

@@ -15,23 +15,17 @@ enum HTTPServerMetrics {
         let seen = Mutex(Seen())
         let labels = ["role": core.configuration.role]
         metrics.collect { metrics in
-            metrics.gauge(
-                "entitled_http_connections", "Open connections.", labels, Double(core.connections.read { $0.count }))
+            metrics.gauge(.connections, Double(core.connections.read { $0.count }), labels)
             seen.withLock { seen in
-                func add(_ name: String, _ help: String, _ counter: borrowing Atomic<Int>, _ before: inout Int) {
+                func add(_ metric: Metric, _ counter: borrowing Atomic<Int>, _ before: inout Int) {
                     let value = counter.load(ordering: .relaxed)
-                    metrics.count(name, help, labels, by: Double(value - before))
+                    metrics.count(metric, labels, by: Double(value - before))
                     before = value
                 }
-                add("entitled_http_requests_total", "Requests whose head was read.", core.requests, &seen.requests)
-                add(
-                    "entitled_http_malformed_total", "Requests refused as ambiguous or malformed.", core.refusals,
-                    &seen.refusals)
-                add(
-                    "entitled_http_timeouts_total", "Connections cut because a deadline passed.", core.cuts, &seen.cuts)
-                add(
-                    "entitled_http_turned_away_total", "Connections closed because there were too many.",
-                    core.turnedAway, &seen.turnedAway)
+                add(.requests, core.requests, &seen.requests)
+                add(.malformed, core.refusals, &seen.refusals)
+                add(.timeouts, core.cuts, &seen.cuts)
+                add(.turnedAway, core.turnedAway, &seen.turnedAway)
             }
         }
     }

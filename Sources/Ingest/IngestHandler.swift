@@ -48,7 +48,7 @@ package final class IngestHandler: HTTPHandler {
         case .success(let notification):
             committer.commit(notification, responder)
         case .failure(let refusal):
-            metrics.count(IngestMetrics.answers, IngestMetrics.answersHelp, ["answer": refusal.code])
+            metrics.count(.ingestAnswers, ["answer": refusal.code])
             logger.debug("refused", ["code": .string(refusal.code), "detail": .string(refusal.message)])
             let isOurFault = refusal.status == 503
             responder.respond(

@@ -13,8 +13,3 @@ enum IngestResponse {
         return response
     }
 }
-
-enum IngestMetrics {
-    static let answers = "entitled_ingest_answers_total"
-    static let answersHelp = "Answers of the store's endpoint, by what they said."
-}

@@ -132,7 +132,7 @@ package final class NotificationCommitter: Service {
     /// Writes down that we listen; without it, silence would be taken for an outage of ours.
     private func note(_ session: PostgresSession) {
         do {
-            try session.withConnection { connection in try Listening.note(now: clock.now(), on: connection) }
+            try session.withConnection { connection in try Listening.note(on: connection) }
         } catch {
             // The database being away is what this is to tell, and what waits is answered with it.
             guard (error as? PostgresError)?.kind != .connection else { return }
@@ -160,8 +160,11 @@ package final class NotificationCommitter: Service {
         }
         let unique = groups.values.compactMap { $0.first?.notification }
         do {
+            FailPoint.ingestBeforeInsert.pass()
             let outcomes = try insert(unique, session, &inserter)
+            FailPoint.ingestAfterInsert.pass()
             isReachable.change { $0 = true }
+            metrics.observe(.ingestBatchSize, Double(unique.count))
             for (notification, outcome) in zip(unique, outcomes) {
                 answer(groups[notification.identity] ?? [], outcome)
             }
@@ -182,7 +185,7 @@ package final class NotificationCommitter: Service {
         for waiting in batch {
             waiting.responder.respond(IngestResponse.unavailable("not stored"))
         }
-        metrics.count(IngestMetrics.answers, IngestMetrics.answersHelp, ["answer": "503"], by: Double(batch.count))
+        metrics.count(.ingestAnswers, ["answer": "503"], by: Double(batch.count))
     }
 
     /// Whether the error lies in what was given: encoding, data, program limits (SQLSTATE classes 22, 54).
@@ -210,12 +213,11 @@ package final class NotificationCommitter: Service {
     private func answer(_ group: [Waiting], _ outcome: NotificationInserter.Outcome) {
         for (index, waiting) in group.enumerated() {
             let isNew = index == 0 && outcome == .accepted
+            FailPoint.ingestBeforeAnswer.pass()
             waiting.responder.respond(isNew ? IngestResponse.accepted : IngestResponse.duplicate)
-            metrics.count(
-                IngestMetrics.answers, IngestMetrics.answersHelp, ["answer": isNew ? "accepted" : "duplicate"])
-            metrics.observe(
-                "entitled_ingest_commit_seconds", "From a verified notification to its commit.", [:],
-                ContinuousClock.now - waiting.since)
+            FailPoint.ingestAfterAnswer.pass()
+            metrics.count(.ingestAnswers, ["answer": isNew ? "accepted" : "duplicate"])
+            metrics.observe(.ingestCommitSeconds, ContinuousClock.now - waiting.since)
         }
     }
 }

@@ -37,8 +37,7 @@ final class RefusedSubjects: Sendable {
         let isNamed = state.change { RefusedSubjects.add(key, to: &$0) }
         // Few distinct labels, whatever is signed: those without room share one.
         metrics.count(
-            "entitled_ingest_refused_signed_total",
-            "Notifications that Apple signed and that were refused: a forgotten configuration?",
+            .ingestRefusedSigned,
             [
                 "bundle_id": isNamed ? bundle : "other", "environment": isNamed ? environment : "other",
                 "reason": reason,

@@ -56,9 +56,7 @@ package final class RevocationWatch: Service {
         metrics.collect { [book] metrics in
             let census = book.census()
             for standing in CertificateStanding.allCases {
-                metrics.gauge(
-                    RevocationMetrics.status, RevocationMetrics.statusHelp, ["status": standing.rawValue],
-                    Double(census[standing] ?? 0))
+                metrics.gauge(.ocspStatus, Double(census[standing] ?? 0), ["status": standing.rawValue])
             }
         }
         _ = ServiceThread("revocation") { [self] in
@@ -107,7 +105,7 @@ package final class RevocationWatch: Service {
 
     private func take(_ check: RevocationCheck, _ body: [UInt8]?) {
         guard let report = book.finish(check, body) else { return }
-        metrics.count(RevocationMetrics.checks, RevocationMetrics.checksHelp, ["result": report.outcome.label])
+        metrics.count(.ocspChecks, ["result": report.outcome.label])
         if case .answered = report.outcome { remember(book.answers()) }
         let fields: Logger.Fields = [
             "certificate.sha256": .string(check.fingerprint), "certificate.subject": .string(check.subject),
@@ -132,11 +130,4 @@ package final class RevocationWatch: Service {
             "nobody answers whether certificates are revoked; can their responders be reached from here?",
             ["unanswered": .int(Int64(unanswered)), "setting": .string("trust.ocsp")])
     }
-}
-
-enum RevocationMetrics {
-    static let checks = "entitled_ocsp_checks_total"
-    static let checksHelp = "Questions whether a certificate is revoked, by what came back."
-    static let status = "entitled_ocsp_status"
-    static let statusHelp = "Certificates of verified chains, by what is known about their revocation."
 }

@@ -32,7 +32,7 @@ extension PostgresConnection {
             guard isQueued else { throw brokenBatch(commits: commits) }
         }
         guard PQpipelineSync(handle) == 1 else { throw brokenBatch(commits: commits) }
-        return try answers(statements.count, commits: commits)
+        return try canceller.watching { () throws(PostgresError) in try answers(statements.count, commits: commits) }
     }
 
     private func brokenBatch(commits: Bool) -> PostgresError {

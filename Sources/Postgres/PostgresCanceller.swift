@@ -8,6 +8,8 @@ package final class PostgresCanceller: @unchecked Sendable {
     private let lock = ThreadLock()
     private var handle: OpaquePointer?
     private var socket: Int32 = -1
+    /// Since when a statement is under way.
+    private var busySince: ContinuousClock.Instant?
 
     package init() {}
 
@@ -36,6 +38,23 @@ package final class PostgresCanceller: @unchecked Sendable {
             // Shut down rather than closed: the connection's owner still holds the descriptor.
             if socket >= 0 { shutdown(socket, Int32(SHUT_RDWR)) }
         }
+    }
+
+    /// The same, if one statement is under way for longer than this; whether that was so.
+    package func cut(ifBusyFor patience: Duration) -> Bool {
+        lock.hold {
+            guard socket >= 0, let since = busySince, ContinuousClock.now - since > patience else { return false }
+            busySince = nil
+            shutdown(socket, Int32(SHUT_RDWR))
+            return true
+        }
+    }
+
+    /// A statement is under way while the body runs.
+    func watching<Result>(_ body: () throws(PostgresError) -> Result) throws(PostgresError) -> Result {
+        lock.hold { busySince = ContinuousClock.now }
+        defer { lock.hold { busySince = nil } }
+        return try body()
     }
 
     /// From now on for this connection; nil for none.

@@ -11,7 +11,7 @@ package final class PostgresConnection {
     let handle: OpaquePointer
     /// Tells this connection from every other one of this process, also from those that are gone.
     package let serial = PostgresConnection.serials.wrappingAdd(1, ordering: .relaxed).newValue
-    private let canceller: PostgresCanceller
+    let canceller: PostgresCanceller
     /// Set when the protocol is in a state that no statement gets out of.
     var isBroken = false
 
@@ -60,10 +60,12 @@ package final class PostgresConnection {
         try check(sql)
         let buffer = try ParameterBuffer(parameters)
         let commits = !isInTransaction || PostgresConnection.isCommit(sql)
-        let isSent = buffer.withPointers { count, types, values, lengths, formats in
-            PQsendQueryParams(handle, sql, count, types, values, lengths, formats, 1) == 1
+        return try canceller.watching { () throws(PostgresError) in
+            let isSent = buffer.withPointers { count, types, values, lengths, formats in
+                PQsendQueryParams(handle, sql, count, types, values, lengths, formats, 1) == 1
+            }
+            return try accept(isSent ? answer() : nil, commits: commits)
         }
-        return try accept(isSent ? answer() : nil, commits: commits)
     }
 
     /// Runs several statements, separated by semicolons, without parameters: for migrations.

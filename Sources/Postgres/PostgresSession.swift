@@ -66,6 +66,11 @@ package final class PostgresSession: @unchecked Sendable {
         canceller.cut()
     }
 
+    /// From any thread: the same, if one statement is unanswered for longer than this; whether that was so.
+    package func cut(ifBusyFor patience: Duration) -> Bool {
+        canceller.cut(ifBusyFor: patience)
+    }
+
     /// Closes the connection; the next use opens another. Waits for whoever uses it.
     package func close() {
         lock.hold { connection = nil }

@@ -47,21 +47,22 @@ package enum Fence {
     private static let take = """
         WITH settings AS MATERIALIZED (
             SELECT set_config('synchronous_commit', 'on', true), set_config('statement_timeout', '30s', true),
-                set_config('idle_in_transaction_session_timeout', '30s', true), set_config('lock_timeout', '30s', true)
+                set_config('idle_in_transaction_session_timeout', '5s', true), set_config('lock_timeout', '30s', true)
         ),
         held AS MATERIALIZED (
             SELECT lane FROM entitled.lane WHERE lane = ANY($1::int2[]) ORDER BY lane FOR NO KEY UPDATE
         )
-        SELECT (extract(epoch FROM clock_timestamp()) * 1000)::int8, (SELECT count(*) FROM held) FROM settings
+        SELECT (SELECT count(*) FROM held), (extract(epoch FROM clock_timestamp()) * 1000)::int8 FROM settings
         """
 
     /// For who owns no lane and changes what is in some: locks them like their owners, who wait meanwhile. Call as the
-    /// first statement of a short transaction. Returns milliseconds since 1970 by the server's clock.
+    /// first statement of a short transaction; who then stands still loses it. Returns milliseconds since 1970 by the
+    /// server's clock, read once they are locked.
     package static func hold(_ lanes: some Sequence<Lane>, on connection: PostgresConnection) throws -> Int64 {
         let numbers = Set(lanes.map(\.number)).sorted()
         guard let row = try connection.query(take, [.int2s(numbers)]).first else {
             throw PostgresError(.decoding, "the fence gave no row")
         }
-        return try row.int(0)
+        return try row.int(1)
     }
 }

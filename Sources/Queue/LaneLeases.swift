@@ -43,13 +43,15 @@ package struct LaneLeases: Sendable {
 
     private static let acquire = """
         WITH free AS MATERIALIZED (
-            SELECT lane FROM entitled.lane WHERE lease_until < clock_timestamp()
+            SELECT lane, owner FROM entitled.lane WHERE lease_until < clock_timestamp()
             ORDER BY lane LIMIT $1 FOR UPDATE SKIP LOCKED
         )
         UPDATE entitled.lane l
         SET owner = $2, epoch = l.epoch + 1, lease_until = clock_timestamp() + $3 * interval '1 millisecond'
-        FROM free WHERE l.lane = free.lane RETURNING l.lane, l.epoch
+        FROM free WHERE l.lane = free.lane RETURNING l.lane, l.epoch, free.owner IS NOT NULL
         """
+
+    private static let anyFree = "SELECT EXISTS (SELECT 1 FROM entitled.lane WHERE lease_until < clock_timestamp())"
 
     private static let release = """
         UPDATE entitled.lane l SET owner = NULL, lease_until = '-infinity'
@@ -59,6 +61,8 @@ package struct LaneLeases: Sendable {
 
     package struct Change: Sendable {
         package var gained: [Lane] = []
+        /// Those of them that their former owner did not give back.
+        package var takenOver: [Lane] = []
         package var lost: [Lane] = []
     }
 
@@ -81,12 +85,18 @@ package struct LaneLeases: Sendable {
                 let lane = Lane(number: Int16(clamping: try row.int(0)))
                 epochs[lane] = try row.int(1)
                 change.gained.append(lane)
+                if try row.bool(2) { change.takenOver.append(lane) }
             }
         }
         if !change.gained.isEmpty {
             _ = try connection.query(LaneLeases.forgetWorkers)
         }
         return change
+    }
+
+    /// Whether some lane is nobody's; much cheaper than `maintain`, so that it can be asked more often.
+    package func areAnyFree(on connection: PostgresConnection) throws -> Bool {
+        try connection.query(LaneLeases.anyFree).one().bool(0)
     }
 
     /// Renews what is owned and takes nothing more; the lanes that turned out to be lost.
@@ -124,10 +134,15 @@ package struct LaneLeases: Sendable {
         forget(lanes)
     }
 
+    /// No longer counts for the others' share; what is owned stays owned.
+    package func leave(on connection: PostgresConnection) throws {
+        _ = try connection.query("DELETE FROM entitled.worker WHERE id = $1", [.uuid(worker)])
+    }
+
     /// The end of this worker: everything is given back, and it no longer counts for the others' share.
     package mutating func releaseAll(on connection: PostgresConnection) throws {
+        try leave(on: connection)
         try release(owned, on: connection)
-        _ = try connection.query("DELETE FROM entitled.worker WHERE id = $1", [.uuid(worker)])
     }
 
     /// Lanes that turned out to be somebody else's.

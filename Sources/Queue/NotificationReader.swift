@@ -7,7 +7,7 @@ package enum NotificationState: String, Sendable, CaseIterable {
     /// Stored, not applied yet.
     case pending
     case applied
-    /// Needs a person.
+    /// Could not be applied; tried again on a schedule.
     case held
 }
 
@@ -20,15 +20,23 @@ package struct NotificationSummary: Sendable {
     package let originalTransactionID: String?
     package let signed: Int64?
     package let received: Int64
-    /// Why it is held.
-    package let reason: String?
+    package let hold: Hold?
+
+    /// Why it is held, how often applying it failed, and when it is tried next: nil when only a person has it tried.
+    package struct Hold: Sendable, Equatable {
+        package let reason: String
+        package let attempts: Int
+        /// ms since 1970.
+        package let nextAttempt: Int64?
+    }
 }
 
 /// Reads stored notifications, for operators.
 package enum NotificationReader {
     private static let columns = """
         n.app, n.environment, n.uuid, n.type, n.subtype, n.original_transaction_id, n.signed_ms, n.received_ms,
-        EXISTS (SELECT 1 FROM entitled.pending p WHERE p.lane = n.lane AND p.seq = n.seq), h.reason
+        EXISTS (SELECT 1 FROM entitled.pending p WHERE p.lane = n.lane AND p.seq = n.seq), h.reason,
+        h.attempts, h.next_ms
         """
     private static let held = "LEFT JOIN entitled.held_notification h ON h.lane = n.lane AND h.seq = n.seq"
 
@@ -84,11 +92,15 @@ package enum NotificationReader {
         }
     }
 
-    /// A notification with the payload that Apple signed, every member kept.
+    /// A notification with what Apple signed.
     package struct Whole: Sendable {
         package let summary: NotificationSummary
-        /// JSON.
+        /// Why the rest is not there; nil where it is.
+        package let gap: String?
+        /// JSON, every member kept.
         package let payload: [UInt8]
+        /// The compact JWS, byte for byte as it came.
+        package let signedPayload: [UInt8]
     }
 
     /// What is known of a UUID: there may be a notification in each app and environment.
@@ -100,7 +112,7 @@ package enum NotificationReader {
 
     private static let find = """
         SELECT \(columns), n.header, n.payload, n.signature, j.header
-        FROM entitled.notification n JOIN entitled.jws_header j ON j.id = n.header \(held)
+        FROM entitled.notification n LEFT JOIN entitled.jws_header j ON j.id = n.header \(held)
         WHERE n.lane = $1 AND n.seq = $2
         """
 
@@ -123,25 +135,43 @@ package enum NotificationReader {
                 found.dropped.append(SequenceGenerator.instant(of: seq))
                 continue
             }
-            let stored = StoredJWS(
-                headerID: try row.uuid(10), payload: try row.bytes(11), signature: try row.bytes(12))
-            found.whole.append(
-                Whole(summary: try summary(row), payload: try dictionaries.restore(stored, header: try row.bytes(13))))
+            found.whole.append(try whole(row, dictionaries))
         }
         return found
+    }
+
+    private static func whole(_ row: PostgresRow, _ dictionaries: HeaderDictionaries) throws -> Whole {
+        let summary = try summary(row)
+        let stored = StoredJWS(headerID: try row.uuid(12), payload: try row.bytes(13), signature: try row.bytes(14))
+        guard let header = try row.optionalBytes(15) else {
+            return Whole(summary: summary, gap: "its JWS header is missing", payload: [], signedPayload: [])
+        }
+        do {
+            let payload = try dictionaries.restore(stored, header: header)
+            return Whole(
+                summary: summary, gap: nil, payload: payload,
+                signedPayload: stored.compact(header: header, payload: payload))
+        } catch {
+            return Whole(
+                summary: summary, gap: "the stored payload cannot be restored: \(error)", payload: [],
+                signedPayload: [])
+        }
     }
 
     private static func summary(_ row: PostgresRow) throws -> NotificationSummary {
         guard let environment = StoreEnvironment(code: Int16(clamping: try row.int(1))) else {
             throw PostgresError(.decoding, "an environment that is none")
         }
-        let reason = try row.optionalText(9)
+        let hold = try row.optionalText(9).map { reason in
+            NotificationSummary.Hold(
+                reason: reason, attempts: Int(clamping: try row.int(10)), nextAttempt: try row.optionalInt(11))
+        }
         let isPending = try row.bool(8)
         return NotificationSummary(
             identity: NotificationIdentity(app: try row.text(0), environment: environment, uuid: try row.text(2)),
             type: try row.text(3), subtype: try row.optionalText(4),
-            state: isPending ? .pending : reason == nil ? .applied : .held,
+            state: isPending ? .pending : hold == nil ? .applied : .held,
             originalTransactionID: try row.optionalText(5), signed: try row.optionalInt(6), received: try row.int(7),
-            reason: reason)
+            hold: hold)
     }
 }

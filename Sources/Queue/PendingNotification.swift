@@ -12,15 +12,16 @@ package struct PendingNotification: Sendable {
 
     /// What the database lacks of it, after a restore for example; then the rest is empty.
     package let gap: String?
+    /// Of one that is in no line, because it was set aside before.
+    package internal(set) var held: HeldState?
 
-    /// What waits in these lanes, oldest first in each. Claims nothing: the lanes are the caller's.
-    ///
-    /// `LATERAL` makes one short index scan of each lane, so that a lane's backlog does not hide another's.
+    /// `LATERAL` makes one short index scan of each lane, so that a lane's backlog does not hide another's. Each scan
+    /// begins where the caller says, so that it need not pass what is dead (see `PendingFloor`).
     private static let take = """
-        SELECT p.lane, p.seq FROM unnest($1::int2[]) AS owned(lane)
+        SELECT p.lane, p.seq FROM unnest($1::int2[], $5::int8[]) AS owned(lane, start)
         CROSS JOIN LATERAL (
             SELECT lane, seq FROM entitled.pending
-            WHERE lane = owned.lane AND seq <> ALL ($4::int8[]) ORDER BY seq LIMIT $2
+            WHERE lane = owned.lane AND seq >= owned.start AND seq <> ALL ($4::int8[]) ORDER BY seq LIMIT $2
         ) p
         ORDER BY p.seq LIMIT $3
         """
@@ -37,22 +38,34 @@ package struct PendingNotification: Sendable {
         ORDER BY p.seq
         """
 
+    /// Reads what waits in these lanes, oldest first in each. Claims nothing: the lanes are the caller's.
+    ///
+    /// - Parameters:
+    ///   - starts: the least number of interest in each lane; the whole lines if nil.
+    ///   - passedOver: numbers to leave out.
     package static func read(
-        from lanes: [Lane], eachAtMost perLane: Int, atMost limit: Int, except passedOver: [Int64] = [],
-        on connection: PostgresConnection
+        from lanes: [Lane], starts: [Int64]? = nil, eachAtMost perLane: Int, atMost limit: Int,
+        except passedOver: [Int64] = [], on connection: PostgresConnection
     ) throws -> [PendingNotification] {
-        let taken = try connection.query(
-            take, [.int2s(lanes.map(\.number)), .int8(Int64(perLane)), .int8(Int64(limit)), .int8s(passedOver)])
+        let statement = taking(from: lanes, starts: starts, eachAtMost: perLane, atMost: limit, except: passedOver)
+        let taken = try connection.query(statement.sql, statement.parameters)
+        return try read(
+            try taken.map { (lane: Int16(clamping: try $0.int(0)), seq: try $0.int(1)) }, on: connection)
+    }
+
+    /// Those at these places, which come in the order of their numbers.
+    static func read(
+        _ places: [(lane: Int16, seq: Int64)], on connection: PostgresConnection
+    ) throws -> [PendingNotification] {
         var days: [(day: Day, lanes: [Int16], seqs: [Int64])] = []
-        for row in taken {
-            let (lane, seq) = (Int16(clamping: try row.int(0)), try row.int(1))
+        for (lane, seq) in places {
             let day = Day(of: SequenceGenerator.instant(of: seq))
             if days.last?.day != day { days.append((day, [], [])) }
             days[days.count - 1].lanes.append(lane)
             days[days.count - 1].seqs.append(seq)
         }
         var notifications: [PendingNotification] = []
-        notifications.reserveCapacity(taken.count)
+        notifications.reserveCapacity(places.count)
         for day in days {
             let found = try read(day.lanes, day.seqs, on: connection)
             // Who looks just when a day is made may see neither the old partition with it nor the new one.
@@ -69,7 +82,20 @@ package struct PendingNotification: Sendable {
         ).map(notification)
     }
 
-    private static func notification(_ row: PostgresRow) throws -> PendingNotification {
+    /// The statement that finds what waits.
+    package static func taking(
+        from lanes: [Lane], starts: [Int64]?, eachAtMost perLane: Int, atMost limit: Int, except passedOver: [Int64]
+    ) -> PostgresStatement {
+        PostgresStatement(
+            take,
+            [
+                .int2s(lanes.map(\.number)), .int8(Int64(perLane)), .int8(Int64(limit)), .int8s(passedOver),
+                .int8s(starts ?? lanes.map { _ in 0 }),
+            ])
+    }
+
+    /// Of the first nine columns.
+    static func notification(_ row: PostgresRow) throws -> PendingNotification {
         let (lane, seq) = (Lane(number: Int16(clamping: try row.int(0))), try row.int(1))
         guard let app = try row.optionalText(2), let uuid = try row.optionalText(4),
             let environment = StoreEnvironment(code: Int16(clamping: try row.int(3)))
@@ -103,6 +129,16 @@ package struct PendingNotification: Sendable {
         return Set(try rows.map { Lane(number: Int16(clamping: try $0.int(0))) })
     }
 
+    private static let first = """
+        SELECT min(p.seq) FROM unnest($1::int2[]) AS owned(lane)
+        CROSS JOIN LATERAL (SELECT seq FROM entitled.pending WHERE lane = owned.lane ORDER BY seq LIMIT 1) p
+        """
+
+    /// The number of the one that has waited longest in these lanes; nil where nothing waits.
+    package static func oldest(in lanes: [Lane], on connection: PostgresConnection) throws -> Int64? {
+        try connection.query(first, [.int2s(lanes.map(\.number))]).one().optionalInt(0)
+    }
+
     private static let remove = """
         DELETE FROM entitled.pending p USING unnest($1::int2[], $2::int8[]) AS t(lane, seq)
         WHERE p.lane = t.lane AND p.seq = t.seq
@@ -112,25 +148,9 @@ package struct PendingNotification: Sendable {
     package static func remove(
         _ notifications: [PendingNotification], on connection: PostgresConnection
     ) throws {
+        guard !notifications.isEmpty else { return }
         _ = try connection.query(
             remove, [.int2s(notifications.map(\.lane.number)), .int8s(notifications.map(\.seq))])
-    }
-
-    private static let hold = """
-        INSERT INTO entitled.held_notification (lane, seq, reason, held_ms)
-        SELECT * FROM unnest($1::int2[], $2::int8[], $3::text[], $4::int8[]) ON CONFLICT DO NOTHING
-        """
-
-    /// Sets these aside for a person, with the reason; `remove` takes them out of the line.
-    package static func hold(
-        _ held: [(notification: PendingNotification, reason: String)], now: Int64, on connection: PostgresConnection
-    ) throws {
-        _ = try connection.query(
-            hold,
-            [
-                .int2s(held.map(\.notification.lane.number)), .int8s(held.map(\.notification.seq)),
-                .texts(held.map(\.reason)), .int8s(held.map { _ in now }),
-            ])
     }
 }
 

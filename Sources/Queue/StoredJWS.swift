@@ -24,6 +24,16 @@ package struct StoredJWS: Sendable, Equatable {
         self.signature = signature
     }
 
+    /// The JWS as it came. Readers of JWS take base64url in its one spelling only, so that nothing else could have come.
+    ///
+    /// - Parameters:
+    ///   - header: as sent, in base64url.
+    ///   - payload: restored (`HeaderDictionaries`).
+    package func compact(header: [UInt8], payload: [UInt8]) -> [UInt8] {
+        let dot = UInt8(ascii: ".")
+        return header + [dot] + Base64.encodeURL(payload).utf8 + [dot] + Base64.encodeURL(signature).utf8
+    }
+
     /// Headers that were asked for lately: Apple has one or two at a time, and comparing is cheaper than hashing 4.4 KB.
     private static let lately = Mutex<[(header: [UInt8], id: [UInt8])]>([])
     private static let latelyLimit = 4

@@ -62,15 +62,15 @@ struct CustomerRebuild {
         var page = Page(next: roots.last, customers: roots.count)
         for group in try IdentityGroup.load(roots, on: connection) {
             let faults = group.faults
-            page.differences += faults
-            if writes, !faults.isEmpty { try repair(group, on: connection) }
+            page.differences += writes && !faults.isEmpty ? try repair(group, on: connection) : faults
         }
         return page
     }
 
-    /// Whoever joins or deletes locks the same rows; what they did since is looked at again.
-    private func repair(_ group: IdentityGroup, on connection: PostgresConnection) throws {
-        guard let root = group.roots.keys.min() else { return }
+    /// Whoever joins or deletes locks the same rows; what they did since is looked at again, and is no fault. What
+    /// is then.
+    private func repair(_ group: IdentityGroup, on connection: PostgresConnection) throws -> [Difference] {
+        guard let root = group.roots.keys.min() else { return [] }
         _ = try CustomerStore.lock(group.ids.keys.sorted(), on: connection)
         let current = try IdentityGroup.closure(of: root, on: connection)
         for component in current.components {
@@ -78,5 +78,6 @@ struct CustomerRebuild {
                 component.ids, under: component.root, firstSeen: component.firstSeen, on: connection)
         }
         try CustomerStore.removeEmpty(current.roots.keys.sorted(), on: connection)
+        return current.faults
     }
 }

@@ -40,7 +40,8 @@ struct IdentityGroup {
     }
 
     var faults: [Difference] {
-        var faults = ids.isEmpty ? roots.keys.sorted().map { customer($0, found: $0, expected: nil) } : []
+        let empty = ids.isEmpty ? roots.filter(\.value).keys.sorted() : []
+        var faults = empty.map { customer($0, found: $0, expected: nil) }
         for component in components {
             if roots[component.root] != true {
                 faults.append(customer(component.root, found: nil, expected: component.root))

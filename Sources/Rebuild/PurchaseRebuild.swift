@@ -103,6 +103,8 @@ struct PurchaseRebuild {
         guard writes else { return page }
         try CustomerStore.restore(
             try firstSeen(nameless, zip(keys, owners), on: connection), on: connection)
+        let changed = wanted.filter { record in records.first { $0?.key == record.key }??.owner != record.owner }
+        try CustomerStore.makeAndHold(Set(changed.map(\.owner)), now: now, on: connection)
         try PurchaseStore.write(wanted, now: now, on: connection)
         try PurchaseStore.remove(unfounded, on: connection)
         try PurchaseStore.identify(unknown, on: connection)
@@ -110,10 +112,11 @@ struct PurchaseRebuild {
         return page
     }
 
-    /// Only what is still to come is armed; what is due in a record stays due.
+    /// Only what is still to come is armed. What is armed in a record stays so, or is armed for sooner: with less
+    /// patience the end that it is to tell may lie behind us, and a timer that fires in vain is set anew.
     private func wake(_ purchase: Purchase, _ known: FactStore.Known, _ armed: Int64?, _ now: Int64) -> Int64? {
-        if let armed, armed <= now { return armed }
-        return known.facts.nextWake(of: purchase, after: now, belief: belief.knowing(late: known.late))
+        let next = known.facts.nextWake(of: purchase, after: now, belief: belief.knowing(late: known.late))
+        return [armed, next].compactMap { $0 }.min()
     }
 
     private static let selectIdentifiers = """

@@ -12,22 +12,29 @@ struct RebuildJob: Sendable {
 
     private static let columns = "id, lane, cursor, purchases, customers, differences"
     private static let open = """
-        SELECT \(columns) FROM entitled.rebuild WHERE finished_ms IS NULL AND started_ms > $1 ORDER BY id DESC LIMIT 1
+        SELECT \(columns) FROM (SELECT * FROM entitled.rebuild ORDER BY id DESC LIMIT 1) AS last
+        WHERE finished_ms IS NULL AND started_ms > $1 AND settings = $2
         """
-    private static let begin = "INSERT INTO entitled.rebuild (started_ms) VALUES ($1) RETURNING \(columns)"
+    private static let begin = """
+        INSERT INTO entitled.rebuild (started_ms, settings) VALUES ($1, $2) RETURNING \(columns)
+        """
     private static let save = """
         UPDATE entitled.rebuild SET lane = $2, cursor = $3, purchases = $4, customers = $5, differences = $6,
             finished_ms = $7
         WHERE id = $1
         """
 
-    /// One that was begun in the last day and not finished.
-    static func unfinished(now: Int64, on connection: PostgresConnection) throws -> RebuildJob? {
-        try connection.query(open, [.int8(now - 86_400_000)]).first.map(job)
+    /// The last one, if it was begun in the last day and not finished.
+    ///
+    /// - Parameter settings: whatever records depend on beside the log; with others it would leave half of them behind.
+    static func unfinished(
+        now: Int64, settings: String, on connection: PostgresConnection
+    ) throws -> RebuildJob? {
+        try connection.query(open, [.int8(now - 86_400_000), .text(settings)]).first.map(job)
     }
 
-    static func start(now: Int64, on connection: PostgresConnection) throws -> RebuildJob {
-        guard let row = try connection.query(begin, [.int8(now)]).first else {
+    static func start(now: Int64, settings: String, on connection: PostgresConnection) throws -> RebuildJob {
+        guard let row = try connection.query(begin, [.int8(now), .text(settings)]).first else {
             throw PostgresError(.decoding, "a rebuild got no number")
         }
         return try job(row)

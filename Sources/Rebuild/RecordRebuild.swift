@@ -26,6 +26,9 @@ package struct RecordRebuild: Sendable {
         self.pageSize = pageSize
     }
 
+    /// What records depend on beside the log: how grace is assumed, and how this version folds.
+    private var settings: String { "\(Version.current), grace \(defaultGrace) ms" }
+
     package struct Progress: Sendable {
         /// 0 to 1.
         package let fraction: Double
@@ -38,20 +41,19 @@ package struct RecordRebuild: Sendable {
     private static let customerStage = Lane.count + 1
     private static let stages = Lane.count + 2
 
-    /// - Parameters:
-    ///   - now: ms since 1970.
-    ///   - found: gets each difference once its page is committed.
+    /// - Parameter found: gets each difference once its page is committed.
     package func run(
-        now: Int64, on connection: PostgresConnection, progress: (Progress) -> Void, found: (Difference) -> Void
+        on connection: PostgresConnection, progress: (Progress) -> Void, found: (Difference) -> Void
     ) throws -> RebuildTotals {
+        let now = try RecordRebuild.serverTime(on: connection)
         let belief = EndBelief(patience: patience, outages: try Listening.outages(now: now, on: connection))
         let purchases = PurchaseRebuild(belief: belief, defaultGrace: defaultGrace)
-        let earlier = isDry ? nil : try RebuildJob.unfinished(now: now, on: connection)
+        let earlier = isDry ? nil : try RebuildJob.unfinished(now: now, settings: settings, on: connection)
         var job =
             try earlier
             ?? (isDry
                 ? RebuildJob(id: 0, stage: 0, cursor: [], totals: RebuildTotals())
-                : RebuildJob.start(now: now, on: connection))
+                : RebuildJob.start(now: now, settings: settings, on: connection))
         while job.stage < RecordRebuild.stages {
             progress(
                 Progress(
@@ -60,7 +62,7 @@ package struct RecordRebuild: Sendable {
             let differences = try page(&job, purchases, on: connection)
             differences.forEach(found)
         }
-        if !isDry { try job.save(finished: now, on: connection) }
+        if !isDry { try job.save(finished: try RecordRebuild.serverTime(on: connection), on: connection) }
         return job.totals
     }
 

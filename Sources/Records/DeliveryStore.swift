@@ -66,6 +66,25 @@ package enum DeliveryStore {
         return Set(full).union(shares.filter { $0.value >= perLane }.map(\.key.endpoint))
     }
 
+    private static let late = """
+        SELECT count(*) FROM entitled.endpoint e CROSS JOIN unnest($1::int2[]) AS owned(lane)
+        CROSS JOIN LATERAL (
+            SELECT 1 FROM entitled.delivery
+            WHERE lane = owned.lane AND endpoint = e.id AND state = 0 AND next_ms <= $2 LIMIT $4
+        ) d
+        WHERE e.removed_ms IS NULL AND e.disabled_reason IS NULL AND e.paused_until_ms <= $3
+        """
+
+    /// Deliveries of these lanes that were due before this instant to endpoints that take any, counting so many of each
+    /// lane and endpoint at most.
+    package static func pastDue(
+        in lanes: [Lane], before instant: Int64, now: Int64, eachAtMost limit: Int, on connection: PostgresConnection
+    ) throws -> Int64 {
+        try connection.query(
+            late, [.int2s(lanes.map(\.number)), .int8(instant), .int8(now), .int8(Int64(limit))]
+        ).one().int(0)
+    }
+
     /// One body that cannot be read must not keep the others waiting.
     private static func giveUp(_ ids: [DeliveryID], on connection: PostgresConnection) throws {
         guard !ids.isEmpty else { return }

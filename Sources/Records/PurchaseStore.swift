@@ -185,6 +185,18 @@ package enum PurchaseStore {
         return wakes
     }
 
+    private static let late = """
+        SELECT count(*) FROM unnest($1::int2[]) AS owned(lane)
+        CROSS JOIN LATERAL (SELECT 1 FROM entitled.purchase WHERE lane = owned.lane AND wake_ms <= $2 LIMIT $3) p
+        """
+
+    /// Purchases of these lanes whose time came before this instant, counting so many of each at most.
+    package static func overdue(
+        in lanes: [Lane], before instant: Int64, eachAtMost limit: Int, on connection: PostgresConnection
+    ) throws -> Int64 {
+        try connection.query(late, [.int2s(lanes.map(\.number)), .int8(instant), .int8(Int64(limit))]).one().int(0)
+    }
+
     private static let setWake = """
         UPDATE entitled.purchase p SET wake_ms = $5
         FROM unnest($1::int2[], $2::text[], $3::text[], $4::int2[]) AS t(lane, otid, app, environment)

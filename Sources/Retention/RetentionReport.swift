@@ -25,15 +25,13 @@ final class RetentionReport: Sendable {
         let days = partitions.map(\.day)
         let ahead = days.filter { $0 > Day(of: now) }.count
         let rows = strays.values.reduce(0, +)
-        gauge("days", "Days that have a partition, those to come included.", table, Double(days.count))
-        gauge(
-            "days_ahead", "Days to come that have a partition; at 0 the default one takes what arrives.", table,
-            Double(ahead))
-        let bytes = partitions.reduce(0) { $0 + $1.bytes }
-        gauge("bytes", "Bytes on disk of all days, with indexes.", table, Double(bytes))
-        gauge("stray_rows", "Rows in the default partition, where none should be.", table, Double(rows))
+        let labels = ["table": table.rawValue]
+        metrics.gauge(.retentionDays, Double(days.count), labels)
+        metrics.gauge(.retentionDaysAhead, Double(ahead), labels)
+        metrics.gauge(.retentionBytes, Double(partitions.reduce(0) { $0 + $1.bytes }), labels)
+        metrics.gauge(.retentionStrayRows, Double(rows), labels)
         if let oldest = days.first {
-            gauge("oldest_day_seconds", "When the oldest day begins that is kept.", table, Double(oldest.start / 1000))
+            metrics.gauge(.retentionOldestDay, Double(oldest.start / 1000), labels)
         }
         guard complains else { return }
         if !days.contains(Day(of: now).adding(1)) {
@@ -59,8 +57,7 @@ final class RetentionReport: Sendable {
             [
                 "table": .string(table.rawValue), "day": .string(partition.day.text), "bytes": .int(partition.bytes),
             ])
-        metrics.count(
-            "entitled_retention_days_dropped_total", "Days that were dropped.", ["table": table.rawValue])
+        metrics.count(.retentionDaysDropped, ["table": table.rawValue])
     }
 
     /// Days that should have gone, by what keeps them.
@@ -86,9 +83,7 @@ final class RetentionReport: Sendable {
         for (table, rows) in [
             ("notification_key", keys), ("event", events?.events ?? 0), ("delivery", events?.deliveries ?? 0),
         ] where rows > 0 {
-            metrics.count(
-                "entitled_retention_rows_cleaned_total", "Rows that were deleted, or emptied in the case of events.",
-                ["table": table], by: Double(rows))
+            metrics.count(.retentionRowsCleaned, ["table": table], by: Double(rows))
         }
         guard let kept = events?.kept else { return }
         keep("event", "unfinished", Int(kept))
@@ -102,14 +97,8 @@ final class RetentionReport: Sendable {
 
     // MARK: - How it is said
 
-    private func gauge(_ name: String, _ help: String, _ table: DayTable, _ value: Double) {
-        metrics.gauge("entitled_retention_\(name)", help, ["table": table.rawValue], value)
-    }
-
     private func keep(_ table: String, _ reason: String, _ count: Int) {
-        metrics.gauge(
-            "entitled_retention_kept", "Days, or events, that stay longer than they should, by the reason.",
-            ["table": table, "reason": reason], Double(count))
+        metrics.gauge(.retentionKept, Double(count), ["table": table, "reason": reason])
     }
 
     /// Once an hour while it lasts.

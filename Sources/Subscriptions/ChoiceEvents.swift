@@ -22,9 +22,10 @@ extension EventDeriver.Step {
 
     private func isUpgrade(from old: Period) -> Bool {
         guard before?.period(latest.id) == nil, old.productID != latest.productID, latest.transaction.isRenewable,
-            latest.transaction.reason != "RENEWAL", latest.transaction.purchaseDate >= old.transaction.purchaseDate
+            latest.transaction.reason != "RENEWAL"
         else { return false }
         if after.period(old.id)?.transaction.isUpgraded == true { return true }
+        guard latest.transaction.purchaseDate >= old.transaction.purchaseDate else { return false }
         let end = before?.accessUntil ?? .max
         return old.revocation == nil && latest.transaction.purchaseDate < end
     }
@@ -45,10 +46,12 @@ extension EventDeriver.Step {
         return [draft(.uncancellation, cause: cause)]
     }
 
-    /// Off by choice. What nobody has told of before counts as on; an expiry that switches off is no choice.
+    /// Off by choice. What nobody has told of before counts as on, and so does what was bought anew; an expiry that
+    /// switches off is no choice.
     func cancellations() -> [EventDraft] {
-        guard before?.autoRenewOffSince == nil, after.autoRenewOffSince != nil, after.billingFailure == nil,
-            isSignedInTime, !isExpiry, let cause = named("switch")
+        let isBoughtAnew = !hasSameLatest && latest.transaction.reason == "PURCHASE"
+        guard before?.autoRenewOffSince == nil || isBoughtAnew, after.autoRenewOffSince != nil,
+            after.billingFailure == nil, isSignedInTime, !isExpiry, let cause = named("switch")
         else { return [] }
         return [draft(.cancellation, cause: cause, reason: .unsubscribe)]
     }
@@ -81,7 +84,8 @@ extension EventDeriver.Step {
         else { return [] }
         let issue = draft(.billingIssue, cause: cause, graceUntil: failure.graceGranted)
         if hasSameLatest, let before, before.billingFailure != nil {
-            return !before.hasAccess(at: now) && after.hasAccess(at: now) ? [issue] : []
+            let isNews = before.latest.revocation == nil && !before.hasAccess(at: now) && after.hasAccess(at: now)
+            return isNews ? [issue] : []
         }
         return [issue, draft(.cancellation, cause: cause, reason: .billingError)]
     }
@@ -89,7 +93,8 @@ extension EventDeriver.Step {
     /// Consent that was asked for; without a question an answer is mere information.
     func priceConsents() -> [EventDraft] {
         guard isSignedInTime, let cause = named("consent") else { return [] }
-        let old = hasSameLatest ? before?.priceIncreaseStatus : nil
+        let goesOn = hasSameLatest || latest.transaction.reason == "RENEWAL"
+        let old = goesOn ? before?.priceIncreaseStatus : nil
         switch (old, after.priceIncreaseStatus) {
         case (0, 1): return [draft(.priceIncreaseConsentApproved, cause: cause)]
         case (0, 0): return []

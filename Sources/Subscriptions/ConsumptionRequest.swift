@@ -22,7 +22,7 @@ package struct ConsumptionRequest: Sendable, Equatable {
 }
 
 extension ConsumptionRequest {
-    /// What is asked after a decision is another request.
+    /// What is asked after a decision, or when the time to answer is over, is another request: not every decision is told.
     ///
     /// - Parameters:
     ///   - notifications: about the transaction, each once, oldest first.
@@ -32,7 +32,9 @@ extension ConsumptionRequest {
     ) -> [ConsumptionRequest] {
         var requests: [ConsumptionRequest] = []
         for fact in notifications where fact.type == "CONSUMPTION_REQUEST" {
-            let open = requests.last.flatMap { last in (last.closed ?? .max) < fact.signedDate ? nil : last }
+            let open = requests.last.flatMap { last in
+                fact.signedDate <= last.closed ?? .max && fact.signedDate < last.deadline ? last : nil
+            }
             if open != nil { requests.removeLast() }
             let first = open?.first ?? fact.signedDate
             var reasons = open?.reasons ?? []

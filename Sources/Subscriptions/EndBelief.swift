@@ -13,6 +13,8 @@ package struct EndBelief: Sendable, Equatable {
 
     /// The longest wait between two of Apple's attempts, and an hour for Apple's own delay.
     static let repetition: Int64 = 73 * .hour
+    /// From Apple's first attempt to its last, and an hour for Apple's own delay.
+    static let lastAttempt: Int64 = 158 * .hour
     /// Apple charges up to a day before a period ends, so its news may have come that early.
     static let earliestRenewal: Int64 = 24 * .hour
     /// News that is later than this was sent before, in vain; in ms.
@@ -50,19 +52,20 @@ package struct EndBelief: Sendable, Equatable {
         case .told: return end
         case .foretold(let since):
             // What was foretold may have been taken back since; the sandbox would not say it twice.
-            return isRepeated ? believed(end, since: since, EndBelief.repetition) : end
+            return isRepeated ? believed(end, since: since, isRepeated: true) : end
         case .silent:
             return believed(
-                end.later(by: patience), since: end.later(by: -EndBelief.earliestRenewal),
-                isRepeated ? EndBelief.repetition : patience)
+                end.later(by: patience), since: end.later(by: -EndBelief.earliestRenewal), isRepeated: isRepeated)
         }
     }
 
     /// - Parameter since: when the news could have come that denies the end, in ms; before that no outage matters.
-    private func believed(_ end: Int64, since: Int64, _ repetition: Int64) -> Int64 {
-        // One that began later found the end believed.
-        outages.reduce(end) { believed, outage in
-            guard outage.lowerBound <= believed, outage.upperBound > since else { return believed }
+    private func believed(_ end: Int64, since: Int64, isRepeated: Bool) -> Int64 {
+        let repetition = isRepeated ? EndBelief.repetition : patience
+        // One that began later found the end believed, or nothing left that was under way.
+        let latest = isRepeated ? end.later(by: EndBelief.lastAttempt) : end
+        return outages.reduce(end) { believed, outage in
+            guard outage.lowerBound <= min(believed, latest), outage.upperBound > since else { return believed }
             return max(believed, outage.upperBound.later(by: repetition))
         }
     }

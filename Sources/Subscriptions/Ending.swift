@@ -6,8 +6,8 @@ package struct Ending: Sendable, Equatable {
     package let instant: Int64
     /// The period that ends with it.
     package let period: Period
-    /// The signed instant that names this end, in ms: expiry, end of grace or revocation. Two looks at the same end
-    /// find the same name.
+    /// The signed instant that names this end, in ms: expiry, end of grace or revocation, as it was signed first. Two
+    /// looks at the same end find the same name.
     package let name: Int64
     package let reason: EventReason
     package let certainty: Certainty
@@ -38,21 +38,30 @@ extension Purchase {
     package var ending: Ending? {
         guard let end = accessUntil else { return nil }
         if latest.transaction.expiresDate == nil, latest.revocation?.kind != .family { return nil }
-        // The upgrade that took its place goes on, though its transaction has not come yet.
-        if latest.transaction.isUpgraded, latest.revocation != nil { return nil }
-        let isCut = latest.wasCutShort
+        // What took its place goes on, though its transaction has not come yet.
+        if latest.transaction.isUpgraded || isLatestSuperseded, latest.revocation != nil { return nil }
+        let isCut = wasCutShort
         let grace = graceUntil != nil ? billingFailure?.graceGranted : nil
         let isLatestEnding = grace != nil || latest.accessUntil == end
         let period = isLatestEnding ? latest : (periods.last { $0.accessUntil == end } ?? latest)
         let name: Int64
         if isLatestEnding {
-            name = isCut ? latest.revocation?.date ?? end : grace ?? latest.paidUntil ?? end
+            name = isCut ? nameOfCut ?? end : grace ?? latest.paidUntil ?? end
         } else {
             name = end
         }
         return Ending(
             instant: end, period: period, name: name, reason: endingReason(isCut: isCut), certainty: endCertainty,
             environment: key.environment)
+    }
+
+    /// A revocation names the end that it makes. One that was signed when access had ended anyway is told as the money it
+    /// is; the end was told, and keeps its name.
+    private var nameOfCut: Int64? {
+        guard let revocation = latest.revocation else { return nil }
+        let end = billingFailure?.graceUntil ?? latest.paidUntil
+        guard let end, revocation.signed >= end else { return revocation.firstDate }
+        return billingFailure?.graceUntil != nil ? billingFailure?.graceGranted : latest.paidUntil
     }
 
     /// The next instant, in ms, at which time alone changes what is to be told or shown; nil: none, or all are past.

@@ -16,8 +16,9 @@ extension EventTable {
         transaction of the notification, `R` its renewal info, `stored` the latest period before it. "Certain" is what
         Apple's or RevenueCat's documentation says; what is "inferred" was decided here, and the last column says why.
 
-        Time alone ends access too: at the end of a period that will not renew, and at the end of grace, EXPIRATION is
-        told without a notification, and the notification that follows tells nothing more.
+        Time alone ends access too: at the end of a period that will not renew, at the end of grace, and, after some
+        patience, at the end of a period of which no renewal came. EXPIRATION is then told without a notification, and the
+        notification that follows tells nothing more.
 
         This file is written from `Sources/Subscriptions/EventTable*.swift`, which the tests compare with what the
         program does. To write it again: `UPDATE_GENERATED=1 swift test --filter EventTableTests`.

@@ -131,13 +131,14 @@ extension EventTable {
             46, "RESCIND_CONSENT", nil, "a guardian withdrew consent to the app", [],
             "It is about the app on an account, and names no purchase."),
         inferred(
-            47, "any", nil, "signed before what is known", [],
-            "The newest signature counts for each transaction and for the renewal info: state never goes back."),
-        certain(
+            47, "any", nil, "signed before what is known, about nothing new", [],
+            "The newest signature counts for each transaction and for the renewal info: state never goes back. A transaction "
+                + "or a refund that was not known is told, however late."),
+        inferred(
             48, "any", nil, "a purchase heard of first by its renewal", [event(.renewal, nil, ["price": "T.price"])],
             "RevenueCat leaves unknown purchases out unless their tracking is on. It always is here: nothing else "
                 + "tells us of purchases."),
-        certain(
+        inferred(
             48, "any", nil, "a purchase heard of first when it is switched off",
             [event(.initialPurchase, nil, ["price": "T.price"]), event(.cancellation, .unsubscribe, ["price": "0"])],
             "As above: what its first notification carries is told as well as what it is about."),

@@ -3,7 +3,8 @@ extension EventDeriver.Step {
     /// Every transaction that was not known before, the oldest first, also one that was overtaken by a later one.
     func purchases() -> [EventDraft] {
         var hasBegun = before?.periods.contains(where: \.isFirst) ?? false
-        return after.periods.filter { before?.period($0.id) == nil }.map { period in
+        let known = Set(before?.periods.map(\.id) ?? [])
+        return after.periods.filter { !known.contains($0.id) }.map { period in
             let cause = "purchase/\(period.id)"
             guard period.transaction.isRenewable else {
                 return draft(.nonRenewingPurchase, cause: cause, of: period, payment: .received)

@@ -3,9 +3,9 @@
 package struct OwnerAssignment: Sendable, Hashable {
     /// The app user id that it was given to.
     package var owner: String
-    /// When, in ms since 1970; the latest counts.
+    /// When, in ms since 1970. Clocks differ, so it decides nothing.
     package var at: Int64
-    /// The number of the action in the log; of two at one instant the greater counts.
+    /// The number of the action in the log, drawn while the purchase was held: the greatest counts.
     package var action: Int64
 
     package init(owner: String, at: Int64, action: Int64) {
@@ -18,6 +18,6 @@ package struct OwnerAssignment: Sendable, Hashable {
 extension Sequence<OwnerAssignment> {
     /// The one that counts.
     var newest: OwnerAssignment? {
-        self.max { ($0.at, $0.action) < ($1.at, $1.action) }
+        self.max { ($0.action, $0.at, $0.owner) < ($1.action, $1.at, $1.owner) }
     }
 }

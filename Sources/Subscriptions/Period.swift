@@ -17,6 +17,8 @@ package struct Period: Sendable, Equatable {
         package let kind: Kind
         /// When it took effect, in ms.
         package let date: Int64
+        /// The same as it was first signed: Apple corrects it now and then, and it is one revocation still.
+        package let firstDate: Int64
         /// When it was first signed, in ms, without a reversal in between.
         package let signed: Int64
     }

@@ -5,22 +5,42 @@ enum PeriodChain {
         let histories = Dictionary(grouping: transactions, by: \.transactionID).values.map { $0.inOrderOfSigning() }
         let ordered = histories.compactMap { versions in versions.last.map { (newest: $0, versions: versions) } }
             .sorted { precedes($0.newest, $1.newest) }
-        let newest = ordered.map(\.newest)
+        let newest = upgradedAhead(ordered.map { ($0.newest, $0.versions.first?.signedDate ?? $0.newest.signedDate) })
         let standing = newest.last { !$0.isUpgraded }
         return ordered.enumerated().map { index, history in
             Period(
-                transaction: history.newest,
+                transaction: newest[index],
                 firstSigned: history.versions.first?.signedDate ?? history.newest.signedDate,
                 number: index + 1,
-                supersededAt: supersession(of: history.newest, by: newest[(index + 1)...], standing: standing),
+                supersededAt: supersession(of: newest[index], by: newest[(index + 1)...], standing: standing),
                 revocation: revocation(history.versions))
         }
     }
 
-    /// An upgraded period is never the latest while there is another one: its successor can begin before it does,
-    /// if it had been charged ahead.
+    /// An upgraded period is never the latest while its successor is there, which can begin before it does, if it had
+    /// been charged ahead. What was over when it began is not its successor.
     static func latest(of periods: [Period]) -> Period? {
-        periods.last { !$0.transaction.isUpgraded } ?? periods.last
+        guard let standing = periods.last(where: { !$0.transaction.isUpgraded }), let last = periods.last,
+            last.id == standing.id || standing.transaction.endsAfterStart(of: last.transaction)
+        else { return periods.last }
+        return standing
+    }
+
+    /// A renewal that was charged ahead, and gave way to another product before it began, is upgraded: Apple may never
+    /// sign again what it has become of.
+    private static func upgradedAhead(_ ordered: [(newest: TransactionFact, firstSigned: Int64)]) -> [TransactionFact] {
+        let purchases = ordered.map(\.newest).filter { $0.isRenewable && $0.reason != "RENEWAL" }
+        return ordered.map { newest, firstSigned in
+            guard newest.reason == "RENEWAL", newest.isRenewable, firstSigned < newest.purchaseDate,
+                purchases.contains(where: { other in
+                    other.productID != newest.productID && other.purchaseDate >= firstSigned
+                        && other.purchaseDate < newest.purchaseDate && other.endsAfterStart(of: newest)
+                })
+            else { return newest }
+            var upgraded = newest
+            upgraded.isUpgraded = true
+            return upgraded
+        }
     }
 
     private static func precedes(_ left: TransactionFact, _ right: TransactionFact) -> Bool {
@@ -38,15 +58,25 @@ enum PeriodChain {
         where other.isRenewable && (transaction.isUpgraded || other.reason != "RENEWAL") {
             return other.purchaseDate
         }
-        guard transaction.isUpgraded, let standing, standing.purchaseDate < expires else { return nil }
+        guard transaction.isUpgraded, let standing, standing.purchaseDate < expires,
+            standing.endsAfterStart(of: transaction)
+        else { return nil }
         return standing.purchaseDate
     }
 
     private static func revocation(_ versions: [TransactionFact]) -> Period.Revocation? {
         guard let newest = versions.last, let date = newest.revocationDate else { return nil }
-        let run = versions.reversed().prefix { $0.revocationDate != nil }
+        let first = versions.reversed().prefix { $0.revocationDate != nil }.last
         let isFamily = newest.isFamilyShare || newest.revocationType == "FAMILY_REVOKE"
         return Period.Revocation(
-            kind: isFamily ? .family : .refund, date: date, signed: run.last?.signedDate ?? newest.signedDate)
+            kind: isFamily ? .family : .refund, date: date, firstDate: first?.revocationDate ?? date,
+            signed: first?.signedDate ?? newest.signedDate)
+    }
+}
+
+extension TransactionFact {
+    /// Whether it can have taken the other's place.
+    fileprivate func endsAfterStart(of other: TransactionFact) -> Bool {
+        (expiresDate ?? .max) > other.purchaseDate
     }
 }

@@ -74,9 +74,19 @@ extension Purchase {
         return max(paid, graceUntil ?? paid)
     }
 
-    /// The end of grace, in ms, while the failure lasts and the period was not taken back.
+    /// The end of grace, in ms, while the failure lasts: earlier than Apple granted it if the period was taken back
+    /// meanwhile. What was taken back before has none.
     package var graceUntil: Int64? {
-        latest.revocation == nil ? billingFailure?.graceUntil : nil
+        guard let grace = billingFailure?.graceUntil, let revocation = latest.revocation else {
+            return billingFailure?.graceUntil
+        }
+        return latest.wasCutShort ? nil : min(grace, revocation.date)
+    }
+
+    /// Whether a revocation took away access that still ran, by payment or by grace.
+    package var wasCutShort: Bool {
+        guard let revocation = latest.revocation else { return false }
+        return latest.wasCutShort || revocation.date < billingFailure?.graceUntil ?? .min
     }
 
     /// When Apple stops trying to charge, in ms: 60 days after the end of the period. Nil unless a failure is being

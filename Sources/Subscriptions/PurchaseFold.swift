@@ -65,11 +65,12 @@ extension Purchase {
 }
 
 extension RenewalFact {
-    /// Whether it says that the customer subscribed anew after this period, to one whose transaction is not known here.
+    /// Whether it says that the customer renewed or subscribed anew after this period, by a transaction that is not known
+    /// here. While a charge is being retried only a new subscription counts.
     fileprivate func speaksOfLaterPeriod(than period: Period) -> Bool {
-        guard let start = recentSubscriptionStartDate, let renewalDate, let expires = period.transaction.expiresDate
-        else { return false }
-        return start > period.transaction.purchaseDate && renewalDate > expires
+        guard let renewalDate, let expires = period.transaction.expiresDate, renewalDate > expires else { return false }
+        let start = recentSubscriptionStartDate ?? .min
+        return start > period.transaction.purchaseDate || isHealthy
     }
 }
 
@@ -81,6 +82,12 @@ extension Period {
     func isOlder(than fact: some SignedFact) -> Bool {
         fact.signedDate.later(by: Period.signingSlack) >= firstSigned
     }
+
+    /// Whether it is a renewal that can have been charged ahead when the fact was signed.
+    fileprivate func canBeCharged(before fact: some SignedFact) -> Bool {
+        transaction.reason == "RENEWAL"
+            && fact.signedDate.later(by: EndBelief.earliestRenewal) >= transaction.purchaseDate
+    }
 }
 
 extension Purchase.AutoRenew {
@@ -89,8 +96,9 @@ extension Purchase.AutoRenew {
         self = .on
         let told = renewals.filter { $0.autoRenewStatus != nil }
         guard let newest = told.last, newest.autoRenewStatus == 0 else { return }
-        // Whoever buys again is on again, even if nothing newer says so. A renewal that Apple had charged ahead is not.
-        guard latest.isOlder(than: newest) || latest.transaction.reason == "RENEWAL" else { return }
+        // Whoever buys again is on again, even if nothing newer says so, and so is what was charged after it was off. A
+        // renewal that Apple had charged ahead is not.
+        guard latest.isOlder(than: newest) || latest.canBeCharged(before: newest) else { return }
         let run = told.reversed().prefix { $0.autoRenewStatus == 0 }
         self = .off(since: run.last?.signedDate ?? newest.signedDate)
     }

@@ -7,8 +7,7 @@ package final class Metrics: Sendable {
     package typealias Labels = [String: String]
 
     private struct Family {
-        let help: String
-        let type: String
+        let metric: Metric
         var samples: [String: Double] = [:]
         var histograms: [String: HistogramState] = [:]
     }
@@ -19,44 +18,43 @@ package final class Metrics: Sendable {
         var count: Int
     }
 
-    /// Upper bounds in seconds.
-    private static let bounds = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60]
-
     private let families = Mutex<[String: Family]>([:])
     private let collectors = Mutex<[@Sendable (Metrics) -> Void]>([])
 
     package init() {}
 
-    /// Adds to a counter; its name ends in `_total`.
-    package func count(_ name: String, _ help: String, _ labels: Labels = [:], by amount: Double = 1) {
+    /// Adds to a counter.
+    package func count(_ metric: Metric, _ labels: Labels = [:], by amount: Double = 1) {
         families.withLock { families in
-            families[name, default: Family(help: help, type: "counter")].samples[Metrics.text(labels), default: 0] +=
-                amount
+            families[metric.name, default: Family(metric: metric)].samples[Metrics.text(labels), default: 0] += amount
         }
     }
 
-    package func gauge(_ name: String, _ help: String, _ labels: Labels = [:], _ value: Double) {
+    package func gauge(_ metric: Metric, _ value: Double, _ labels: Labels = [:]) {
         families.withLock { families in
-            families[name, default: Family(help: help, type: "gauge")].samples[Metrics.text(labels)] = value
+            families[metric.name, default: Family(metric: metric)].samples[Metrics.text(labels)] = value
         }
     }
 
     /// Puts a duration into a histogram; its name ends in `_seconds`.
-    package func observe(_ name: String, _ help: String, _ labels: Labels = [:], _ duration: Duration) {
-        let seconds = Double(duration.components.seconds) + Double(duration.components.attoseconds) / 1e18
+    package func observe(_ metric: Metric, _ duration: Duration, _ labels: Labels = [:]) {
+        observe(
+            metric, Double(duration.components.seconds) + Double(duration.components.attoseconds) / 1e18, labels)
+    }
+
+    package func observe(_ metric: Metric, _ value: Double, _ labels: Labels = [:]) {
+        guard case .histogram(let bounds) = metric.kind else { return }
         families.withLock { families in
             let key = Metrics.text(labels)
-            var family = families[name] ?? Family(help: help, type: "histogram")
             var state =
-                family.histograms[key]
-                ?? HistogramState(buckets: Array(repeating: 0, count: Metrics.bounds.count), sum: 0, count: 0)
-            for (index, bound) in Metrics.bounds.enumerated() where seconds <= bound {
+                families[metric.name]?.histograms[key]
+                ?? HistogramState(buckets: Array(repeating: 0, count: bounds.count), sum: 0, count: 0)
+            for (index, bound) in bounds.enumerated() where value <= bound {
                 state.buckets[index] += 1
             }
-            state.sum += seconds
+            state.sum += value
             state.count += 1
-            family.histograms[key] = state
-            families[name] = family
+            families[metric.name, default: Family(metric: metric)].histograms[key] = state
         }
     }
 
@@ -71,17 +69,19 @@ package final class Metrics: Sendable {
         }
         var text = ""
         for (name, family) in families.withLock({ $0 }).sorted(by: { $0.key < $1.key }) {
-            text += "# HELP \(name) \(family.help)\n# TYPE \(name) \(family.type)\n"
+            text += "# HELP \(name) \(Metrics.escaped(family.metric.meaning, quotes: false))\n"
+            text += "# TYPE \(name) \(family.metric.kind.name)\n"
             for (labels, value) in family.samples.sorted(by: { $0.key < $1.key }) {
                 text += "\(name)\(Metrics.braced(labels)) \(Metrics.number(value))\n"
             }
+            guard case .histogram(let bounds) = family.metric.kind else { continue }
             for (labels, state) in family.histograms.sorted(by: { $0.key < $1.key }) {
                 let separator = labels.isEmpty ? "" : ","
-                for (bound, count) in zip(Metrics.bounds, state.buckets) {
+                for (bound, count) in zip(bounds, state.buckets) {
                     text += "\(name)_bucket{\(labels)\(separator)le=\"\(Metrics.number(bound))\"} \(count)\n"
                 }
                 text += "\(name)_bucket{\(labels)\(separator)le=\"+Inf\"} \(state.count)\n"
-                text += "\(name)_sum\(Metrics.braced(labels)) \(state.sum)\n"
+                text += "\(name)_sum\(Metrics.braced(labels)) \(Metrics.number(state.sum))\n"
                 text += "\(name)_count\(Metrics.braced(labels)) \(state.count)\n"
             }
         }
@@ -89,12 +89,21 @@ package final class Metrics: Sendable {
     }
 
     private static func text(_ labels: Labels) -> String {
-        labels.sorted { $0.key < $1.key }.map { "\($0.key)=\"\($0.value)\"" }.joined(separator: ",")
+        labels.sorted { $0.key < $1.key }.map { "\($0.key)=\"\(escaped($0.value, quotes: true))\"" }
+            .joined(separator: ",")
+    }
+
+    /// Backslashes and line ends, in labels also quotes.
+    private static func escaped(_ text: String, quotes: Bool) -> String {
+        let escaped = text.replacing("\\", with: "\\\\").replacing("\n", with: "\\n")
+        return quotes ? escaped.replacing("\"", with: "\\\"") : escaped
     }
 
     private static func braced(_ labels: String) -> String { labels.isEmpty ? "" : "{\(labels)}" }
 
     private static func number(_ value: Double) -> String {
-        value == value.rounded() && abs(value) < 1e15 ? String(Int64(value)) : String(value)
+        if value.isNaN { return "NaN" }
+        if value.isInfinite { return value > 0 ? "+Inf" : "-Inf" }
+        return value == value.rounded() && abs(value) < 1e15 ? String(Int64(value)) : String(value)
     }
 }

@@ -23,7 +23,12 @@ final class Program: Sendable {
     /// - Parameters:
     ///   - arguments: without the program's name.
     ///   - folder: where its output is kept.
-    init(_ arguments: [String], folder: String, environment: [String: String] = [:]) throws {
+    convenience init(_ arguments: [String], folder: String, environment: [String: String] = [:]) throws {
+        try self.init(running: [Program.path] + arguments, folder: folder, environment: environment)
+    }
+
+    /// Another program than ours; its path comes first.
+    init(running command: [String], folder: String, environment: [String: String] = [:]) throws {
         let name = "\(folder)/out-\(Program.number.next())"
         output = "\(name).out"
         errors = "\(name).err"
@@ -37,14 +42,14 @@ final class Program: Sendable {
         try Program.unmask(&attributes)
         defer { posix_spawnattr_destroy(&attributes) }
         let variables = environment.merging(["PATH": "/usr/bin:/bin", "HOME": folder]) { given, _ in given }
-        let argv = ([Program.path] + arguments).map { strdup($0) } + [nil]
+        let argv = command.map { strdup($0) } + [nil]
         let envp = variables.map { strdup("\($0.key)=\($0.value)") } + [nil]
         defer {
             for text in argv + envp { free(text) }
         }
         var process = pid_t()
-        guard posix_spawn(&process, Program.path, &actions, &attributes, argv, envp) == 0 else {
-            throw TestFailure("cannot start \(Program.path)")
+        guard posix_spawn(&process, command[0], &actions, &attributes, argv, envp) == 0 else {
+            throw TestFailure("cannot start \(command[0])")
         }
         self.process = process
     }
@@ -71,6 +76,14 @@ final class Program: Sendable {
     func kill(_ signal: Int32 = SIGKILL) {
         guard end.value == 0 else { return }
         Glibc.kill(process, signal)
+    }
+
+    /// Whether it has ended, however.
+    var hasEnded: Bool {
+        guard end.value == 0 else { return true }
+        var information = siginfo_t()
+        let isKnown = waitid(P_PID, id_t(process), &information, WEXITED | WNOHANG | WNOWAIT) == 0
+        return isKnown && information.si_signo != 0
     }
 
     /// Its exit status, or 128 and the signal that ended it, once it has ended.

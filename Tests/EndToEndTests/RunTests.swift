@@ -47,7 +47,8 @@ struct RunTests {
         let first = try site.start("run")
         var life = SubscriberLife(app: Site.app, seed: 2)
         let notification = life.start(at: Site.start)
-        #expect(try site.post(notification, to: first.address("ingest")) == 200)
+        let body = try site.body(notification)
+        #expect(try site.post(body, to: first.address("ingest")) == 200)
         first.kill()
         try first.wait()
         #expect(postgres(site) != nil)
@@ -59,6 +60,14 @@ struct RunTests {
             let list = try site.run("notifications", "list", "--json").document?["notifications"]?.arrayValue ?? []
             return list.count == 1 && list.first?["state"]?.stringValue == "applied"
         }
+        let raw = try site.run("notifications", "show", notification.uuid, "--raw")
+        #expect(NotificationSigner.body(Array(raw.text.utf8)) == body)
+        let document = try site.run("notifications", "show", notification.uuid, "--raw", "--json").document
+        #expect(document?["signedPayload"]?.stringValue == raw.text)
+        #expect(document?.members?.count == 1)
+        try raw.text.write(toFile: "\(site.folder)/raw.jws", atomically: true, encoding: .utf8)
+        let verified = try site.run("verify", "\(site.folder)/raw.jws", "--root", "\(site.folder)/root.pem", "--json")
+        #expect(verified.document?["valid"]?.boolValue == true)
         second.kill(SIGTERM)
         #expect(try second.wait() == 0)
         #expect(postgres(site) == nil)

@@ -90,7 +90,11 @@ final class Site: Sendable {
 
     /// The status of the answer; 0 where there was none.
     func post(_ notification: StoreNotification, to address: String) throws -> Int {
-        send("POST", "http://\(address)/apple/notifications", try body(notification)).status
+        post(try body(notification), to: address)
+    }
+
+    func post(_ body: [UInt8], to address: String) -> Int {
+        send("POST", "http://\(address)/apple/notifications", body).status
     }
 
     func get(_ path: String, from address: String) -> (status: Int, text: String) {

@@ -69,6 +69,9 @@ struct ArgumentParserTests {
             try parse(["notifications", "list", "--state", "held", "--limit", "10000"]).parsed)
         #expect(notifications.state == .held)
         #expect(notifications.limit == 10000)
+        let show = NotificationOptions.Show(try parse(["notifications", "show", "u", "--raw"]).parsed)
+        #expect(show.uuid == "u" && show.raw)
+        #expect(!NotificationOptions.Show(try parse(["notifications", "show", "u"]).parsed).raw)
         let deliveries = DeliveryOptions.List(try parse(["deliveries", "list", "--endpoint", "e"]).parsed)
         #expect(deliveries.endpoint == "e")
         #expect(deliveries.limit == 50)
@@ -83,6 +86,7 @@ struct ArgumentParserTests {
 
     @Test(arguments: [
         (["notifications", "show", "u", "--app", "demo", "--environment", "Sandbox"], "notifications show"),
+        (["notifications", "show", "u", "--raw"], "notifications show"),
         (["endpoints", "list"], "endpoints list"), (["endpoints", "show", "1"], "endpoints show"),
         (["endpoints", "enable", "1"], "endpoints enable"), (["endpoints", "disable", "1"], "endpoints disable"),
         (["endpoints", "rotate-secret", "1"], "endpoints rotate-secret"),

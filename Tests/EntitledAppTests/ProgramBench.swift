@@ -13,7 +13,7 @@ struct ProgramBench {
         var errorLines: Int { errors.split(separator: "\n").count }
     }
 
-    private final class Tape: Sendable {
+    final class Tape: Sendable {
         private let bytes = Mutex<[UInt8]>([])
 
         func add(_ more: [UInt8]) { bytes.withLock { $0 += more } }

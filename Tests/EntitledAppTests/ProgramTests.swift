@@ -116,4 +116,18 @@ struct TerminalTests {
         #expect(!ProgramBench().run(["version", "--json"]).output.dropLast().contains("\n"))
         #expect(ProgramBench(isInteractive: true).run(["version", "--json"]).output.contains("\n  "))
     }
+
+    @Test func `a document says the same to people and to programs, and steers no terminal`() throws {
+        let evil = JSON.object(["id": .string("a\u{1B}[2J\u{9B}2J\u{7F}b\u{202E}c\u{2028}d\u{E0001}é\n")])
+        for isInteractive in [false, true] {
+            let output = ProgramBench.Tape()
+            Terminal(isInteractive: isInteractive, output: output.add, errors: { _ in }).document(evil)
+            let text = output.text
+            #expect(try JSON(parsing: Array(text.utf8)) == evil)
+            guard isInteractive else { continue }
+            let kinds = text.unicodeScalars.filter { $0 != "\n" }.map(\.properties.generalCategory)
+            #expect(!kinds.contains(.control) && !kinds.contains(.format) && !kinds.contains(.lineSeparator))
+            #expect(text.contains("é") && text.contains("\\u009b"))
+        }
+    }
 }

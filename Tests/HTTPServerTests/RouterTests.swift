@@ -43,7 +43,7 @@ import Testing
 
     @Test func `a process tells whether it lives, is ready, and its numbers`() throws {
         let metrics = Metrics()
-        metrics.count("things_total", "Things.")
+        metrics.count(Metric("things_total", .counter, "Things."))
         let box = Reasons()
         let admin = AdminEndpoints(metrics: metrics) { box.list.withLock { $0 } }
         #expect(answer(admin, "GET", "/healthz")?.status == 200)

@@ -1,6 +1,7 @@
 import Base
 import Customers
 import Postgres
+import Queue
 import Records
 import StoreSimulator
 import Subscriptions
@@ -163,9 +164,11 @@ import Testing
         #expect(try scene.customer(first.latest.originalID)?.customer.originalAppUserID == "winner")
 
         // Asked for again there is nothing to move; the rest can follow.
-        #expect(throws: CustomerActions.Refusal.notTheirs(purchase: first.latest.originalID, customer: token)) {
-            _ = try scene.actions.transfer(
-                from: token, to: "winner", only: [first.latest.originalID], on: scene.connection)
+        let again = try scene.actions.transfer(
+            from: token, to: "winner", only: [first.latest.originalID], on: scene.connection)
+        #expect(again.purchases.isEmpty && again.events.isEmpty)
+        #expect(throws: CustomerActions.Refusal.notTheirs(purchase: "2000", customer: token)) {
+            _ = try scene.actions.transfer(from: token, to: "winner", only: ["2000"], on: scene.connection)
         }
         // The history of both says so, once, and what consumers were told.
         for id in [token, "winner"] {
@@ -317,6 +320,34 @@ import Testing
         try scene.apply(later.start(at: Installation.start))
         #expect(try scene.customer(token)?.purchases.map(\.key) == [scene.key(later)])
         #expect(try scene.installation.differences() == [])
+    }
+
+    /// A worker is ahead of the deletion: it has locked the customer and not yet committed the purchase.
+    @Test func `deleting sees a purchase that was being given meanwhile`() throws {
+        let scene = try Scene()
+        defer { scene.end() }
+        var life = life(13)
+        try scene.apply(life.start(at: Installation.start))
+        let token = try #require(life.account.token)
+        let other = PurchaseKey(app: "demo", environment: .production, originalTransactionID: "2000000000000013")
+        #expect(other.lane != scene.key(life).lane)
+        let (database, actions) = (scene.installation.database, scene.actions)
+        let ahead = try database.connect()
+        let deleter = try ahead.transaction {
+            try ahead.query(
+                "SELECT FROM entitled.customer WHERE original_app_user_id = $1 FOR NO KEY UPDATE", [.text(token)])
+            try ahead.query(
+                """
+                INSERT INTO entitled.purchase (lane, app, environment, original_transaction_id, owner, product_id,
+                    will_renew, version, updated_ms)
+                VALUES ($1, 'demo', 0, $2, $3, 'pro_monthly', true, 1, 1)
+                """, [.int2(other.lane.number), .text(other.originalTransactionID), .text(token)])
+            let deleter = TestThread { try actions.delete(token, on: try database.connect(role: "entitled_worker")) }
+            try database.untilBlocked()
+            return deleter
+        }
+        #expect(Set(try deleter.value().purchases) == [other, scene.key(life)])
+        #expect(try database.count("SELECT count(*) FROM entitled.purchase WHERE owner = $1", [.text(token)]) == 0)
     }
 
     @Test func `deleting beside new purchases of the same customer loses none`() throws {

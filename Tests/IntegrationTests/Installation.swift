@@ -25,6 +25,16 @@ final class Installation: Sendable {
         get throws { NotificationSigner(try pki.get()) }
     }
 
+    static var keys: StorePKI { get throws { try pki.get() } }
+
+    /// For an endpoint that only reads.
+    static var idleCommitter: NotificationCommitter {
+        NotificationCommitter(
+            session: { PostgresSession(PostgresTarget(url: "postgres:///nowhere")) },
+            sequence: { SequenceGenerator(clock: SystemClock(), node: 1) }, clock: SystemClock(), logger: .silent,
+            metrics: Metrics())
+    }
+
     static let app = StoreApp(environment: "Production")
     static let sandbox = StoreApp()
     /// A moment of the recent past, in milliseconds.
@@ -166,7 +176,7 @@ final class Installation: Sendable {
     func differences() throws -> [String] {
         var lines: [String] = []
         let totals = try RecordRebuild(patience: .seconds(86_400), defaultGrace: .seconds(3 * 86_400), isDry: true).run(
-            now: SystemClock().now(), on: try database.connect(role: "entitled_api"), progress: { _ in },
+            on: try database.connect(role: "entitled_api"), progress: { _ in },
             found: { lines.append($0.line) })
         guard totals.differences == lines.count else { throw TestFailure("not all differences were told") }
         return lines

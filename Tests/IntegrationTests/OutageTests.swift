@@ -97,6 +97,28 @@ import Testing
         }
     }
 
+    @Test func `an outage that has not ended, or not been seen to end, is one`() throws {
+        let installation = try Installation()
+        let first = try RunningWorker(installation)
+        try installation.postAll([started(1, endedBefore: 48, Installation.app).1])
+        try installation.untilApplied(1)
+        first.stop()
+        installation.drain()
+        try pretendPunctual(installation)
+        let now = SystemClock().now() / Self.minute
+        try installation.database.execute("DELETE FROM entitled.listening")
+        try installation.database.execute(
+            "INSERT INTO entitled.listening SELECT generate_series($1::int8, $2::int8)",
+            [.int8(now - 20 * 24 * 60), .int8(now - 72 * 60)])
+        try wake(installation)
+        let worker = try RunningWorker(installation)
+        defer { worker.stop() }
+        try eventually("the timer was looked at") {
+            try installation.database.count("SELECT count(*) FROM entitled.purchase WHERE wake_ms = 1") == 0
+        }
+        #expect(try expirations(installation) == 0)
+    }
+
     @Test func `what came late may not be all that is late, but the sandbox sends once`() throws {
         let installation = try Installation()
         let worker = try RunningWorker(installation)

@@ -47,7 +47,7 @@ import Testing
         try RecordRebuild(
             patience: .seconds(86_400), defaultGrace: .seconds(3 * 86_400), isDry: false, pageSize: pageSize
         ).run(
-            now: SystemClock().now(), on: try installation.database.connect(role: "entitled_worker"),
+            on: try installation.database.connect(role: "entitled_worker"),
             progress: progress, found: { _ in })
     }
 

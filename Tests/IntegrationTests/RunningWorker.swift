@@ -1,3 +1,4 @@
+import AppStore
 import Apply
 import Base
 import Crypto
@@ -16,22 +17,26 @@ final class RunningWorker: Sendable {
     private let client: HTTPClient
     private let drainTimeout: Duration
     let log = LogTape()
+    let metrics = Metrics()
     /// Closed, the thread of the worker stands still at its next look at the clock.
     let brake: Gate
 
-    /// The system's clock, with the brake.
+    /// A clock with the brake.
     private struct BrakedClock: WallClock {
         let brake: Gate
+        let clock: any WallClock
 
         func now() -> Int64 {
             brake.pass()
-            return SystemClock().now()
+            return clock.now()
         }
     }
 
     init(
         _ installation: Installation, lease: Duration = .seconds(10), drainTimeout: Duration = .seconds(5),
-        schedule: [Duration] = [.seconds(3600)], timeout: Duration = .seconds(20)
+        schedule: [Duration] = [.seconds(3600)], timeout: Duration = .seconds(20),
+        verifier: SignedDataVerifier? = nil,
+        clock: any WallClock = SystemClock()
     ) throws {
         let brake = Gate()
         brake.open()
@@ -45,19 +50,20 @@ final class RunningWorker: Sendable {
         let session = PostgresSession(
             installation.database.target(role: "entitled_worker"),
             backOff: .milliseconds(20)...Duration.milliseconds(100))
+        let braked = BrakedClock(brake: brake, clock: clock)
         worker = LaneWorker(
             configuration: LaneWorkerConfiguration(
                 worker: SecureRandom.bytes(16), host: "test", lease: lease, expiryPatience: .seconds(86_400),
                 drainTimeout: drainTimeout, defaultGrace: .seconds(3 * 86_400),
                 bodies: EventBody(catalogue: installation.catalogue)),
-            session: session, verifier: installation.verifier,
+            session: session, verifier: verifier ?? installation.verifier,
             settler: Settler(policy: RetryPolicy(schedule: schedule), logger: log.logger, metrics: Metrics()),
             sealer: installation.sealer,
             engine: { ring in
                 DeliveryEngine(
-                    client: client, timeout: timeout, clock: SystemClock(), metrics: Metrics(), onResult: ring)
+                    client: client, timeout: timeout, clock: braked, metrics: Metrics(), onResult: ring)
             },
-            clock: BrakedClock(brake: brake), logger: log.logger, metrics: Metrics())
+            clock: braked, logger: log.logger, metrics: metrics)
         worker.start()
     }
 

@@ -134,3 +134,56 @@ import Testing
         #expect(try installation.database.count("SELECT count(*) FROM entitled.event") == Int64(count))
     }
 }
+
+/// A wall clock that is days off, elsewhere at every look.
+private struct ErraticClock: WallClock {
+    func now() -> Int64 { SystemClock().now() + .random(in: -10...10) * StoreProduct.day }
+}
+
+extension TakeoverTests {
+    @Test func `a wall clock that jumps makes a worker neither lose its lanes nor keep them`() throws {
+        let installation = try Installation()
+        let consumer = try Consumer()
+        _ = try installation.addEndpoint(consumer)
+        let erratic = try RunningWorker(installation, lease: .seconds(2), clock: ErraticClock())
+        try erratic.log.wait(for: "lanes gained")
+        let connection = try installation.database.connect()
+        func lanes() throws -> [String] {
+            try connection.query("SELECT lane || ' ' || owner || ' ' || epoch FROM entitled.lane ORDER BY lane").map {
+                try $0.text(0)
+            }
+        }
+        let before = try lanes()
+        var notifications: Int64 = 0
+        // Three leases and more; the server's clock is the judge.
+        let begun = try connection.query("SELECT clock_timestamp()::text").one().text(0)
+        while try connection.query(
+            "SELECT min(lease_until) < $1::timestamptz + interval '8 s' FROM entitled.lane", [.text(begun)]
+        ).one().bool(0) {
+            var life = SubscriberLife(app: Installation.app, seed: 26, number: UInt64(notifications))
+            #expect(try installation.post(life.start(at: Installation.start)).status == 200)
+            notifications += 1
+            try installation.untilApplied(notifications)
+            #expect(
+                try connection.query(
+                    "SELECT count(*) FROM entitled.lane WHERE lease_until < clock_timestamp()"
+                ).one().int(0) == 0)
+        }
+        #expect(try lanes() == before)
+        // Standing still it loses them like any other.
+        erratic.brake.close()
+        try eventually("the worker stands still") { erratic.brake.isHolding }
+        let heir = try RunningWorker(installation, lease: .seconds(2))
+        defer { erratic.stop(); heir.stop(); consumer.stop() }
+        try eventually("all lanes are the other's") {
+            try connection.query(
+                "SELECT count(*) = 0 FROM entitled.lane WHERE (lane || ' ' || owner || ' ' || epoch) = ANY ($1::text[])",
+                [.texts(before)]
+            ).one().bool(0)
+        }
+        erratic.brake.open()
+        try erratic.log.wait(for: "lanes lost")
+        try installation.untilDeliveries(notifications, .delivered)
+        #expect(try installation.differences() == [])
+    }
+}

@@ -45,6 +45,7 @@ import Testing
         #expect(try Migrator.migrate(on: connection, upTo: 1) == .migrated([1]))
         try connection.execute(
             script: """
+                INSERT INTO entitled.held_notification VALUES (1, 2, 'forged', 3);
                 INSERT INTO entitled.customer VALUES ('user', 5), ('other', 6);
                 INSERT INTO entitled.app_user_id VALUES ('user', 'user', 5), ('alias', 'user', 4), ('other', 'other', 6);
                 INSERT INTO entitled.purchase (lane, app, environment, original_transaction_id, owner, product_id,
@@ -55,6 +56,9 @@ import Testing
             try database.texts("SELECT kind || ' ' || app_user_id || ' ' || other FROM entitled.action")
                 == ["merge user alias"])
         #expect(try database.texts("SELECT product_id || first_seen_ms FROM entitled.product") == ["pro_monthly7"])
+        #expect(
+            try database.texts("SELECT concat_ws(' ', seq, held_ms, attempts, next_ms) FROM entitled.held_notification")
+                == ["2 3 1 0"])
     }
 
     @Test func `a newer schema is left alone`() throws {

@@ -50,7 +50,7 @@ import Testing
         let pending = try PendingNotification.read(from: Lane.all, eachAtMost: 10, atMost: 10, on: connection)
         let first = try #require(pending.first)
         try connection.transaction {
-            try PendingNotification.hold([(first, "forged")], now: 1, on: connection)
+            try HeldNotifications.hold([(first, "forged")], now: 1, on: connection)
             try PendingNotification.remove(Array(pending.prefix(2)), on: connection)
         }
         func uuids(_ state: NotificationState?) throws -> [String] {
@@ -64,7 +64,7 @@ import Testing
         let whole = try NotificationReader.find(
             uuid: Sample.uuid(0), app: nil, environment: nil, on: connection
         ).whole
-        #expect(whole.first?.summary.reason == "forged")
+        #expect(whole.first?.summary.hold?.reason == "forged")
         #expect(whole.first?.payload == Array("{\"number\":0}".utf8))
     }
 
@@ -75,7 +75,7 @@ import Testing
         let pending = try PendingNotification.read(from: Lane.all, eachAtMost: 10, atMost: 10, on: connection)
         let first = try #require(pending.first)
         try connection.transaction {
-            try PendingNotification.hold([(first, "forged")], now: 1, on: connection)
+            try HeldNotifications.hold([(first, "forged")], now: 1, on: connection)
             try PendingNotification.remove(pending, on: connection)
         }
         for number in [0, 1, 1] {

@@ -45,8 +45,9 @@ struct GenuineLifeTests {
                 // From three months, which were never seen either.
                 "DID_CHANGE_RENEWAL_PREF UPGRADE: RENEWAL", "DID_CHANGE_RENEWAL_PREF DOWNGRADE: PRODUCT_CHANGE",
                 "time: EXPIRATION UNKNOWN",
-                // Of a period that was over, and that the renewal info says another one followed: no refund is told.
-                "REFUND: RENEWAL, EXPIRATION UNKNOWN",
+                // Of an earlier period: by the renewal info another one runs, which was never seen. Neither its refund nor
+                // an end is told.
+                "REFUND: RENEWAL",
             ])
     }
 

@@ -121,7 +121,7 @@ import Testing
         #expect(try DayTable.notifications.drop(bench.today(500), on: bench.connection) == .pending)
         let pending = try bench.pending()
         try bench.connection.transaction {
-            try PendingNotification.hold(pending.map { ($0, "forged") }, now: bench.now, on: bench.connection)
+            try HeldNotifications.hold(pending.map { ($0, "forged") }, now: bench.now, on: bench.connection)
             try PendingNotification.remove(pending, on: bench.connection)
         }
         #expect(try DayTable.notifications.drop(bench.today(500), on: bench.connection) == .held)

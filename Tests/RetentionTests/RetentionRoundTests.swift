@@ -49,7 +49,7 @@ import Testing
         try bench.receive(3, daysAgo: 500)
         for day in [500, 501] as [Int64] { _ = try DayTable.notifications.make(bench.today(day), on: bench.connection) }
         let pending = try bench.pending()
-        try PendingNotification.hold([(pending[0], "forged")], now: bench.now, on: bench.connection)
+        try HeldNotifications.hold([(pending[0], "forged")], now: bench.now, on: bench.connection)
         try PendingNotification.remove([pending[0]], on: bench.connection)
         try bench.takeRounds()
         #expect(try bench.days("notification").filter { $0 > 0 } == [500, 501])

@@ -38,6 +38,22 @@ struct EndBeliefTests {
         #expect(try ending().believed(EndBelief(patience: day, outages: outages)) == believed, "\(outage)")
     }
 
+    @Test(arguments: StoreEnvironment.allCases)
+    func `outages without end put the belief off only while Apple could still repeat itself`(
+        environment: StoreEnvironment
+    ) throws {
+        let nightly = (0..<300).map { night -> Range<Int64> in
+            let begins = Self.end + Int64(night) * day
+            return begins..<begins + hour
+        }
+        let ending = try ending(environment)
+        let (believed, last) = (ending.believed(EndBelief(patience: day, outages: nightly)), Self.normal + 158 * hour)
+        #expect(believed <= last + day + 73 * hour)
+        #expect(believed > (environment == .production ? last : Self.normal))
+        let late = ending.believed(EndBelief(patience: day).knowing(late: nightly))
+        #expect(late == believed)
+    }
+
     @Test func `the sandbox repeats nothing, so the patience begins again`() throws {
         let belief = EndBelief(patience: hour, outages: [epoch..<Self.end + 2 * hour])
         #expect(try ending(.sandbox).believed(belief) == Self.end + 3 * hour)

@@ -76,6 +76,18 @@ struct ExplanationTests {
                 status: "refunded as of \(time(refunded))", renews: "no: taken back"
             ) { _ = $0.refund(at: epoch + 2 * day) },
             Situation(
+                "refunded after its end", at: end + 3 * day, "not_renewed",
+                "not active since \(time(end)): pro_monthly, no renewal came",
+                status: "expired \(time(end)), refunded as of \(time(end + 2 * day - 2 * second))",
+                renews: "no: taken back"
+            ) { _ = $0.refund(at: end + 2 * day) },
+            Situation(
+                "not charged for longer than Apple tries", at: end + 60 * day, "billing_failed",
+                "not active since \(time(end)): pro_monthly, the renewal could not be charged (since \(time(end)))",
+                status: "expired \(time(end)): the renewal could not be charged",
+                renews: "no: could not be charged since \(time(end)); Apple stopped trying"
+            ) { _ = $0.billingFailure(at: end) },
+            Situation(
                 "a price too high", at: end + 2 * hour, "price_increase",
                 "not active since \(time(end)): pro_monthly, the customer did not agree to a higher price",
                 status: "expired \(time(end)): the customer did not agree to a higher price",
@@ -93,6 +105,17 @@ struct ExplanationTests {
             ) { _ = $0.downgrade(to: "basic_monthly", price: 4990, at: epoch + day) },
         ]
     }()
+
+    @Test func `what lapsed before another product was bought did not change to it`() throws {
+        var life = Life()
+        _ = life.start()
+        _ = life.expire(at: life.expires + second)
+        _ = life.resubscribe(product: "basic_monthly", at: life.expires + 200 * day)
+        let explanation = Self.explain([life], at: life.latest.purchaseDate + day)
+        let pro = try #require(explanation.entitlements.first { $0.name == "pro" })
+        #expect(pro.because == .ended(.notRenewed))
+        #expect(pro.sentence.hasSuffix("no renewal came (bought again later as basic_monthly)"))
+    }
 
     @Test(arguments: situations)
     func `a situation is explained`(situation: Situation) throws {

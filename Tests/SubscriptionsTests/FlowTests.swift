@@ -77,6 +77,17 @@ struct FlowTests {
         #expect(story.purchase?.status(at: life.latest.purchaseDate + 1) == .active)
     }
 
+    @Test func `a resubscription that is heard of first by its switch-off is told with it`() {
+        var (life, story, _) = begin()
+        _ = story.hear(life.autoRenewOff(at: epoch + day))
+        _ = story.hear(life.expire(at: life.expires + second))
+        let again = life.resubscribe(at: life.expires + 5 * day)
+        let off = life.autoRenewOff(at: life.latest.purchaseDate + day)
+        #expect(story.hear(off).names == ["RENEWAL", "CANCELLATION(UNSUBSCRIBE)"])
+        #expect(story.hear(again, now: off.signed + hour).isEmpty)
+        #expect(story.purchase?.autoRenewOffSince == off.signed)
+    }
+
     @Test func `auto-renewal switched on after the end is not told`() {
         var (life, story, _) = begin()
         _ = story.hear(life.autoRenewOff(at: epoch + day))
@@ -201,11 +212,36 @@ struct FlowTests {
         #expect(story.purchase?.accessUntil == life.expires)
     }
 
-    @Test func `a revocation date that is corrected is no second refund`() {
+    @Test func `a refund after grace had run out ends nothing again`() {
+        var (life, story, _) = begin()
+        let grace = life.expires + 6 * day
+        _ = story.hear(life.billingFailure(graceUntil: grace, at: life.expires - hour))
+        #expect(story.wait(until: grace).names == ["EXPIRATION(BILLING_ERROR)"])
+        #expect(story.hear(life.refund(at: grace + day)).names == ["CANCELLATION(CUSTOMER_SUPPORT)"])
+        #expect(story.purchase?.accessUntil == grace)
+        #expect(story.hear(life.refundReversed(at: grace + 2 * day)).names == ["REFUND_REVERSED"])
+    }
+
+    @Test func `a refund in grace ends access when it was made, and its reversal gives the grace back`() {
+        var (life, story, _) = begin()
+        let grace = life.expires + 6 * day
+        _ = story.hear(life.billingFailure(graceUntil: grace, at: life.expires - hour))
+        let refund = story.hear(life.refund(at: life.expires + day))
+        #expect(refund.names == ["CANCELLATION(CUSTOMER_SUPPORT)", "EXPIRATION(CUSTOMER_SUPPORT)"])
+        #expect(story.purchase?.accessUntil == life.latest.revocationDate)
+        #expect(story.purchase?.status(at: life.expires + day) == .revoked)
+        #expect(story.hear(life.refundReversed(at: life.expires + 2 * day)).names == ["REFUND_REVERSED"])
+        #expect(story.purchase?.accessUntil == grace)
+        #expect(story.wait(until: grace).names == ["EXPIRATION(BILLING_ERROR)"])
+    }
+
+    @Test func `a revocation date that is corrected is no second refund and no second end`() {
         var (life, story, _) = begin()
         _ = story.hear(life.refund(at: epoch + day))
         let corrected = story.hear(life.refund(at: epoch + 2 * day, revoked: epoch + hour))
-        #expect(!corrected.names.contains("CANCELLATION(CUSTOMER_SUPPORT)"))
+        #expect(corrected.isEmpty)
+        #expect(story.purchase?.accessUntil == epoch + hour)
+        #expect(story.hear(life.refundReversed(at: epoch + 3 * day)).names == ["REFUND_REVERSED"])
     }
 
     @Test func `an upgrade is a product change and a renewal, in this order`() {
@@ -402,10 +438,114 @@ struct FlowTests {
         #expect(story.told.count { $0.draft.type == .initialPurchase } == 1)
     }
 
+    @Test func `an upgrade that is heard of first by the old period's refund ends nothing`() {
+        var (life, story, _) = begin()
+        _ = story.hear(life.renew(at: life.expires - hour))
+        let upgraded = life.latest
+        let upgrade = life.upgrade(to: "pro_yearly", price: 59990, at: upgraded.purchaseDate + day)
+        #expect(story.hear(life.refund(1, at: upgraded.purchaseDate + day + second)).isEmpty)
+        #expect(story.purchase?.latest.id == upgraded.transactionID)
+        #expect(story.hear(upgrade).names == ["PRODUCT_CHANGE", "RENEWAL"])
+    }
+
+    @Test func `a refund of an earlier period that is heard of before the renewal is quiet`() {
+        var (life, story, _) = begin()
+        let renewal = life.renew(at: life.expires - hour)
+        let refund = life.refund(0, at: life.latest.purchaseDate - 30 * second)
+        #expect(story.hear(refund).isEmpty)
+        #expect(story.hear(renewal, now: refund.signed + hour).names == ["RENEWAL"])
+        #expect(story.hear(life.refundReversed(0, at: refund.signed + day)).isEmpty)
+    }
+
+    @Test func `a refund while a charge is retried is told, whatever day Apple names for the renewal`() {
+        var (life, story, _) = begin()
+        _ = story.hear(life.billingFailure(graceUntil: life.expires + 6 * day, at: life.expires - hour))
+        life.renewal.renewalDate = life.expires + 6 * day
+        #expect(
+            story.hear(life.refund(at: life.expires - second)).names
+                == ["CANCELLATION(CUSTOMER_SUPPORT)", "EXPIRATION(CUSTOMER_SUPPORT)"])
+    }
+
+    @Test func `a renewal that was charged after a switch-off shows that it is on again`() {
+        var (life, story, _) = begin()
+        _ = story.hear(life.autoRenewOff(at: epoch + day))
+        _ = life.autoRenewOn(at: epoch + 2 * day)
+        var renewal = life.renew(at: life.expires - hour)
+        renewal.renewal = nil
+        #expect(story.hear(renewal).names == ["RENEWAL"])
+        #expect(story.purchase?.willRenew == true)
+    }
+
+    @Test func `consent is told once, also where the renewal tells of it first or passes it by`() {
+        var (life, story, _) = begin()
+        #expect(story.hear(life.askConsent(at: epoch + day)).names == ["PRICE_INCREASE_CONSENT_REQUIRED"])
+        var waiting = life
+        let consent = life.giveConsent(at: epoch + 2 * day)
+        var renewal = life.renew(at: life.expires - hour)
+        renewal.renewal?.priceIncreaseStatus = 1
+        var other = story
+        #expect(story.hear(renewal).names == ["RENEWAL", "PRICE_INCREASE_CONSENT_APPROVED"])
+        #expect(story.hear(consent, now: life.expires).isEmpty)
+        var unanswered = waiting.renew(at: waiting.expires - hour)
+        unanswered.renewal?.priceIncreaseStatus = 0
+        #expect(other.hear(unanswered).names == ["RENEWAL"])
+    }
+
     @Test func `a refund of an upgraded period whose successor has not come yet is quiet`() {
         var (life, story, _) = begin()
         let upgrade = life.upgrade(to: "pro_yearly", price: 59990, at: epoch + day)
         #expect(story.hear(life.refund(0, at: epoch + day + second)).isEmpty)
         #expect(story.hear(upgrade).names == ["PRODUCT_CHANGE", "RENEWAL"])
+    }
+
+    @Test func `a refund that is signed after the end tells no second end, whenever it took effect`() {
+        for grace in [nil, 6 * day] {
+            var life = Life()
+            var story = Story(life.key)
+            _ = story.hear(life.start())
+            if let grace {
+                _ = story.hear(life.billingFailure(graceUntil: life.expires + grace, at: life.expires))
+            } else {
+                _ = story.hear(life.autoRenewOff(at: epoch + day))
+            }
+            let end = life.expires + (grace ?? 0)
+            #expect(story.wait(until: end).map(\.type) == [.expiration])
+            let refund = life.refund(at: end + day, revoked: end - hour)
+            #expect(story.hear(refund).names == ["CANCELLATION(CUSTOMER_SUPPORT)"])
+            #expect(story.wait(until: end + 2 * day).isEmpty)
+        }
+    }
+
+    @Test func `an upgrade after a renewal was charged ahead takes its place, in any order`() throws {
+        var life = Life()
+        _ = life.start()
+        let end = life.expires
+        _ = life.renew(at: end - 20 * hour)
+        let renewal = life.latest.transactionID
+        _ = life.upgrade(to: "pro_yearly", price: 59990, at: end - 2 * hour, lasts: 365 * day)
+        var story = Story(life.key)
+        let names = life.tellings.flatMap { story.hear($0).names }
+        #expect(names == ["INITIAL_PURCHASE", "RENEWAL", "PRODUCT_CHANGE", "RENEWAL"])
+        for order in [life.tellings, life.tellings.reversed()] {
+            var other = Story(life.key)
+            for telling in order { _ = other.hear(telling, now: end) }
+            let purchase = try #require(other.purchase)
+            #expect(purchase.latest.productID == "pro_yearly")
+            #expect(purchase.period(renewal)?.paidUntil == end - 2 * hour)
+            #expect(purchase.accessUntil == end - 2 * hour + 365 * day)
+            #expect(other.wait(until: end + 40 * day).isEmpty)
+        }
+    }
+
+    @Test func `a renewal charged ahead that nothing replaced stays`() throws {
+        var life = Life()
+        _ = life.start()
+        let end = life.expires
+        _ = life.renew(at: end - 20 * hour)
+        _ = life.downgrade(to: "basic_monthly", price: 4990, at: end - 2 * hour)
+        let purchase = try #require(life.purchase())
+        #expect(purchase.latest.productID == "pro_monthly")
+        #expect(!purchase.latest.transaction.isUpgraded)
+        #expect(purchase.accessUntil == end + 30 * day)
     }
 }

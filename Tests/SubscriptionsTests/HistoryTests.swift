@@ -114,6 +114,15 @@ struct HistoryTests {
         #expect(history(life).openConsumptionDeadline(after: epoch + day) == epoch + 2 * day + 12 * hour)
     }
 
+    @Test func `a question after the time to answer is another request, though no decision was told`() {
+        var life = started()
+        _ = life.consumptionRequest(at: epoch + day)
+        _ = life.consumptionRequest(at: epoch + day + 12 * hour - 1)
+        _ = life.consumptionRequest(at: epoch + day + 12 * hour)
+        #expect(history(life).consumptionRequests.map(\.repeats) == [1, 0])
+        #expect(history(life).openConsumptionDeadline(after: epoch + day + 12 * hour) == epoch + day + 24 * hour)
+    }
+
     @Test func `a decision on another transaction closes nothing, and the earliest deadline counts`() {
         var life = started()
         _ = life.renew(at: life.expires)

@@ -8,7 +8,7 @@ struct IdentityTests {
         "", " ", "\t", "no_user", "null", "none", "nil", "(null)", "NaN", "\\x00", "unidentified", "undefined",
         "unknown",
         "anonymous", "guest", "-1", "0", "[]", "{}", "[object Object]", "a/b", "/", "a\nb", "\u{7f}",
-        String(repeating: "é", count: 101),
+        String(repeating: "é", count: 101), "e" + String(repeating: "\u{301}", count: 5000),
     ])
     func `an id that names nobody is refused`(id: String) {
         #expect(AppUserID.objection(to: id) != nil)

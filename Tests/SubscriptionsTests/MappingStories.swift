@@ -292,19 +292,19 @@ extension MappingStory {
         MappingStory(
             46, "a guardian withdrew consent to the app", hears: { $0.notifyAlone("RESCIND_CONSENT", at: epoch) }),
         MappingStory(
-            47, "signed before what is known", "a switch that was undone",
+            47, "signed before what is known, about nothing new", "a switch that was undone",
             after: {
                 off(&$0)
                 _ = $0.autoRenewOn(at: epoch + 2 * day)
             }, hears: { $0.tellings[1] }, leaves: \.willRenew),
         MappingStory(
-            47, "signed before what is known", "a failure that was made good",
+            47, "signed before what is known, about nothing new", "a failure that was made good",
             after: {
                 inGrace(&$0)
                 _ = $0.renew(at: $0.expires + day, recovery: true)
             }, hears: { $0.tellings[1] }, leaves: { $0.billingFailure == nil }),
         MappingStory(
-            47, "signed before what is known", "an end before a resubscription",
+            47, "signed before what is known, about nothing new", "an end before a resubscription",
             after: {
                 lapsed(&$0)
                 _ = $0.resubscribe(at: $0.expires + day)

@@ -110,6 +110,20 @@ struct ReplayTests {
                 ]
             ),
             (
+                { _ = $0.extend(by: -5 * day, at: epoch + day) },
+                [
+                    "period shortened: \(time(end)) → \(time(end - 5 * day))",
+                    "access until \(time(end)) → \(time(end - 5 * day))",
+                ]
+            ),
+            (
+                { _ = ($0.familyRevoke(at: epoch + day), $0.refundReversed(at: epoch + 2 * day)) },
+                [
+                    "shared with the family again",
+                    "access until \(time(epoch + day - 2 * second)) → \(time(end))",
+                ]
+            ),
+            (
                 { _ = ($0.refund(at: epoch + day), $0.refundReversed(at: epoch + 2 * day)) },
                 [
                     "refund of period 1000 taken back",

@@ -28,12 +28,19 @@ package final class TestCluster: Sendable {
     package var url: String { cluster.url(database: "postgres") }
 
     /// A new, empty database of this cluster.
-    package func makeDatabase() throws -> TestDatabase {
+    ///
+    /// - Parameter tablespace: where its tables are kept, if not in the cluster's folder.
+    package func makeDatabase(in tablespace: String? = nil) throws -> TestDatabase {
         let number = TestCluster.number.add(1, ordering: .relaxed).newValue
         let name = "test_\(number)"
         let connection = try PostgresConnection(PostgresTarget(url: url))
-        try connection.query("CREATE DATABASE \(name)")
+        try connection.query("CREATE DATABASE \(name)" + (tablespace.map { " TABLESPACE \($0)" } ?? ""))
         return TestDatabase(url: cluster.url(database: name), name: name)
+    }
+
+    /// The folder of its socket, as a host of a connection string.
+    package var host: String {
+        String(url.split(separator: "=").last ?? "").replacing("%2F", with: "/").replacing("%2D", with: "-")
     }
 
     package func start() throws {
@@ -57,6 +64,11 @@ package final class TestCluster: Sendable {
 package struct TestDatabase: Sendable {
     package let url: String
     package let name: String
+
+    package init(url: String, name: String) {
+        self.url = url
+        self.name = name
+    }
 
     package func connect(role: String? = nil) throws -> PostgresConnection {
         try PostgresConnection(target(role: role))

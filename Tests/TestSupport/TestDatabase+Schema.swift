@@ -4,8 +4,8 @@ import Schemas
 
 extension TestCluster {
     /// A new database with the schema of this program.
-    package func makeMigratedDatabase() throws -> TestDatabase {
-        let database = try makeDatabase()
+    package func makeMigratedDatabase(in tablespace: String? = nil) throws -> TestDatabase {
+        let database = try makeDatabase(in: tablespace)
         _ = try Migrator.migrate(on: try database.connect())
         return database
     }

@@ -28,6 +28,9 @@ struct BenchmarkReport {
         details.append(JSON.Member(name: name, value: value))
     }
 
+    /// The value of a figure; 0 where there is none.
+    subscript(_ name: String) -> Double { figures.first { $0.name == name }?.value ?? 0 }
+
     var json: JSON {
         let measured = figures.map { JSON.Member(name: $0.name, value: .double($0.value)) }
         return .object([JSON.Member(name: "scenario", value: .string(scenario))] + measured + details)
@@ -52,7 +55,7 @@ struct BenchmarkReport {
         return ([scenario] + lines.map { "  \($0)" }).joined(separator: "\n")
     }
 
-    private static func number(_ value: Double) -> String {
+    static func number(_ value: Double) -> String {
         guard value.isFinite else { return "-" }
         if abs(value) >= 1000 { return grouped(Int64(value.rounded())) }
         let hundredths = Int64((abs(value) * 100).rounded())

@@ -85,7 +85,7 @@ final class Installation {
             if try number(sql) == 0 || done() { return ContinuousClock.now }
             guard asked < deadline else { throw BenchmarkFailure("did not end within \(timeout): \(sql)") }
             let cost = ContinuousClock.now - asked
-            usleep(UInt32(clamping: max(50, cost.milliseconds * 20) * 1000))
+            usleep(UInt32(clamping: max(5, cost.milliseconds * 20) * 1000))
         }
     }
 

@@ -16,11 +16,15 @@ struct DeliverScenario {
         var load = LoadGenerator(requests: requests, address: try ingest.address(), connections: options.connections)
         load.rate = options.rate
         let (ingestBefore, workerBefore, postgresBefore) = (ingest.usage, worker.usage, installation.postgresCPU)
+        let writesBefore = try DatabaseWrites(installation.database)
         let started = ContinuousClock.now
         let outcome = try load.run(0..<requests.count)
         let applied = try installation.waitForNone("SELECT count(*) FROM entitled.pending") - started
         let delivered = try installation.waitForNone("SELECT count(*) FROM entitled.delivery WHERE state = 0") - started
         let (ingestAfter, workerAfter, postgresAfter) = (ingest.usage, worker.usage, installation.postgresCPU)
+        ingest.end()
+        worker.end()
+        let writes = try DatabaseWrites(installation.database).since(writesBefore)
 
         var report = BenchmarkReport("deliver")
         let accepted = Double(max(1, outcome.accepted))
@@ -38,6 +42,9 @@ struct DeliverScenario {
         report.add("postgres_cpu", (postgresAfter - postgresBefore) * 1e6 / accepted, "µs CPU each")
         report.add("ingest_resident", ingestAfter.peakResident / 1e6, "MB", wanted: "P7 ≤ 64")
         report.add("worker_resident", workerAfter.peakResident / 1e6, "MB", wanted: "P7 ≤ 128")
+        report.add("wal_bytes", writes.walBytes / accepted, "bytes each")
+        report.add("dead_tuples", writes.deadTuples / accepted, "rows each")
+        report.add("hot_updates", 100 * writes.hotShare, "% of updates")
         report.add("dead", Double(try installation.number(Self.dead)), "deliveries", wanted: "0")
         let sum = try installation.tableSizes().reduce(0) { $0 + $1.bytes }
         report.add("disk_bytes", Double(sum) / accepted, "bytes each")

@@ -20,6 +20,7 @@ struct DrainScenario {
         _ = try installation.database.query("CHECKPOINT")
 
         let postgresBefore = installation.postgresCPU
+        let writesBefore = try DatabaseWrites(installation.database)
         let worker = try installation.start("worker")
         _ = try worker.find("lanes") { $0["message"]?.stringValue == "lanes gained" ? true : nil }
         let started = ContinuousClock.now
@@ -27,6 +28,9 @@ struct DrainScenario {
         let elapsed = try installation.waitForNone(measured) - started
         let (usage, postgresAfter) = (worker.usage, installation.postgresCPU)
         worker.end()
+        let writes = try DatabaseWrites(installation.database).since(writesBefore)
+        // What stood behind was worked on meanwhile, too.
+        let finished = Double(max(1, options.backlog + outcome.accepted - Int(try installation.number(Self.left))))
 
         var report = BenchmarkReport("drain")
         let applied = Double(max(1, outcome.accepted))
@@ -36,12 +40,16 @@ struct DrainScenario {
         report.add("applied_per_second", applied / elapsed.seconds, "1/s", wanted: "P5 ≥ 0.8 of the empty one")
         report.add("worker_cpu", usage.cpu * 1e6 / applied, "µs CPU each")
         report.add("postgres_cpu", (postgresAfter - postgresBefore) * 1e6 / applied, "µs CPU each")
+        report.add("wal_bytes", writes.walBytes / finished, "bytes each")
+        report.add("dead_tuples", writes.deadTuples / finished, "rows each")
         report.add("worker_resident", usage.peakResident / 1e6, "MB", wanted: "P7 ≤ 128")
         let held = try installation.number("SELECT count(*) FROM entitled.held_notification")
         report.add("held", Double(held), "notifications", wanted: "0")
         report.detail("complaints", .strings(worker.complaints))
         return report
     }
+
+    private static let left = "SELECT count(*) FROM entitled.pending"
 
     /// Copies of what waits, behind it in its lanes; and deliveries whose time has not come.
     private func fill(_ installation: Installation) throws {

@@ -16,9 +16,11 @@ struct IngestScenario {
             requests: requests, address: try ingest.address(), connections: options.connections)
         load.rate = options.rate
         let (before, postgresBefore) = (ingest.usage, installation.postgresCPU)
+        let writesBefore = try DatabaseWrites(installation.database)
         let outcome = try load.run(0..<requests.count)
         let (after, postgresAfter) = (ingest.usage, installation.postgresCPU)
         ingest.end()
+        let writes = try DatabaseWrites(installation.database).since(writesBefore)
 
         var report = BenchmarkReport("ingest")
         let accepted = Double(max(1, outcome.accepted))
@@ -34,6 +36,8 @@ struct IngestScenario {
         report.add("ingest_cpu_ratio", cpu / check, "signature checks", wanted: "P1 ≤ 3")
         report.add("postgres_cpu", (postgresAfter - postgresBefore) * 1e6 / accepted, "µs CPU each")
         report.add("ingest_resident", after.peakResident / 1e6, "MB", wanted: "P7 ≤ 64")
+        report.add("wal_bytes", writes.walBytes / accepted, "bytes each")
+        report.add("dead_tuples", writes.deadTuples / accepted, "rows each")
         try addSizes(installation, accepted, to: &report)
         report.detail("complaints", .strings(ingest.complaints))
         return report

@@ -34,9 +34,14 @@ package struct Terminal: Sendable {
         output(Array((text.hasSuffix("\n") ? text : text + "\n").utf8))
     }
 
+    /// Bytes as they are.
+    package func write(_ bytes: [UInt8]) {
+        output(bytes)
+    }
+
     /// One JSON document: a line for machines, indented for people.
     package func document(_ json: JSON) {
-        output((isInteractive ? Array(json.indentedText.utf8) : json.bytes) + [UInt8(ascii: "\n")])
+        output((isInteractive ? Array(Terminal.escaped(json.indentedText).utf8) : json.bytes) + [UInt8(ascii: "\n")])
     }
 
     package func table(_ table: TextTable) {
@@ -70,6 +75,22 @@ package struct Terminal: Sendable {
             }
         }
         return String(result)
+    }
+
+    /// JSON text with the characters escaped that could steer a terminal: those that JSON lets stand.
+    private static func escaped(_ text: String) -> String {
+        var result = ""
+        for scalar in text.unicodeScalars {
+            switch scalar.properties.generalCategory {
+            case .control where scalar != "\n", .lineSeparator, .paragraphSeparator, .format, .privateUse:
+                for unit in String(scalar).utf16 {
+                    let digits = String(unit, radix: 16)
+                    result += "\\u" + String(repeating: "0", count: 4 - digits.count) + digits
+                }
+            default: result.unicodeScalars.append(scalar)
+            }
+        }
+        return result
     }
 
     private static func write(_ bytes: [UInt8], to file: Int32) {

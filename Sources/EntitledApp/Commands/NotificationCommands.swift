@@ -26,11 +26,15 @@ enum NotificationCommands {
                 context.terminal.print("no notifications")
                 return 0
             }
-            var table = TextTable(["received", "type", "subtype", "state", "app", "environment", "uuid", "reason"])
+            var table = TextTable([
+                "received", "type", "subtype", "state", "app", "environment", "uuid", "attempts", "next attempt",
+                "reason",
+            ])
             for item in found {
                 table.add([
                     Timestamp.text(item.received), item.type, item.subtype ?? "", item.state.rawValue,
-                    item.identity.app, item.identity.environment.rawValue, item.identity.uuid, item.reason ?? "",
+                    item.identity.app, item.identity.environment.rawValue, item.identity.uuid,
+                    item.hold.map { String($0.attempts) } ?? "", item.hold?.nextText ?? "", item.hold?.reason ?? "",
                 ])
             }
             context.terminal.table(table)
@@ -63,8 +67,10 @@ enum NotificationCommands {
                     "\(options.uuid) is in \(places.joined(separator: " and ")): say which with --app and --environment"
                 )
             }
-            if context.json {
-                let payload = JSON.Member(name: "payload", value: .raw(whole.payload))
+            if options.raw {
+                try showRaw(whole, context)
+            } else if context.json {
+                let payload = JSON.Member(name: "payload", value: whole.gap == nil ? .raw(whole.payload) : .null)
                 context.terminal.document(.object(whole.summary.members + [payload]))
             } else {
                 show(whole, context.terminal)
@@ -72,15 +78,27 @@ enum NotificationCommands {
             return 0
         }
 
+        /// What Apple signed and nothing else, without a line end: a program reads it.
+        private func showRaw(_ whole: NotificationReader.Whole, _ context: CommandContext) throws {
+            if let gap = whole.gap { throw CommandFailure(gap) }
+            if context.json {
+                context.terminal.document(
+                    .object(["signedPayload": .string(String(decoding: whole.signedPayload, as: UTF8.self))]))
+            } else {
+                context.terminal.write(whole.signedPayload)
+            }
+        }
+
         private func show(_ whole: NotificationReader.Whole, _ terminal: Terminal) {
             let summary = whole.summary
-            let payload = (try? JSON(parsing: whole.payload).indentedText) ?? ""
+            let payload = whole.gap ?? (try? JSON(parsing: whole.payload).indentedText) ?? ""
+            let attempts = summary.hold.map { "\nattempts     \($0.attempts), next \($0.nextText)" } ?? ""
             terminal.print(
                 """
                 \(summary.identity.uuid)
                 type         \(summary.type) \(summary.subtype ?? "")
                 app          \(summary.identity.app), \(summary.identity.environment.rawValue)
-                state        \(summary.state.rawValue)\(summary.reason.map { ": \($0)" } ?? "")
+                state        \(summary.state.rawValue)\(summary.hold.map { ": \($0.reason)" } ?? "")\(attempts)
                 purchase     \(summary.originalTransactionID ?? "none")
                 signed       \(summary.signed.map(Timestamp.text) ?? "no date")
                 received     \(Timestamp.text(summary.received))
@@ -129,12 +147,17 @@ enum NotificationCommands {
     }
 }
 
+extension NotificationSummary.Hold {
+    fileprivate var nextText: String { nextAttempt.map(Timestamp.text) ?? "only by reprocess" }
+}
+
 extension NotificationSummary {
     fileprivate var members: [JSON.Member] {
         JSON.object([
             "uuid": .string(identity.uuid), "app": .string(identity.app),
             "environment": .string(identity.environment.rawValue), "type": .string(type), "subtype": .text(subtype),
-            "state": .string(state.rawValue), "reason": .text(reason),
+            "state": .string(state.rawValue), "reason": .text(hold?.reason),
+            "attempts": hold.map { .int(Int64($0.attempts)) } ?? .null, "next_attempt_at": .date(hold?.nextAttempt),
             "original_transaction_id": .text(originalTransactionID), "signed_at": .date(signed),
             "received_at": .date(received),
         ]).members ?? []

@@ -79,22 +79,24 @@ enum PurchaseCommands {
 
         private func tell(_ claim: CustomerActions.Claim, _ key: PurchaseKey, _ context: CommandContext) {
             let customer = Terminal.harmless(options.customer)
-            let (outcome, line): (String, String) =
-                switch claim {
-                case .theirs: ("theirs", "\(customer) had it before")
-                case .joined(let alias):
-                    (
-                        "joined",
-                        "\(customer) and the anonymous owner are one customer now: "
-                            + Terminal.harmless(alias.appUserIDs.joined(separator: ", "))
-                    )
-                case .moved(let transfer): ("moved", transfer.line(to: options.customer))
-                }
+            let (outcome, line): (String, String)
+            var more = JSON.object([])
+            switch claim {
+            case .theirs:
+                (outcome, line) = ("theirs", "\(customer) had it before")
+            case .joined(let alias):
+                let ids = Terminal.harmless(alias.appUserIDs.joined(separator: ", "))
+                (outcome, line) = ("joined", "\(customer) and the former owner are one customer now: \(ids)")
+                more = .object(["app_user_ids": .strings(alias.appUserIDs)])
+            case .moved(let transfer):
+                (outcome, line) = ("moved", transfer.line(to: options.customer))
+                more = transfer.document
+            }
             if context.json {
-                context.terminal.document(
-                    .object([
-                        "outcome": .string(outcome), "purchase": key.document, "app_user_id": .string(options.customer),
-                    ]))
+                let members = JSON.object([
+                    "outcome": .string(outcome), "purchase": key.document, "app_user_id": .string(options.customer),
+                ])
+                context.terminal.document(.object((members.members ?? []) + (more.members ?? [])))
             } else {
                 context.terminal.print(line)
             }

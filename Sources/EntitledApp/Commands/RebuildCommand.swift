@@ -21,14 +21,15 @@ struct RebuildCommand: Command {
             patience: configuration.worker.expiryPatience, defaultGrace: configuration.defaultGracePeriod,
             isDry: options.isDry)
         var bar = ProgressBar(context.terminal)
+        defer { bar.clear() }
         var found: [Difference] = []
         var hasToldResume = false
         let totals = try rebuild.run(
-            now: SystemClock().now(), on: connection,
+            on: connection,
             progress: { progress in
                 if progress.isResumed, !hasToldResume {
                     hasToldResume = true
-                    context.terminal.printError("going on where the last rebuild was stopped")
+                    if !context.json { context.terminal.print("going on where the last rebuild was stopped") }
                 }
                 bar.show(
                     progress.fraction,
@@ -42,16 +43,20 @@ struct RebuildCommand: Command {
                 context.terminal.print(Terminal.harmless(difference.line))
             })
         bar.clear()
-        tell(totals, found, context)
-        return options.isDry && totals.differences > 0 ? 1 : 0
+        tell(totals, found, isResumed: hasToldResume, context)
+        guard options.isDry, totals.differences > 0 else { return 0 }
+        if !context.json { context.terminal.complain("records differ from the log: `entitled rebuild` mends them") }
+        return 1
     }
 
-    private func tell(_ totals: RebuildTotals, _ found: [Difference], _ context: CommandContext) {
+    private func tell(
+        _ totals: RebuildTotals, _ found: [Difference], isResumed: Bool, _ context: CommandContext
+    ) {
         if context.json {
             context.terminal.document(
                 .object([
                     "differences": .int(totals.differences), "purchases": .int(totals.purchases),
-                    "customers": .int(totals.customers), "dry_run": .bool(options.isDry),
+                    "customers": .int(totals.customers), "dry_run": .bool(options.isDry), "resumed": .bool(isResumed),
                     "found": .array(found.map(\.json)),
                 ]))
             return

@@ -99,6 +99,9 @@ struct DatabaseAccess: Sendable {
             where error.sqlstate == "22023" || error.message.contains("role \"\(role.rawValue)\" does not exist")
         {
             throw DatabaseRole.Refusal.notMigrated
+        } catch let error as PostgresError where error.message.contains("unsupported startup parameter") {
+            // PgBouncer's answer to `options`, unless it is told to ignore them.
+            throw DatabaseRole.Refusal.roleNotTaken(wanted: role)
         }
     }
 }

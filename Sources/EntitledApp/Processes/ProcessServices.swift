@@ -133,7 +133,7 @@ struct ProcessServices {
 
     /// The listener for those who watch over the process.
     func admin(_ parts: [Part]) -> HTTPServer {
-        metrics.gauge("entitled_build_info", "The version of this process.", ["version": Version.current], 1)
+        metrics.gauge(.buildInfo, 1, ["version": Version.current])
         let conditions = parts.map(\.notReady)
         return HTTPServer(
             HTTPServerConfiguration(role: "admin", listen: configuration.admin.listen.description),

@@ -25,9 +25,7 @@ struct ReloadingListener: Sendable {
     }
 
     static func tell(_ message: String, _ identity: TLSIdentity, _ logger: Logger, _ metrics: Metrics) {
-        metrics.gauge(
-            "entitled_tls_certificate_not_after_seconds", "When the listener's certificate ends, in Unix time.",
-            ["role": "ingest"], Double(identity.notAfter / 1000))
+        metrics.gauge(.certificateEnds, Double(identity.notAfter / 1000), ["role": "ingest"])
         logger.notice(
             message, ["role": .string("ingest"), "tls.not_after": .string(Timestamp.precise(identity.notAfter))])
     }

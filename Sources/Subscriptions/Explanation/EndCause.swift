@@ -31,7 +31,7 @@ package enum EndCause: String, Sendable, CaseIterable {
 extension Purchase {
     /// Why its latest period ended, or will end.
     package var endCause: EndCause {
-        if let revocation = latest.revocation, latest.wasCutShort {
+        if let revocation = latest.revocation, wasCutShort {
             return revocation.kind == .refund ? .refunded : .familyShareTaken
         }
         switch expirationIntent {

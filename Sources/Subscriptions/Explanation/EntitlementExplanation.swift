@@ -115,7 +115,14 @@ extension Holding {
         if let revocation = period.revocation, period.wasCutShort {
             return revocation.kind == .refund ? .refunded : .familyShareTaken
         }
-        return isCurrent ? purchase.endCause : .productChanged
+        if isCurrent { return purchase.endCause }
+        return isFollowed ? .productChanged : .notRenewed
+    }
+
+    /// Whether the purchase went on with another product when this one ended, and not after a gap.
+    private var isFollowed: Bool {
+        guard let next = purchase.periods.first(where: { $0.number > period.number }) else { return true }
+        return next.transaction.reason == "RENEWAL" || next.transaction.purchaseDate <= expires ?? .max
     }
 
     /// What will become of access that is there.
@@ -133,7 +140,11 @@ extension Holding {
     /// How access that is gone came to its end.
     fileprivate var history: String? {
         guard isCurrent else {
-            return endCause == .productChanged ? "since then \(purchase.latest.productID)" : nil
+            switch endCause {
+            case .productChanged: return "since then \(purchase.latest.productID)"
+            case .notRenewed: return "bought again later as \(purchase.latest.productID)"
+            default: return nil
+            }
         }
         switch purchase.endCause {
         case .switchedOff, .billingFailed: return purchase.endCauseDate.map { "since \(Spoken.time($0))" }

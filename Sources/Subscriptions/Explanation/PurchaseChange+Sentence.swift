@@ -11,7 +11,8 @@ extension PurchaseChange {
         case .boughtAgain(let period): "bought again: \(period.spoken)"
         case .productChanged(let old, let period): "\(old) → \(period.spoken)"
         case .earlierPeriodKnown(let period): "an earlier period became known: \(period.id), \(period.spoken)"
-        case .extended(_, let old, let new): "period extended: \(Spoken.time(old)) → \(Spoken.time(new))"
+        case .extended(_, let old, let new):
+            "period \(old < new ? "extended" : "shortened"): \(Spoken.time(old)) → \(Spoken.time(new))"
         default: nil
         }
     }
@@ -22,6 +23,7 @@ extension PurchaseChange {
             "period \(period.id) refunded\(period.spokenPrice), as of \(Spoken.time(date))"
         case .refundTakenBack(let period): "refund of period \(period.id) taken back"
         case .familyShareTaken(let date): "no longer shared with the family, as of \(Spoken.time(date))"
+        case .familyShareGivenBack: "shared with the family again"
         case .billingFailed(let isRetrying):
             isRetrying ? "could not be charged; Apple keeps trying" : "could not be charged"
         case .billingRecovered: "charged after all"

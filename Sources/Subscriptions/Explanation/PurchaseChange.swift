@@ -8,6 +8,7 @@ package enum PurchaseChange: Sendable, Equatable {
     case productChanged(from: String, to: Period)
     /// A period that is not the latest became known late.
     case earlierPeriodKnown(Period)
+    /// Its end was moved, nearly always to later.
     case extended(Period, from: Int64, to: Int64)
     case refunded(Period, at: Int64)
     case refundTakenBack(Period)
@@ -15,6 +16,7 @@ package enum PurchaseChange: Sendable, Equatable {
     /// Apple asks how it was used; the reason as Apple names it, and until when it takes an answer, in ms.
     case consumptionAsked(reason: String?, until: Int64)
     case familyShareTaken(at: Int64)
+    case familyShareGivenBack
     case autoRenewOff
     case autoRenewOn
     case nextProduct(String)
@@ -52,12 +54,13 @@ package enum PurchaseChange: Sendable, Equatable {
         case .boughtAgain: "bought_again"
         case .productChanged: "product_changed"
         case .earlierPeriodKnown: "earlier_period_known"
-        case .extended: "extended"
+        case .extended(_, let old, let new): old < new ? "extended" : "shortened"
         case .refunded: "refunded"
         case .refundTakenBack: "refund_taken_back"
         case .refundDeclined: "refund_declined"
         case .consumptionAsked: "consumption_asked"
         case .familyShareTaken: "family_share_taken"
+        case .familyShareGivenBack: "family_share_given_back"
         case .autoRenewOff: "auto_renew_off"
         case .autoRenewOn: "auto_renew_on"
         case .nextProduct: "next_product"

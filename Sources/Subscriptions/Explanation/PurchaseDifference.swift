@@ -48,7 +48,7 @@ struct PurchaseDifference {
             switch (known[period.id]?.revocation, period.revocation) {
             case (nil, let new?):
                 return new.kind == .refund ? .refunded(period, at: new.date) : .familyShareTaken(at: new.date)
-            case (_?, nil): return .refundTakenBack(period)
+            case (let old?, nil): return old.kind == .refund ? .refundTakenBack(period) : .familyShareGivenBack
             default: return nil
             }
         }
@@ -87,10 +87,14 @@ struct PurchaseDifference {
         case (let old?, let new?) where old.isRetrying && !new.isRetrying: changes.append(.retriesOver)
         default: break
         }
-        if let grace = after.graceUntil, grace != before?.graceUntil {
+        if tellsGrace(after), let grace = after.graceUntil {
             changes.append(.grace(until: grace, isAssumed: after.billingFailure?.isGraceAssumed == true))
         }
         return changes
+    }
+
+    private func tellsGrace(_ after: Purchase) -> Bool {
+        after.graceUntil != nil && after.graceUntil != before?.graceUntil && after.latest.revocation == nil
     }
 
     /// Whether the charge that failed came in, and was not made good by another purchase.
@@ -120,8 +124,7 @@ struct PurchaseDifference {
             return after.latest.isOneTime ? changes : changes + [.accessGiven(until: after.accessUntil)]
         }
         // The end of grace is the end of access, and told as such.
-        let isTold = after.graceUntil != nil && after.graceUntil != before.graceUntil
-        if before.accessUntil != after.accessUntil, !isTold {
+        if before.accessUntil != after.accessUntil, !tellsGrace(after) {
             changes.append(.access(from: before.accessUntil, to: after.accessUntil))
         }
         return changes

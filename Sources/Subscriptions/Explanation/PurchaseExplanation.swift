@@ -39,12 +39,13 @@ extension Purchase {
         case .expired: return "expired \(end ?? ""): \(endCause.sentence)"
         case .revoked:
             let verb = latest.revocation?.kind == .family ? "no longer shared" : "refunded"
-            return "\(verb) as of \(end ?? "")"
+            let date = "\(verb) as of \(latest.revocation.map { Spoken.time($0.date) } ?? "")"
+            return wasCutShort ? date : "expired \(end ?? ""), \(date)"
         }
     }
 
     fileprivate func renewalSentence(at now: Int64) -> String? {
-        let retries = billingFailure?.isRetrying == true ? "Apple keeps trying" : "Apple stopped trying"
+        let retries = retryEndsAt.map { now < $0 } ?? false ? "Apple keeps trying" : "Apple stopped trying"
         switch renewalObstacle {
         case nil:
             let isDue = paidAccessUntil.map { $0 <= now } ?? false

@@ -24,8 +24,10 @@ package enum NotificationOptions {
         /// These say which, where a UUID is in two apps or environments.
         package let app: String?
         package let environment: StoreEnvironment?
+        package let raw: Bool
 
         package init(_ parsed: ParsedArguments) {
+            raw = parsed.has("--raw")
             uuid = parsed.text("UUID") ?? ""
             app = parsed.text("--app")
             environment = parsed.text("--environment").flatMap(StoreEnvironment.init(rawValue:))
@@ -37,7 +39,7 @@ package enum NotificationOptions {
         options: [
             OptionDeclaration(
                 "--state", .choice(NotificationState.allCases.map(\.rawValue), "STATE"),
-                "Only those: pending waits to be applied, held needs a person."),
+                "Only those: pending waits to be applied, held could not be applied and is tried again."),
             OptionDeclaration("--app", .text("ID"), "Only those of this app."),
             OptionDeclaration("--environment", .environment, "Only those of this environment."),
             ListLimit.option,
@@ -50,8 +52,12 @@ package enum NotificationOptions {
         options: [
             OptionDeclaration("--app", .text("ID"), "Of this app, where the UUID is in two."),
             OptionDeclaration("--environment", .environment, "Of this environment, where the UUID is in two."),
+            OptionDeclaration("--raw", "Only what Apple signed, byte for byte as it came and without a line end."),
         ],
-        examples: ["notifications show 002e14d5-51f5-4503-b5a8-c3a1af68eb20"])
+        examples: [
+            "notifications show 002e14d5-51f5-4503-b5a8-c3a1af68eb20",
+            "notifications show 002e14d5-51f5-4503-b5a8-c3a1af68eb20 --raw | entitled verify -",
+        ])
 
     package static let reprocess = CommandDeclaration(
         "reprocess", "Applies a notification once more, also one that is held.",

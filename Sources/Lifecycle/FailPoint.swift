@@ -1,0 +1,69 @@
+import Glibc
+
+/// A place in the work of a process where a test lets it die, or stand still.
+///
+/// For tests only. `ENTITLED_FAIL_POINT=name[:n][:late|:stop]`, read once, makes the process kill itself at its n-th pass
+/// of that place without another word, as `kill -9` would at that moment; `late` lets other threads get on for a moment
+/// before that, so that what they were given too early gets out; with `stop` it stands still until SIGCONT.
+/// Without the variable a pass is one comparison. Release builds carry it, so that what is tested is what runs: it lets
+/// nobody do more than who sets the environment of a process can do to it anyway.
+package enum FailPoint: String, Sendable, CaseIterable {
+    case ingestBeforeInsert = "ingest.before-insert"
+    /// Committed; no answer is on its way.
+    case ingestAfterInsert = "ingest.after-insert"
+    /// Some of a batch may have been answered.
+    case ingestBeforeAnswer = "ingest.before-answer"
+    case ingestAfterAnswer = "ingest.after-answer"
+    case applyAfterFence = "apply.after-fence"
+    case applyAfterRead = "apply.after-read"
+    /// Everything is written.
+    case applyBeforeCommit = "apply.before-commit"
+    case applyAfterCommit = "apply.after-commit"
+    case deliverBeforeSend = "deliver.before-send"
+    /// The consumer has answered.
+    case deliverAfterSend = "deliver.after-send"
+    case deliverBeforeRecord = "deliver.before-record"
+    case deliverAfterRecord = "deliver.after-record"
+    case leaseBeforeRenewal = "lease.before-renewal"
+    case leaseAfterRenewal = "lease.after-renewal"
+
+    package static let variable = "ENTITLED_FAIL_POINT"
+
+    /// What the variable asked for.
+    struct Armed: Sendable, Equatable {
+        let point: FailPoint
+        let pass: Int
+        let isLate: Bool
+        let signal: Int32
+
+        /// Nil for what names no place.
+        init?(_ text: String) {
+            let parts = text.split(separator: ":", omittingEmptySubsequences: false)
+            guard let name = parts.first, let point = FailPoint(rawValue: String(name)) else { return nil }
+            var rest = parts.dropFirst()
+            isLate = rest.last == "late"
+            signal = rest.last == "stop" ? SIGSTOP : SIGKILL
+            if isLate || signal == SIGSTOP { rest = rest.dropLast() }
+            guard rest.count <= 1, let pass = rest.first.map({ Int($0) }) ?? 1, pass > 0 else { return nil }
+            self.point = point
+            self.pass = pass
+        }
+    }
+
+    private static let armed = getenv(variable).flatMap { Armed(String(cString: $0)) }
+    private static let passes = Monitor(0)
+    /// Microseconds.
+    private static let moment: UInt32 = 30_000
+
+    /// Call where the process may die.
+    package func pass() {
+        guard let armed = FailPoint.armed, armed.point == self else { return }
+        let count = FailPoint.passes.change { passes in
+            passes += 1
+            return passes
+        }
+        guard count == armed.pass else { return }
+        if armed.isLate { usleep(FailPoint.moment) }
+        kill(getpid(), armed.signal)
+    }
+}

@@ -1,0 +1,49 @@
+/// The declaration of a metric: what it is called, what it means, and which alarm it feeds. `Metric.all` has every one.
+package struct Metric: Sendable {
+    package enum Kind: Sendable, Equatable {
+        /// Only grows; its name ends in `_total`.
+        case counter
+        case gauge
+        /// With the upper bounds of its buckets, in the metric's unit.
+        case histogram([Double])
+
+        package var name: String {
+            switch self {
+            case .counter: "counter"
+            case .gauge: "gauge"
+            case .histogram: "histogram"
+            }
+        }
+    }
+
+    package let name: String
+    package let kind: Kind
+    /// Bounded in their values: kinds, states and codes.
+    package let labels: [String]
+    /// One sentence.
+    package let meaning: String
+    /// In PromQL; nil of what is only looked at.
+    package let alarm: String?
+
+    package init(_ name: String, _ kind: Kind, labels: [String] = [], _ meaning: String, alarm: String? = nil) {
+        self.name = name
+        self.kind = kind
+        self.labels = labels
+        self.meaning = meaning
+        self.alarm = alarm
+    }
+
+    /// A line of the README's table.
+    package var row: String {
+        let names = labels.isEmpty ? "" : "{\(labels.joined(separator: ","))}"
+        let alarm = alarm.map { "`\($0.replacing("|", with: "\\|"))`" } ?? ""
+        return "| `\(name)\(names)` | \(kind.name) | \(meaning) | \(alarm) |"
+    }
+
+    /// Of durations in seconds.
+    package static let seconds: [Double] = [
+        0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60,
+    ]
+    /// Of numbers of things.
+    package static let sizes: [Double] = [1, 2, 4, 8, 16, 32, 64, 128, 256, 512]
+}

@@ -26,6 +26,10 @@ package enum FailPoint: String, Sendable, CaseIterable {
     case deliverAfterRecord = "deliver.after-record"
     case leaseBeforeRenewal = "lease.before-renewal"
     case leaseAfterRenewal = "lease.after-renewal"
+    case retentionBeforeMake = "retention.before-make"
+    case retentionAfterMake = "retention.after-make"
+    case retentionBeforeDrop = "retention.before-drop"
+    case retentionAfterDrop = "retention.after-drop"
 
     package static let variable = "ENTITLED_FAIL_POINT"
 

@@ -1,4 +1,5 @@
 import Base
+import Lifecycle
 import Postgres
 import Queue
 import Telemetry
@@ -94,7 +95,9 @@ package struct RetentionRound {
         // Those to come first, which nobody notices.
         for day in wanted.sorted().reversed() {
             // Who is in the way may be so for hours: once is enough for now.
+            FailPoint.retentionBeforeMake.pass()
             guard let outcome = try table.make(day, on: connection) else { return }
+            FailPoint.retentionAfterMake.pass()
             guard outcome == .made else { continue }
             logger.info("a day was made", ["table": .string(table.rawValue), "day": .string(day.text)])
         }
@@ -106,7 +109,9 @@ package struct RetentionRound {
         let first = times.firstDay(of: table, now: now)
         var kept: [String: [Day]] = [:]
         for partition in partitions where partition.day < first {
+            FailPoint.retentionBeforeDrop.pass()
             let outcome = try table.drop(partition.day, on: connection)
+            FailPoint.retentionAfterDrop.pass()
             switch outcome {
             case .dropped: report.dropped(table, partition)
             case .absent: break

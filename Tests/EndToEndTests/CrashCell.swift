@@ -110,17 +110,40 @@ final class CrashCell: Sendable {
     /// Works on a backlog first, then on what comes.
     private func dieWorking(_ point: FailPoint, _ address: String) throws {
         for _ in 0..<2 { _ = try post(to: address) }
-        let isLease = point.rawValue.hasPrefix("lease.")
-        let worker = try die(point, 1...2, "worker")
+        let isRetention = point.rawValue.hasPrefix("retention.")
+        if isRetention { try giveRetentionWork() }
+        let isIdle = isRetention || point.rawValue.hasPrefix("lease.")
+        let worker = try die(point, isRetention ? 1...1 : 1...2, "worker")
         try eventually("\(death): the worker has lanes or ends: \(worker.log)") {
             worker.hasEnded || worker.log.contains("lanes gained")
         }
         while !worker.hasEnded {
-            if !isLease { _ = try post(to: address) }
+            if !isIdle { _ = try post(to: address) }
             let since = ContinuousClock.now
             try eventually("some time passes") { worker.hasEnded || ContinuousClock.now - since > .milliseconds(400) }
         }
         try expectKilled(worker)
+    }
+
+    /// Two days that are long over, and one to come that is missing. The worker who comes must own the lanes at once, for
+    /// the first look at what is kept.
+    private func giveRetentionWork() throws {
+        for table in ["notification", "attempt"] {
+            for age in [500, 501] {
+                try database.execute("SELECT entitled.make_day('\(table)', current_date - \(age))")
+            }
+            try database.execute(
+                """
+                DO $$ BEGIN
+                    EXECUTE format('DROP TABLE IF EXISTS entitled.%I', '\(table)' || to_char(
+                        (clock_timestamp() AT TIME ZONE 'UTC')::date + 7, '_YYYYMMDD'));
+                END $$
+                """)
+        }
+        try eventually("the lanes are free") {
+            try database.count(
+                "SELECT count(*) FROM entitled.lane WHERE owner IS NOT NULL AND lease_until >= clock_timestamp()") == 0
+        }
     }
 
     private func dieAtRandom(_ roles: [String], _ kills: Int) throws {

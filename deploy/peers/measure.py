@@ -40,7 +40,7 @@ log_min_messages = warning
 # What a worker of notifications needs: no repeated ones, an order that does not matter, retries on a schedule, and an
 # effect that happens once.
 GIVES = {
-    "entitled": "duplicates: refused for ever; order: any gives the same records, one writer a lane; retries: scheduled; "
+    "entitled": "duplicates: refused for 180 days at least; order: any gives the same records, one writer a lane; retries: scheduled; "
     "effect: in the job's transaction, behind a fence",
     "pgq": "duplicates: no; order: yes, but what is retried goes to the end; retries: each asked for by the consumer; "
     "effect: once if in the transaction that ends the whole batch",

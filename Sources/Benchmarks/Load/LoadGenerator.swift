@@ -37,13 +37,17 @@ struct LoadGenerator {
         var outcome = Outcome()
         let started = ContinuousClock.now
         var next = range.lowerBound
+        var turn = 0
         while outcome.accepted + outcome.refused.values.reduce(0, +) < range.count {
-            for place in open.indices where open[place].index == nil && next < range.upperBound {
+            // In turn, so that none is idle for so long that it is closed.
+            let places = (0..<open.count).map { (turn + $0) % open.count }
+            for place in places where open[place].index == nil && next < range.upperBound {
                 let due = dueTime(next - range.lowerBound, from: started)
                 guard due <= .now else { break }
                 open[place].index = next
                 open[place].since = rate > 0 ? due : .now
                 next += 1
+                turn = place + 1
                 try send(&open[place])
             }
             let nextDue =

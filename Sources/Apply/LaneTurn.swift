@@ -20,7 +20,7 @@ struct LaneTurn {
     private var leases: LaneLeases
     private var lookout: DeliveryLookout
     private var gauges: QueueGauges
-    private var outages = OutageWatch()
+    private var outages: OutageWatch
     private var nextRenewal = ContinuousClock.now
     private var nextFreeLook = ContinuousClock.now
     private var floor = PendingFloor()
@@ -58,6 +58,7 @@ struct LaneTurn {
         self.engine = engine
         lookout = DeliveryLookout(
             settler: settler, engine: engine, sealer: sealer, lease: configuration.lease, logger: logger)
+        outages = OutageWatch(lease: configuration.lease)
         gauges = QueueGauges(metrics: metrics, lease: configuration.lease)
         self.clock = clock
         self.logger = logger
@@ -79,7 +80,7 @@ struct LaneTurn {
             gauges.clear()
             return false
         }
-        try outages.look(now: now, cleans: leases.epochs[Lane.first] != nil, on: connection)
+        try lookForOutages(connection)
         try watchOver(connection)
         do {
             try lookout.take(lanes: leases.owned, now: now, on: connection)
@@ -96,6 +97,17 @@ struct LaneTurn {
             if let error = error as? PostgresError, error.kind == .connection { throw error }
             failed(error)
             return wasBusy
+        }
+    }
+
+    /// Once it is known, not learning more must not stop notifications from being applied.
+    private mutating func lookForOutages(_ connection: PostgresConnection) throws {
+        do {
+            try outages.look(now: now, cleans: leases.epochs[Lane.first] != nil, on: connection)
+        } catch {
+            if let error = error as? PostgresError, error.kind == .connection { throw error }
+            guard outages.isKnown else { throw error }
+            failed(error)
         }
     }
 

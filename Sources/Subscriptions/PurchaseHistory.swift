@@ -31,10 +31,6 @@ package struct PurchaseHistory: Sendable, Equatable {
 }
 
 extension PurchaseHistory {
-    package func refundDecisions(of transactionID: String) -> [RefundDecision] {
-        refundDecisions.filter { $0.transactionID == transactionID }
-    }
-
     /// The next instant, in ms, until which Apple takes consumption information for a request that is not decided;
     /// nil: none waits.
     package func openConsumptionDeadline(after now: Int64) -> Int64? {

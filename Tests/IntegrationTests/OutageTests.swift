@@ -140,6 +140,22 @@ import Testing
         try eventually("the end is told") { try expirations(installation) == 2 }
     }
 
+    @Test func `somebody's lock on what is known of outages does not keep a worker from its lanes`() throws {
+        let installation = try Installation()
+        let stranger = try installation.database.connect()
+        try stranger.query("BEGIN")
+        try stranger.query("LOCK TABLE entitled.listening IN ACCESS EXCLUSIVE MODE")
+        let worker = try RunningWorker(installation, lease: .seconds(3))
+        defer { worker.stop() }
+        // It gives up well before its lease ends, and comes again.
+        try worker.log.wait(for: "a turn failed")
+        #expect(!worker.log.text.contains("lanes lost"))
+        try stranger.query("ROLLBACK")
+        try installation.postAll([started(1, endedBefore: -24, Installation.app).1])
+        try installation.untilApplied(1)
+        #expect(!worker.log.text.contains("lanes lost"))
+    }
+
     @Test func `an endpoint that can store says so each minute`() throws {
         let installation = try Installation()
         try eventually("it listens") {

@@ -3,22 +3,13 @@ import Testing
 
 /// One flow of the event format each; after every step exactly the events that are new.
 struct FlowTests {
-    private func begin(
-        lasts: Int64 = 30 * day, offer: Life.Offer? = nil, isFamily: Bool = false
-    ) -> (Life, Story, [EventDraft]) {
-        var life = Life(isFamily: isFamily)
-        var story = Story(life.key)
-        let drafts = story.hear(life.start(lasts: lasts, offer: offer))
-        return (life, story, drafts)
-    }
-
     @Test(
         arguments: [
             (nil, PeriodType.normal), (Life.Offer.trial, .trial), (.intro, .introductory), (.code, .trial),
             (.paidCode, .introductory), (.promotional, .normal), (.winBack, .normal),
         ] as [(Life.Offer?, PeriodType)])
     func `a start is an initial purchase of the period's type`(offer: Life.Offer?, type: PeriodType) throws {
-        let (_, _, drafts) = begin(offer: offer)
+        let (_, _, drafts) = Story.begin(offer: offer)
         let draft = try #require(drafts.first)
         #expect(drafts.names == ["INITIAL_PURCHASE"])
         #expect(draft.period.type == type)
@@ -27,7 +18,7 @@ struct FlowTests {
     }
 
     @Test func `a trial that becomes paid is a renewal and a conversion`() throws {
-        var (life, story, _) = begin(lasts: 7 * day, offer: .trial)
+        var (life, story, _) = Story.begin(lasts: 7 * day, offer: .trial)
         let drafts = story.hear(life.renew(at: life.expires - hour))
         #expect(drafts.names == ["RENEWAL"])
         let renewal = try #require(drafts.first)
@@ -40,7 +31,7 @@ struct FlowTests {
     }
 
     @Test func `a trial that is cancelled ends unsubscribed`() {
-        var (life, story, _) = begin(lasts: 7 * day, offer: .trial)
+        var (life, story, _) = Story.begin(lasts: 7 * day, offer: .trial)
         #expect(story.hear(life.autoRenewOff(at: epoch + day)).names == ["CANCELLATION(UNSUBSCRIBE)"])
         let end = story.hear(life.expire(at: life.expires + second))
         #expect(end.names == ["EXPIRATION(UNSUBSCRIBE)"])
@@ -48,7 +39,7 @@ struct FlowTests {
     }
 
     @Test func `a cancellation that is taken back is told both times`() {
-        var (life, story, _) = begin()
+        var (life, story, _) = Story.begin()
         #expect(story.hear(life.autoRenewOff(at: epoch + day)).names == ["CANCELLATION(UNSUBSCRIBE)"])
         #expect(story.purchase?.willRenew == false)
         #expect(story.hear(life.autoRenewOn(at: epoch + 2 * day)).names == ["UNCANCELLATION"])
@@ -59,7 +50,7 @@ struct FlowTests {
     }
 
     @Test func `an expiry is noticed without a notification and told once`() {
-        var (life, story, _) = begin()
+        var (life, story, _) = Story.begin()
         _ = story.hear(life.autoRenewOff(at: epoch + day))
         #expect(story.purchase?.nextWake(after: epoch + day, belief: EndBelief(patience: day)) == life.expires)
         #expect(story.wait(until: life.expires - 1).isEmpty)
@@ -68,7 +59,7 @@ struct FlowTests {
     }
 
     @Test func `a resubscription after the end is a renewal of the other product`() {
-        var (life, story, _) = begin()
+        var (life, story, _) = Story.begin()
         _ = story.hear(life.autoRenewOff(at: epoch + day))
         _ = story.hear(life.expire(at: life.expires + second))
         let drafts = story.hear(life.resubscribe(product: "pro_yearly", at: life.expires + day))
@@ -78,7 +69,7 @@ struct FlowTests {
     }
 
     @Test func `a resubscription that is heard of first by its switch-off is told with it`() {
-        var (life, story, _) = begin()
+        var (life, story, _) = Story.begin()
         _ = story.hear(life.autoRenewOff(at: epoch + day))
         _ = story.hear(life.expire(at: life.expires + second))
         let again = life.resubscribe(at: life.expires + 5 * day)
@@ -89,14 +80,14 @@ struct FlowTests {
     }
 
     @Test func `auto-renewal switched on after the end is not told`() {
-        var (life, story, _) = begin()
+        var (life, story, _) = Story.begin()
         _ = story.hear(life.autoRenewOff(at: epoch + day))
         _ = story.wait(until: life.expires)
         #expect(story.hear(life.autoRenewOn(at: life.expires + hour)).isEmpty)
     }
 
     @Test func `a billing failure in grace that is made good`() {
-        var (life, story, _) = begin()
+        var (life, story, _) = Story.begin()
         let grace = life.expires + 16 * day
         let drafts = story.hear(life.billingFailure(graceUntil: grace, at: life.expires - hour))
         #expect(drafts.names == ["BILLING_ISSUE", "CANCELLATION(BILLING_ERROR)"])
@@ -110,7 +101,7 @@ struct FlowTests {
     }
 
     @Test func `a grace that runs out ends once, and the end of retries is quiet`() {
-        var (life, story, _) = begin()
+        var (life, story, _) = Story.begin()
         let grace = life.expires + 6 * day
         _ = story.hear(life.billingFailure(graceUntil: grace, at: life.expires - hour))
         #expect(story.purchase?.nextWake(after: life.expires, belief: EndBelief(patience: day)) == grace)
@@ -123,11 +114,11 @@ struct FlowTests {
     }
 
     @Test func `a billing failure without grace ends access at once, or at the expiry that is still to come`() {
-        var (late, lateStory, _) = begin()
+        var (late, lateStory, _) = Story.begin()
         let drafts = lateStory.hear(late.billingFailure(at: late.expires + hour))
         #expect(drafts.names == ["BILLING_ISSUE", "CANCELLATION(BILLING_ERROR)", "EXPIRATION(BILLING_ERROR)"])
         #expect(drafts.first?.graceUntil == nil)
-        var (early, story, _) = begin()
+        var (early, story, _) = Story.begin()
         #expect(
             story.hear(early.billingFailure(at: early.expires - hour)).names
                 == ["BILLING_ISSUE", "CANCELLATION(BILLING_ERROR)"])
@@ -136,7 +127,7 @@ struct FlowTests {
     }
 
     @Test func `grace that is heard of after access had ended is told without a second cancellation`() {
-        var (life, story, _) = begin()
+        var (life, story, _) = Story.begin()
         _ = story.hear(life.billingFailure(at: life.expires))
         let grace = life.expires + 6 * day
         let drafts = story.hear(life.billingFailure(graceUntil: grace, at: life.expires + hour))
@@ -146,106 +137,14 @@ struct FlowTests {
     }
 
     @Test func `auto-renewal that is switched off while a charge is retried is not told`() {
-        var (life, story, _) = begin()
+        var (life, story, _) = Story.begin()
         _ = story.hear(life.billingFailure(graceUntil: life.expires + 6 * day, at: life.expires - hour))
         #expect(story.hear(life.autoRenewOff(at: life.expires + hour)).isEmpty)
         #expect(story.hear(life.autoRenewOn(at: life.expires + 2 * hour)).isEmpty)
     }
 
-    @Test func `a refund of the latest period takes access at the moment it was revoked`() {
-        var (life, story, _) = begin()
-        let drafts = story.hear(life.refund(at: epoch + day))
-        #expect(drafts.names == ["CANCELLATION(CUSTOMER_SUPPORT)", "EXPIRATION(CUSTOMER_SUPPORT)"])
-        #expect(drafts.map(\.payment) == [.returned, .none])
-        #expect(drafts.allSatisfy { $0.expiration == life.latest.revocationDate })
-        #expect(story.purchase?.status(at: epoch + day) == .revoked)
-        let back = story.hear(life.refundReversed(at: epoch + 2 * day))
-        #expect(back.names == ["REFUND_REVERSED"])
-        #expect(back.first?.expiration == life.expires)
-        #expect(back.first?.payment == .received)
-        #expect(story.purchase?.status(at: epoch + 2 * day) == .active)
-        #expect(
-            story.hear(life.refund(at: epoch + 3 * day)).names
-                == ["CANCELLATION(CUSTOMER_SUPPORT)", "EXPIRATION(CUSTOMER_SUPPORT)"])
-    }
-
-    @Test func `a refund of an earlier period and its reversal are quiet`() {
-        var (life, story, _) = begin()
-        _ = story.hear(life.renew(at: life.expires - hour))
-        #expect(story.hear(life.refund(0, at: life.latest.purchaseDate + day)).isEmpty)
-        #expect(story.purchase?.status(at: life.expires - 1) == .active)
-        #expect(story.hear(life.refundReversed(0, at: life.latest.purchaseDate + 2 * day)).isEmpty)
-    }
-
-    @Test func `a refund is quiet where the renewal info tells of a later subscription that was never heard of`() {
-        var (life, story, _) = begin()
-        _ = life.resubscribe(at: life.expires + day)
-        let refund = life.refund(0, at: life.latest.purchaseDate + day)
-        #expect(story.hear(refund).names.filter { $0 == "CANCELLATION(CUSTOMER_SUPPORT)" }.isEmpty)
-        #expect(story.purchase?.isLatestSuperseded == true)
-        let reversal = life.refundReversed(0, at: life.latest.purchaseDate + 2 * day)
-        #expect(!story.hear(reversal).names.contains("REFUND_REVERSED"))
-    }
-
-    @Test func `a refund that was told is reversed aloud even when a new period came between`() {
-        var (life, story, _) = begin()
-        _ = story.hear(life.refund(at: epoch + day))
-        _ = story.hear(life.resubscribe(at: epoch + 2 * day))
-        #expect(story.hear(life.refundReversed(0, at: epoch + 3 * day)).names == ["REFUND_REVERSED"])
-    }
-
-    @Test func `a refund that comes late is told if its period was the latest when it was signed`() {
-        var (life, story, _) = begin()
-        let refund = life.refund(at: epoch + day)
-        let again = life.resubscribe(at: epoch + 2 * day)
-        let reversal = life.refundReversed(0, at: epoch + 3 * day)
-        #expect(story.hear(again).names.contains("RENEWAL"))
-        #expect(story.hear(refund).names == ["CANCELLATION(CUSTOMER_SUPPORT)"])
-        #expect(story.hear(reversal).names == ["REFUND_REVERSED"])
-    }
-
-    @Test func `a refund after the end takes money and no access`() {
-        var (life, story, _) = begin()
-        _ = story.hear(life.autoRenewOff(at: epoch + day))
-        _ = story.wait(until: life.expires)
-        #expect(story.hear(life.refund(at: life.expires + 5 * day)).names == ["CANCELLATION(CUSTOMER_SUPPORT)"])
-        #expect(story.purchase?.accessUntil == life.expires)
-    }
-
-    @Test func `a refund after grace had run out ends nothing again`() {
-        var (life, story, _) = begin()
-        let grace = life.expires + 6 * day
-        _ = story.hear(life.billingFailure(graceUntil: grace, at: life.expires - hour))
-        #expect(story.wait(until: grace).names == ["EXPIRATION(BILLING_ERROR)"])
-        #expect(story.hear(life.refund(at: grace + day)).names == ["CANCELLATION(CUSTOMER_SUPPORT)"])
-        #expect(story.purchase?.accessUntil == grace)
-        #expect(story.hear(life.refundReversed(at: grace + 2 * day)).names == ["REFUND_REVERSED"])
-    }
-
-    @Test func `a refund in grace ends access when it was made, and its reversal gives the grace back`() {
-        var (life, story, _) = begin()
-        let grace = life.expires + 6 * day
-        _ = story.hear(life.billingFailure(graceUntil: grace, at: life.expires - hour))
-        let refund = story.hear(life.refund(at: life.expires + day))
-        #expect(refund.names == ["CANCELLATION(CUSTOMER_SUPPORT)", "EXPIRATION(CUSTOMER_SUPPORT)"])
-        #expect(story.purchase?.accessUntil == life.latest.revocationDate)
-        #expect(story.purchase?.status(at: life.expires + day) == .revoked)
-        #expect(story.hear(life.refundReversed(at: life.expires + 2 * day)).names == ["REFUND_REVERSED"])
-        #expect(story.purchase?.accessUntil == grace)
-        #expect(story.wait(until: grace).names == ["EXPIRATION(BILLING_ERROR)"])
-    }
-
-    @Test func `a revocation date that is corrected is no second refund and no second end`() {
-        var (life, story, _) = begin()
-        _ = story.hear(life.refund(at: epoch + day))
-        let corrected = story.hear(life.refund(at: epoch + 2 * day, revoked: epoch + hour))
-        #expect(corrected.isEmpty)
-        #expect(story.purchase?.accessUntil == epoch + hour)
-        #expect(story.hear(life.refundReversed(at: epoch + 3 * day)).names == ["REFUND_REVERSED"])
-    }
-
     @Test func `an upgrade is a product change and a renewal, in this order`() {
-        var (life, story, _) = begin()
+        var (life, story, _) = Story.begin()
         let drafts = story.hear(life.upgrade(to: "pro_yearly", price: 59990, at: epoch + 10 * day))
         #expect(drafts.names == ["PRODUCT_CHANGE", "RENEWAL"])
         #expect(drafts.first?.period.productID == "pro_monthly")
@@ -255,7 +154,7 @@ struct FlowTests {
     }
 
     @Test func `a downgrade is told when chosen, and its renewal later`() {
-        var (life, story, _) = begin()
+        var (life, story, _) = Story.begin()
         let change = story.hear(life.downgrade(to: "basic_monthly", price: 4990, at: epoch + day))
         #expect(change.names == ["PRODUCT_CHANGE"])
         #expect(change.first?.period.productID == "pro_monthly")
@@ -269,39 +168,39 @@ struct FlowTests {
     }
 
     @Test func `a downgrade that is taken back is told once`() {
-        var (life, story, _) = begin()
+        var (life, story, _) = Story.begin()
         _ = story.hear(life.downgrade(to: "basic_monthly", price: 4990, at: epoch + day))
         #expect(story.hear(life.keepPlan(at: epoch + 2 * day)).isEmpty)
     }
 
     @Test func `an extension has the new end`() {
-        var (life, story, _) = begin()
+        var (life, story, _) = Story.begin()
         let drafts = story.hear(life.extend(by: 7 * day, at: epoch + day))
         #expect(drafts.names == ["SUBSCRIPTION_EXTENDED"])
         #expect(drafts.first?.expiration == life.expires)
     }
 
     @Test func `an extension after the end was told gives access back`() {
-        var (life, story, _) = begin()
+        var (life, story, _) = Story.begin()
         _ = story.hear(life.expire(at: life.expires))
         #expect(story.hear(life.extend(by: 7 * day, at: life.expires + day)).names == ["SUBSCRIPTION_EXTENDED"])
         #expect(story.purchase?.hasAccess(at: life.expires - 1) == true)
     }
 
     @Test func `a price increase that is accepted`() {
-        var (life, story, _) = begin()
+        var (life, story, _) = Story.begin()
         #expect(story.hear(life.askConsent(at: epoch + day)).names == ["PRICE_INCREASE_CONSENT_REQUIRED"])
         #expect(story.hear(life.askConsent(at: epoch + 2 * day)).isEmpty)
         #expect(story.hear(life.giveConsent(at: epoch + 3 * day)).names == ["PRICE_INCREASE_CONSENT_APPROVED"])
     }
 
     @Test func `a price increase that needs no consent is not told`() {
-        var (life, story, _) = begin()
+        var (life, story, _) = Story.begin()
         #expect(story.hear(life.giveConsent(at: epoch + day)).isEmpty)
     }
 
     @Test func `a price increase that is refused is one cancellation, then the end`() {
-        var (life, story, _) = begin()
+        var (life, story, _) = Story.begin()
         _ = story.hear(life.askConsent(at: epoch + day))
         let early = story.hear(life.expire("PRICE_INCREASE", at: life.expires - second))
         #expect(early.names == ["CANCELLATION(PRICE_INCREASE)"])
@@ -309,29 +208,29 @@ struct FlowTests {
     }
 
     @Test func `a price increase that is refused is no cancellation once the end or another one was told`() {
-        var (ended, endedStory, _) = begin()
+        var (ended, endedStory, _) = Story.begin()
         #expect(endedStory.wait(until: ended.expires + day).names == ["EXPIRATION(UNKNOWN)"])
         #expect(endedStory.hear(ended.expire("PRICE_INCREASE", at: ended.expires + day)).isEmpty)
-        var (unpaid, story, _) = begin()
+        var (unpaid, story, _) = Story.begin()
         _ = story.hear(unpaid.billingFailure(graceUntil: unpaid.expires + 6 * day, at: unpaid.expires))
         let late = story.hear(unpaid.expire("PRICE_INCREASE", at: unpaid.expires + 7 * day))
         #expect(late.names == ["EXPIRATION(PRICE_INCREASE)"])
     }
 
     @Test func `an end that nobody was there to tell has the reason that Apple gave later`() {
-        var (life, story, _) = begin()
+        var (life, story, _) = Story.begin()
         let end = life.expire("BILLING_RETRY", at: life.expires + 60 * day)
         #expect(story.hear(end).names == ["EXPIRATION(BILLING_ERROR)"])
     }
 
     @Test func `an end that no timer noticed is told with its reason when auto-renewal is switched on after it`() {
-        var (life, story, _) = begin()
+        var (life, story, _) = Story.begin()
         _ = story.hear(life.autoRenewOff(at: epoch + day))
         #expect(story.hear(life.autoRenewOn(at: life.expires + hour)).names == ["EXPIRATION(UNSUBSCRIBE)"])
     }
 
     @Test func `a downgrade is not told again when auto-renewal was off in between`() {
-        var (life, story, _) = begin()
+        var (life, story, _) = Story.begin()
         _ = story.hear(life.downgrade(to: "basic_monthly", price: 4990, at: epoch + day))
         #expect(story.hear(life.autoRenewOff(at: epoch + 2 * day)).names == ["CANCELLATION(UNSUBSCRIBE)"])
         #expect(story.hear(life.autoRenewOn(at: epoch + 3 * day)).names == ["UNCANCELLATION"])
@@ -341,7 +240,7 @@ struct FlowTests {
     }
 
     @Test func `a downgrade that is heard of first while auto-renewal is off is told when it is on`() {
-        var (life, _, _) = begin()
+        var (life, _, _) = Story.begin()
         _ = life.autoRenewOff(at: epoch + day)
         life.renewal.autoRenewProductID = "basic_monthly"
         var story = Story(life.key)
@@ -352,7 +251,7 @@ struct FlowTests {
     }
 
     @Test func `an offer that waits for the next renewal is that renewal's`() {
-        var (life, story, _) = begin()
+        var (life, story, _) = Story.begin()
         #expect(story.hear(life.redeemForNextRenewal(at: epoch + day)).isEmpty)
         let renewal = story.hear(life.renew(at: life.expires, offer: .paidCode))
         #expect(renewal.names == ["RENEWAL"])
@@ -360,7 +259,7 @@ struct FlowTests {
     }
 
     @Test func `a family member's share that is taken away is an expiration only`() {
-        var (life, story, drafts) = begin(isFamily: true)
+        var (life, story, drafts) = Story.begin(isFamily: true)
         #expect(drafts.names == ["INITIAL_PURCHASE"])
         #expect(story.hear(life.familyRevoke(at: epoch + day)).names == ["EXPIRATION(UNKNOWN)"])
         #expect(story.purchase?.status(at: epoch + day) == .revoked)
@@ -377,7 +276,7 @@ struct FlowTests {
     }
 
     @Test func `a subscription that should renew is given patience, then ends`() {
-        var (life, story, _) = begin()
+        var (life, story, _) = Story.begin()
         #expect(story.wait(until: life.expires + day - 1).isEmpty)
         #expect(story.purchase?.nextWake(after: life.expires, belief: EndBelief(patience: day)) == life.expires + day)
         #expect(story.wait(until: life.expires + day).names == ["EXPIRATION(UNKNOWN)"])
@@ -390,7 +289,7 @@ struct FlowTests {
             ("METADATA_UPDATE", nil), ("MIGRATION", nil), ("PRICE_CHANGE", nil), ("SOMETHING_NEW", "ODD"),
         ] as [(String, String?)])
     func `what changes nothing sends nothing`(type: String, subtype: String?) {
-        var (life, story, _) = begin()
+        var (life, story, _) = Story.begin()
         #expect(story.hear(life.notify(type, subtype, at: epoch + day)).isEmpty)
     }
 
@@ -403,14 +302,14 @@ struct FlowTests {
     func `an expiry that comes first has Apple's reason, and only a refused price another event`(
         why: String?, reason: EventReason
     ) {
-        var (life, story, _) = begin()
+        var (life, story, _) = Story.begin()
         let drafts = story.hear(life.expire(why, at: life.expires + second))
         let refusal = why == "PRICE_INCREASE" ? ["CANCELLATION(PRICE_INCREASE)"] : []
         #expect(drafts.names == refusal + ["EXPIRATION(\(reason.rawValue))"])
     }
 
     @Test func `an unknown purchase that is heard of by its renewal is a renewal`() {
-        var (life, _, _) = begin()
+        var (life, _, _) = Story.begin()
         let renewal = life.renew(at: life.expires - hour)
         var story = Story(life.key)
         #expect(story.hear(renewal).names == ["RENEWAL"])
@@ -418,19 +317,19 @@ struct FlowTests {
     }
 
     @Test func `an end that a notification without renewal info confirms needs no patience`() {
-        var (life, story, _) = begin()
+        var (life, story, _) = Story.begin()
         let end = life.notify("EXPIRED", at: life.expires + second, hasRenewal: false)
         #expect(story.hear(end).names == ["EXPIRATION(UNKNOWN)"])
     }
 
     @Test func `an expiry that was signed a little early is no cancellation`() {
-        var (life, story, _) = begin()
+        var (life, story, _) = Story.begin()
         #expect(story.hear(life.expire(at: life.expires - second)).isEmpty)
         #expect(story.wait(until: life.expires).names == ["EXPIRATION(UNSUBSCRIBE)"])
     }
 
     @Test func `a chain begins once, also where two periods look like its first`() {
-        var (life, story, _) = begin()
+        var (life, story, _) = Story.begin()
         var twin = life.start()
         twin.transaction?.purchaseDate = epoch
         #expect(twin.transaction?.transactionID != life.original)
@@ -438,27 +337,8 @@ struct FlowTests {
         #expect(story.told.count { $0.draft.type == .initialPurchase } == 1)
     }
 
-    @Test func `an upgrade that is heard of first by the old period's refund ends nothing`() {
-        var (life, story, _) = begin()
-        _ = story.hear(life.renew(at: life.expires - hour))
-        let upgraded = life.latest
-        let upgrade = life.upgrade(to: "pro_yearly", price: 59990, at: upgraded.purchaseDate + day)
-        #expect(story.hear(life.refund(1, at: upgraded.purchaseDate + day + second)).isEmpty)
-        #expect(story.purchase?.latest.id == upgraded.transactionID)
-        #expect(story.hear(upgrade).names == ["PRODUCT_CHANGE", "RENEWAL"])
-    }
-
-    @Test func `a refund of an earlier period that is heard of before the renewal is quiet`() {
-        var (life, story, _) = begin()
-        let renewal = life.renew(at: life.expires - hour)
-        let refund = life.refund(0, at: life.latest.purchaseDate - 30 * second)
-        #expect(story.hear(refund).isEmpty)
-        #expect(story.hear(renewal, now: refund.signed + hour).names == ["RENEWAL"])
-        #expect(story.hear(life.refundReversed(0, at: refund.signed + day)).isEmpty)
-    }
-
     @Test func `a refund while a charge is retried is told, whatever day Apple names for the renewal`() {
-        var (life, story, _) = begin()
+        var (life, story, _) = Story.begin()
         _ = story.hear(life.billingFailure(graceUntil: life.expires + 6 * day, at: life.expires - hour))
         life.renewal.renewalDate = life.expires + 6 * day
         #expect(
@@ -467,7 +347,7 @@ struct FlowTests {
     }
 
     @Test func `a renewal that was charged after a switch-off shows that it is on again`() {
-        var (life, story, _) = begin()
+        var (life, story, _) = Story.begin()
         _ = story.hear(life.autoRenewOff(at: epoch + day))
         _ = life.autoRenewOn(at: epoch + 2 * day)
         var renewal = life.renew(at: life.expires - hour)
@@ -477,7 +357,7 @@ struct FlowTests {
     }
 
     @Test func `consent is told once, also where the renewal tells of it first or passes it by`() {
-        var (life, story, _) = begin()
+        var (life, story, _) = Story.begin()
         #expect(story.hear(life.askConsent(at: epoch + day)).names == ["PRICE_INCREASE_CONSENT_REQUIRED"])
         var waiting = life
         let consent = life.giveConsent(at: epoch + 2 * day)
@@ -489,31 +369,6 @@ struct FlowTests {
         var unanswered = waiting.renew(at: waiting.expires - hour)
         unanswered.renewal?.priceIncreaseStatus = 0
         #expect(other.hear(unanswered).names == ["RENEWAL"])
-    }
-
-    @Test func `a refund of an upgraded period whose successor has not come yet is quiet`() {
-        var (life, story, _) = begin()
-        let upgrade = life.upgrade(to: "pro_yearly", price: 59990, at: epoch + day)
-        #expect(story.hear(life.refund(0, at: epoch + day + second)).isEmpty)
-        #expect(story.hear(upgrade).names == ["PRODUCT_CHANGE", "RENEWAL"])
-    }
-
-    @Test func `a refund that is signed after the end tells no second end, whenever it took effect`() {
-        for grace in [nil, 6 * day] {
-            var life = Life()
-            var story = Story(life.key)
-            _ = story.hear(life.start())
-            if let grace {
-                _ = story.hear(life.billingFailure(graceUntil: life.expires + grace, at: life.expires))
-            } else {
-                _ = story.hear(life.autoRenewOff(at: epoch + day))
-            }
-            let end = life.expires + (grace ?? 0)
-            #expect(story.wait(until: end).map(\.type) == [.expiration])
-            let refund = life.refund(at: end + day, revoked: end - hour)
-            #expect(story.hear(refund).names == ["CANCELLATION(CUSTOMER_SUPPORT)"])
-            #expect(story.wait(until: end + 2 * day).isEmpty)
-        }
     }
 
     @Test func `an upgrade after a renewal was charged ahead takes its place, in any order`() throws {

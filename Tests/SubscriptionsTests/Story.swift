@@ -50,3 +50,15 @@ extension EventDraft {
 extension [EventDraft] {
     var names: [String] { map(\.name) }
 }
+
+extension Story {
+    /// A life that has begun, the story that heard of it, and what was told.
+    static func begin(
+        lasts: Int64 = 30 * day, offer: Life.Offer? = nil, isFamily: Bool = false
+    ) -> (Life, Story, [EventDraft]) {
+        var life = Life(isFamily: isFamily)
+        var story = Story(life.key)
+        let drafts = story.hear(life.start(lasts: lasts, offer: offer))
+        return (life, story, drafts)
+    }
+}

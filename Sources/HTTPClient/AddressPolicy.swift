@@ -48,11 +48,25 @@ package struct AddressPolicy: Sendable {
     package func verdict(for url: WebhookURL, at addresses: [IPAddress]) -> Verdict {
         for address in addresses {
             if case .refused(let reason) = verdict(for: address) { return .refused(reason) }
+            if ServicePorts.contains(url.port), !explicitlyAllows(address) {
+                return .refused("port \(url.port) is for another service than HTTP")
+            }
             if url.scheme == .http, !allowsPlainHTTP, !explicitlyAllows(address) {
                 return .refused("plain http is only for allowed private networks, and \(address) is in none: use https")
             }
         }
         return addresses.isEmpty ? .refused("the name has no address") : .allowed
+    }
+
+    /// Whether a request may be handed to a proxy, which resolves the name and judges its addresses. An address is judged
+    /// here, as is the port.
+    package func verdictBehindProxy(for url: WebhookURL) -> Verdict {
+        if let address = url.literalAddress { return verdict(for: url, at: [address]) }
+        if ServicePorts.contains(url.port) { return .refused("port \(url.port) is for another service than HTTP") }
+        guard url.scheme == .https || allowsPlainHTTP else {
+            return .refused("plain http is only for addresses in allowed networks where a proxy resolves names")
+        }
+        return .allowed
     }
 
     private static func meaning(of address: IPAddress) -> IPAddress {

@@ -33,8 +33,9 @@ final class EasyHandle {
         let context = Unmanaged.passUnretained(transfer).toOpaque()
         set(CURLOPT_PRIVATE, context)
         set(CURLOPT_ERRORBUFFER, UnsafeMutableRawPointer(errorText.baseAddress))
-        setTarget(transfer)
+        setTarget(transfer, configuration.proxy)
         setIsolation(configuration)
+        setProxy(configuration)
         setTimes(transfer.remaining, configuration)
         setMessage(transfer.submission.request, configuration)
         TransferCallbacks.install(on: raw, context) { [self] in keep($0) }
@@ -51,38 +52,72 @@ final class EasyHandle {
         return ccurl_get_long(raw, info, &value) == CURLE_OK ? value : 0
     }
 
-    private func setTarget(_ transfer: Transfer) {
+    /// In microseconds since libcurl began; 0 for what did not happen.
+    func microseconds(_ info: CURLINFO) -> Int64 {
+        var value = curl_off_t(0)
+        return ccurl_get_size(raw, info, &value) == CURLE_OK ? Int64(value) : 0
+    }
+
+    /// Nil before there was a connection.
+    var peer: IPAddress? {
+        var text: UnsafeMutablePointer<CChar>?
+        guard ccurl_get_string(raw, CURLINFO_PRIMARY_IP, &text) == CURLE_OK, let text else { return nil }
+        return IPAddress(parsing: String(cString: text))
+    }
+
+    private func setTarget(_ transfer: Transfer, _ proxy: ProxyServer?) {
         set(CURLOPT_URL, transfer.url.text)
-        guard transfer.url.literalAddress == nil else { return }
+        let (host, port) = proxy.map { ($0.host, $0.port) } ?? (transfer.url.host, transfer.url.port)
+        guard IPAddress(parsing: host) == nil else { return }
         // The vetted addresses become libcurl's answer for the name. `+`: libcurl drops them when they are old.
         let addresses = transfer.addresses.map { address in
             if case .v6 = address { "[\(address)]" } else { "\(address)" }
         }
-        let pin = "+\(transfer.url.host):\(transfer.url.port):\(addresses.joined(separator: ","))"
+        let pin = "+\(host):\(port):\(addresses.joined(separator: ","))"
         append(pin, to: &pins)
         keep(ccurl_set_list(raw, CURLOPT_RESOLVE, pins))
         // Longer than any transfer takes to connect: libcurl must never ask the system itself.
         set(CURLOPT_DNS_CACHE_TIMEOUT, 600)
     }
 
-    /// No redirects, no proxies from the environment, no credentials from files, no signals, no old protocols.
+    /// No redirects, no credentials from files, no signals, no old protocols.
     private func setIsolation(_ configuration: HTTPClientConfiguration) {
         set(CURLOPT_PROTOCOLS_STR, "http,https")
         set(CURLOPT_REDIR_PROTOCOLS_STR, "http,https")
         set(CURLOPT_FOLLOWLOCATION, 0)
-        set(CURLOPT_PROXY, "")
-        set(CURLOPT_NOPROXY, "*")
         set(CURLOPT_NETRC, 0)
         set(CURLOPT_NOSIGNAL, 1)
         set(CURLOPT_QUICK_EXIT, 1)
         set(CURLOPT_HTTP09_ALLOWED, 0)
-        set(CURLOPT_HTTP_VERSION, Int(CURL_HTTP_VERSION_1_1))
+        set(CURLOPT_HTTP_VERSION, Int(configuration.offersHTTP2 ? CURL_HTTP_VERSION_2TLS : CURL_HTTP_VERSION_1_1))
         set(CURLOPT_SSLVERSION, Int(CURL_SSLVERSION_TLSv1_2))
         set(CURLOPT_SSL_VERIFYPEER, 1)
         set(CURLOPT_SSL_VERIFYHOST, 2)
         if let file = configuration.caFile {
             set(CURLOPT_CAINFO, file)
             keep(ccurl_set_string(raw, CURLOPT_CAPATH, nil))
+        }
+    }
+
+    /// The proxy that is configured, or none: never one of the environment.
+    private func setProxy(_ configuration: HTTPClientConfiguration) {
+        guard let proxy = configuration.proxy else {
+            set(CURLOPT_PROXY, "")
+            set(CURLOPT_NOPROXY, "*")
+            return
+        }
+        set(CURLOPT_PROXY, proxy.origin)
+        set(CURLOPT_NOPROXY, "")
+        // Always a tunnel: what a proxy answers itself must not pass for the consumer's answer.
+        if proxy.scheme != .socks5h { set(CURLOPT_HTTPPROXYTUNNEL, 1) }
+        if let user = proxy.user { set(CURLOPT_PROXYUSERNAME, user.exposed) }
+        if let password = proxy.password { set(CURLOPT_PROXYPASSWORD, password.exposed) }
+        set(CURLOPT_PROXY_SSLVERSION, Int(CURL_SSLVERSION_TLSv1_2))
+        set(CURLOPT_PROXY_SSL_VERIFYPEER, 1)
+        set(CURLOPT_PROXY_SSL_VERIFYHOST, 2)
+        if let file = configuration.caFile {
+            set(CURLOPT_PROXY_CAINFO, file)
+            keep(ccurl_set_string(raw, CURLOPT_PROXY_CAPATH, nil))
         }
     }
 

@@ -25,7 +25,10 @@ package final class HTTPClient: Sendable {
         configuration: HTTPClientConfiguration, logger: Logger, metrics: Metrics
     ) throws(HTTPClientError) {
         try self.init(
-            configuration: configuration, logger: logger, metrics: metrics, resolver: Resolver(metrics: metrics))
+            configuration: configuration, logger: logger, metrics: metrics,
+            resolver: configuration.proxy == nil
+                ? Resolver(metrics: metrics, allowedNetworks: configuration.allowedNetworks)
+                : Resolver(metrics: metrics, search: .always))
     }
 
     /// - Parameter resolver: started and stopped with the client.

@@ -16,6 +16,10 @@ package struct HTTPClientConfiguration: Sendable {
     package var headerLimit = 32 << 10
     /// TCP and TLS, inside a request's own timeout.
     package var connectTimeout = Duration.seconds(5)
+    /// Where all requests go through. It resolves names, and decides where they may point.
+    package var proxy: ProxyServer?
+    /// Whether HTTP/2 is offered over TLS (ALPN).
+    package var offersHTTP2 = false
     /// PEM file of the authorities to trust instead of the system's.
     package var caFile: String?
 

@@ -5,38 +5,55 @@ import Telemetry
 /// Looks names up on a few threads of its own: libcurl 7.88 would start one thread for each lookup and wait for it when
 /// a transfer is cut.
 ///
-/// Answers are remembered: good ones 60 s, others 10 s. Every question is answered within 3 s.
+/// Answers are remembered: good ones 60 s, others 10 s. Every question is answered within 3 s, and half a second more
+/// where nobody knows whether the name servers answer at all.
 package final class Resolver: Sendable {
     /// Looks one name up, for as long as it takes.
     package typealias Lookup = @Sendable (String) -> Resolution
 
     private let state: Monitor<ResolverState>
     private let lookup: Lookup
+    private let probe: NameServerProbe
     private let metrics: Metrics
 
-    package convenience init(metrics: Metrics) {
-        self.init(limits: ResolverState.Limits(), metrics: metrics, lookup: SystemLookup.addresses(of:))
+    /// Asks the system.
+    ///
+    /// - Parameter allowedNetworks: where there are any, names without a dot may be completed by the search domains, as
+    ///   container networks need it; all other names are whole.
+    package convenience init(metrics: Metrics, allowedNetworks: [Network] = []) {
+        self.init(metrics: metrics, search: allowedNetworks.isEmpty ? .never : .singleLabels)
     }
 
-    package convenience init(metrics: Metrics, lookup: @escaping Lookup) {
-        self.init(limits: ResolverState.Limits(), metrics: metrics, lookup: lookup)
+    convenience init(metrics: Metrics, search: SystemLookup.Search) {
+        self.init(metrics: metrics, probe: NameServerProbe(), lookup: SystemLookup(search: search).addresses(of:))
     }
 
-    init(limits: ResolverState.Limits, metrics: Metrics, lookup: @escaping Lookup) {
+    package convenience init(
+        metrics: Metrics, probe: NameServerProbe = NameServerProbe { true }, lookup: @escaping Lookup
+    ) {
+        self.init(limits: ResolverState.Limits(), metrics: metrics, probe: probe, lookup: lookup)
+    }
+
+    init(
+        limits: ResolverState.Limits, metrics: Metrics, probe: NameServerProbe = NameServerProbe { true },
+        lookup: @escaping Lookup
+    ) {
         state = Monitor(ResolverState(limits))
         self.lookup = lookup
+        self.probe = probe
         self.metrics = metrics
     }
 
     package func start() {
         let state = state
-        let lookup = lookup
+        let probe = probe
         let metrics = metrics
+        let lookup: Lookup = { [lookup] in Resolver.judged(lookup($0), by: probe) }
         let threads = state.read { $0.limits.threads }
         for number in 1...max(1, threads) {
             _ = ServiceThread("resolver-\(number)") { Resolver.work(state, lookup, metrics) }
         }
-        _ = ServiceThread("resolver-clock") { Resolver.watchDeadlines(state) }
+        _ = ServiceThread("resolver-clock") { Resolver.watchDeadlines(state, probe) }
     }
 
     /// Answers everybody who waits. A lookup in progress cannot be cut: its thread ends when the system answers.
@@ -79,7 +96,13 @@ package final class Resolver: Sendable {
         }
     }
 
-    private static func watchDeadlines(_ state: Monitor<ResolverState>) {
+    /// No answer in time is the name's fault only if other names would get one.
+    private static func judged(_ resolution: Resolution, by probe: NameServerProbe) -> Resolution {
+        guard resolution == .temporarily, !probe.isAlive() else { return resolution }
+        return .infrastructure("no name server answers")
+    }
+
+    private static func watchDeadlines(_ state: Monitor<ResolverState>, _ probe: NameServerProbe) {
         while true {
             let earliest: ContinuousClock.Instant?? = state.wait {
                 $0.stopped ? .some(nil) : $0.nextDeadline.map { .some($0) }
@@ -90,7 +113,7 @@ package final class Resolver: Sendable {
             _ = state.wait(timeout: pause) { $0.stopped || ($0.nextDeadline ?? deadline) < deadline ? true : nil }
             let now = ContinuousClock.now
             for (waiter, answer) in state.change({ $0.expire(now: now) }) {
-                waiter.completion(answer)
+                waiter.completion(judged(answer, by: probe))
             }
         }
     }

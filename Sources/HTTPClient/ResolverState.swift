@@ -71,7 +71,11 @@ struct ResolverState {
     /// The next name to look up, for a thread that has nothing to do.
     mutating func next() -> String? {
         let slowAllowed = slowRunning < max(1, limits.threads / 2)
-        guard let index = waiting.firstIndex(where: { slowAllowed || lookups[$0]?.slow != true }) else { return nil }
+        // Names that had an answer before go first: many new ones that hang must not hold them up.
+        let known = waiting.firstIndex { answers[$0] != nil && lookups[$0]?.slow != true }
+        guard let index = known ?? waiting.firstIndex(where: { slowAllowed || lookups[$0]?.slow != true }) else {
+            return nil
+        }
         let name = waiting.remove(at: index)
         lookups[name]?.running = true
         if lookups[name]?.slow == true { slowRunning += 1 }
@@ -96,7 +100,9 @@ struct ResolverState {
     mutating func expire(now: Instant) -> [(Waiter, Resolution)] {
         var due: [(Waiter, Resolution)] = []
         for (name, lookup) in lookups where lookup.waiters.contains(where: { $0.deadline <= now }) {
-            let answer = staleAnswer(name, now) ?? .temporarily
+            // One that was not even asked for says nothing of the name.
+            let failed: Resolution = lookup.running ? .temporarily : .infrastructure("too many names wait to be resolved")
+            let answer = staleAnswer(name, now) ?? failed
             due += lookup.waiters.filter { $0.deadline <= now }.map { ($0, answer) }
             let rest = lookup.waiters.filter { $0.deadline > now }
             if rest.isEmpty, !lookup.running {

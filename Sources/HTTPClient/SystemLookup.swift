@@ -1,13 +1,39 @@
 import Glibc
 
 /// The system's resolver (`getaddrinfo`, POSIX), which blocks for as long as it likes.
-enum SystemLookup {
+struct SystemLookup: Sendable {
+    /// Which names the system's search domains may complete (resolv.conf(5)). A name that strangers chose must not reach
+    /// `name.cluster.local`.
+    enum Search: Sendable {
+        /// None: every name is whole.
+        case never
+        /// Names without a dot: those of a container network.
+        case singleLabels
+        /// All: the operator chose the name.
+        case always
+    }
+
     private static let memory: Int32 = EAI_MEMORY
     private static let system: Int32 = EAI_SYSTEM
     /// glibc's EAI_NODATA, a GNU extension: the name exists, but has no address.
     private static let noData: Int32 = -5
 
-    static func addresses(of name: String) -> Resolution {
+    let search: Search
+
+    func addresses(of name: String) -> Resolution {
+        let isSearched =
+            switch search {
+            case .never: false
+            case .singleLabels: !name.contains(".")
+            case .always: true
+            }
+        guard !isSearched else { return SystemLookup.ask(name) }
+        let given = HostsFile().addresses(of: name)
+        guard given.isEmpty else { return .addresses(given) }
+        return SystemLookup.ask(name + ".")
+    }
+
+    private static func ask(_ name: String) -> Resolution {
         var hints = addrinfo()
         hints.ai_family = AF_UNSPEC
         hints.ai_socktype = Int32(SOCK_STREAM.rawValue)

@@ -13,6 +13,7 @@ final class Transfer {
     var addresses: [IPAddress] = []
     var easy: EasyHandle?
 
+    let proxy: ProxyServer?
     private let policy: AddressPolicy
     private let responseLimit: Int
     private let headerLimit: Int
@@ -22,6 +23,9 @@ final class Transfer {
     private(set) var headersTooLarge = false
     private(set) var retryAfter: String?
     private(set) var delivery: String?
+    private(set) var head = ResponseHead()
+    /// Of the name; nil where it needed none.
+    var lookupTime: Duration?
     /// Set when a callback refused an address.
     private(set) var refusal: String?
     /// Set when this host could not give what a connection needs.
@@ -37,6 +41,7 @@ final class Transfer {
         self.policy = policy
         responseLimit = configuration.responseLimit
         headerLimit = configuration.headerLimit
+        proxy = configuration.proxy
     }
 
     /// Of the request's timeout.
@@ -57,6 +62,7 @@ final class Transfer {
             headersTooLarge = true
             return false
         }
+        head.take(line)
         if line.starts(with: "HTTP/".utf8) {
             // A new response begins, after an interim one.
             retryAfter = nil
@@ -86,7 +92,7 @@ final class Transfer {
             refusal = "an address that was not vetted was about to be connected to"
             return -1
         }
-        if case .refused(let reason) = policy.verdict(for: url, at: [parsed]) {
+        if proxy == nil, case .refused(let reason) = policy.verdict(for: url, at: [parsed]) {
             refusal = reason
             return -1
         }
@@ -104,7 +110,8 @@ final class Transfer {
             refusal = "a connection to no address"
             return false
         }
-        if case .refused(let reason) = policy.verdict(for: url, at: [parsed]) {
+        // A proxy's own address is the operator's affair.
+        if proxy == nil, case .refused(let reason) = policy.verdict(for: url, at: [parsed]) {
             refusal = reason
             return false
         }

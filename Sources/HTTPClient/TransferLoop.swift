@@ -138,7 +138,9 @@ final class TransferLoop: @unchecked Sendable {
         for command in commands {
             switch command {
             case .begin(let submission): waiting.append(submission)
-            case .resolved(let number, let resolution): connect(number, resolution)
+            case .resolved(let number, let resolution):
+                if let transfer = transfers[number] { transfer.lookupTime = ContinuousClock.now - transfer.started }
+                connect(number, resolution)
             }
         }
         if !stopping { beginWaiting() }
@@ -170,7 +172,12 @@ final class TransferLoop: @unchecked Sendable {
         nextNumber &+= 1
         let transfer = Transfer(number, submission, url: url, policy: policy, configuration: configuration)
         transfers[number] = transfer
-        let known = resolver.resolve(url.host, patience: submission.request.timeout) { [self] resolution in
+        if transfer.proxy != nil, case .refused(let reason) = policy.verdictBehindProxy(for: url) {
+            finish(transfer, transfer.failure(.refusedAddress, "\(url.host): \(reason)"))
+            return
+        }
+        let host = transfer.proxy?.host ?? url.host
+        let known = resolver.resolve(host, patience: submission.request.timeout) { [self] resolution in
             _ = post(.resolved(number, resolution))
         }
         if let known { connect(number, known) }
@@ -178,6 +185,10 @@ final class TransferLoop: @unchecked Sendable {
 
     private func connect(_ number: Int, _ resolution: Resolution) {
         guard let transfer = transfers[number], transfer.easy == nil else { return }
+        if let proxy = transfer.proxy {
+            connect(transfer, through: proxy, resolution)
+            return
+        }
         let host = transfer.url.host
         switch resolution {
         case .addresses(let addresses):
@@ -191,6 +202,16 @@ final class TransferLoop: @unchecked Sendable {
         case .temporarily: finish(transfer, transfer.failure(.dnsTemporary, "\(host) was not resolved in time"))
         case .infrastructure(let reason): finish(transfer, transfer.failure(.infrastructure, reason))
         }
+    }
+
+    /// Whatever is wrong with the proxy's name is no fault of the target.
+    private func connect(_ transfer: Transfer, through proxy: ProxyServer, _ resolution: Resolution) {
+        guard case .addresses(let addresses) = resolution else {
+            finish(transfer, transfer.failure(.infrastructure, "the proxy \(proxy.host) cannot be resolved"))
+            return
+        }
+        transfer.addresses = addresses
+        send(transfer)
     }
 
     private func send(_ transfer: Transfer) {

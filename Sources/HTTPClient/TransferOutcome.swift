@@ -19,6 +19,7 @@ package struct OutgoingResponse: Sendable {
     /// From the start of the transfer, name lookup included.
     package var milliseconds: Int64
     package var reusedConnection: Bool
+    package var trace = TransferTrace()
 }
 
 /// Why there is no response.
@@ -54,4 +55,7 @@ package struct TransferFailure: Sendable, Error {
     package var milliseconds: Int64
     /// Of a response that did not end well.
     package var status: Int?
+    /// What came of that response's body, up to the configured limit.
+    package var body: [UInt8] = []
+    package var trace = TransferTrace()
 }

@@ -8,3 +8,6 @@ int clinux_epoll_control(int epoll, int op, int fd, uint32_t events);
 // Fills fds and events (1 readable, 2 writable, 4 error or hang-up) with at most capacity entries; their count, or -1.
 int clinux_epoll_wait(int epoll, int *fds, uint32_t *events, int capacity, int timeout_ms);
 int clinux_eventfd(void);
+// The name servers of resolv.conf(5): fills one socket address for each, of 28 bytes at most, with its length. Their
+// count, or -1.
+int clinux_name_servers(void *addresses, uint32_t *lengths, int capacity);

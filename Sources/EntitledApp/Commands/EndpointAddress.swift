@@ -15,7 +15,7 @@ enum EndpointAddress {
             throw CommandFailure("this URL cannot be used: \(error)")
         }
         let policy = AddressPolicy(allowedNetworks: allowed)
-        switch Resolver.lookUpOnce(url.host) {
+        switch Resolver.lookUpOnce(url.host, allowed) {
         case .addresses(let addresses):
             if case .refused(let reason) = policy.verdict(for: url, at: addresses) {
                 throw CommandFailure("nothing may be sent to \(url.origin): \(reason)")
@@ -30,8 +30,8 @@ enum EndpointAddress {
 }
 
 extension Resolver {
-    fileprivate static func lookUpOnce(_ host: String) -> Resolution {
-        let resolver = Resolver(metrics: Metrics())
+    fileprivate static func lookUpOnce(_ host: String, _ allowed: [Network]) -> Resolution {
+        let resolver = Resolver(metrics: Metrics(), allowedNetworks: allowed)
         resolver.start()
         defer { resolver.stop() }
         return resolver.resolveAndWait(host)

@@ -8,11 +8,13 @@ import Telemetry
 /// Writes down what came of attempts.
 package struct Settler: Sendable {
     private let policy: RetryPolicy
+    private let log: AttemptLog
     private let logger: Logger
     private let metrics: Metrics
 
-    package init(policy: RetryPolicy, logger: Logger, metrics: Metrics) {
+    package init(policy: RetryPolicy, log: AttemptLog = AttemptLog(), logger: Logger, metrics: Metrics) {
         self.policy = policy
+        self.log = log
         self.logger = logger
         self.metrics = metrics
     }
@@ -57,28 +59,16 @@ package struct Settler: Sendable {
 
     /// After the fence, in its transaction; only for lanes that passed it.
     package func settle(_ decided: [Decided], now: Int64, on connection: PostgresConnection) throws {
-        try DeliveryStore.settle(decided.map(settlement), now: now, on: connection)
+        try DeliveryStore.settle(decided.map(settlement), by: log.sender, now: now, on: connection)
     }
 
     private func settlement(_ item: Decided) -> DeliveryStore.Settlement {
         let (delivery, decision) = (item.result.delivery, item.decision)
         let attempts = delivery.attempts + (decision.counts ? 1 : 0)
-        let (status, response, milliseconds) = details(item.result.outcome)
+        let attempt = decision.isOurFault ? nil : log.record(item.result, detail: decision.reason)
         return DeliveryStore.Settlement(
-            of: delivery, state: decision.state, attempts: attempts, wait: decision.wait, status: status,
-            reason: decision.reason,
-            attempt: decision.isOurFault
-                ? nil
-                : DeliveryStore.AttemptRecord(
-                    number: delivery.attempts + 1, started: item.result.started, milliseconds: milliseconds,
-                    outcome: decision.outcome, detail: decision.reason, response: response))
-    }
-
-    private func details(_ outcome: TransferOutcome) -> (Int?, [UInt8], Int64) {
-        switch outcome {
-        case .response(let response): (response.status, response.body, response.milliseconds)
-        case .failure(let failure): (nil, [], failure.milliseconds)
-        }
+            of: delivery, state: decision.state, attempts: attempts, wait: decision.wait,
+            status: item.result.outcome.status, reason: decision.reason, attempt: attempt)
     }
 
     /// Counts and says what happened, once it is committed.
@@ -97,7 +87,7 @@ package struct Settler: Sendable {
     }
 
     private func outcomeClass(_ item: Decided) -> String {
-        guard case .response(let response) = item.result.outcome else { return item.decision.outcome }
-        return "\(response.status / 100)xx"
+        guard let status = item.result.outcome.status else { return AttemptOutcome(item.result.outcome).rawValue }
+        return "\(status / 100)xx"
     }
 }

@@ -15,7 +15,7 @@ enum ProxyFault {
         case CURLE_PROXY: socks(easy.number(CURLINFO_PROXY_ERROR))
         case CURLE_OPERATION_TIMEDOUT:
             // Once the proxy is reached, it may be the target that does not answer.
-            easy.microseconds(CURLINFO_CONNECT_TIME_T) == 0 ? .infrastructure : nil
+            easy.peer == nil ? .infrastructure : nil
         default: lacksTunnel ? tunnel(easy.number(CURLINFO_HTTP_CONNECTCODE)) : nil
         }
     }

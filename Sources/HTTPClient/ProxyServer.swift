@@ -35,6 +35,7 @@ package struct ProxyServer: Sendable {
             curl_url_set(handle, CURLUPART_URL, text, UInt32(CURLU_NON_SUPPORT_SCHEME)) == CURLUE_OK,
             let scheme = part(CURLUPART_SCHEME).flatMap({ Scheme(rawValue: $0.lowercased()) }),
             let host = part(CURLUPART_HOST), let port = part(CURLUPART_PORT),
+            part(CURLUPART_ZONEID) == nil,
             // The same rules for hosts as everywhere.
             let target = try? WebhookURL(parsing: "https://\(host):\(port)/"),
             ["", "/"].contains(part(CURLUPART_PATH) ?? ""), part(CURLUPART_QUERY) == nil,

@@ -101,7 +101,8 @@ struct ResolverState {
         var due: [(Waiter, Resolution)] = []
         for (name, lookup) in lookups where lookup.waiters.contains(where: { $0.deadline <= now }) {
             // One that was not even asked for says nothing of the name.
-            let failed: Resolution = lookup.running ? .temporarily : .infrastructure("too many names wait to be resolved")
+            let failed: Resolution =
+                lookup.running ? .temporarily : .infrastructure("too many names wait for the resolver")
             let answer = staleAnswer(name, now) ?? failed
             due += lookup.waiters.filter { $0.deadline <= now }.map { ($0, answer) }
             let rest = lookup.waiters.filter { $0.deadline > now }

@@ -18,17 +18,6 @@ package struct DeliverySummary: Sendable {
     package let created: Int64
 }
 
-/// An attempt as operators see it.
-package struct AttemptSummary: Sendable {
-    package let number: Int
-    package let started: Int64
-    package let milliseconds: Int64
-    package let status: Int?
-    package let outcome: String
-    package let detail: String?
-    package let response: [UInt8]
-}
-
 /// Reads deliveries, for operators.
 package enum DeliveryReader {
     private static let columns = """
@@ -59,16 +48,12 @@ package enum DeliveryReader {
             "SELECT \(columns) FROM entitled.delivery WHERE lane = $1 AND id = $2",
             [.int2(id.lane.number), .uuid(id.bytes)])
         guard let row = rows.first else { return nil }
-        let attempts = try connection.query(
-            """
-            SELECT number, started_ms, duration_ms, status, outcome, detail, response FROM entitled.attempt
-            WHERE lane = $1 AND delivery = $2 AND started_ms >= $3 ORDER BY started_ms
-            """, [.int2(id.lane.number), .uuid(id.bytes), .int8(try row.int(10) - clockTolerance)])
+        let attempts = try AttemptReader.attempts(of: id, since: try row.int(10) - clockTolerance, on: connection)
         let bodies = try connection.query(
             "SELECT body FROM entitled.event WHERE lane = $1 AND id = $2",
             [.int2(id.lane.number), .uuid(try row.uuid(3))])
         let body = try bodies.first.map { try EventBodyCodec.restore(try $0.bytes(0)) } ?? []
-        return (try summary(row), try attempts.map(attempt), body)
+        return (try summary(row), attempts, body)
     }
 
     private static func summary(_ row: PostgresRow) throws -> DeliverySummary {
@@ -81,13 +66,6 @@ package enum DeliveryReader {
             state: state, attempts: Int(clamping: try row.int(6)),
             lastStatus: try row.optionalInt(7).map { Int(clamping: $0) }, reason: try row.optionalText(8),
             next: try row.int(9), created: try row.int(10))
-    }
-
-    private static func attempt(_ row: PostgresRow) throws -> AttemptSummary {
-        AttemptSummary(
-            number: Int(clamping: try row.int(0)), started: try row.int(1), milliseconds: try row.int(2),
-            status: try row.optionalInt(3).map { Int(clamping: $0) }, outcome: try row.text(4),
-            detail: try row.optionalText(5), response: try row.optionalBytes(6) ?? [])
     }
 }
 

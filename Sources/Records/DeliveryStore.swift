@@ -172,28 +172,6 @@ package enum DeliveryStore {
         }
     }
 
-    /// One attempt, for the operator.
-    package struct AttemptRecord: Sendable {
-        package let number: Int
-        package let started: Int64
-        package let milliseconds: Int64
-        package let outcome: String
-        package let detail: String?
-        /// The beginning of what the consumer answered.
-        package let response: [UInt8]
-
-        package init(
-            number: Int, started: Int64, milliseconds: Int64, outcome: String, detail: String?, response: [UInt8]
-        ) {
-            self.number = number
-            self.started = started
-            self.milliseconds = milliseconds
-            self.outcome = outcome
-            self.detail = detail
-            self.response = response
-        }
-    }
-
     /// Of the row itself, so that it is looked at again after waiting for somebody who changes it.
     private static let unchanged = "d.state = 0 AND d.attempts = t.began AND d.round_start = t.round"
 
@@ -211,16 +189,9 @@ package enum DeliveryStore {
         WHERE d.lane = t.lane AND d.id = t.id
         """
 
-    private static let record = """
-        INSERT INTO entitled.attempt (lane, delivery, number, started_ms, duration_ms, status, outcome, detail, response)
-        SELECT * FROM unnest($1::int2[], $2::uuid[], $3::int2[], $4::int8[], $5::int4[], $6::int2[], $7::text[],
-            $8::text[], $9::bytea[])
-        ON CONFLICT DO NOTHING
-        """
-
     /// Writes down what became of these attempts; after the fence, in its transaction.
     package static func settle(
-        _ settlements: [Settlement], now: Int64, on connection: PostgresConnection
+        _ settlements: [Settlement], by sender: AttemptSender? = nil, now: Int64, on connection: PostgresConnection
     ) throws {
         guard !settlements.isEmpty else { return }
         func status(_ settlement: Settlement) -> Int16? { settlement.status.map { Int16(clamping: $0) } }
@@ -233,16 +204,8 @@ package enum DeliveryStore {
                 .texts(settlements.map(\.reason)), .int2s(settlements.map { Int16(clamping: $0.began) }),
                 .int2s(settlements.map { Int16(clamping: $0.roundStart) }),
             ])
-        let attempts = settlements.compactMap { settlement in settlement.attempt.map { (settlement, $0) } }
-        guard !attempts.isEmpty else { return }
-        _ = try connection.query(
-            record,
-            [
-                .int2s(attempts.map(\.0.id.lane.number)), .uuids(attempts.map(\.0.id.bytes)),
-                .int2s(attempts.map { Int16(clamping: $0.1.number) }), .int8s(attempts.map(\.1.started)),
-                .int4s(attempts.map { Int32(clamping: $0.1.milliseconds) }), .int2s(attempts.map { status($0.0) }),
-                .texts(attempts.map(\.1.outcome)), .texts(attempts.map(\.1.detail)),
-                .byteas(attempts.map { $0.1.response.isEmpty ? nil : $0.1.response }),
-            ])
+        try AttemptStore.insert(
+            settlements.compactMap { settlement in settlement.attempt.map { (settlement.id, $0) } }, by: sender,
+            on: connection)
     }
 }

@@ -9,7 +9,7 @@ struct RedactionTests {
     private static let text = """
         { database: { url: "postgres://u:hunter2@h/d", ingest_url: "postgres://i:hunter2@h/d",
                       worker_url: "postgres://w:hunter2@h/d", api_url: "postgres://a:hunter2@h/d" },
-          api: { public_keys: ["appl_hidden"], secret_keys: ["sk_hidden"] }, webhooks: { secret_keys: ["\(sealing)"] } }
+          api: { public_keys: ["appl_hidden"], secret_keys: ["sk_hidden"] }, webhooks: { secret_keys: ["\(sealing)"], proxy: "http://u:hunter2@proxy.test:4750" } }
         """
 
     private func shown(_ text: String) -> [String] {
@@ -42,7 +42,8 @@ struct RedactionTests {
         bench.configuration.file(
             "/srv/c.json5",
             """
-            { database: { url: "hunter2", api_url: ["hunter2"] }, webhooks: { secret_keys: ["hunter2", { x: "hunter2" }] },
+            { database: { url: "hunter2", api_url: ["hunter2"] },
+              webhooks: { secret_keys: ["hunter2", { x: "hunter2" }], proxy: "http://u:hunter2@proxy.test" },
               api: { public_keys: "hunter2" } }
             """)
         let done = bench.run(["check-config", "--config", "c.json5"] + flags)
@@ -50,7 +51,7 @@ struct RedactionTests {
         #expect(shown(done.output + done.errors).isEmpty)
         for key in [
             "database.url", "database.api_url", "webhooks.secret_keys[0]", "webhooks.secret_keys[1]",
-            "api.secret_keys[0]", "api.public_keys",
+            "api.secret_keys[0]", "api.public_keys", "webhooks.proxy",
         ] {
             #expect((done.output + done.errors).contains(key))
         }

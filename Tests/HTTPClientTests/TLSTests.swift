@@ -61,7 +61,7 @@ struct TLSTests {
 }
 
 /// `openssl s_server` with a certificate of its own.
-private final class TLSServer {
+final class TLSServer {
     static let isAvailable = FileManager.default.isExecutableFile(atPath: "/usr/bin/openssl")
 
     struct Failure: Error {}

@@ -60,9 +60,10 @@ struct Bench {
         _ delivery: DueDelivery, _ state: DeliveryState, attempts: Int = 1, wait: Int64 = 0, status: Int? = nil,
         reason: String? = nil, started: Int64 = Bench.now
     ) throws {
-        let record = DeliveryStore.AttemptRecord(
+        var record = DeliveryStore.AttemptRecord(
             number: attempts, started: started, milliseconds: 12, outcome: "status", detail: reason,
             response: Array("answer".utf8))
+        record.status = status
         let settlement = DeliveryStore.Settlement(
             of: delivery, state: state, attempts: attempts, wait: wait, status: status, reason: reason, attempt: record)
         try DeliveryStore.settle([settlement], now: Bench.now, on: connection)

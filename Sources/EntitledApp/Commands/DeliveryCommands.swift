@@ -52,7 +52,7 @@ enum DeliveryCommands {
             guard let found = try DeliveryReader.show(id, on: connection) else { throw DeliveryCommands.noSuch(id) }
             if context.json {
                 let more = [
-                    JSON.Member(name: "attempt_history", value: .array(found.attempts.map(\.document))),
+                    JSON.Member(name: "attempt_history", value: .array(found.attempts.map(AttemptPage.document))),
                     JSON.Member(name: "body", value: .raw(found.body)),
                 ]
                 context.terminal.document(.object(found.delivery.members + more))
@@ -70,16 +70,11 @@ enum DeliveryCommands {
             if delivery.state == .pending {
                 context.terminal.print("next         \(Timestamp.text(delivery.next))")
             }
-            var table = TextTable(["attempt", "started", "took", "status", "outcome", "answer"])
             for attempt in found.attempts {
-                table.add([
-                    String(attempt.number), Timestamp.text(attempt.started), "\(attempt.milliseconds) ms",
-                    attempt.status.map(String.init) ?? "", attempt.outcome,
-                    String(String(decoding: attempt.response, as: UTF8.self).prefix(80)),
-                ])
+                context.terminal.print(AttemptPage.text(attempt))
             }
-            context.terminal.table(table)
-            context.terminal.print(String(decoding: found.body, as: UTF8.self))
+            context.terminal.print("body")
+            context.terminal.print(Terminal.harmless(String(decoding: found.body, as: UTF8.self)))
             return 0
         }
     }
@@ -130,15 +125,5 @@ extension DeliverySummary {
             "last_status": .integer(lastStatus.map { Int64($0) }), "reason": .text(reason),
             "next_attempt_at": state == .pending ? .date(next) : .null, "created_at": .date(created),
         ]).members ?? []
-    }
-}
-
-extension AttemptSummary {
-    fileprivate var document: JSON {
-        .object([
-            "number": .int(Int64(number)), "started_at": .date(started), "milliseconds": .int(milliseconds),
-            "status": .integer(status.map { Int64($0) }), "outcome": .string(outcome), "detail": .text(detail),
-            "response": .string(String(decoding: response, as: UTF8.self)),
-        ])
     }
 }

@@ -7,7 +7,9 @@ enum EndpointAddress {
     /// The URL as it will be used.
     ///
     /// A name that does not resolve now is taken for `https:`: it may resolve tomorrow, and is vetted then.
-    static func check(_ text: String, allowed: [Network]) throws -> String {
+    ///
+    /// - Parameter isProxied: whether a proxy resolves names, and judges them.
+    static func check(_ text: String, allowed: [Network], isProxied: Bool = false) throws -> String {
         let url: WebhookURL
         do {
             url = try WebhookURL(parsing: text)
@@ -15,6 +17,12 @@ enum EndpointAddress {
             throw CommandFailure("this URL cannot be used: \(error)")
         }
         let policy = AddressPolicy(allowedNetworks: allowed)
+        if isProxied {
+            if case .refused(let reason) = policy.verdictBehindProxy(for: url) {
+                throw CommandFailure("nothing may be sent to \(url.origin): \(reason)")
+            }
+            return url.text
+        }
         switch Resolver.lookUpOnce(url.host, allowed) {
         case .addresses(let addresses):
             if case .refused(let reason) = policy.verdict(for: url, at: addresses) {

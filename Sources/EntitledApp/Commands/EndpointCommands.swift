@@ -22,7 +22,8 @@ enum EndpointCommands {
             let configuration = try context.configuration()
             try checkFilters(configuration)
             let url = try EndpointAddress.check(
-                options.url, allowed: configuration.webhooks.allowPrivateNetworks.compactMap(Network.init(parsing:)))
+                options.url, allowed: configuration.webhooks.allowPrivateNetworks.compactMap(Network.init(parsing:)),
+                isProxied: configuration.webhooks.proxy != nil)
             if let value = options.authorization, value.utf8.contains(where: { $0 < 0x20 || $0 == 0x7f }) {
                 throw UsageError("--authorization must not contain control characters")
             }

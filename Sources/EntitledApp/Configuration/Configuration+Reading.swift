@@ -99,6 +99,8 @@ extension Configuration {
             retrySchedule: reader.value(Keys.retrySchedule, in: section),
             timeout: reader.value(Keys.timeout, in: section),
             allowPrivateNetworks: reader.value(Keys.allowPrivateNetworks, in: section),
+            proxy: reader.value(Keys.proxy, in: section), http2: reader.value(Keys.http2, in: section),
+            keepResponseBodies: reader.value(Keys.keepResponseBodies, in: section),
             usdRates: reader.value(Keys.usdRates, in: section),
             secretKeys: reader.value(Keys.secretKeys, in: section))
     }

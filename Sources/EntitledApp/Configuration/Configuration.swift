@@ -140,6 +140,10 @@ package struct Configuration: Sendable {
         package let timeout: Duration
         /// CIDR ranges of private addresses that consumers may have.
         package let allowPrivateNetworks: [String]
+        /// Nil: consumers are connected to directly.
+        package let proxy: Redacted<String>?
+        package let http2: Bool
+        package let keepResponseBodies: Bool
         /// Millionths of a US dollar per unit, by currency.
         package let usdRates: [String: Int64]
         /// 32 bytes each, the newest first; empty: the key in the state directory.

@@ -18,6 +18,7 @@ extension ConfigurationKeys {
         App.issuerID.entry, App.keyID.entry, App.privateKeyFile.entry, App.baseURL.entry,
         entitlements.entry,
         Webhooks.retrySchedule.entry, Webhooks.timeout.entry, Webhooks.allowPrivateNetworks.entry,
+        Webhooks.proxy.entry, Webhooks.http2.entry, Webhooks.keepResponseBodies.entry,
         Webhooks.usdRates.entry,
         Webhooks.secretKeys.entry,
         drainTimeout.entry,

@@ -152,6 +152,16 @@ package enum ConfigurationKeys {
         static let allowPrivateNetworks = Key<[String]>(
             "webhooks.allow_private_networks", .list(of: .networkRange), default: [],
             "Private networks that webhooks may reach, also by http:, as CIDR ranges. All others are refused.")
+        static let proxy = Key<Redacted<String>?>(
+            "webhooks.proxy", .optional(.proxyURL), default: nil, isSecret: true,
+            "Through which all webhooks go. The proxy resolves names and connects, so it must refuse private addresses"
+                + " itself; addresses in URLs and ports are judged here as well. Its own faults cost no attempt.")
+        static let http2 = Key<Bool>(
+            "webhooks.http2", .switch, default: false,
+            "Offer HTTP/2 to consumers that speak TLS. Many deliveries then share one connection.")
+        static let keepResponseBodies = Key<Bool>(
+            "webhooks.keep_response_bodies", .switch, default: true,
+            "Keep what consumers answer with the attempts: 16 KiB of the body, and the head where it was no success.")
         static let usdRates = Key<[String: Int64]>(
             "webhooks.usd_rates", .dollarRates, default: [:],
             "What currencies are worth in US dollars, for the `price` of events; without a rate it is null."

@@ -1,4 +1,5 @@
 import Base
+import HTTPClient
 
 extension ValueFormat where Value == String {
     /// A text that is not empty and has no control characters.
@@ -122,6 +123,19 @@ extension ValueFormat where Value == Int64 {
     }
 }
 
+extension ValueFormat where Value == Bool {
+    static var `switch`: ValueFormat<Bool> {
+        let allowed = "true or false"
+        return ValueFormat(
+            allowed: allowed, schema: .object(["type": .string("boolean")]),
+            fromText: { ["true": .bool(true), "false": .bool(false)][$0] ?? .string($0) }, write: { .bool($0) }
+        ) { json, _ in
+            guard let value = json.boolValue else { return .wrong(json, allowed) }
+            return .value(value)
+        }
+    }
+}
+
 extension ValueFormat where Value: RawRepresentable & CaseIterable, Value.RawValue == String {
     /// One of a few words.
     static var word: ValueFormat<Value> {
@@ -168,6 +182,15 @@ extension ValueFormat where Value == Redacted<String> {
         .text("a libpq URL: postgres://user:password@host:port/database", write: \.exposed) { text in
             let isURL = ["postgres://", "postgresql://"].contains { text.hasPrefix($0) && text.count > $0.count }
             return isURL && !text.contains(where: \.isNewline) ? Redacted(text) : nil
+        }
+    }
+
+    /// The URL of a proxy, credentials and all.
+    static var proxyURL: ValueFormat<Redacted<String>> {
+        .text(
+            "http://, https:// or socks5h://, with user:password@ if need be, and host:port", write: \.exposed
+        ) { text in
+            ProxyServer(parsing: text).map { _ in Redacted(text) }
         }
     }
 

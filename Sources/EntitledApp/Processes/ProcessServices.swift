@@ -100,7 +100,10 @@ struct ProcessServices {
                 bodies: configuration.eventBodies),
             session: session, verifier: try verifier(revocation?.policyInside),
             settler: Settler(
-                policy: RetryPolicy(schedule: configuration.webhooks.retrySchedule), logger: logger, metrics: metrics),
+                policy: RetryPolicy(schedule: configuration.webhooks.retrySchedule),
+                log: AttemptLog(
+                    sender: AttemptSender(worker: id, host: ProcessInfo.processInfo.hostName),
+                    keepsResponses: configuration.webhooks.keepResponseBodies), logger: logger, metrics: metrics),
             sealer: sealer,
             engine: { ring in
                 DeliveryEngine(client: client, timeout: timeout, clock: clock, metrics: metrics, onResult: ring)
@@ -116,10 +119,12 @@ struct ProcessServices {
     }
 
     private func httpClient(_ logger: Logger) throws -> HTTPClient {
-        try HTTPClient(
-            configuration: HTTPClientConfiguration(
-                allowedNetworks: configuration.webhooks.allowPrivateNetworks.compactMap(Network.init(parsing:))),
-            logger: logger, metrics: metrics)
+        let webhooks = configuration.webhooks
+        var settings = HTTPClientConfiguration(
+            allowedNetworks: webhooks.allowPrivateNetworks.compactMap(Network.init(parsing:)))
+        settings.proxy = webhooks.proxy.flatMap { ProxyServer(parsing: $0.exposed) }
+        settings.offersHTTP2 = webhooks.http2
+        return try HTTPClient(configuration: settings, logger: logger, metrics: metrics)
     }
 
     // MARK: - api, admin

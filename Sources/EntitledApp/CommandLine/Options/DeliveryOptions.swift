@@ -35,7 +35,9 @@ package enum DeliveryOptions {
         ],
         examples: ["deliveries list --state dead", "deliveries list --endpoint ID --limit 1000 --json"])
 
-    package static let show = one("show", "Shows a delivery and its attempts.")
+    package static let show = one(
+        "show",
+        "Shows a delivery and its attempts: what came of each, where its time went, what was answered.")
     package static let resend = one("resend", "Sends a delivery's event once more, at once, under the same id.")
 
     package static let declarations = [list, show, resend]

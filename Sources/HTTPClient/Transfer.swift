@@ -68,7 +68,8 @@ final class Transfer {
             retryAfter = nil
             delivery = nil
         } else if let value = Transfer.value(of: "retry-after", in: line) {
-            retryAfter = value
+            // Of several the first counts, as a single one would.
+            retryAfter = retryAfter ?? value
         } else if let value = Transfer.value(of: "webhook-delivery", in: line) {
             delivery = value
         }

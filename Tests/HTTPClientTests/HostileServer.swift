@@ -27,19 +27,8 @@ final class HostileServer: Sendable {
     private let state = Monitor(State())
 
     init() throws {
-        listener = socket(AF_INET, Int32(SOCK_STREAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue), 0)
-        var address = sockaddr_in()
-        address.sin_family = sa_family_t(AF_INET)
-        address.sin_addr.s_addr = UInt32(0x7f00_0001).bigEndian
-        var length = socklen_t(MemoryLayout<sockaddr_in>.size)
-        let listener = listener
-        let status = withUnsafeMutablePointer(to: &address) { pointer in
-            pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) { raw in
-                bind(listener, raw, length) | listen(listener, 512) | getsockname(listener, raw, &length)
-            }
-        }
-        guard status == 0 else { throw Failure() }
-        port = UInt16(bigEndian: address.sin_port)
+        guard let (listener, port) = LoopbackSocket.listen() else { throw Failure() }
+        (self.listener, self.port) = (listener, port)
         _ = ServiceThread("hostile") { [self] in acceptAll() }
     }
 
@@ -154,6 +143,22 @@ final class HostileServer: Sendable {
             _ = send(client, "SSH-2.0-OpenSSH_9.2\r\n")
             return false
         case "non-ascii": return send(client, HostileServer.response("200", "Retry-After: \u{1b}[31m\u{fc}\r\n"))
+        case "huge-headers": return flood(client, "HTTP/1.1 200 OK\r\n", total: 1_800_000, "x-header: yes, this too\r\n")
+        case "endless-chunks":
+            let chunk = "1000\r\n" + String(repeating: "c", count: 4096) + "\r\n"
+            return flood(client, "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n", total: .max, chunk)
+        case "script":
+            guard let script = HostileScript.all[parts.dropFirst().joined()] else { return false }
+            guard send(client, script.bytes) == script.bytes.count else { return false }
+            switch script.ending {
+            case .goesOn: return true
+            case .closes: return false
+            case .resets:
+                // Once the client has read it: resetting may discard what is under way.
+                _ = pause(client, .milliseconds(100))
+                reset(client)
+                return false
+            }
         default: return send(client, HostileServer.response("200"))
         }
     }

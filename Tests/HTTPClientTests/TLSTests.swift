@@ -4,6 +4,7 @@ import Glibc
 import HTTPClient
 import Lifecycle
 import Telemetry
+import TestSupport
 import Testing
 
 /// HTTPS against OpenSSL's own test server.
@@ -34,6 +35,49 @@ struct TLSTests {
         #expect(try client.sendAndWait(OutgoingRequest(url: url, method: "GET")).failure().kind == .tls)
     }
 
+    @Test func `a certificate that expired is a failure of TLS`() throws {
+        let server = try TLSServer(name: "consumer.test", isExpired: true)
+        let client = try makeClient(caFile: server.certificate)
+        defer { client.stop() }
+        let url = "https://consumer.test:\(server.port)/"
+        let failure = try client.sendAndWait(OutgoingRequest(url: url, method: "GET")).failure()
+        #expect(failure.kind == .tls && failure.message.contains("expired"), "\(failure.message)")
+        #expect(failure.trace.peer == .v4(0x7f00_0001) && failure.trace.timings.lookup != nil)
+        #expect(failure.trace.timings.handshake == nil && failure.trace.timings.firstByte == nil)
+    }
+
+    @Test func `plain HTTP where TLS is expected is a failure of TLS`() throws {
+        let server = try #require(LoopbackSocket.listen())
+        let thread = TestThread {
+            let client = accept(server.0, nil, nil)
+            _ = LoopbackSocket.receive(client, 5)
+            LoopbackSocket.send(client, "HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n")
+            shutdown(client, Int32(SHUT_RDWR))
+            close(client)
+        }
+        let client = try makeClient(caFile: nil)
+        defer { client.stop() }
+        let request = OutgoingRequest(url: "https://consumer.test:\(server.1)/")
+        #expect(try client.sendAndWait(request).failure().kind == .tls)
+        try thread.value()
+        close(server.0)
+    }
+
+    @Test func `the phases of a request are told, and which connection it took`() throws {
+        let server = try TLSServer(name: "consumer.test")
+        let client = try makeClient(caFile: server.certificate)
+        defer { client.stop() }
+        let request = OutgoingRequest(url: "https://consumer.test:\(server.port)/", method: "GET")
+        let trace = try client.sendAndWait(request).response().trace
+        #expect(trace.timings.lookup != nil && trace.timings.connect != nil)
+        #expect(trace.timings.handshake != nil && trace.timings.firstByte != nil)
+        #expect(trace.peer == .v4(0x7f00_0001) && !trace.reusedConnection)
+        #expect(trace.head.text.hasPrefix("HTTP/1.0 200 ok"))
+        #expect(trace.version == 10)
+        // Its answer is remembered.
+        #expect(try client.sendAndWait(request).response().trace.timings.lookup == nil)
+    }
+
     @Test func `a server that never finishes the handshake is cut at the timeout`() throws {
         let fixture = try ClientFixture()
         let url = "https://127.0.0.1:\(fixture.server.port)/"
@@ -62,7 +106,8 @@ struct TLSTests {
 
 /// `openssl s_server` with a certificate of its own.
 final class TLSServer {
-    static let isAvailable = FileManager.default.isExecutableFile(atPath: "/usr/bin/openssl")
+    static let openssl = "/usr/bin/openssl"
+    static let isAvailable = FileManager.default.isExecutableFile(atPath: openssl)
 
     struct Failure: Error {}
 
@@ -71,21 +116,22 @@ final class TLSServer {
     private let process = Process()
     private let folder: URL
 
-    init(name: String) throws {
+    /// - Parameter isExpired: whether its certificate was good until yesterday.
+    init(name: String, isExpired: Bool = false) throws {
         folder = FileManager.default.temporaryDirectory.appendingPathComponent("tls-\(UUID().uuidString)")
         try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
         certificate = folder.appendingPathComponent("certificate.pem").path
         let key = folder.appendingPathComponent("key.pem").path
-        let make = Process()
-        make.executableURL = URL(fileURLWithPath: "/usr/bin/openssl")
-        make.arguments = [
-            "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "2",
-            "-keyout", key, "-out", certificate, "-subj", "/CN=\(name)", "-addext", "subjectAltName=DNS:\(name)",
-        ]
-        make.standardError = FileHandle.nullDevice
-        try make.run()
-        make.waitUntilExit()
-        process.executableURL = make.executableURL
+        let request = folder.appendingPathComponent("request.pem").path
+        try TestCommand.run([
+            TLSServer.openssl, "req", "-new", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes",
+            "-keyout", key, "-out", request, "-subj", "/CN=\(name)", "-addext", "subjectAltName=DNS:\(name)",
+        ])
+        try TestCommand.run([
+            TLSServer.openssl, "x509", "-req", "-in", request, "-signkey", key, "-copy_extensions", "copyall",
+            "-days", isExpired ? "-1" : "2", "-out", certificate,
+        ])
+        process.executableURL = URL(fileURLWithPath: TLSServer.openssl)
         process.arguments = ["s_server", "-accept", "127.0.0.1:0", "-cert", certificate, "-key", key, "-www"]
         let output = Pipe()
         process.standardOutput = output

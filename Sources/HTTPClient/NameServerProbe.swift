@@ -9,7 +9,8 @@ package final class NameServerProbe: Sendable {
         let until: ContinuousClock.Instant
     }
 
-    private static let validity = Duration.seconds(5)
+    /// A short one, so that the first failures of an outage are seldom taken for the names' fault.
+    private static let (aliveFor, deadFor) = (Duration.seconds(2), Duration.seconds(5))
     private static let patience: Int32 = 500
 
     private let ask: @Sendable () -> Bool
@@ -24,12 +25,14 @@ package final class NameServerProbe: Sendable {
         self.ask = ask
     }
 
-    /// Blocks for half a second at most, at most every 5 s; others wait meanwhile. Not for a thread that must go on.
+    /// Blocks for half a second at most, at most every 2 s; others wait meanwhile. Not for a thread that must go on.
     package func isAlive() -> Bool {
         last.withLock { last in
             if let last, last.until > ContinuousClock.now { return last.isAlive }
             let isAlive = ask()
-            last = Verdict(isAlive: isAlive, until: ContinuousClock.now + NameServerProbe.validity)
+            last = Verdict(
+                isAlive: isAlive,
+                until: ContinuousClock.now + (isAlive ? NameServerProbe.aliveFor : NameServerProbe.deadFor))
             return isAlive
         }
     }

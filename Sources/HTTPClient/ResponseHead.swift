@@ -13,7 +13,7 @@ package struct ResponseHead: Sendable, Equatable {
     package var isEmpty: Bool { bytes.isEmpty }
 
     /// Takes one line with its end. A status line begins anew, so that interim responses and a proxy's do not stay.
-    mutating func take(_ line: UnsafeRawBufferPointer) {
+    package mutating func take(_ line: UnsafeRawBufferPointer) {
         if line.starts(with: "HTTP/".utf8) { self = ResponseHead() }
         guard let first = line.first, first != 0x0d, first != 0x0a else { return }
         let room = ResponseHead.limit - bytes.count

@@ -7,7 +7,10 @@ import Records
 /// Short texts from consumers, operators and configurations. What is read is written, and read again as the same.
 package enum TextSubjects {
     package static func all() -> [FuzzSubject] {
-        [retryAfter, httpDate, timestamp, duration, deliveryID, webhookURL, address, network, base64, hex]
+        [
+            retryAfter, httpDate, timestamp, duration, deliveryID, webhookURL, proxy, responseHead, address, network,
+            base64, hex,
+        ]
     }
 
     private static var retryAfter: FuzzSubject {
@@ -66,6 +69,39 @@ package enum TextSubjects {
             guard let again = try? WebhookURL(parsing: url.text), again == url else { return "read anew, it differs" }
             _ = (url.literalAddress, url.origin)
             return url.host.isEmpty || url.port == 0 ? "no host or no port" : nil
+        }
+    }
+
+    private static var proxy: FuzzSubject {
+        let seeds = [
+            "http://proxy:3128", "https://user:p%40ss@proxy.example:443/", "socks5h://[::1]:1080", "HTTP://0x7f.1:80",
+        ]
+        return FuzzSubject(text: "proxy-url", seeds: seeds) { text in
+            guard let proxy = ProxyServer(parsing: text) else { return nil }
+            guard let again = ProxyServer(parsing: proxy.origin) else { return "its origin is no proxy" }
+            return again.origin == proxy.origin && proxy.port > 0 ? nil : "read anew, it differs"
+        }
+    }
+
+    /// Lines as they come from a connection.
+    private static var responseHead: FuzzSubject {
+        let seeds = [
+            "HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\n\r\n",
+            "HTTP/1.1 503 Busy\nSet-Cookie: a=b\n c=d\nX: \u{0}y\n",
+            "HTTP/1.1 103 Early\r\n\r\nHTTP/2 200\r\nx-token: 1\r\n",
+            ": none\r\nx-long: \(String(repeating: "v", count: 5000))",
+        ]
+        return FuzzSubject("response-head", seeds: seeds.map { Array($0.utf8) }, inputs: 12_000) { input in
+            var head = ResponseHead()
+            for line in input.split(separator: 0x0a, omittingEmptySubsequences: false) {
+                (Array(line) + [0x0a]).withUnsafeBytes { head.take($0) }
+            }
+            let text = head.text
+            _ = (head.value(of: "x"), head.value(of: ""), head.isEmpty)
+            guard text.utf8.count <= ResponseHead.limit else { return "longer than the limit" }
+            guard text.utf8.allSatisfy({ (0x20...0x7e).contains($0) || $0 == 0x0a }) else { return "not printable" }
+            let cookie = text.split(separator: "\n").first { $0.lowercased().hasPrefix("set-cookie:") }
+            return cookie.map { $0.hasSuffix(": [left out]") } ?? true ? nil : "a cookie is shown"
         }
     }
 

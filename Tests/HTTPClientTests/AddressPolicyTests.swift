@@ -85,6 +85,47 @@ struct AddressPolicyTests {
         #expect(!policy.explicitlyAllows(try address(text)))
     }
 
+    @Test func `nothing outside the global unicast block is public but what means public IPv4`() {
+        var random = SplitMix(state: 3)
+        for _ in 0..<100_000 {
+            let address = IPAddress.v6(high: random.next(), low: random.next())
+            guard case .v6(let high, _) = address, high >> 61 != 1, address.translated == nil else { continue }
+            #expect(!isAllowed(strict, address), "\(address)")
+        }
+    }
+
+    @Test func `an allowed network opens exactly its own addresses`() throws {
+        var random = SplitMix(state: 4)
+        for prefix in [8, 12, 20, 29, 32] {
+            for _ in 0..<400 {
+                let mask = UInt32.max << UInt32(32 - prefix)
+                let base = UInt32(truncatingIfNeeded: random.next()) & mask
+                let policy = AddressPolicy(allowedNetworks: [try network("\(IPAddress.v4(base))/\(prefix)")])
+                for bits in [
+                    base, base | ~mask, base &- 1, (base | ~mask) &+ 1, UInt32(truncatingIfNeeded: random.next()),
+                ] {
+                    let isInside = bits & mask == base
+                    #expect(policy.explicitlyAllows(.v4(bits)) == isInside)
+                    #expect(isAllowed(policy, .v4(bits)) == (isInside || isAllowed(strict, .v4(bits))))
+                }
+            }
+        }
+    }
+
+    @Test func `ports of other services are refused outside of allowed networks`() throws {
+        let policy = AddressPolicy(allowedNetworks: [try network("10.0.0.0/8")])
+        for port in [22, 25, 53, 465, 587, 3306, 5432, 6379, 9200, 11211, 27017] {
+            let url = try WebhookURL(parsing: "https://example.com:\(port)/")
+            #expect(policy.verdict(for: url, at: [try address("8.8.8.8")]) != .allowed)
+            #expect(policy.verdict(for: url, at: [try address("10.0.0.1")]) == .allowed)
+            #expect(policy.verdictBehindProxy(for: url) != .allowed)
+        }
+        for port in [80, 443, 3000, 8000, 8080, 8443, 9000] {
+            let url = try WebhookURL(parsing: "https://example.com:\(port)/")
+            #expect(policy.verdict(for: url, at: [try address("8.8.8.8")]) == .allowed)
+        }
+    }
+
     @Test func `one private address refuses a name`() throws {
         let url = try WebhookURL(parsing: "https://example.com/")
         let good = try address("8.8.8.8")

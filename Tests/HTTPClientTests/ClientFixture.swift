@@ -2,6 +2,7 @@ import Base
 import HTTPClient
 import Lifecycle
 import Telemetry
+import TestSupport
 import Testing
 
 /// A client and a hostile server for one test.

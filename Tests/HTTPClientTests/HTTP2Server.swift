@@ -62,7 +62,9 @@ final class HTTP2Server: Sendable {
         defer { close(pipe) }
         while var start = LoopbackSocket.receive(pipe, 9) {
             if start.starts(with: preface.prefix(9)) {
-                guard LoopbackSocket.receive(pipe, 15) != nil, let next = LoopbackSocket.receive(pipe, 9) else { return }
+                guard LoopbackSocket.receive(pipe, 15) != nil, let next = LoopbackSocket.receive(pipe, 9) else {
+                    return
+                }
                 state.change { $0.connections += 1 }
                 LoopbackSocket.send(pipe, frame(type: 4, flags: 0, stream: 0))
                 start = next

@@ -1,6 +1,7 @@
 import Base
 import HTTPClient
 import Lifecycle
+import TestSupport
 import Testing
 
 /// What consumers do that mean ill, or are broken: each has its outcome, in bounded time, and costs the others nothing.

@@ -1,6 +1,7 @@
 import Base
 import HTTPClient
 import Telemetry
+import TestSupport
 import Testing
 
 /// Requests through a proxy, which resolves and connects; what it does wrong is no fault of the target.

@@ -1,5 +1,6 @@
 import Glibc
 import Lifecycle
+import TestSupport
 
 /// A proxy on a port of 127.0.0.1 that leads every name to one port of the same host, or misbehaves.
 final class TunnelProxy: Sendable {
@@ -109,80 +110,5 @@ final class TunnelProxy: Sendable {
     private func pass(_ client: Int32, _ server: Int32) {
         _ = ServiceThread("proxy-back") { LoopbackSocket.copy(from: server, to: client) }
         LoopbackSocket.copy(from: client, to: server)
-    }
-}
-
-/// Plain sockets of 127.0.0.1.
-enum LoopbackSocket {
-    /// A listener on a free port.
-    static func listen() -> (Int32, UInt16)? {
-        let listener = socket(AF_INET, Int32(SOCK_STREAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue), 0)
-        var address = address(0)
-        var length = socklen_t(MemoryLayout<sockaddr_in>.size)
-        let status = withUnsafeMutablePointer(to: &address) { pointer in
-            pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) { raw in
-                bind(listener, raw, length) | Glibc.listen(listener, 512) | getsockname(listener, raw, &length)
-            }
-        }
-        return status == 0 ? (listener, UInt16(bigEndian: address.sin_port)) : nil
-    }
-
-    static func connect(_ port: UInt16) -> Int32? {
-        let descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue), 0)
-        var address = address(port)
-        let status = withUnsafePointer(to: &address) { pointer in
-            pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
-                Glibc.connect(descriptor, $0, socklen_t(MemoryLayout<sockaddr_in>.size))
-            }
-        }
-        guard status == 0 else {
-            close(descriptor)
-            return nil
-        }
-        return descriptor
-    }
-
-    static func address(_ port: UInt16, last: UInt32 = 1) -> sockaddr_in {
-        var address = sockaddr_in()
-        address.sin_family = sa_family_t(AF_INET)
-        address.sin_port = port.bigEndian
-        address.sin_addr.s_addr = (0x7f00_0000 | last).bigEndian
-        return address
-    }
-
-    static func send(_ descriptor: Int32, _ text: String) { send(descriptor, Array(text.utf8)) }
-
-    static func send(_ descriptor: Int32, _ bytes: [UInt8]) {
-        var sent = 0
-        while sent < bytes.count {
-            let count = bytes[sent...].withUnsafeBytes {
-                Glibc.send(descriptor, $0.baseAddress, $0.count, Int32(MSG_NOSIGNAL))
-            }
-            guard count > 0 else { return }
-            sent += count
-        }
-    }
-
-    /// Exactly so many bytes; nil where the other side closes before.
-    static func receive(_ descriptor: Int32, _ count: Int) -> [UInt8]? {
-        var bytes: [UInt8] = []
-        var buffer = [UInt8](repeating: 0, count: max(1, count))
-        while bytes.count < count {
-            let got = recv(descriptor, &buffer, count - bytes.count, 0)
-            guard got > 0 else { return nil }
-            bytes += buffer.prefix(got)
-        }
-        return bytes
-    }
-
-    /// Until one of both ends.
-    static func copy(from: Int32, to: Int32) {
-        var buffer = [UInt8](repeating: 0, count: 65_536)
-        while true {
-            let count = recv(from, &buffer, buffer.count, 0)
-            guard count > 0 else { break }
-            send(to, Array(buffer.prefix(count)))
-        }
-        shutdown(to, Int32(SHUT_RDWR))
     }
 }

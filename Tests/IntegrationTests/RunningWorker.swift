@@ -57,7 +57,10 @@ final class RunningWorker: Sendable {
                 drainTimeout: drainTimeout, defaultGrace: .seconds(3 * 86_400),
                 bodies: EventBody(catalogue: installation.catalogue)),
             session: session, verifier: verifier ?? installation.verifier,
-            settler: Settler(policy: RetryPolicy(schedule: schedule), logger: log.logger, metrics: Metrics()),
+            settler: Settler(
+                policy: RetryPolicy(schedule: schedule),
+                log: AttemptLog(sender: AttemptSender(worker: SecureRandom.bytes(16), host: "test")),
+                logger: log.logger, metrics: Metrics()),
             sealer: installation.sealer,
             engine: { ring in
                 DeliveryEngine(

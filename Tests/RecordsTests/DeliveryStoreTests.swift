@@ -133,3 +133,64 @@ import Testing
         #expect(try DeliveryRepair.resend(unknown, now: 1, on: bench.connection) == .notFound)
     }
 }
+
+@Suite struct AttemptLogStoreTests {
+    @Test func `what is known of an attempt is read as it was written`() throws {
+        let bench = try Bench()
+        try bench.addEndpoint()
+        let delivery = try #require(try bench.insert([Bench.event(1)]).first)
+        var record = DeliveryStore.AttemptRecord(
+            number: 1, started: Bench.now, milliseconds: 12, outcome: "status_5xx", detail: "status 500",
+            response: [0xff, 0])
+        record.status = 500
+        record.timings = .init(lookup: 1, connect: 2, handshake: 3, firstByte: 4_000_000_000)
+        record.peer = "2606:4700::1"
+        (record.reused, record.truncated, record.version, record.head) = (true, true, 20, Array("HTTP/2 500".utf8))
+        let plain = DeliveryStore.AttemptRecord(
+            number: 2, started: Bench.now + 1, milliseconds: 1, outcome: "delivered", detail: nil, response: [])
+        let sender = AttemptSender(worker: [UInt8](repeating: 0xab, count: 16), host: "worker-1")
+        let connection = try bench.database.connect(role: "entitled_worker")
+        for attempt in [record, plain] {
+            let settlement = DeliveryStore.Settlement(
+                of: delivery, state: .pending, attempts: 1, wait: 0, status: 500, reason: nil, attempt: attempt)
+            try DeliveryStore.settle([settlement], by: sender, now: Bench.now, on: connection)
+        }
+        let reader = try bench.database.connect(role: "entitled_api")
+        let attempts = try #require(try DeliveryReader.show(delivery.id, on: reader)).attempts
+        let (first, second) = (try #require(attempts.first), try #require(attempts.last))
+        #expect(first.status == 500 && first.outcome == "status_5xx" && first.response == [0xff, 0])
+        #expect(first.timings == .init(lookup: 1, connect: 2, handshake: 3, firstByte: Int64(Int32.max)))
+        #expect(first.peer == "2606:4700::1" && first.reused && first.truncated && first.version == "2")
+        #expect(first.head == Array("HTTP/2 500".utf8))
+        #expect(first.host == "worker-1" && first.worker == String(repeating: "ab", count: 16))
+        #expect(second.peer == nil && !second.reused && !second.truncated && second.head.isEmpty)
+        #expect(second.timings == .init() && second.worker == first.worker)
+        #expect(try bench.database.count("SELECT count(*) FROM entitled.sender") == 1)
+    }
+
+    /// There is one for each notification, nearly.
+    @Test func `an attempt that is delivered at once takes little room`() throws {
+        let bench = try Bench()
+        try bench.addEndpoint()
+        let delivery = try #require(try bench.insert([Bench.event(1)]).first)
+        func width(_ record: DeliveryStore.AttemptRecord) throws -> Int64 {
+            let settlement = DeliveryStore.Settlement(
+                of: delivery, state: .delivered, attempts: 1, wait: 0, status: 200, reason: nil, attempt: record)
+            let sender = AttemptSender(worker: [UInt8](repeating: 0xab, count: 16), host: "worker-1")
+            try DeliveryStore.settle([settlement], by: sender, now: Bench.now, on: bench.connection)
+            return try bench.database.count(
+                "SELECT pg_column_size(a.*)::int8 FROM entitled.attempt a WHERE started_ms = $1",
+                [.int8(record.started)])
+        }
+        func record(_ started: Int64) -> DeliveryStore.AttemptRecord {
+            var record = DeliveryStore.AttemptRecord(
+                number: 1, started: started, milliseconds: 12, outcome: "delivered", detail: nil, response: [])
+            record.status = 200
+            return record
+        }
+        var full = record(Bench.now + 1)
+        full.timings.firstByte = 11
+        (full.peer, full.reused, full.version) = ("203.0.113.7", true, 11)
+        #expect(try width(full) - width(record(Bench.now)) <= 16)
+    }
+}

@@ -30,7 +30,8 @@ import Testing
         func sums() throws -> [String] {
             try ["notification", "attempt"].flatMap { table in
                 try database.texts(
-                    "SELECT count(*) || ' ' || sum(hashtextextended(jsonb_strip_nulls(to_jsonb(t))::text, 0)) FROM entitled.\(table) t")
+                    "SELECT count(*) || ' ' || sum(hashtextextended(jsonb_strip_nulls(to_jsonb(t))::text, 0)) FROM entitled.\(table) t"
+                )
             }
         }
         let before = try sums()

@@ -3,14 +3,14 @@ import Glibc
 import Lifecycle
 
 /// A consumer that behaves as badly as the path tells it, on a port of 127.0.0.1; one thread a connection.
-final class HostileServer: Sendable {
-    struct Request: Sendable {
+package final class HostileServer: Sendable {
+    package struct Request: Sendable {
         /// Request line and header lines as they came.
-        let head: String
-        let body: [UInt8]
-        let connection: Int
+        package let head: String
+        package let body: [UInt8]
+        package let connection: Int
 
-        var path: String { head.split(separator: " ").dropFirst().first.map(String.init) ?? "" }
+        package var path: String { head.split(separator: " ").dropFirst().first.map(String.init) ?? "" }
     }
 
     private struct State {
@@ -22,19 +22,21 @@ final class HostileServer: Sendable {
         var sent = 0
     }
 
-    let port: UInt16
+    package let port: UInt16
     private let listener: Int32
     private let state = Monitor(State())
 
-    init() throws {
+    package init() throws {
         guard let (listener, port) = LoopbackSocket.listen() else { throw Failure() }
         (self.listener, self.port) = (listener, port)
         _ = ServiceThread("hostile") { [self] in acceptAll() }
     }
 
-    struct Failure: Error {}
+    package struct Failure: Error {
+        package init() {}
+    }
 
-    func stop() {
+    package func stop() {
         let sockets = state.change { state in
             state.stopped = true
             return state.sockets
@@ -45,14 +47,14 @@ final class HostileServer: Sendable {
         }
     }
 
-    func url(_ path: String) -> String { "http://127.0.0.1:\(port)\(path)" }
+    package func url(_ path: String) -> String { "http://127.0.0.1:\(port)\(path)" }
 
-    var requests: [Request] { state.read { $0.requests } }
-    var connections: Int { state.read { $0.connections } }
-    var bytesSent: Int { state.read { $0.sent } }
+    package var requests: [Request] { state.read { $0.requests } }
+    package var connections: Int { state.read { $0.connections } }
+    package var bytesSent: Int { state.read { $0.sent } }
 
     /// Whether so many requests for the path came within the time.
-    func waitFor(_ count: Int, _ path: String, timeout: Duration = .seconds(20)) -> Bool {
+    package func waitFor(_ count: Int, _ path: String, timeout: Duration = .seconds(20)) -> Bool {
         state.wait(timeout: timeout) { state in
             state.requests.count { $0.path == path } >= count ? true : nil
         } ?? false
@@ -143,7 +145,8 @@ final class HostileServer: Sendable {
             _ = send(client, "SSH-2.0-OpenSSH_9.2\r\n")
             return false
         case "non-ascii": return send(client, HostileServer.response("200", "Retry-After: \u{1b}[31m\u{fc}\r\n"))
-        case "huge-headers": return flood(client, "HTTP/1.1 200 OK\r\n", total: 1_800_000, "x-header: yes, this too\r\n")
+        case "huge-headers":
+            return flood(client, "HTTP/1.1 200 OK\r\n", total: 1_800_000, "x-header: yes, this too\r\n")
         case "endless-chunks":
             let chunk = "1000\r\n" + String(repeating: "c", count: 4096) + "\r\n"
             return flood(client, "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n", total: .max, chunk)

@@ -20,7 +20,8 @@ struct HostileScript: Sendable {
 
     /// By the last part of the path, `/script/NAME`.
     static let all: [String: HostileScript] = [
-        "gzip": HostileScript(Array("\(ok)Content-Encoding: gzip\r\nContent-Length: \(bomb.count)\r\n\r\n".utf8) + bomb),
+        "gzip": HostileScript(
+            Array("\(ok)Content-Encoding: gzip\r\nContent-Length: \(bomb.count)\r\n\r\n".utf8) + bomb),
         "unknown-encoding": HostileScript("\(ok)Content-Encoding: zip-bomb\r\nContent-Length: 4\r\n\r\ndone"),
         "http09": HostileScript("<html>done</html>\r\n", .closes),
         "length-too-long": HostileScript("\(ok)Content-Length: 100\r\n\r\ndone", .closes),
@@ -61,6 +62,9 @@ struct HostileScript: Sendable {
             \r
             oops
             """),
+        "escapes": HostileScript(
+            "HTTP/1.1 500 Oops\r\nX-Colour: \u{1b}[31m\r\nContent-Length: 23\r\n\r\noops\u{1b}]0;title\u{7}\u{9b}2J\r\n\u{0}\u{8}!"
+        ),
         "bare-lines": HostileScript("HTTP/1.1 200 OK\nContent-Length: 4\n\ndone"),
     ]
 

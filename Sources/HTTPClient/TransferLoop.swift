@@ -2,32 +2,19 @@ import Base
 import CCurl
 import Glibc
 import Lifecycle
-import Synchronization
 import Telemetry
 
 /// The thread on which all transfers of a client happen.
 ///
-/// `@unchecked Sendable`: `inbox` is locked and `poller.wake` is safe from any thread; everything else is touched only
+/// `@unchecked Sendable`: `inbox` locks itself and `poller.wake` is safe from any thread; everything else is touched only
 /// by the thread that runs `run`.
 final class TransferLoop: @unchecked Sendable {
-    private enum Command {
-        case begin(Submission)
-        case resolved(Int, Resolution)
-    }
-
-    private struct Inbox {
-        var commands: [Command] = []
-        var stopping = false
-        /// Nothing is taken any more.
-        var ended = false
-    }
-
     private let configuration: HTTPClientConfiguration
     private let policy: AddressPolicy
     private let resolver: Resolver
     private let logger: Logger
     private let finished: @Sendable (Submission, TransferOutcome) -> Void
-    private let inbox = Mutex(Inbox())
+    private let inbox = TransferInbox()
     private let poller: Poller
     private let multi: MultiHandle
     private var idleHandles: [EasyHandle] = []
@@ -64,31 +51,19 @@ final class TransferLoop: @unchecked Sendable {
 
     /// Asks the loop to cut everything and end.
     func stop() {
-        inbox.withLock { $0.stopping = true }
+        inbox.stop()
         poller.wake()
     }
 
     /// For a loop that is never run: takes nothing any more, and ends what was submitted.
     func interruptUnbegun() {
-        for submission in close() {
+        for submission in inbox.close() {
             finished(submission, Submission.notBegun)
         }
     }
 
-    private func close() -> [Submission] {
-        inbox.withLock { inbox in
-            inbox.ended = true
-            defer { inbox.commands = [] }
-            return inbox.commands.compactMap { if case .begin(let submission) = $0 { submission } else { nil } }
-        }
-    }
-
-    private func post(_ command: Command) -> Bool {
-        let (taken, first) = inbox.withLock { inbox in
-            guard !inbox.ended else { return (false, false) }
-            inbox.commands.append(command)
-            return (true, inbox.commands.count == 1)
-        }
+    private func post(_ command: TransferInbox.Command) -> Bool {
+        let (taken, first) = inbox.post(command)
         // Whoever finds the inbox empty wakes the loop, which empties it at once.
         if first { poller.wake() }
         return taken
@@ -131,10 +106,7 @@ final class TransferLoop: @unchecked Sendable {
 
     /// Whether to stop.
     private func handleInbox() -> Bool {
-        let (commands, stopping) = inbox.withLock { inbox in
-            defer { inbox.commands = [] }
-            return (inbox.commands, inbox.stopping)
-        }
+        let (commands, stopping) = inbox.take()
         for command in commands {
             switch command {
             case .begin(let submission): waiting.append(submission)
@@ -250,7 +222,7 @@ final class TransferLoop: @unchecked Sendable {
     }
 
     private func interruptAll() {
-        let rest = close() + waiting[waitingHead...]
+        let rest = inbox.close() + waiting[waitingHead...]
         waiting = []
         waitingHead = 0
         for transfer in transfers.values {

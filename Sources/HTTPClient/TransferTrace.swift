@@ -17,7 +17,7 @@ package struct TransferTrace: Sendable, Equatable {
 package struct TransferTimings: Sendable, Equatable {
     /// The name lookup; nil for addresses and for names whose answer was remembered.
     package var lookup: Int64?
-    /// TCP; nil on a connection that was used again.
+    /// TCP; nil on a connection that was used again, and where the handshake after it failed.
     package var connect: Int64?
     /// The handshake, a proxy's tunnel included; nil without TLS and on a connection that was used again.
     package var handshake: Int64?

@@ -37,7 +37,7 @@ extension Transfer {
         if let exhaustion { return (.infrastructure, exhaustion) }
         let detail = easy.errorMessage
         let message = detail.isEmpty ? String(cString: curl_easy_strerror(code)) : detail
-        if let proxy, let kind = ProxyFault.kind(of: code, proxy, easy, lacksTunnel: lacksTunnel(easy)) {
+        if let proxy, let kind = ProxyFault.kind(of: code, proxy, easy, lacksTunnel: lacksTunnel(easy), head) {
             return (kind, "through the proxy: \(message)")
         }
         if headersTooLarge { return (.tooLarge, "the response has more header bytes than allowed") }

@@ -76,6 +76,39 @@ struct ProxyTests {
     }
 
     @Test(arguments: [
+        (407, TransferFailure.Kind.refusedAddress), (502, .connect), (504, .connect), (500, .infrastructure),
+    ])
+    func `smokescreen says what is the target's fault`(status: Int, kind: TransferFailure.Kind) throws {
+        let proxy = try TunnelProxy(.status(status, header: "X-Smokescreen-Error: no such host"))
+        defer { proxy.stop() }
+        let client = try makeClient("http://proxy.test:\(proxy.port)")
+        defer { client.stop() }
+        #expect(try send(client, "https://consumer.test/").failure().kind == kind)
+    }
+
+    @Test(.enabled(if: TLSServer.isAvailable, "skipped: there is no openssl command"), arguments: ["http", "socks5h"])
+    func `what is wrong behind the tunnel is the target's fault`(scheme: String) throws {
+        let server = try TLSServer(name: "other.test")
+        let slow = try HostileServer()
+        defer { slow.stop() }
+        let cases = [
+            (server.port, "https://consumer.test/", TransferFailure.Kind.tls),
+            (slow.port, "http://10.0.0.1:8080/hang", .timeout), (slow.port, "http://10.0.0.1:8080/close", .closed),
+        ]
+        for (port, url, kind) in cases {
+            let proxy = try TunnelProxy(scheme == "http" ? .connect(port) : .socks(0, port))
+            defer { proxy.stop() }
+            let client = try makeClient(
+                "\(scheme)://proxy.test:\(proxy.port)", caFile: server.certificate, networks: ["10.0.0.0/8"])
+            defer { client.stop() }
+            // SOCKS proxies get literal addresses too, which the one of these tests does not read.
+            guard scheme == "http" || kind == .tls else { continue }
+            let failure = try send(client, url, timeout: .seconds(2)).failure()
+            #expect(failure.kind == kind, "\(failure.message)")
+        }
+    }
+
+    @Test(arguments: [
         (UInt8(1), TransferFailure.Kind.infrastructure), (2, .refusedAddress), (3, .connect), (4, .connect),
         (5, .connect), (6, .connect), (7, .infrastructure),
     ])

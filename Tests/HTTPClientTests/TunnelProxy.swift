@@ -8,7 +8,7 @@ final class TunnelProxy: Sendable {
         /// Connects to this port, whatever host is asked for.
         case connect(UInt16)
         /// Answers CONNECT with this status and closes.
-        case status(Int)
+        case status(Int, header: String = "x-proxy: yes")
         /// Takes connections and says nothing.
         case silence
         case close
@@ -73,9 +73,9 @@ final class TunnelProxy: Sendable {
             var byte: UInt8 = 0
             while recv(client, &byte, 1, 0) > 0 {}
         case .socks(let reply, let port): serveSocks(client, reply, port)
-        case .status(let status):
+        case .status(let status, let header):
             readHead(client)
-            LoopbackSocket.send(client, "HTTP/1.1 \(status) Word\r\nContent-Length: 4\r\nx-proxy: yes\r\n\r\nnope")
+            LoopbackSocket.send(client, "HTTP/1.1 \(status) Word\r\nContent-Length: 4\r\n\(header)\r\n\r\nnope")
         case .connect(let port):
             readHead(client)
             guard let server = LoopbackSocket.connect(port), keep(server) else { return }

@@ -60,7 +60,8 @@ package enum EndpointStore {
             id: try row.text(0), url: try row.text(1), authorization: authorization,
             environments: try row.texts(2).compactMap { $0.flatMap(StoreEnvironment.init(rawValue:)) },
             events: try row.texts(3).compactMap { $0 }, apps: try row.texts(4).compactMap { $0 },
-            ordering: Ordering(rawValue: try row.text(8)) ?? .none, disabledReason: try row.optionalText(5), pausedUntil: try row.int(6), created: try row.int(7),
+            ordering: Ordering(rawValue: try row.text(8)) ?? .none, disabledReason: try row.optionalText(5),
+            pausedUntil: try row.int(6), created: try row.int(7),
             secrets: secrets, isSendable: isSendable)
     }
 

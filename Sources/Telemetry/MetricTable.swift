@@ -111,7 +111,8 @@ extension Metric {
         "entitled_dns_lookup_seconds", .histogram(seconds), "Time of looking up a name.")
 
     private static let sending = [
-        deliveriesPastDue, deliveriesBlockedSeconds, webhookAttempts, clientRequests, clientRequestSeconds, clientInFlight, dnsLookups,
+        deliveriesPastDue, deliveriesBlockedSeconds, webhookAttempts, clientRequests, clientRequestSeconds,
+        clientInFlight, dnsLookups,
         dnsLookupSeconds,
     ]
 

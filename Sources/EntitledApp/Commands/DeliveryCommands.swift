@@ -107,7 +107,8 @@ enum DeliveryCommands {
             case .reopened: print("\(id.text) is sent again now, under the same webhook-id", id, context)
             case .blocked:
                 print(
-                    "\(id.text) is sent again after the events of its purchase before it, under the same webhook-id", id,
+                    "\(id.text) is sent again after the events of its purchase before it, under the same webhook-id",
+                    id,
                     context)
             }
             return 0

@@ -29,7 +29,8 @@ enum EndpointCommands {
             let (connection, sealer) = try EndpointCommands.open(configuration)
             let added = try EndpointStore.add(
                 url: url, authorization: options.authorization, environments: options.environments,
-                events: options.events, apps: options.apps, ordering: options.ordering, sealer: sealer, now: SystemClock().now(), on: connection)
+                events: options.events, apps: options.apps, ordering: options.ordering, sealer: sealer,
+                now: SystemClock().now(), on: connection)
             let secret = WebhookSecret.text(added.secret.exposed)
             if context.json {
                 context.terminal.document(
@@ -76,7 +77,9 @@ enum EndpointCommands {
             }
             var table = TextTable(["id", "state", "url", "gets", "ordering"])
             for endpoint in endpoints {
-                table.add([endpoint.id, endpoint.stateText, endpoint.url, endpoint.filterText, endpoint.ordering.rawValue])
+                table.add([
+                    endpoint.id, endpoint.stateText, endpoint.url, endpoint.filterText, endpoint.ordering.rawValue,
+                ])
             }
             context.terminal.table(table)
             return 0

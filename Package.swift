@@ -150,7 +150,7 @@ let tests: [Target] = [
     .testTarget(name: "StoreSimulatorTests", dependencies: ["AppStore", "Base", "Crypto", "StoreSimulator"]),
     .testTarget(
         name: "EntitledAppTests",
-        dependencies: ["Base", "EntitledApp", "Queue", "Subscriptions", "Telemetry", "TestSupport"]),
+        dependencies: ["Base", "EntitledApp", "Queue", "Records", "Subscriptions", "Telemetry", "TestSupport"]),
     // Several modules on a real Postgres.
     .testTarget(
         name: "IntegrationTests",

@@ -91,8 +91,8 @@ let modules: [Target] = [
     .executableTarget(
         name: "Benchmarks",
         dependencies: [
-            "AppStore", "Base", "Crypto", "HTTPServer", "Ingest", "Lifecycle", "Postgres", "Queue", "StoreSimulator",
-            "Telemetry", "TestSupport",
+            "AppStore", "Base", "Crypto", "HTTPServer", "Ingest", "Lifecycle", "Postgres", "Queue", "Records",
+            "StoreSimulator", "Telemetry", "TestSupport",
         ]),
 ]
 

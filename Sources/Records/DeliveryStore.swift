@@ -43,7 +43,7 @@ package enum DeliveryStore {
             }
             due.append(delivery)
         }
-        try giveUp(unreadable, on: connection)
+        try UnreadableDeliveries.giveUp(unreadable, now: now, on: connection)
         return (due, left(due, room: room, perLane: perLane))
     }
 
@@ -80,22 +80,6 @@ package enum DeliveryStore {
         try connection.query(
             late, [.int2s(lanes.map(\.number)), .int8(instant), .int8(now), .int8(Int64(limit))]
         ).one().int(0)
-    }
-
-    /// One body that cannot be read must not keep the others waiting.
-    private static func giveUp(_ ids: [DeliveryID], on connection: PostgresConnection) throws {
-        guard !ids.isEmpty else { return }
-        try Fence.lock(ids.map(\.lane), on: connection)
-        let ended = try connection.query(
-            """
-            UPDATE entitled.delivery d SET state = 2, reason = 'the body of the event cannot be restored'
-            FROM unnest($1::int2[], $2::uuid[]) AS t(lane, id) WHERE d.lane = t.lane AND d.id = t.id
-            RETURNING d.lane, d.endpoint, d.ordered_by, d.next_ms
-            """, [.int2s(ids.map(\.lane.number)), .uuids(ids.map(\.bytes))])
-        for row in ended {
-            guard let line = try DeliveryOrder.Line(row) else { continue }
-            _ = try DeliveryOrder.release([line], now: try row.int(3), on: connection)
-        }
     }
 
     /// Deliveries change with their endpoint: held while it is disabled, free again when it is enabled, dead when it is

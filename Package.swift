@@ -91,8 +91,8 @@ let modules: [Target] = [
     .executableTarget(
         name: "Benchmarks",
         dependencies: [
-            "AppStore", "Base", "Crypto", "HTTPServer", "Ingest", "Lifecycle", "Postgres", "Queue", "StoreSimulator",
-            "Telemetry", "TestSupport",
+            "AppStore", "Base", "Crypto", "HTTPServer", "Ingest", "Lifecycle", "Postgres", "Queue", "Records",
+            "StoreSimulator", "Telemetry", "TestSupport",
         ]),
 ]
 
@@ -138,7 +138,8 @@ let tests: [Target] = [
     .testTarget(
         name: "DeliverTests",
         dependencies: [
-            "Base", "Crypto", "Deliver", "HTTPClient", "Lifecycle", "Queue", "Records", "Telemetry", "TestSupport",
+            "Base", "Crypto", "Deliver", "HTTPClient", "HTTPServer", "Lifecycle", "Postgres", "Queue", "Records",
+            "Telemetry", "TestSupport",
         ]),
     .testTarget(
         name: "RetentionTests",
@@ -149,7 +150,7 @@ let tests: [Target] = [
     .testTarget(name: "StoreSimulatorTests", dependencies: ["AppStore", "Base", "Crypto", "StoreSimulator"]),
     .testTarget(
         name: "EntitledAppTests",
-        dependencies: ["Base", "EntitledApp", "Queue", "Subscriptions", "Telemetry", "TestSupport"]),
+        dependencies: ["Base", "EntitledApp", "Queue", "Records", "Subscriptions", "Telemetry", "TestSupport"]),
     // Several modules on a real Postgres.
     .testTarget(
         name: "IntegrationTests",

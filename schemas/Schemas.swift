@@ -20,5 +20,7 @@ package enum Schemas {
         Migration(
             version: 5, name: "attempt_log",
             sql: String(decoding: PackageResources.v0005_attempt_log_sql, as: UTF8.self)),
+        Migration(
+            version: 6, name: "order", sql: String(decoding: PackageResources.v0006_order_sql, as: UTF8.self)),
     ]
 }

@@ -273,6 +273,7 @@ struct LaneTurn {
         var passedAt = begun
         var applied = Applier.Outcome()
         var decided: [Settler.Decided] = []
+        var released: [DueDelivery] = []
         let passed = try connection.transaction {
             let passed = try Fence.pass(lanes, leases: leases, on: connection)
             passedAt = ContinuousClock.now
@@ -280,7 +281,8 @@ struct LaneTurn {
             if !results.isEmpty { FailPoint.deliverBeforeRecord.pass() }
             decided = settler.decide(
                 results.filter { passed.lanes.contains($0.delivery.id.lane) }, now: passed.now)
-            try settler.settle(decided, now: passed.now, on: connection)
+            released = try settler.settle(decided, now: passed.now, on: connection)
+            if !released.isEmpty { FailPoint.deliverAfterRelease.pass() }
             let ours = prepared.filter { passed.lanes.contains($0.pending.lane) }
             func waiting(_ lanes: Set<Lane>) throws -> Set<Lane> {
                 try PendingNotification.waiting(
@@ -309,7 +311,7 @@ struct LaneTurn {
         // At once: who asked for a pause gets nothing of what this turn made.
         engine.hold(decided.filter(\.changesEndpoint).map(\.endpoint))
         lookout.note(decided)
-        engine.add(applied.deliveries)
+        engine.add(released + applied.deliveries)
     }
 
     private func report(_ prepared: [PreparedNotification], _ duration: Duration) {

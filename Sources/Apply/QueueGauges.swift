@@ -8,7 +8,7 @@ import Telemetry
 /// is counted up to a limit, so that a backlog of millions costs no more to watch than one of hundreds.
 struct QueueGauges {
     private let metrics: Metrics
-    /// Of each of the four statements.
+    /// Of each of the statements.
     private let timeout: String
     private var nextLook = ContinuousClock.now
 
@@ -43,6 +43,8 @@ struct QueueGauges {
                 in: lanes, before: now - QueueGauges.deliveryTolerance, now: now, eachAtMost: QueueGauges.perLane,
                 on: connection)
             metrics.gauge(.deliveriesPastDue, Double(pastDue))
+            let blocked = try DeliveryOrder.oldestBlocked(in: lanes, on: connection).map { max(0, now - $0) } ?? 0
+            metrics.gauge(.deliveriesBlockedSeconds, Double(blocked) / 1000)
             let overdue = try PurchaseStore.overdue(
                 in: lanes, before: now - QueueGauges.timerTolerance, eachAtMost: QueueGauges.perLane, on: connection)
             metrics.gauge(.timersOverdue, Double(overdue))
@@ -51,7 +53,10 @@ struct QueueGauges {
 
     /// Without lanes nothing is behind here.
     func clear() {
-        for metric in [Metric.pendingOldestSeconds, .heldNow, .deliveriesPastDue, .timersOverdue] {
+        let behind = [
+            Metric.pendingOldestSeconds, .heldNow, .deliveriesPastDue, .deliveriesBlockedSeconds, .timersOverdue,
+        ]
+        for metric in behind {
             metrics.gauge(metric, 0)
         }
     }

@@ -3,7 +3,7 @@ import Base
 /// What the command line asks for.
 struct BenchmarkOptions {
     enum Scenario: String, CaseIterable {
-        case verify, ingest, deliver, drain, all
+        case verify, ingest, deliver, drain, send, waiting, neighbours, all, sender
 
         var summary: String {
             switch self {
@@ -11,7 +11,11 @@ struct BenchmarkOptions {
             case .ingest: "notifications posted to a real `entitled ingest`; bytes kept of each"
             case .deliver: "from the post to the webhook, with a real worker and a local consumer"
             case .drain: "a worker's rate of applying what already waits"
-            case .all: "all of these, one table: what is measured, how, the value, and what is asked for"
+            case .send: "deliveries that wait, sent by a worker with so much in flight"
+            case .waiting: "a worker's memory with very many deliveries that wait"
+            case .neighbours: "whether slow and dead consumers delay healthy ones"
+            case .all: "P1 to P7 of these, one table: what is measured, how, the value, and what is asked for"
+            case .sender: "the same for send, waiting and neighbours"
             }
         }
     }
@@ -30,6 +34,9 @@ struct BenchmarkOptions {
     /// Further rows in the line behind the measured ones, and deliveries that wait for a retry.
     var backlog = 0
     var retries = 0
+    /// Requests at once, of `send`; healthy consumers, of `neighbours`.
+    var inFlight = 100
+    var endpoints = 100
     var json = false
     /// Of `all`: fewer and smaller ones.
     var quick = false
@@ -75,6 +82,8 @@ struct BenchmarkOptions {
         case "--rate": rate = Double(try number(0...1_000_000))
         case "--backlog": backlog = try number(0...10_000_000)
         case "--retries": retries = try number(0...10_000_000)
+        case "--in-flight": inFlight = try number(1...100_000)
+        case "--endpoints": endpoints = try number(1...1000)
         case "--bodies": bodies = value
         case "--entitled": entitled = value
         default: throw BenchmarkUsageError("unknown option \(name); see --help")
@@ -83,22 +92,25 @@ struct BenchmarkOptions {
 
     static var help: String {
         let scenarios = Scenario.allCases.map { scenario in
-            "  \(scenario.rawValue)\(String(repeating: " ", count: 9 - scenario.rawValue.count))\(scenario.summary)"
+            "  \(scenario.rawValue)\(String(repeating: " ", count: 12 - scenario.rawValue.count))\(scenario.summary)"
         }
         return """
             usage: Benchmarks SCENARIO [options]
 
             \(scenarios.joined(separator: "\n"))
 
-              --count N          distinct notifications (20000)
+              --count N          distinct notifications; of send deliveries in a round (20000)
               --connections N    kept open by the load generator (64)
               --rate N           notifications in a second; 0: as fast as possible (0)
-              --rounds N         of verify; the median counts (5)
+              --rounds N         of verify, send and neighbours; the median counts (5)
               --bodies FILE      keeps the signed requests there, and takes them from there the next time
               --entitled PATH    the daemon (beside this program)
-              --backlog N        drain: so many more notifications wait behind the measured ones (0)
+              --backlog N        drain: so many more notifications wait behind the measured ones; waiting, neighbours:
+                                 so many deliveries wait (0)
               --retries N        drain: so many deliveries wait for a retry (0)
-              --quick            all: a few minutes less, with backlogs of a tenth
+              --in-flight N      send: requests at once (100)
+              --endpoints N      neighbours: healthy consumers (100)
+              --quick            all, sender: a few minutes less, with backlogs of a tenth or less
               --json             one JSON document on standard output
 
             Postgres and all processes are private to a run and end with it. Times of the load generator count too:

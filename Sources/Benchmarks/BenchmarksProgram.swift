@@ -13,8 +13,12 @@ enum BenchmarksProgram {
                 write(BenchmarkOptions.help + "\n", to: 1)
                 return 0
             }
-            if options.scenario == .all {
-                let table = try TemporaryFolder.with { folder in try WholeMeasurement(options, folder: folder).run() }
+            if [.all, .sender].contains(options.scenario) {
+                let table = try TemporaryFolder.with { folder in
+                    options.scenario == .all
+                        ? try WholeMeasurement(options, folder: folder).run()
+                        : try SenderMeasurement(options, folder: folder).run()
+                }
                 write((options.json ? table.json.text : table.text) + "\n", to: 1)
             } else {
                 let report = try measure(options)
@@ -37,13 +41,19 @@ enum BenchmarksProgram {
     static func measure(_ options: BenchmarkOptions) throws -> BenchmarkReport {
         try TemporaryFolder.with { folder in
             let file = options.bodies ?? "\(folder)/requests"
-            let requests = try PresignedRequests.prepare(options.count, file: file) { note($0) }
+            // What is written into the database needs no requests, only a root that daemons trust.
+            let isPosted = ![.send, .waiting].contains(options.scenario)
+            let requests = try PresignedRequests.prepare(isPosted ? options.count : 1, file: file) { note($0) }
             switch options.scenario {
             case .verify: return try VerifyScenario(options: options, requests: requests).run()
             case .ingest: return try IngestScenario(options: options, requests: requests, folder: folder).run()
             case .deliver: return try DeliverScenario(options: options, requests: requests, folder: folder).run()
             case .drain: return try DrainScenario(options: options, requests: requests, folder: folder).run()
-            case .all: throw BenchmarkUsageError("not a single scenario")
+            case .send: return try SendScenario(options: options, root: requests.root, folder: folder).run()
+            case .waiting: return try WaitingScenario(options: options, root: requests.root, folder: folder).run()
+            case .neighbours:
+                return try NeighbourScenario(options: options, requests: requests, folder: folder).run()
+            case .all, .sender: throw BenchmarkUsageError("not a single scenario")
             }
         }
     }

@@ -57,8 +57,10 @@ package struct Settler: Sendable {
         }
     }
 
-    /// After the fence, in its transaction; only for lanes that passed it.
-    package func settle(_ decided: [Decided], now: Int64, on connection: PostgresConnection) throws {
+    /// After the fence, in its transaction; only for lanes that passed it. What waited for these comes back.
+    package func settle(
+        _ decided: [Decided], now: Int64, on connection: PostgresConnection
+    ) throws -> [DueDelivery] {
         try DeliveryStore.settle(decided.map(settlement), by: log.sender, now: now, on: connection)
     }
 

@@ -13,6 +13,9 @@ package enum WebhookRequest {
         headers += WebhookSignature.headers(
             id: UUIDText.upper(delivery.event), timestamp: timestamp, body: delivery.body, secrets: endpoint.secrets)
         headers.append(("entitled-attempt", String(delivery.attempts + 1)))
+        if let sequence = delivery.sequence {
+            headers.append(("entitled-sequence", String(sequence)))
+        }
         if let authorization = endpoint.authorization {
             headers.append(("authorization", authorization.exposed))
         }

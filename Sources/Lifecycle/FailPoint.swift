@@ -23,6 +23,8 @@ package enum FailPoint: String, Sendable, CaseIterable {
     /// The consumer has answered.
     case deliverAfterSend = "deliver.after-send"
     case deliverBeforeRecord = "deliver.before-record"
+    /// What waited for an arrival is freed; neither is committed.
+    case deliverAfterRelease = "deliver.after-release"
     case deliverAfterRecord = "deliver.after-record"
     case leaseBeforeRenewal = "lease.before-renewal"
     case leaseAfterRenewal = "lease.after-renewal"

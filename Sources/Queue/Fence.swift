@@ -44,6 +44,14 @@ package enum Fence {
         return Passed(now: try row.int(0), lanes: Set(numbers.map(Lane.init(number:))))
     }
 
+    /// For a transaction of the owner's own that has bounds already, and finds only late that it changes what others wait
+    /// for: locks the lanes as `hold` does.
+    package static func lock(_ lanes: some Sequence<Lane>, on connection: PostgresConnection) throws {
+        _ = try connection.query(
+            "SELECT lane FROM entitled.lane WHERE lane = ANY($1::int2[]) ORDER BY lane FOR NO KEY UPDATE",
+            [.int2s(Set(lanes.map(\.number)).sorted())])
+    }
+
     private static let take = """
         WITH settings AS MATERIALIZED (
             SELECT set_config('synchronous_commit', 'on', true), set_config('statement_timeout', '30s', true),

@@ -59,10 +59,12 @@ package struct DueDelivery: Sendable {
     package let roundStart: Int
     /// The body, byte for byte the same at every attempt.
     package let body: [UInt8]
+    /// Which event of its purchase it is, from 1; nil for what is about no purchase.
+    package let sequence: Int64?
 
     package init(
         id: DeliveryID, endpoint: String, event: [UInt8], eventType: String, attempts: Int, roundStart: Int,
-        body: [UInt8]
+        body: [UInt8], sequence: Int64? = nil
     ) {
         self.id = id
         self.endpoint = endpoint
@@ -71,5 +73,6 @@ package struct DueDelivery: Sendable {
         self.attempts = attempts
         self.roundStart = roundStart
         self.body = body
+        self.sequence = sequence
     }
 }

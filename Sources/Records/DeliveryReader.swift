@@ -16,12 +16,22 @@ package struct DeliverySummary: Sendable {
     /// Milliseconds; when it is tried next, for pending ones.
     package let next: Int64
     package let created: Int64
+    /// Milliseconds; since when it waits for an earlier event of its purchase, where it does.
+    package let blockedSince: Int64?
 }
 
 /// Reads deliveries, for operators.
 package enum DeliveryReader {
     private static let columns = """
-        lane, id, endpoint, event, event_type, state, attempts, last_status, reason, next_ms, created_ms
+        d.lane, d.id, d.endpoint, d.event, d.event_type, \(shownState), d.attempts, d.last_status, d.reason, d.next_ms,
+        d.created_ms, CASE WHEN d.state = 4 THEN d.next_ms END
+        """
+
+    /// As people see it: what is blocked is pending, or held like what it waits for.
+    static let shownState = """
+        CASE WHEN d.state <> 4 THEN d.state
+            WHEN (SELECT e.disabled_reason IS NULL FROM entitled.endpoint e WHERE e.id = d.endpoint) THEN 0::int2
+            ELSE 3::int2 END
         """
 
     /// The newest first.
@@ -30,9 +40,9 @@ package enum DeliveryReader {
     ) throws -> [DeliverySummary] {
         let rows = try connection.query(
             """
-            SELECT \(columns) FROM entitled.delivery
-            WHERE ($1::text IS NULL OR endpoint = $1) AND ($2::int2 IS NULL OR state = $2)
-            ORDER BY created_ms DESC, id LIMIT $3
+            SELECT \(columns) FROM entitled.delivery d
+            WHERE ($1::text IS NULL OR d.endpoint = $1) AND ($2::int2 IS NULL OR \(shownState) = $2)
+            ORDER BY d.created_ms DESC, d.id LIMIT $3
             """, [.text(endpoint), .int2(state?.rawValue), .int8(Int64(limit))])
         return try rows.map(summary)
     }
@@ -40,20 +50,43 @@ package enum DeliveryReader {
     /// Attempts are looked for from the delivery's own day on, not in every day there is; clocks differ a little.
     private static let clockTolerance: Int64 = 86_400_000
 
+    /// All that is known of a delivery.
+    package struct Whole: Sendable {
+        package let delivery: DeliverySummary
+        package let attempts: [AttemptSummary]
+        /// As it is sent.
+        package let body: [UInt8]
+        /// Which event of its purchase it is; nil for what is about none.
+        package let sequence: Int64?
+        /// The first open delivery of its purchase, while it waits for that.
+        package let blockedBy: DeliveryID?
+    }
+
+    private static let blocker = """
+        SELECT f.id FROM entitled.delivery d CROSS JOIN LATERAL (
+            SELECT o.id FROM entitled.delivery o
+            WHERE o.lane = d.lane AND o.endpoint = d.endpoint AND o.ordered_by = d.ordered_by
+                AND o.ordered_by IS NOT NULL AND o.state IN (0, 3, 4)
+            ORDER BY o.sequence LIMIT 1
+        ) f
+        WHERE d.lane = $1 AND d.id = $2 AND d.state = 4
+        """
+
     /// A delivery with its attempts and the body that is sent; nil if there is none.
-    package static func show(
-        _ id: DeliveryID, on connection: PostgresConnection
-    ) throws -> (delivery: DeliverySummary, attempts: [AttemptSummary], body: [UInt8])? {
+    package static func show(_ id: DeliveryID, on connection: PostgresConnection) throws -> Whole? {
         let rows = try connection.query(
-            "SELECT \(columns) FROM entitled.delivery WHERE lane = $1 AND id = $2",
+            "SELECT \(columns) FROM entitled.delivery d WHERE d.lane = $1 AND d.id = $2",
             [.int2(id.lane.number), .uuid(id.bytes)])
         guard let row = rows.first else { return nil }
         let attempts = try AttemptReader.attempts(of: id, since: try row.int(10) - clockTolerance, on: connection)
         let bodies = try connection.query(
-            "SELECT body FROM entitled.event WHERE lane = $1 AND id = $2",
+            "SELECT body, sequence FROM entitled.event WHERE lane = $1 AND id = $2",
             [.int2(id.lane.number), .uuid(try row.uuid(3))])
         let body = try bodies.first.map { try EventBodyCodec.restore(try $0.bytes(0)) } ?? []
-        return (try summary(row), attempts, body)
+        let blocker = try connection.query(blocker, [.int2(id.lane.number), .uuid(id.bytes)]).first
+        return Whole(
+            delivery: try summary(row), attempts: attempts, body: body, sequence: try bodies.first?.optionalInt(1),
+            blockedBy: try blocker.map { DeliveryID(lane: id.lane, bytes: try $0.uuid(0)) })
     }
 
     private static func summary(_ row: PostgresRow) throws -> DeliverySummary {
@@ -65,7 +98,7 @@ package enum DeliveryReader {
             endpoint: try row.text(2), event: UUIDText.upper(try row.uuid(3)), eventType: try row.text(4),
             state: state, attempts: Int(clamping: try row.int(6)),
             lastStatus: try row.optionalInt(7).map { Int(clamping: $0) }, reason: try row.optionalText(8),
-            next: try row.int(9), created: try row.int(10))
+            next: try row.int(9), created: try row.int(10), blockedSince: try row.optionalInt(11))
     }
 }
 
@@ -74,17 +107,28 @@ package enum DeliveryRepair {
     package enum Outcome: Sendable, Equatable {
         /// It is due at once, under the same event id, with the whole schedule before it.
         case reopened
+        /// It goes out when the open ones of its purchase before it are delivered or dead.
+        case blocked
         case notFound
         /// Nothing can be sent to its endpoint.
         case endpointDisabled(String)
     }
 
-    /// Sends a delivery again, whatever became of it.
+    /// Sends a delivery again, whatever became of it; where its consumer gets the events of a purchase in order, not
+    /// before an earlier one that is open.
     package static func resend(
         _ id: DeliveryID, now: Int64, on connection: PostgresConnection
     ) throws -> Outcome {
-        try connection.transaction {
-            _ = try connection.query("SELECT set_config('synchronous_commit', 'on', true)")
+        let isOrdered = try !connection.query(
+            "SELECT 1 FROM entitled.delivery WHERE lane = $1 AND id = $2 AND ordered_by IS NOT NULL",
+            [.int2(id.lane.number), .uuid(id.bytes)]
+        ).isEmpty
+        return try connection.transaction {
+            if isOrdered {
+                _ = try Fence.hold([id.lane], on: connection)
+            } else {
+                _ = try connection.query("SELECT set_config('synchronous_commit', 'on', true)")
+            }
             let rows = try connection.query(
                 """
                 SELECT e.id, coalesce(e.disabled_reason, CASE WHEN e.id IS NULL THEN 'removed' END)
@@ -95,11 +139,15 @@ package enum DeliveryRepair {
             if let reason = try row.optionalText(1) { return .endpointDisabled(reason) }
             let reopened = try connection.query(
                 """
-                UPDATE entitled.delivery SET state = 0, reason = NULL, next_ms = $3, round_start = attempts
-                WHERE lane = $1 AND id = $2 RETURNING 1
+                UPDATE entitled.delivery SET state = CASE WHEN ordered_by IS NULL THEN 0 ELSE 4 END, reason = NULL,
+                    next_ms = CASE WHEN state = 4 THEN next_ms ELSE $3 END, round_start = attempts
+                WHERE lane = $1 AND id = $2 RETURNING lane, endpoint, ordered_by
                 """, [.int2(id.lane.number), .uuid(id.bytes), .int8(now)])
             // It may be dropped at this moment, being old.
-            return reopened.first == nil ? .notFound : .reopened
+            guard let found = reopened.first else { return .notFound }
+            guard let line = try DeliveryOrder.Line(found) else { return .reopened }
+            return try DeliveryOrder.release([line], now: now, on: connection).contains { $0.id == id }
+                ? .reopened : .blocked
         }
     }
 }

@@ -5,7 +5,7 @@ import Queue
 /// Deliveries in the database: made with their event, read when due, settled after each attempt.
 package enum DeliveryStore {
     private static let select = """
-        SELECT d.lane, d.id, d.endpoint, d.event, d.event_type, d.attempts, d.round_start, e.body
+        SELECT \(DueDelivery.columns)
         FROM unnest($1::text[], $2::int8[]) AS wanted(endpoint, room)
         CROSS JOIN LATERAL (
             SELECT due.* FROM unnest($3::int2[]) AS owned(lane)
@@ -37,16 +37,13 @@ package enum DeliveryStore {
         var unreadable: [DeliveryID] = []
         for row in rows {
             let id = DeliveryID(lane: Lane(number: Int16(clamping: try row.int(0))), bytes: try row.uuid(1))
-            guard let body = try? EventBodyCodec.restore(try row.bytes(7)) else {
+            guard let delivery = try DueDelivery(row) else {
                 unreadable.append(id)
                 continue
             }
-            due.append(
-                DueDelivery(
-                    id: id, endpoint: try row.text(2), event: try row.uuid(3), eventType: try row.text(4),
-                    attempts: Int(clamping: try row.int(5)), roundStart: Int(clamping: try row.int(6)), body: body))
+            due.append(delivery)
         }
-        try giveUp(unreadable, on: connection)
+        try UnreadableDeliveries.giveUp(unreadable, now: now, on: connection)
         return (due, left(due, room: room, perLane: perLane))
     }
 
@@ -85,26 +82,20 @@ package enum DeliveryStore {
         ).one().int(0)
     }
 
-    /// One body that cannot be read must not keep the others waiting.
-    private static func giveUp(_ ids: [DeliveryID], on connection: PostgresConnection) throws {
-        guard !ids.isEmpty else { return }
-        _ = try connection.query(
-            """
-            UPDATE entitled.delivery d SET state = 2, reason = 'the body of the event cannot be restored'
-            FROM unnest($1::int2[], $2::uuid[]) AS t(lane, id) WHERE d.lane = t.lane AND d.id = t.id
-            """, [.int2s(ids.map(\.lane.number)), .uuids(ids.map(\.bytes))])
-    }
-
     /// Deliveries change with their endpoint: held while it is disabled, free again when it is enabled, dead when it is
     /// removed. A bounded number at a time; how many were changed.
     private static let follow = """
         WITH stale AS MATERIALIZED (
-            -- From the endpoints, so that what is rightly held costs nothing.
-            SELECT d.lane, d.id, e.removed_ms IS NOT NULL AS is_removed
+            -- From the endpoints, so that what is rightly held costs nothing. What is blocked stays so while its endpoint
+            -- is disabled: what it waits for is held.
+            SELECT d.lane, d.id, d.state, e.removed_ms IS NOT NULL AS is_removed
             FROM entitled.endpoint e CROSS JOIN unnest($1::int2[]) AS owned(lane)
             CROSS JOIN LATERAL (
-                SELECT lane, id FROM entitled.delivery
-                WHERE lane = owned.lane AND endpoint = e.id AND state = 0 LIMIT 1000
+                (SELECT lane, id, state FROM entitled.delivery
+                WHERE lane = owned.lane AND endpoint = e.id AND state = 0 LIMIT 1000)
+                UNION ALL
+                (SELECT lane, id, state FROM entitled.delivery
+                WHERE lane = owned.lane AND endpoint = e.id AND state = 4 AND e.removed_ms IS NOT NULL LIMIT 1000)
             ) d
             WHERE e.disabled_reason IS NOT NULL AND (e.removed_ms IS NULL OR e.removed_ms > $2 - 86400000)
             LIMIT 5000
@@ -112,7 +103,7 @@ package enum DeliveryStore {
         UPDATE entitled.delivery d
         SET state = CASE WHEN stale.is_removed THEN 2 ELSE 3 END,
             reason = CASE WHEN stale.is_removed THEN 'endpoint removed' ELSE 'endpoint disabled' END
-        FROM stale WHERE d.lane = stale.lane AND d.id = stale.id AND d.state = 0
+        FROM stale WHERE d.lane = stale.lane AND d.id = stale.id AND d.state = stale.state
         RETURNING 1
         """
 
@@ -179,6 +170,7 @@ package enum DeliveryStore {
     /// meanwhile (resent, held, given up, or tried by another owner of the lane), only an arrival counts: everything
     /// else is written down as an attempt, and the newer state stands.
     private static let settle = """
+        WITH settled AS (
         UPDATE entitled.delivery d
         SET state = CASE WHEN t.state = 1 OR \(unchanged) THEN t.state ELSE d.state END,
             reason = CASE WHEN t.state = 1 OR \(unchanged) THEN t.reason ELSE d.reason END,
@@ -187,15 +179,20 @@ package enum DeliveryStore {
         FROM unnest($1::int2[], $2::uuid[], $3::int2[], $4::int2[], $5::int8[], $6::int2[], $8::text[],
             $9::int2[], $10::int2[]) AS t(lane, id, state, attempts, wait, status, reason, began, round)
         WHERE d.lane = t.lane AND d.id = t.id
+        RETURNING d.lane, d.endpoint, d.ordered_by, d.state
+        )
+        SELECT DISTINCT lane, endpoint, ordered_by FROM settled WHERE ordered_by IS NOT NULL AND state IN (1, 2)
         """
 
-    /// Writes down what became of these attempts; after the fence, in its transaction.
+    /// Writes down what became of these attempts; after the fence, in its transaction. What waited for one of them, and
+    /// may be sent now, comes back.
+    @discardableResult
     package static func settle(
         _ settlements: [Settlement], by sender: AttemptSender? = nil, now: Int64, on connection: PostgresConnection
-    ) throws {
-        guard !settlements.isEmpty else { return }
+    ) throws -> [DueDelivery] {
+        guard !settlements.isEmpty else { return [] }
         func status(_ settlement: Settlement) -> Int16? { settlement.status.map { Int16(clamping: $0) } }
-        _ = try connection.query(
+        let ended = try connection.query(
             settle,
             [
                 .int2s(settlements.map(\.id.lane.number)), .uuids(settlements.map(\.id.bytes)),
@@ -207,5 +204,7 @@ package enum DeliveryStore {
         try AttemptStore.insert(
             settlements.compactMap { settlement in settlement.attempt.map { (settlement.id, $0) } }, by: sender,
             on: connection)
+        return try DeliveryOrder.release(
+            try ended.compactMap { try DeliveryOrder.Line($0) }, now: now, on: connection)
     }
 }

@@ -10,6 +10,7 @@ package struct Endpoint: Sendable {
     package let environments: [StoreEnvironment]
     package let events: [String]
     package let apps: [String]
+    package let ordering: Ordering
     /// Why nothing is sent to it; nil while it is enabled.
     package let disabledReason: String?
     /// Milliseconds; nothing is sent before, because the consumer asked for it.
@@ -22,7 +23,8 @@ package struct Endpoint: Sendable {
 
     package init(
         id: String, url: String, authorization: Redacted<String>? = nil, environments: [StoreEnvironment] = [],
-        events: [String] = [], apps: [String] = [], disabledReason: String? = nil, pausedUntil: Int64 = 0,
+        events: [String] = [], apps: [String] = [], ordering: Ordering = .none, disabledReason: String? = nil,
+        pausedUntil: Int64 = 0,
         created: Int64, secrets: [Redacted<[UInt8]>] = [],
         isSendable: Bool = false
     ) {
@@ -32,6 +34,7 @@ package struct Endpoint: Sendable {
         self.environments = environments
         self.events = events
         self.apps = apps
+        self.ordering = ordering
         self.disabledReason = disabledReason
         self.pausedUntil = pausedUntil
         self.created = created

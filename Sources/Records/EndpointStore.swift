@@ -8,7 +8,8 @@ package enum EndpointStore {
     package static let overlap = Duration.seconds(86_400)
 
     private static let columns = """
-        e.id, e.url, e.environments, e.events, e.apps, e.disabled_reason, e.paused_until_ms, e.created_ms
+        e.id, e.url, e.environments, e.events, e.apps, e.disabled_reason, e.paused_until_ms, e.created_ms,
+        e.ordering
         """
     private static let living = """
         FROM entitled.endpoint e WHERE e.removed_ms IS NULL AND ($1::text IS NULL OR e.id = $1)
@@ -30,9 +31,9 @@ package enum EndpointStore {
     ) throws -> [Endpoint] {
         try connection.query(selectSealed, [.text(id), .int8(now)]).map { row in
             let id = try row.text(0)
-            let sealed = try row.byteStrings(9).compactMap { $0 }
+            let sealed = try row.byteStrings(10).compactMap { $0 }
             let secrets = sealed.compactMap { sealer.open($0, for: id) }
-            let sealedAuthorization = try row.optionalBytes(8)
+            let sealedAuthorization = try row.optionalBytes(9)
             let authorization = sealedAuthorization.flatMap { sealer.open($0, for: id) }
             let isWhole = secrets.count == sealed.count && (sealedAuthorization == nil) == (authorization == nil)
             return try endpoint(
@@ -59,7 +60,8 @@ package enum EndpointStore {
             id: try row.text(0), url: try row.text(1), authorization: authorization,
             environments: try row.texts(2).compactMap { $0.flatMap(StoreEnvironment.init(rawValue:)) },
             events: try row.texts(3).compactMap { $0 }, apps: try row.texts(4).compactMap { $0 },
-            disabledReason: try row.optionalText(5), pausedUntil: try row.int(6), created: try row.int(7),
+            ordering: Ordering(rawValue: try row.text(8)) ?? .none, disabledReason: try row.optionalText(5),
+            pausedUntil: try row.int(6), created: try row.int(7),
             secrets: secrets, isSendable: isSendable)
     }
 
@@ -115,7 +117,7 @@ package enum EndpointStore {
     /// Makes an endpoint with its first secret, which is not shown again.
     package static func add(
         url: String, authorization: String?, environments: [StoreEnvironment], events: [String], apps: [String],
-        sealer: SecretSealer, now: Int64, on connection: PostgresConnection
+        ordering: Ordering = .none, sealer: SecretSealer, now: Int64, on connection: PostgresConnection
     ) throws -> Added {
         let id = "we_" + Hex.encode(SecureRandom.bytes(8))
         let secret = SecureRandom.bytes(WebhookSecret.length)
@@ -127,14 +129,14 @@ package enum EndpointStore {
                 SELECT $1::text, $7::int8, $8::bytea FROM durable
             )
             INSERT INTO entitled.endpoint
-                (id, url, authorization_sealed, environments, events, apps, created_ms)
-            VALUES ($1, $2, $3, $4, $5, $6, $7)
+                (id, url, authorization_sealed, environments, events, apps, created_ms, ordering)
+            VALUES ($1, $2, $3, $4, $5, $6, $7, $9)
             """,
             [
                 .text(id), .text(url),
                 try authorization.map { .bytea(try sealer.seal(Array($0.utf8), for: id)) } ?? .bytea(nil),
                 .texts(environments.map(\.rawValue)), .texts(events), .texts(apps), .int8(now),
-                .bytea(try sealer.seal(secret, for: id)),
+                .bytea(try sealer.seal(secret, for: id)), .text(ordering.rawValue),
             ])
         return Added(id: id, secret: Redacted(secret))
     }

@@ -63,12 +63,26 @@ package enum EventBodyCodec {
 
 /// Events in the database, each with a delivery for every endpoint that wants it.
 package enum EventStore {
+    /// Each with the number behind the last of its purchase: only what is new takes one, so there are no gaps. Their
+    /// lanes are held, so nobody else gives out the same.
     private static let insertEvents = """
-        INSERT INTO entitled.event (lane, id, type, app, environment, original_transaction_id, created_ms, body)
-        SELECT t.lane, t.id, t.type, t.app, t.environment, t.otid, $8, t.body
-        FROM unnest($1::int2[], $2::uuid[], $3::text[], $4::text[], $5::int2[], $6::text[], $7::bytea[])
-            AS t(lane, id, type, app, environment, otid, body)
-        ON CONFLICT DO NOTHING RETURNING lane, id
+        WITH fresh AS MATERIALIZED (
+            SELECT t.* FROM unnest($1::int2[], $2::uuid[], $3::text[], $4::text[], $5::int2[], $6::text[], $7::bytea[])
+                WITH ORDINALITY AS t(lane, id, type, app, environment, otid, body, place)
+            WHERE NOT EXISTS (SELECT 1 FROM entitled.event e WHERE e.lane = t.lane AND e.id = t.id)
+        )
+        INSERT INTO entitled.event
+            (lane, id, type, app, environment, original_transaction_id, created_ms, body, sequence)
+        SELECT f.lane, f.id, f.type, f.app, f.environment, f.otid, $8, f.body,
+            CASE WHEN f.otid IS NOT NULL THEN coalesce(last.sequence, 0)
+                + row_number() OVER (PARTITION BY f.lane, f.otid, f.app, f.environment ORDER BY f.place) END
+        FROM fresh f LEFT JOIN LATERAL (
+            SELECT e.sequence FROM entitled.event e
+            WHERE e.lane = f.lane AND e.original_transaction_id = f.otid AND e.app = f.app
+                AND e.environment = f.environment AND e.sequence IS NOT NULL
+            ORDER BY e.sequence DESC LIMIT 1
+        ) last ON true
+        ON CONFLICT DO NOTHING RETURNING lane, id, sequence
         """
 
     private static let insertDeliveries = """
@@ -92,24 +106,35 @@ package enum EventStore {
         guard !fresh.isEmpty else { return [] }
         let endpoints = try EndpointStore.lock(on: connection)
         var made: [(delivery: DueDelivery, state: DeliveryState)] = []
-        for event in fresh {
+        var ordered: [DeliveryOrder.New] = []
+        for (event, sequence) in fresh {
             for endpoint in endpoints
             where only.map({ $0 == endpoint.id })
                 ?? endpoint.wants(type: event.type, app: event.app, environment: event.environment)
             {
                 let delivery = DueDelivery(
                     id: DeliveryID(lane: event.lane, event: event.id, endpoint: endpoint.id), endpoint: endpoint.id,
-                    event: event.id, eventType: event.type, attempts: 0, roundStart: 0, body: event.body)
-                made.append((delivery, endpoint.isEnabled ? .pending : .held))
+                    event: event.id, eventType: event.type, attempts: 0, roundStart: 0, body: event.body,
+                    sequence: sequence)
+                let state = endpoint.isEnabled ? DeliveryState.pending : .held
+                if endpoint.ordering == .purchase, let purchase = event.purchase {
+                    ordered.append(DeliveryOrder.New(delivery: delivery, state: state, purchase: purchase))
+                } else {
+                    made.append((delivery, state))
+                }
             }
         }
         try insertDeliveries(made, now: now, on: connection)
-        return made.filter { $0.state == .pending }.map(\.delivery)
+        let first = try DeliveryOrder.insert(ordered, now: now, on: connection)
+        return made.filter { $0.state == .pending }.map(\.delivery) + first
     }
 
     private static func insertFresh(
-        _ events: [NewEvent], now: Int64, on connection: PostgresConnection
-    ) throws -> [NewEvent] {
+        _ given: [NewEvent], now: Int64, on connection: PostgresConnection
+    ) throws -> [(event: NewEvent, sequence: Int64?)] {
+        // The same event may come twice in one batch; its first body counts, and only that takes a number.
+        var seen: Set<[UInt8]> = []
+        let events = given.filter { seen.insert($0.id).inserted }
         guard !events.isEmpty else { return [] }
         let rows = try connection.query(
             insertEvents,
@@ -119,12 +144,11 @@ package enum EventStore {
                 .texts(events.map(\.originalTransactionID)),
                 .byteas(try events.map { try EventBodyCodec.compress($0.body) }), .int8(now),
             ])
-        var inserted: Set<[UInt8]> = []
+        var inserted: [[UInt8]: Int64?] = [:]
         for row in rows {
-            inserted.insert(try row.uuid(1))
+            inserted[try row.uuid(1)] = .some(try row.optionalInt(2))
         }
-        // The same event may come twice in one batch; only its first body was written.
-        return events.filter { inserted.remove($0.id) != nil }
+        return events.compactMap { event in inserted[event.id].map { (event, $0) } }
     }
 
     private static func insertDeliveries(

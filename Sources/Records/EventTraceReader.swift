@@ -24,7 +24,8 @@ package enum EventTraceReader {
 
     /// By their primary keys, which follow from the event and the endpoint: there is no index by event.
     private static let deliveries = """
-        SELECT d.event, d.endpoint, d.state, d.attempts, d.last_status, d.reason, d.next_ms,
+        SELECT d.event, d.endpoint, \(DeliveryReader.shownState), d.attempts, d.last_status, d.reason,
+            CASE WHEN d.state <> 4 THEN d.next_ms END,
             coalesce(last.ended_ms, d.next_ms)
         FROM unnest($1::int2[], $2::uuid[]) AS t(lane, id)
         JOIN entitled.delivery d ON d.lane = t.lane AND d.id = t.id
@@ -81,7 +82,7 @@ package enum EventTraceReader {
                     endpoint: try row.text(1), state: state.name, attempts: Int(clamping: try row.int(3)),
                     lastStatus: try row.optionalInt(4).map { Int(clamping: $0) }, reason: try row.optionalText(5),
                     delivered: state == .delivered ? try row.optionalInt(7) : nil,
-                    next: state == .pending ? try row.int(6) : nil))
+                    next: state == .pending ? try row.optionalInt(6) : nil))
         }
         return found
     }

@@ -88,6 +88,10 @@ extension Metric {
         "entitled_deliveries_past_due", .gauge,
         "Deliveries to endpoints that are neither disabled nor paused, due for over a minute; 100 of a lane and endpoint are counted.",
         alarm: "sum(entitled_deliveries_past_due) > 100")
+    package static let deliveriesBlockedSeconds = Metric(
+        "entitled_deliveries_blocked_oldest_seconds", .gauge,
+        "How long the one waits that waits longest for an earlier delivery of its purchase, to endpoints with an order that are enabled; 0 where none waits. Take the maximum.",
+        alarm: "max(entitled_deliveries_blocked_oldest_seconds) > 3600")
     package static let webhookAttempts = Metric(
         "entitled_webhook_attempts_total", .counter, labels: ["outcome"],
         "Attempts to deliver webhooks, by what came of them.",
@@ -107,7 +111,8 @@ extension Metric {
         "entitled_dns_lookup_seconds", .histogram(seconds), "Time of looking up a name.")
 
     private static let sending = [
-        deliveriesPastDue, webhookAttempts, clientRequests, clientRequestSeconds, clientInFlight, dnsLookups,
+        deliveriesPastDue, deliveriesBlockedSeconds, webhookAttempts, clientRequests, clientRequestSeconds,
+        clientInFlight, dnsLookups,
         dnsLookupSeconds,
     ]
 

@@ -76,8 +76,9 @@ final class Site: Sendable {
         return program
     }
 
-    func addEndpoint(_ consumer: Consumer) throws -> (id: String, secret: String) {
-        let added = try run("endpoints", "add", consumer.url(), "--json").document
+    /// - Parameter ordering: as `--ordering` takes it.
+    func addEndpoint(_ consumer: Consumer, ordering: String = "none") throws -> (id: String, secret: String) {
+        let added = try run("endpoints", "add", consumer.url(), "--ordering", ordering, "--json").document
         guard let id = added?["id"]?.stringValue, let secret = added?["secret"]?.stringValue else {
             throw TestFailure("endpoints add said nothing of use")
         }

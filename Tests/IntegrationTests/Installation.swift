@@ -116,10 +116,13 @@ final class Installation: Sendable {
 
     // MARK: - Who consumes
 
-    func addEndpoint(_ consumer: Consumer, path: String = "/hooks") throws -> (id: String, secret: String) {
+    func addEndpoint(
+        _ consumer: Consumer, path: String = "/hooks", ordering: Ordering = .none
+    ) throws -> (id: String, secret: String) {
         let added = try EndpointStore.add(
             url: consumer.url(path), authorization: "Bearer consumer", environments: [], events: [], apps: [],
-            sealer: sealer, now: SystemClock().now(), on: try database.connect(role: "entitled_worker"))
+            ordering: ordering, sealer: sealer, now: SystemClock().now(),
+            on: try database.connect(role: "entitled_worker"))
         return (added.id, WebhookSecret.text(added.secret.exposed))
     }
 

@@ -45,6 +45,17 @@ import Testing
             SELECT g, gen_random_uuid(), e.id, gen_random_uuid(), 'TEST', 0, 1, 1
             FROM generate_series(1, 4) AS g, entitled.endpoint e
             """)
+        try database.execute(
+            """
+            INSERT INTO entitled.endpoint (id, url, environments, events, apps, ordering, paused_until_ms, created_ms)
+            VALUES ('ordered', 'http://127.0.0.1:9/', '{}', '{}', '{}', 'purchase', 9223372036854775807, 1)
+            """)
+        try database.execute(
+            """
+            INSERT INTO entitled.delivery (lane, id, endpoint, event, event_type, state, next_ms, created_ms)
+            SELECT g, gen_random_uuid(), 'ordered', gen_random_uuid(), 'TEST', 4, $1 + g * 1000, 1
+            FROM generate_series(1, 4) AS g
+            """, [.int8(SystemClock().now() - 50_000)])
         let worker = try RunningWorker(installation)
         defer { worker.stop() }
         try eventually("the first look is done") { Self.value("entitled_timers_overdue", worker) != nil }
@@ -53,6 +64,8 @@ import Testing
         #expect(Self.value("entitled_timers_overdue", worker) == 2)
         #expect(Self.value("entitled_deliveries_past_due", worker) == 4)
         #expect(Self.value("entitled_outages", worker) == 0)
+        let blocked = try #require(Self.value("entitled_deliveries_blocked_oldest_seconds", worker))
+        #expect(blocked >= 49 && blocked < 109)
         let oldest = try #require(Self.value("entitled_pending_oldest_seconds", worker))
         #expect(oldest >= 100 && oldest < 160)
     }

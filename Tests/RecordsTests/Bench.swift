@@ -21,21 +21,22 @@ struct Bench {
     @discardableResult
     func addEndpoint(
         _ url: String = "https://example.com/hooks", environments: [StoreEnvironment] = [], events: [String] = [],
-        apps: [String] = [], authorization: String? = nil
+        apps: [String] = [], ordering: Ordering = .none, authorization: String? = nil
     ) throws -> String {
         try EndpointStore.add(
             url: url, authorization: authorization, environments: environments, events: events, apps: apps,
-            sealer: sealer, now: Bench.now, on: connection
+            ordering: ordering, sealer: sealer, now: Bench.now, on: connection
         ).id
     }
 
     static func event(
         _ number: UInt8, type: String = "RENEWAL", app: String = "demo",
-        environment: StoreEnvironment = .production, body: String = #"{"event":{}}"#, lane: Int16 = 5
+        environment: StoreEnvironment = .production, purchase: String? = "2000", body: String = #"{"event":{}}"#,
+        lane: Int16 = 5
     ) -> NewEvent {
         NewEvent(
             lane: Lane(number: lane), id: [UInt8](repeating: number, count: 16), type: type, app: app,
-            environment: environment, originalTransactionID: "2000", body: Array(body.utf8))
+            environment: environment, originalTransactionID: purchase, body: Array(body.utf8))
     }
 
     @discardableResult
@@ -56,16 +57,18 @@ struct Bench {
         while try DeliveryStore.followEndpoints(in: Lane.all, now: now, on: connection) > 0 {}
     }
 
+    /// What waited for it comes back.
+    @discardableResult
     func settle(
         _ delivery: DueDelivery, _ state: DeliveryState, attempts: Int = 1, wait: Int64 = 0, status: Int? = nil,
         reason: String? = nil, started: Int64 = Bench.now
-    ) throws {
+    ) throws -> [DueDelivery] {
         var record = DeliveryStore.AttemptRecord(
             number: attempts, started: started, milliseconds: 12, outcome: "status", detail: reason,
             response: Array("answer".utf8))
         record.status = status
         let settlement = DeliveryStore.Settlement(
             of: delivery, state: state, attempts: attempts, wait: wait, status: status, reason: reason, attempt: record)
-        try DeliveryStore.settle([settlement], now: Bench.now, on: connection)
+        return try DeliveryStore.settle([settlement], now: Bench.now, on: connection)
     }
 }

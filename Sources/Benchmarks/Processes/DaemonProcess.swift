@@ -67,10 +67,15 @@ final class DaemonProcess {
     }
 
     /// In order, and waits for it.
-    func end() {
+    func end() { end(by: SIGTERM) }
+
+    /// At once: for one that would wait for what is in flight.
+    func kill() { end(by: SIGKILL) }
+
+    private func end(by signal: Int32) {
         guard !hasEnded else { return }
         hasEnded = true
-        kill(process, SIGTERM)
+        Glibc.kill(process, signal)
         _ = DaemonProcess.wait(for: process)
     }
 

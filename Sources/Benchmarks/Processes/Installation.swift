@@ -17,7 +17,8 @@ final class Installation {
     ///   - program: the daemon's path.
     ///   - root: the file of the root that notifications are signed under.
     ///   - folder: whoever made it removes it, and stops a Postgres that this process leaves behind.
-    init(program: String, root: String, folder: String) throws {
+    ///   - webhooks: further members of that section of the configuration.
+    init(program: String, root: String, folder: String, webhooks: [JSON.Member] = []) throws {
         self.program = program
         self.folder = folder
         guard access(program, X_OK) == 0 else {
@@ -26,7 +27,7 @@ final class Installation {
         cluster = try PrivateCluster(stateDirectory: folder)
         try cluster.start()
         configuration = "\(folder)/entitled.json5"
-        let text = Installation.text(url: cluster.url(), root: root, folder: folder)
+        let text = Installation.text(url: cluster.url(), root: root, folder: folder, webhooks: webhooks)
         try text.write(toFile: configuration)
         try DaemonProcess.run(["migrate"], program: program, configuration: configuration, folder: folder)
         database = try PostgresConnection(PostgresTarget(url: cluster.url(), applicationName: "benchmarks"))
@@ -38,7 +39,7 @@ final class Installation {
         try? cluster.stop(.immediate)
     }
 
-    private static func text(url: String, root: String, folder: String) -> JSON {
+    private static func text(url: String, root: String, folder: String, webhooks: [JSON.Member]) -> JSON {
         let app = StoreApp()
         return .object([
             "state_dir": .string("\(folder)/state"), "database": .object(["url": .string(url)]),
@@ -52,7 +53,8 @@ final class Installation {
                 ])
             ]),
             "entitlements": .object(["pro": .strings(["pro_monthly", "pro_yearly", "pro_lifetime"])]),
-            "webhooks": .object(["allow_private_networks": .strings(["127.0.0.0/8"])]),
+            "webhooks": .object(
+                [JSON.Member(name: "allow_private_networks", value: .strings(["127.0.0.0/8"]))] + webhooks),
         ])
     }
 
@@ -64,6 +66,13 @@ final class Installation {
     @discardableResult
     func command(_ arguments: [String]) throws -> String {
         try DaemonProcess.run(arguments, program: program, configuration: configuration, folder: folder)
+    }
+
+    /// The id of a new endpoint.
+    func addEndpoint(_ url: String, _ options: String...) throws -> String {
+        let added = try JSON(parsing: Array(command(["endpoints", "add", url, "--json"] + options).utf8))
+        guard let id = added["id"]?.stringValue else { throw BenchmarkFailure("endpoints add gave no id") }
+        return id
     }
 
     /// Seconds of processor time that Postgres used so far.

@@ -29,7 +29,7 @@ enum DeliveryCommands {
             for item in found {
                 table.add([
                     Timestamp.text(item.created), item.eventType, item.state.name, String(item.attempts),
-                    item.lastStatus.map(String.init) ?? "", item.state == .pending ? Timestamp.text(item.next) : "",
+                    item.lastStatus.map(String.init) ?? "", item.nextAttempt.map(Timestamp.text) ?? "",
                     item.endpoint, item.id.text, item.reason ?? "",
                 ])
             }
@@ -52,6 +52,8 @@ enum DeliveryCommands {
             guard let found = try DeliveryReader.show(id, on: connection) else { throw DeliveryCommands.noSuch(id) }
             if context.json {
                 let more = [
+                    JSON.Member(name: "sequence", value: .integer(found.sequence)),
+                    JSON.Member(name: "blocked_by", value: .text(found.blockedBy?.text)),
                     JSON.Member(name: "attempt_history", value: .array(found.attempts.map(AttemptPage.document))),
                     JSON.Member(name: "body", value: .raw(found.body)),
                 ]
@@ -67,8 +69,11 @@ enum DeliveryCommands {
                 state        \(delivery.state.name)\(delivery.reason.map { ": \(Terminal.harmless($0))" } ?? "")
                 created      \(Timestamp.text(delivery.created))
                 """)
-            if delivery.state == .pending {
-                context.terminal.print("next         \(Timestamp.text(delivery.next))")
+            if let sequence = found.sequence { context.terminal.print("sequence     \(sequence)") }
+            if let next = delivery.nextAttempt { context.terminal.print("next         \(Timestamp.text(next))") }
+            if let since = delivery.blockedSince {
+                let blocker = found.blockedBy?.text ?? "an earlier event of its purchase"
+                context.terminal.print("blocked      since \(Timestamp.text(since)) by \(blocker)")
             }
             for attempt in found.attempts {
                 context.terminal.print(AttemptPage.text(attempt))
@@ -94,14 +99,22 @@ enum DeliveryCommands {
             case .notFound: throw DeliveryCommands.noSuch(id)
             case .endpointDisabled(let reason):
                 throw CommandFailure("its endpoint takes nothing now (\(reason)): enable it first")
-            case .reopened: break
+            case .reopened: print("\(id.text) is sent again now, under the same webhook-id", id, context)
+            case .blocked:
+                print(
+                    "\(id.text) is sent again after the events of its purchase before it, under the same webhook-id",
+                    id,
+                    context)
             }
+            return 0
+        }
+
+        private func print(_ text: String, _ id: DeliveryID, _ context: CommandContext) {
             if context.json {
                 context.terminal.document(.object(["id": .string(id.text), "state": .string("pending")]))
             } else {
-                context.terminal.print("\(id.text) is sent again now, under the same webhook-id")
+                context.terminal.print(text)
             }
-            return 0
         }
     }
 
@@ -118,12 +131,15 @@ enum DeliveryCommands {
 }
 
 extension DeliverySummary {
+    /// When it is tried next; nil where that is not known or never.
+    fileprivate var nextAttempt: Int64? { state == .pending && blockedSince == nil ? next : nil }
+
     fileprivate var members: [JSON.Member] {
         JSON.object([
             "id": .string(id.text), "event_id": .string(event), "event_type": .string(eventType),
             "endpoint_id": .string(endpoint), "state": .string(state.name), "attempts": .int(Int64(attempts)),
             "last_status": .integer(lastStatus.map { Int64($0) }), "reason": .text(reason),
-            "next_attempt_at": state == .pending ? .date(next) : .null, "created_at": .date(created),
+            "next_attempt_at": .date(nextAttempt), "created_at": .date(created), "blocked_since": .date(blockedSince),
         ]).members ?? []
     }
 }

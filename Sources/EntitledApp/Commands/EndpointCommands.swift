@@ -30,7 +30,8 @@ enum EndpointCommands {
             let (connection, sealer) = try EndpointCommands.open(configuration)
             let added = try EndpointStore.add(
                 url: url, authorization: options.authorization, environments: options.environments,
-                events: options.events, apps: options.apps, sealer: sealer, now: SystemClock().now(), on: connection)
+                events: options.events, apps: options.apps, ordering: options.ordering, sealer: sealer,
+                now: SystemClock().now(), on: connection)
             let secret = WebhookSecret.text(added.secret.exposed)
             if context.json {
                 context.terminal.document(
@@ -75,9 +76,11 @@ enum EndpointCommands {
                 context.terminal.print("no endpoints yet; add one with: entitled endpoints add URL")
                 return 0
             }
-            var table = TextTable(["id", "state", "url", "gets"])
+            var table = TextTable(["id", "state", "url", "gets", "ordering"])
             for endpoint in endpoints {
-                table.add([endpoint.id, endpoint.stateText, endpoint.url, endpoint.filterText])
+                table.add([
+                    endpoint.id, endpoint.stateText, endpoint.url, endpoint.filterText, endpoint.ordering.rawValue,
+                ])
             }
             context.terminal.table(table)
             return 0
@@ -235,8 +238,10 @@ enum EndpointCommands {
 
     private static func show(_ id: String, on connection: PostgresConnection, _ context: CommandContext) throws {
         guard let endpoint = try EndpointStore.list(id: id, on: connection).first else { throw noSuch(id) }
+        let blocked = try DeliveryOrder.blocked(of: id, atMost: blockedLimit, on: connection)
         if context.json {
-            context.terminal.document(endpoint.document)
+            context.terminal.document(
+                .object((endpoint.document.members ?? []) + [JSON.Member(name: "blocked", value: .int(blocked))]))
         } else {
             context.terminal.print(
                 """
@@ -244,10 +249,19 @@ enum EndpointCommands {
                 url      \(Terminal.harmless(endpoint.url))
                 state    \(endpoint.stateText)
                 gets     \(endpoint.filterText)
+                ordering \(endpoint.ordering.rawValue)\(blockedText(blocked))
                 since    \(Timestamp.text(endpoint.created))
                 """)
         }
     }
+
+    private static func blockedText(_ count: Int64) -> String {
+        guard count > 0 else { return "" }
+        return "; \(count < blockedLimit ? "" : "at least ")\(count) wait for an earlier event of their purchase"
+    }
+
+    /// How many blocked deliveries are counted.
+    private static let blockedLimit = 1000
 
     private static func noSuch(_ id: String) -> CommandFailure {
         CommandFailure("there is no endpoint \(id); see: entitled endpoints list")
@@ -259,7 +273,8 @@ extension Endpoint {
         .object([
             "id": .string(id), "url": .string(url), "state": .string(isEnabled ? "enabled" : "disabled"),
             "disabled_reason": .text(disabledReason), "environments": .strings(environments.map(\.rawValue)),
-            "events": .strings(events), "apps": .strings(apps), "created_at": .date(created),
+            "events": .strings(events), "apps": .strings(apps), "ordering": .string(ordering.rawValue),
+            "created_at": .date(created),
         ])
     }
 

@@ -1,4 +1,5 @@
 import Base
+import Records
 
 /// What the commands of `entitled endpoints` take.
 package enum EndpointOptions {
@@ -13,6 +14,7 @@ package enum EndpointOptions {
         package let events: [String]
         /// Ids of configured apps; empty: all.
         package let apps: [String]
+        package let ordering: Ordering
 
         package init(_ parsed: ParsedArguments) {
             url = parsed.text("URL") ?? ""
@@ -20,6 +22,7 @@ package enum EndpointOptions {
             environments = parsed.texts("--environment").compactMap(StoreEnvironment.init(rawValue:))
             events = parsed.texts("--event")
             apps = parsed.texts("--app")
+            ordering = parsed.text("--ordering").flatMap(Ordering.init(rawValue:)) ?? .none
         }
     }
 
@@ -46,6 +49,9 @@ package enum EndpointOptions {
             OptionDeclaration(
                 "--event", .text("TYPE"), isRepeatable: true, "Only events of this type, such as RENEWAL."),
             OptionDeclaration("--app", .text("ID"), isRepeatable: true, "Only events of this app."),
+            OptionDeclaration(
+                "--ordering", .choice(Ordering.allCases.map(\.rawValue), "ORDERING"),
+                "purchase: the next event of a purchase only when the one before it is delivered or given up (none)."),
         ],
         examples: [
             "endpoints add https://example.com/hooks",

@@ -21,6 +21,8 @@ struct EventWalk {
 
     static let limit = 512
     private static let longest: Int64 = 366 * 86_400_000
+    /// Times without events that one step passes over: it doubles the window each time.
+    private static let emptyLimit = 16
     /// Milliseconds.
     private var width: Int64 = 3_600_000
 
@@ -44,12 +46,19 @@ struct EventWalk {
         from start: WalkPosition, until: Int64, on connection: PostgresConnection
     ) throws -> WalkPage<Event> {
         _ = try connection.query("SELECT set_config('enable_seqscan', 'off', true)")
+        var start = start
+        var empty = 0
         while start.time < until {
             let end = until - start.time > width ? start.time + width : until
             let rows = try connection.query(
                 EventWalk.window, [.int8(start.time), .int8(end), .int8(Int64(EventWalk.limit + 1))])
             if rows.count <= EventWalk.limit {
                 if rows.count < EventWalk.limit / 4 { width = min(width * 2, EventWalk.longest) }
+                empty += 1
+                if rows.isEmpty, end < until, empty < EventWalk.emptyLimit {
+                    start = .start(of: end)
+                    continue
+                }
                 return try page(rows, from: start, end: .start(of: end), isLast: end >= until)
             }
             guard width > 1 else { return try crowded(start, until, on: connection) }

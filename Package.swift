@@ -171,7 +171,8 @@ let tests: [Target] = [
     .testTarget(
         name: "EndToEndTests",
         dependencies: [
-            "Base", "Crypto", "HTTPClient", "Lifecycle", "Postgres", "StoreSimulator", "Telemetry", "TestSupport",
+            "Base", "Crypto", "HTTPClient", "Lifecycle", "Postgres", "Queue", "Records", "StoreSimulator", "Telemetry",
+            "TestSupport",
         ]),
 ]
 

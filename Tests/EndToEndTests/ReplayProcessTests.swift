@@ -28,7 +28,8 @@ struct ReplayProcessTests {
         _ = try worker.address("admin")
         let words = ["replay", "webhooks", "--endpoint", endpoint, "--since", "24h", "--missing", "--rate", "100"]
         func start() throws -> Program {
-            try Program(words + ["--json", "--config", "\(scene.site.folder)/entitled.json5"], folder: scene.site.folder)
+            try Program(
+                words + ["--json", "--config", "\(scene.site.folder)/entitled.json5"], folder: scene.site.folder)
         }
         let first = try start()
         _ = try consumer.wait(40)

@@ -5,19 +5,18 @@ import Records
 
 /// Puts what a replay is about in line for its endpoint, a little at a time.
 ///
-/// What happens now goes first: never more than a few deliveries of the endpoint are due at once by it, so that a live
-/// event waits behind those and not behind a million. Each step commits what it put in line with how far it came, so
-/// that no end of a process loses or doubles anything (`JobLease`).
+/// What happens now goes first: never more than a few deliveries of the endpoint are due at once by it (`ReplayPace`),
+/// so that a live event waits behind those and not behind a million. Each step commits what it put in line with how far
+/// it came, so that no end of a process loses or doubles anything (`JobLease`).
 package struct WebhookReplayWork: JobWork {
     package static let kind = JobKind("webhooks") { WebhookReplayWork() }
 
-    /// Deliveries of the endpoint that are due, at most, for more to be put in line.
-    package static let dueLimit = 64
     private static let pause = Duration.milliseconds(100)
     /// How long what was begun before the job is waited for, in ms.
     private static let patience: Int64 = 30_000
 
     private var walk: CandidateWalk?
+    private var pace = ReplayPace()
     /// When the rate lets it go on.
     private var next = ContinuousClock.now
 
@@ -65,16 +64,18 @@ package struct WebhookReplayWork: JobWork {
         }
         guard let start = WalkPosition(words: job.cursor.prefix(3)), let until = job.cursor.last.flatMap({ Int64($0) })
         else { return fail(&job, "its cursor cannot be read") }
-        let limit = WebhookReplayWork.dueLimit
-        let due = try DeliveryReplay.due(endpoint.id, now: now, atMost: limit, on: connection)
-        guard due <= limit / 2 else { return Advance(pause: WebhookReplayWork.pause, isWaiting: true) }
-        let room = job.rate.map { min(limit - due, max(1, $0 / 10)) } ?? limit - due
+        let due = try DeliveryReplay.due(endpoint.id, now: now, atMost: pace.limit, on: connection)
+        guard let free = pace.room(due: due, at: .now) else {
+            return Advance(pause: WebhookReplayWork.pause, isWaiting: true)
+        }
+        let room = job.rate.map { min(free, max(1, $0 / 10)) } ?? free
         var walk = self.walk ?? CandidateWalk(replay)
         let page = try walk.page(of: endpoint, from: start, until: until, on: connection)
         self.walk = walk
         let portion = ReplayPortion(of: page, atMost: room)
         let put = try DeliveryReplay.queue(
             known: portion.known, in: walk.reopened, new: portion.new, to: endpoint.id, now: now, on: connection)
+        pace.queued(put.queued)
         job.counts += portion.counts(put)
         job.cursor = portion.end.words + [String(until)]
         job.fraction = portion.isLast ? 1 : fraction(of: replay, at: portion.end, until)

@@ -58,6 +58,9 @@ let modules: [Target] = [
     // Records again from the log, and how they differ from it.
     .target(
         name: "Rebuild", dependencies: ["Base", "Crypto", "Postgres", "Subscriptions", "Queue", "Records"]),
+    // Long work that outlives who began it, and the kind of it that sends consumers again what they missed.
+    .target(
+        name: "Replay", dependencies: ["Base", "Telemetry", "Lifecycle", "Crypto", "Postgres", "Queue", "Records"]),
     // Sending webhooks.
     .target(
         name: "Deliver",
@@ -81,7 +84,7 @@ let modules: [Target] = [
         dependencies: [
             "Base", "Telemetry", "Lifecycle", "Crypto", "Postgres", "HTTPServer", "HTTPClient", "AppStore",
             "Subscriptions", "Schemas", "Queue", "Records", "Customers", "Rebuild", "Ingest", "Apply", "Deliver",
-            "Retention", "API",
+            "Retention", "API", "Replay",
         ]),
     .executableTarget(name: "entitled", dependencies: ["EntitledApp"]),
     // The App Store for tests, demonstrations and benchmarks. Shares no code with verification.
@@ -147,6 +150,12 @@ let tests: [Target] = [
             "Base", "Crypto", "Lifecycle", "Postgres", "Queue", "Records", "Retention", "Schemas", "Subscriptions",
             "Telemetry", "TestSupport",
         ]),
+    .testTarget(
+        name: "ReplayTests",
+        dependencies: [
+            "Base", "Crypto", "Lifecycle", "Postgres", "Queue", "Records", "Replay", "Retention", "Telemetry",
+            "TestSupport",
+        ]),
     .testTarget(name: "StoreSimulatorTests", dependencies: ["AppStore", "Base", "Crypto", "StoreSimulator"]),
     .testTarget(
         name: "EntitledAppTests",
@@ -163,7 +172,8 @@ let tests: [Target] = [
     .testTarget(
         name: "EndToEndTests",
         dependencies: [
-            "Base", "Crypto", "HTTPClient", "Lifecycle", "Postgres", "StoreSimulator", "Telemetry", "TestSupport",
+            "Base", "Crypto", "HTTPClient", "Lifecycle", "Postgres", "Queue", "Records", "StoreSimulator", "Telemetry",
+            "TestSupport",
         ]),
 ]
 

@@ -22,5 +22,6 @@ package enum Schemas {
             sql: String(decoding: PackageResources.v0005_attempt_log_sql, as: UTF8.self)),
         Migration(
             version: 6, name: "order", sql: String(decoding: PackageResources.v0006_order_sql, as: UTF8.self)),
+        Migration(version: 7, name: "jobs", sql: String(decoding: PackageResources.v0007_jobs_sql, as: UTF8.self)),
     ]
 }

@@ -27,6 +27,8 @@ package enum CommandTree {
                     ]),
                 group("purchases", "What was bought.", [PurchaseOptions.list, PurchaseOptions.claim]),
                 group("products", "Products that were bought.", [PurchaseOptions.products]),
+                group("replay", "Sending again, and fetching again, what was missed.", ReplayOptions.declarations),
+                command(ListenOptions.declaration),
                 command(RebuildOptions.declaration),
                 CommandNode(CheckConfigCommand.self), CommandNode(VersionCommand.self),
             ])

@@ -17,5 +17,8 @@ package enum Schemas {
         Migration(
             version: 4, name: "held_retries",
             sql: String(decoding: PackageResources.v0004_held_retries_sql, as: UTF8.self)),
+        Migration(
+            version: 5, name: "endpoint_settings",
+            sql: String(decoding: PackageResources.v0005_endpoint_settings_sql, as: UTF8.self)),
     ]
 }

@@ -6,7 +6,7 @@ import Queue
 package struct DeliverySummary: Sendable {
     package let id: DeliveryID
     package let endpoint: String
-    /// Upper-case UUID.
+    /// What the consumer sees in `webhook-id`: the event's UUID, or of a notification as it came Apple's.
     package let event: String
     package let eventType: String
     package let state: DeliveryState
@@ -32,7 +32,8 @@ package struct AttemptSummary: Sendable {
 /// Reads deliveries, for operators.
 package enum DeliveryReader {
     private static let columns = """
-        lane, id, endpoint, event, event_type, state, attempts, last_status, reason, next_ms, created_ms
+        lane, id, endpoint, event, event_type, state, attempts, last_status, reason, next_ms, created_ms,
+        webhook_id, notification_seq
         """
 
     /// The newest first.
@@ -64,11 +65,23 @@ package enum DeliveryReader {
             SELECT number, started_ms, duration_ms, status, outcome, detail, response FROM entitled.attempt
             WHERE lane = $1 AND delivery = $2 AND started_ms >= $3 ORDER BY started_ms
             """, [.int2(id.lane.number), .uuid(id.bytes), .int8(try row.int(10) - clockTolerance)])
+        return (try summary(row), try attempts.map(attempt), try body(row, id.lane, on: connection))
+    }
+
+    /// Empty where it is not kept any more.
+    private static func body(
+        _ row: PostgresRow, _ lane: Lane, on connection: PostgresConnection
+    ) throws -> [UInt8] {
+        if let seq = try row.optionalInt(12) {
+            let place = NotificationBodies.Place(lane: lane, seq: seq)
+            let found = try NotificationBodies().read([place], on: connection)[place]
+            guard case .body(let body)? = found else { return [] }
+            return body
+        }
         let bodies = try connection.query(
             "SELECT body FROM entitled.event WHERE lane = $1 AND id = $2",
-            [.int2(id.lane.number), .uuid(try row.uuid(3))])
-        let body = try bodies.first.map { try EventBodyCodec.restore(try $0.bytes(0)) } ?? []
-        return (try summary(row), try attempts.map(attempt), body)
+            [.int2(lane.number), .uuid(try row.uuid(3))])
+        return try bodies.first.map { try EventBodyCodec.restore(try $0.bytes(0)) } ?? []
     }
 
     private static func summary(_ row: PostgresRow) throws -> DeliverySummary {
@@ -77,7 +90,8 @@ package enum DeliveryReader {
         }
         return DeliverySummary(
             id: DeliveryID(lane: Lane(number: Int16(clamping: try row.int(0))), bytes: try row.uuid(1)),
-            endpoint: try row.text(2), event: UUIDText.upper(try row.uuid(3)), eventType: try row.text(4),
+            endpoint: try row.text(2), event: try row.optionalText(11) ?? UUIDText.upper(try row.uuid(3)),
+            eventType: try row.text(4),
             state: state, attempts: Int(clamping: try row.int(6)),
             lastStatus: try row.optionalInt(7).map { Int(clamping: $0) }, reason: try row.optionalText(8),
             next: try row.int(9), created: try row.int(10))

@@ -5,7 +5,8 @@ import Queue
 /// Deliveries in the database: made with their event, read when due, settled after each attempt.
 package enum DeliveryStore {
     private static let select = """
-        SELECT d.lane, d.id, d.endpoint, d.event, d.event_type, d.attempts, d.round_start, e.body
+        SELECT d.lane, d.id, d.endpoint, d.event, d.event_type, d.attempts, d.round_start, e.body,
+            d.notification_seq, d.webhook_id
         FROM unnest($1::text[], $2::int8[]) AS wanted(endpoint, room)
         CROSS JOIN LATERAL (
             SELECT due.* FROM unnest($3::int2[]) AS owned(lane)
@@ -16,8 +17,9 @@ package enum DeliveryStore {
             ) due
             ORDER BY due.next_ms LIMIT wanted.room
         ) d
-        JOIN entitled.event e ON e.lane = d.lane AND e.id = d.event
+        LEFT JOIN entitled.event e ON d.notification_seq IS NULL AND e.lane = d.lane AND e.id = d.event
         """
+    private static let bodies = NotificationBodies()
 
     /// What is due in these lanes, at most so many for each endpoint: one that has much waiting takes no other's turn,
     /// and one that is not asked for costs nothing. With a share for each lane, because a backlog of hours would be
@@ -34,20 +36,45 @@ package enum DeliveryStore {
                 .int8(now), .int8(Int64(perLane)),
             ])
         var due: [DueDelivery] = []
-        var unreadable: [DeliveryID] = []
+        var unreadable: [(id: DeliveryID, reason: String)] = []
+        let forwarded = try forwardedBodies(rows, on: connection)
         for row in rows {
             let id = DeliveryID(lane: Lane(number: Int16(clamping: try row.int(0))), bytes: try row.uuid(1))
-            guard let body = try? EventBodyCodec.restore(try row.bytes(7)) else {
-                unreadable.append(id)
+            let body: [UInt8]
+            if let seq = try row.optionalInt(8) {
+                switch forwarded[NotificationBodies.Place(lane: id.lane, seq: seq)] {
+                case .body(let found): body = found
+                case .gap(let reason):
+                    unreadable.append((id, reason))
+                    continue
+                case nil: continue
+                }
+            } else if let restored = try? EventBodyCodec.restore(try row.bytes(7)) {
+                body = restored
+            } else {
+                unreadable.append((id, "the body of the event cannot be restored"))
                 continue
             }
             due.append(
                 DueDelivery(
                     id: id, endpoint: try row.text(2), event: try row.uuid(3), eventType: try row.text(4),
-                    attempts: Int(clamping: try row.int(5)), roundStart: Int(clamping: try row.int(6)), body: body))
+                    webhookID: try row.optionalText(9), attempts: Int(clamping: try row.int(5)),
+                    roundStart: Int(clamping: try row.int(6)), body: body))
         }
         try giveUp(unreadable, on: connection)
         return (due, left(due, room: room, perLane: perLane))
+    }
+
+    /// What goes on as it came is kept once, with its notification.
+    private static func forwardedBodies(
+        _ rows: PostgresRows, on connection: PostgresConnection
+    ) throws -> [NotificationBodies.Place: NotificationBodies.Found] {
+        let places = try rows.compactMap { row in
+            try row.optionalInt(8).map { seq in
+                NotificationBodies.Place(lane: Lane(number: Int16(clamping: try row.int(0))), seq: seq)
+            }
+        }
+        return try bodies.read(places, on: connection)
     }
 
     /// The endpoints whose room or whose share of a lane was used up.
@@ -86,13 +113,20 @@ package enum DeliveryStore {
     }
 
     /// One body that cannot be read must not keep the others waiting.
-    private static func giveUp(_ ids: [DeliveryID], on connection: PostgresConnection) throws {
-        guard !ids.isEmpty else { return }
+    private static func giveUp(
+        _ unreadable: [(id: DeliveryID, reason: String)], on connection: PostgresConnection
+    ) throws {
+        guard !unreadable.isEmpty else { return }
         _ = try connection.query(
             """
-            UPDATE entitled.delivery d SET state = 2, reason = 'the body of the event cannot be restored'
-            FROM unnest($1::int2[], $2::uuid[]) AS t(lane, id) WHERE d.lane = t.lane AND d.id = t.id
-            """, [.int2s(ids.map(\.lane.number)), .uuids(ids.map(\.bytes))])
+            UPDATE entitled.delivery d SET state = 2, reason = t.reason
+            FROM unnest($1::int2[], $2::uuid[], $3::text[]) AS t(lane, id, reason)
+            WHERE d.lane = t.lane AND d.id = t.id
+            """,
+            [
+                .int2s(unreadable.map(\.id.lane.number)), .uuids(unreadable.map(\.id.bytes)),
+                .texts(unreadable.map(\.reason)),
+            ])
     }
 
     /// Deliveries change with their endpoint: held while it is disabled, free again when it is enabled, dead when it is

@@ -9,6 +9,8 @@ package enum ValueKind: Sendable {
     /// ISO 8601.
     case time
     case integer(ClosedRange<Int64>, String)
+    /// As configurations spell them.
+    case duration(ClosedRange<Duration>)
 
     /// As usage lines show the value.
     package var placeholder: String {
@@ -16,6 +18,7 @@ package enum ValueKind: Sendable {
         case .text(let name), .choice(_, let name), .integer(_, let name): name
         case .file: "FILE"
         case .time: "TIME"
+        case .duration: "DURATION"
         }
     }
 
@@ -28,6 +31,9 @@ package enum ValueKind: Sendable {
         case .time: "a time in ISO 8601, such as 2026-11-21T01:02:03Z"
         case .integer(let range, _):
             "a whole number from \(range.lowerBound)" + (range.upperBound == .max ? "" : " to \(range.upperBound)")
+        case .duration(let range):
+            "a duration from \(range.lowerBound == .zero ? "0s" : range.lowerBound.text) to \(range.upperBound.text), "
+                + "such as 30m, 24h or 7d"
         }
     }
 
@@ -35,7 +41,7 @@ package enum ValueKind: Sendable {
     var isWorthExplaining: Bool {
         switch self {
         case .text, .file: false
-        case .choice, .time: true
+        case .choice, .time, .duration: true
         case .integer(let range, _): range.upperBound != .max
         }
     }
@@ -46,6 +52,7 @@ package enum ValueKind: Sendable {
         case .choice(let words, _): words.contains(text)
         case .time: Timestamp.parse(text) != nil
         case .integer(let range, _): Int64(text).map(range.contains) ?? false
+        case .duration(let range): Duration(text: text).map(range.contains) ?? false
         }
     }
 }

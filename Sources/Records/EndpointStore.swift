@@ -155,7 +155,11 @@ package enum EndpointStore {
 
     /// Takes it away; its open deliveries are given up, with the reason. False if there is no such endpoint.
     package static func remove(_ id: String, now: Int64, on connection: PostgresConnection) throws -> Bool {
-        let removed = try change(id, "removed_ms = $2, disabled_reason = 'removed'", [.int8(now)], on: connection)
+        let removed = try change(
+            id,
+            """
+            removed_ms = $2, disabled_reason = 'removed', authorization_sealed = NULL, headers_sealed = NULL
+            """, [.int8(now)], on: connection)
         if removed {
             _ = try connection.query("DELETE FROM entitled.endpoint_secret WHERE endpoint = $1", [.text(id)])
         }

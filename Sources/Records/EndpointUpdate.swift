@@ -47,9 +47,11 @@ package enum EndpointUpdate {
             guard try EndpointSecrets.lockEndpoint(id, on: connection),
                 let former = try EndpointStore.load(id: id, sealer: sealer, now: now, on: connection).first
             else { return .notFound }
-            guard let headers = headers(changes, former) else { return .headersUnreadable }
+            let changesHeaders = !changes.headers.isEmpty || !changes.withoutHeaders.isEmpty
+            let headers = changesHeaders ? headers(changes, former) : []
+            guard let headers else { return .headersUnreadable }
             guard headers.count <= CustomHeader.limit else { return .tooManyHeaders }
-            try write(changes, former, headers, sealer, on: connection)
+            try write(changes, former, changesHeaders ? headers : nil, sealer, on: connection)
             try changeKeyPair(changes, id, sealer, now: now, on: connection)
             return .changed
         }
@@ -75,8 +77,9 @@ package enum EndpointUpdate {
         WHERE id = $1
         """
 
+    /// - Parameter headers: all of them as they will be; nil where they stay as they are.
     private static func write(
-        _ changes: EndpointChanges, _ former: Endpoint, _ headers: [CustomHeader], _ sealer: SecretSealer,
+        _ changes: EndpointChanges, _ former: Endpoint, _ headers: [CustomHeader]?, _ sealer: SecretSealer,
         on connection: PostgresConnection
     ) throws {
         let schedule =
@@ -98,8 +101,8 @@ package enum EndpointUpdate {
                 .texts((changes.environments ?? former.environments).map(\.rawValue)),
                 .texts(changes.events ?? former.events), .texts(changes.apps ?? former.apps),
                 schedule.map { .int8s($0.waits) } ?? .null, .bool(changesAuthorization), .bytea(authorization),
-                .bool(!changes.headers.isEmpty || !changes.withoutHeaders.isEmpty), .texts(headers.map(\.name)),
-                .bytea(try EndpointStore.sealed(headers, of: former.id, with: sealer)),
+                .bool(headers != nil), .texts((headers ?? []).map(\.name)),
+                .bytea(try EndpointStore.sealed(headers ?? [], of: former.id, with: sealer)),
             ])
     }
 

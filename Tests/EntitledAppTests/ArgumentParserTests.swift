@@ -55,13 +55,13 @@ struct ArgumentParserTests {
             "--app", "demo", "--authorization", "-secret",
         ]
         let (path, parsed, _) = try parse(words)
-        let add = EndpointOptions.Add(parsed)
+        let add = try EndpointOptions.Add(parsed)
         #expect(path == "endpoints add")
         #expect(add.url == "https://example.com")
         #expect(add.events == ["RENEWAL", "TEST"])
         #expect(add.environments == [.production])
         #expect(add.apps == ["demo"])
-        #expect(add.authorization == "-secret")
+        #expect(add.request.authorization?.exposed == "-secret")
     }
 
     @Test func `lists take filters and a limit`() throws {

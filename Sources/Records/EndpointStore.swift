@@ -116,8 +116,8 @@ package enum EndpointStore {
                 """
                 INSERT INTO entitled.endpoint
                     (id, url, authorization_sealed, environments, events, apps, retry_schedule_ms, header_names,
-                    headers_sealed, format, created_ms)
-                VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)
+                    headers_sealed, format, created_ms, has_authorization)
+                VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $3 IS NOT NULL)
                 """,
                 [
                     .text(id), .text(url),
@@ -158,7 +158,8 @@ package enum EndpointStore {
         let removed = try change(
             id,
             """
-            removed_ms = $2, disabled_reason = 'removed', authorization_sealed = NULL, headers_sealed = NULL
+            removed_ms = $2, disabled_reason = 'removed', authorization_sealed = NULL, has_authorization = false,
+            header_names = '{}', headers_sealed = NULL
             """, [.int8(now)], on: connection)
         if removed {
             _ = try connection.query("DELETE FROM entitled.endpoint_secret WHERE endpoint = $1", [.text(id)])

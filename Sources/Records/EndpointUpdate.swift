@@ -72,6 +72,7 @@ package enum EndpointUpdate {
         UPDATE entitled.endpoint
         SET url = $2, environments = $3, events = $4, apps = $5, retry_schedule_ms = $6,
             authorization_sealed = CASE WHEN $7 THEN $8::bytea ELSE authorization_sealed END,
+            has_authorization = CASE WHEN $7 THEN $8::bytea IS NOT NULL ELSE has_authorization END,
             header_names = CASE WHEN $9 THEN $10::text[] ELSE header_names END,
             headers_sealed = CASE WHEN $9 THEN $11::bytea ELSE headers_sealed END
         WHERE id = $1

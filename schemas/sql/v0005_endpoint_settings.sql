@@ -1,13 +1,14 @@
 -- What an endpoint can be set to, key pairs beside secrets, and deliveries of notifications as they came.
 
--- NULL: the configuration's schedule. The headers' names are no secret; their values are sealed with them. `format`: 0
--- events, 1 notifications as they came.
+-- NULL: the configuration's schedule. The headers' names, and whether there is an authorization, are no secret; the values
+-- are sealed. `format`: 0 events, 1 notifications as they came.
 ALTER TABLE entitled.endpoint
     ADD COLUMN retry_schedule_ms bigint[],
     ADD COLUMN header_names text[] NOT NULL DEFAULT '{}',
     ADD COLUMN headers_sealed bytea,
-    ADD COLUMN has_authorization boolean NOT NULL GENERATED ALWAYS AS (authorization_sealed IS NOT NULL) STORED,
+    ADD COLUMN has_authorization boolean NOT NULL DEFAULT false,
     ADD COLUMN format smallint NOT NULL DEFAULT 0;
+UPDATE entitled.endpoint SET has_authorization = true WHERE authorization_sealed IS NOT NULL;
 
 -- `kind`: 0 the secret of HMAC signatures, 1 an ed25519 key pair, whose public half is no secret.
 ALTER TABLE entitled.endpoint_secret

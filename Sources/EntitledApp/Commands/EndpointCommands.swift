@@ -240,7 +240,10 @@ extension Endpoint {
 
     var filterText: String {
         let parts = [apps, environments.map(\.rawValue), events].filter { !$0.isEmpty }
-        let everything = format == .raw ? "every notification, as it came" : "every event"
-        return parts.isEmpty ? everything : parts.map { $0.joined(separator: ", ") }.joined(separator: "; ")
+        let filters = parts.map { $0.joined(separator: ", ") }.joined(separator: "; ")
+        switch format {
+        case .revenuecat: return parts.isEmpty ? "every event" : filters
+        case .raw: return parts.isEmpty ? "every notification as it came" : "notifications as they came: \(filters)"
+        }
     }
 }

@@ -60,7 +60,7 @@ struct EndpointPage {
             "authorization  \(endpoint.hasAuthorization ? "set" : "none")",
             "headers        \(endpoint.headerNames.isEmpty ? "none" : endpoint.headerNames.joined(separator: ", "))",
             "retries        \(schedule.text): \(schedule.summary) (\(own))",
-            "secrets        \(live.secrets.map(EndpointPage.life).joined(separator: "; "))",
+            "secrets        \(live.secrets.count) live: \(live.secrets.map(EndpointPage.life).joined(separator: "; "))",
         ]
         lines += publicKeys.map { "public key     \($0.text) (\(EndpointPage.life($0.summary)))" }
         lines.append("since          \(Timestamp.text(endpoint.created))")

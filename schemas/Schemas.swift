@@ -23,5 +23,8 @@ package enum Schemas {
         Migration(
             version: 6, name: "order", sql: String(decoding: PackageResources.v0006_order_sql, as: UTF8.self)),
         Migration(version: 7, name: "jobs", sql: String(decoding: PackageResources.v0007_jobs_sql, as: UTF8.self)),
+        Migration(
+            version: 8, name: "endpoint_settings",
+            sql: String(decoding: PackageResources.v0008_endpoint_settings_sql, as: UTF8.self)),
     ]
 }

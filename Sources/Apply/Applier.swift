@@ -50,6 +50,8 @@ struct Applier: Sendable {
     struct Outcome {
         /// What may be sent.
         var deliveries: [DueDelivery] = []
+        /// How many notifications may be sent as they came; read like everything that is due.
+        var forwarded = 0
         var unanswered: [Unanswered] = []
     }
 
@@ -83,8 +85,11 @@ struct Applier: Sendable {
         try write(works, now: now, on: connection)
         let deliveries = try EventStore.insert(
             try events(works, on: connection), now: now, on: connection)
+        let forwarded = try NotificationDeliveryStore.insert(notifications.map(\.pending), now: now, on: connection)
         try settle(notifications, now: now, on: connection)
-        return Outcome(deliveries: deliveries, unanswered: woken.flatMap { unanswered($0, works, now) })
+        return Outcome(
+            deliveries: deliveries, forwarded: forwarded,
+            unanswered: woken.flatMap { unanswered($0, works, now) })
     }
 
     /// Requests whose time passed between the instant that the timer was set for and now.

@@ -63,7 +63,9 @@ struct LaneTurn {
         self.clock = clock
         self.logger = logger
         self.metrics = metrics
-        leases = LaneLeases(worker: configuration.worker, host: configuration.host, duration: configuration.lease)
+        leases = LaneLeases(
+            worker: configuration.worker, host: configuration.host, duration: configuration.lease,
+            sealingKeys: sealer.fingerprints)
     }
 
     /// Milliseconds since 1970 by the server's clock, as far as it is known.
@@ -312,6 +314,7 @@ struct LaneTurn {
         engine.hold(decided.filter(\.changesEndpoint).map(\.endpoint))
         lookout.note(decided)
         engine.add(released + applied.deliveries)
+        if applied.forwarded > 0 { lookout.hurry() }
     }
 
     private func report(_ prepared: [PreparedNotification], _ duration: Duration) {

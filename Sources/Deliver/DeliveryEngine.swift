@@ -11,6 +11,8 @@ package struct AttemptResult: Sendable {
     /// Milliseconds since 1970, by this process' clock.
     package let started: Int64
     package let outcome: TransferOutcome
+    /// The endpoint's own, as it was when the attempt ended; nil for the configuration's.
+    package var schedule: RetrySchedule?
 }
 
 /// Sends deliveries: keeps those that are due in a line of their own for each endpoint, and a few of each in flight.
@@ -252,6 +254,8 @@ package final class DeliveryEngine: Sendable {
         state.change { state in
             state.inFlight -= 1
             state.lines[result.delivery.endpoint]?.inFlight -= 1
+            var result = result
+            result.schedule = state.endpoints[result.delivery.endpoint]?.retrySchedule
             state.results.append(result)
         }
         onResult()

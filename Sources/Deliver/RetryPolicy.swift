@@ -16,6 +16,11 @@ package struct RetryPolicy: Sendable {
         self.schedule = schedule.map(\.milliseconds)
     }
 
+    /// That of an endpoint which has its own.
+    package init(of schedule: RetrySchedule) {
+        self.schedule = schedule.waits
+    }
+
     package struct Decision: Sendable, Equatable {
         package var state: DeliveryState
         /// Whether the attempt counts.

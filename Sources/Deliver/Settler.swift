@@ -32,6 +32,7 @@ package struct Settler: Sendable {
     package func decide(_ results: [AttemptResult], now: Int64) -> [Decided] {
         results.map { result in
             let round = result.delivery.attempts - result.delivery.roundStart + 1
+            let policy = result.schedule.map(RetryPolicy.init(of:)) ?? policy
             let decision = policy.decide(result.outcome, round: round, now: now, jitter: .random(in: 0...1))
             return Decided(result: result, decision: decision)
         }

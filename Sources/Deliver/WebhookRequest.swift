@@ -1,6 +1,5 @@
 import Base
 import HTTPClient
-import Queue
 import Records
 
 /// One attempt as it goes over the wire.
@@ -11,7 +10,8 @@ package enum WebhookRequest {
     ) -> OutgoingRequest {
         var headers = [("content-type", "application/json")]
         headers += WebhookSignature.headers(
-            id: UUIDText.upper(delivery.event), timestamp: timestamp, body: delivery.body, secrets: endpoint.secrets)
+            id: delivery.webhookID, timestamp: timestamp, body: delivery.body, secrets: endpoint.secrets,
+            signingKeys: endpoint.signingKeys)
         headers.append(("entitled-attempt", String(delivery.attempts + 1)))
         if let sequence = delivery.sequence {
             headers.append(("entitled-sequence", String(sequence)))
@@ -19,6 +19,7 @@ package enum WebhookRequest {
         if let authorization = endpoint.authorization {
             headers.append(("authorization", authorization.exposed))
         }
+        headers += endpoint.headers.map { ($0.name, $0.value.exposed) }
         // After a failure every request counts as the attempt that it says it is.
         return OutgoingRequest(
             url: endpoint.url, headers: headers, body: delivery.body, timeout: timeout,

@@ -9,12 +9,15 @@ package struct LaneLeases: Sendable {
     package let worker: [UInt8]
     package let host: String
     package let duration: Duration
+    /// Fingerprints of the keys with which this worker opens secrets.
+    private let sealingKeys: [String]
     package private(set) var epochs: [Lane: Int64] = [:]
 
-    package init(worker: [UInt8], host: String, duration: Duration) {
+    package init(worker: [UInt8], host: String, duration: Duration, sealingKeys: [String] = []) {
         self.worker = worker
         self.host = host
         self.duration = duration
+        self.sealingKeys = sealingKeys
     }
 
     package var owned: [Lane] { epochs.keys.sorted() }
@@ -23,7 +26,7 @@ package struct LaneLeases: Sendable {
     package var interval: Duration { duration * 0.3 }
 
     private static let heartbeat = """
-        INSERT INTO entitled.worker (id, host, seen_at) VALUES ($1, $2, clock_timestamp())
+        INSERT INTO entitled.worker (id, host, seen_at, sealing_keys) VALUES ($1, $2, clock_timestamp(), $3)
         ON CONFLICT (id) DO UPDATE SET seen_at = clock_timestamp()
         """
 
@@ -70,7 +73,7 @@ package struct LaneLeases: Sendable {
     package mutating func maintain(on connection: PostgresConnection) throws -> Change {
         var change = Change()
         try renewOwned(on: connection, &change)
-        _ = try connection.query(LaneLeases.heartbeat, [.uuid(worker), .text(host)])
+        _ = try connection.query(LaneLeases.heartbeat, [.uuid(worker), .text(host), .texts(sealingKeys)])
         let rows = try connection.query(LaneLeases.liveWorkers, [.int8(duration.milliseconds)])
         let live = max(1, try rows.first?.int(0) ?? 1)
         let share = Int((Int64(Lane.count) + live - 1) / live)

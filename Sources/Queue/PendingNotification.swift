@@ -7,11 +7,16 @@ package struct PendingNotification: Sendable {
     package let lane: Lane
     package let seq: Int64
     package let identity: NotificationIdentity
+    /// Apple's `notificationType`.
+    package let type: String
     package let header: [UInt8]
     package let stored: StoredJWS
 
     /// What the database lacks of it, after a restore for example; then the rest is empty.
     package let gap: String?
+    /// Whether some endpoint gets notifications as they came. An endpoint that was there before the notification is seen
+    /// here, because whoever sees the notification in its line sees what was committed before it.
+    package let isForwarded: Bool
     /// Of one that is in no line, because it was set aside before.
     package internal(set) var held: HeldState?
 
@@ -28,7 +33,8 @@ package struct PendingNotification: Sendable {
 
     /// One day at a time, with its bounds: planning for all days that are kept would take longer than reading.
     private static let select = """
-        SELECT p.lane, p.seq, n.app, n.environment, n.uuid, n.header, h.header, n.payload, n.signature
+        SELECT p.lane, p.seq, n.app, n.environment, n.uuid, n.header, h.header, n.payload, n.signature, n.type,
+            EXISTS (SELECT 1 FROM entitled.endpoint WHERE format = 1 AND removed_ms IS NULL)
         FROM unnest($1::int2[], $2::int8[]) AS p(lane, seq)
         LEFT JOIN LATERAL (
             SELECT * FROM entitled.notification n
@@ -53,7 +59,7 @@ package struct PendingNotification: Sendable {
             try taken.map { (lane: Int16(clamping: try $0.int(0)), seq: try $0.int(1)) }, on: connection)
     }
 
-    /// Those at these places, which come in the order of their numbers.
+    /// Those at these places, which are given, and come, in the order of their numbers.
     static func read(
         _ places: [(lane: Int16, seq: Int64)], on connection: PostgresConnection
     ) throws -> [PendingNotification] {
@@ -94,20 +100,22 @@ package struct PendingNotification: Sendable {
             ])
     }
 
-    /// Of the first nine columns.
-    static func notification(_ row: PostgresRow) throws -> PendingNotification {
+    private static func notification(_ row: PostgresRow) throws -> PendingNotification {
         let (lane, seq) = (Lane(number: Int16(clamping: try row.int(0))), try row.int(1))
         guard let app = try row.optionalText(2), let uuid = try row.optionalText(4),
-            let environment = StoreEnvironment(code: Int16(clamping: try row.int(3)))
+            let environment = StoreEnvironment(code: Int16(clamping: try row.int(3))),
+            let type = try row.optionalText(9)
         else { return PendingNotification(lane: lane, seq: seq, lacking: "the notification itself is missing") }
         let identity = NotificationIdentity(app: app, environment: environment, uuid: uuid)
         guard let header = try row.optionalBytes(6) else {
-            return PendingNotification(lane: lane, seq: seq, identity: identity, lacking: "its JWS header is missing")
+            return PendingNotification(
+                lane: lane, seq: seq, identity: identity, type: type, lacking: "its JWS header is missing",
+                isForwarded: try row.bool(10))
         }
         return PendingNotification(
-            lane: lane, seq: seq, identity: identity, header: header,
+            lane: lane, seq: seq, identity: identity, type: type, header: header,
             stored: StoredJWS(headerID: try row.uuid(5), payload: try row.bytes(7), signature: try row.bytes(8)),
-            gap: nil)
+            gap: nil, isForwarded: try row.bool(10))
     }
 
     /// One short index scan of each lane. What is known cannot have gone, because its lane is ours.
@@ -159,10 +167,10 @@ extension PendingNotification {
     private init(
         lane: Lane, seq: Int64,
         identity: NotificationIdentity = NotificationIdentity(app: "", environment: .production, uuid: ""),
-        lacking gap: String
+        type: String = "", lacking gap: String, isForwarded: Bool = false
     ) {
         self.init(
-            lane: lane, seq: seq, identity: identity, header: [],
-            stored: StoredJWS(headerID: [], payload: [], signature: []), gap: gap)
+            lane: lane, seq: seq, identity: identity, type: type, header: [],
+            stored: StoredJWS(headerID: [], payload: [], signature: []), gap: gap, isForwarded: isForwarded)
     }
 }

@@ -36,6 +36,12 @@ package struct DeliveryID: Hashable, Sendable {
         bytes = Array(Crypto.Digest.sha256(event + Array(endpoint.utf8)).prefix(16))
     }
 
+    /// One delivery for each notification that goes on as it came, and endpoint.
+    package init(lane: Lane, notification: NotificationIdentity, endpoint: String) {
+        let identity = notification.key + [UInt8(truncatingIfNeeded: notification.environment.code)]
+        self.init(lane: lane, event: identity + Array("\(notification.app)\0".utf8), endpoint: endpoint)
+    }
+
     /// `dlv_`, the lane in two hex digits, the bytes in 32.
     package var text: String { "dlv_" + Hex.encode([UInt8(truncatingIfNeeded: lane.number)] + bytes) }
 
@@ -51,8 +57,11 @@ package struct DeliveryID: Hashable, Sendable {
 package struct DueDelivery: Sendable {
     package let id: DeliveryID
     package let endpoint: String
+    /// Of a notification as it came: the bytes of its UUID.
     package let event: [UInt8]
     package let eventType: String
+    /// What the consumer tells deliveries apart by, the same at every attempt.
+    package let webhookID: String
     /// Attempts made so far, in all rounds.
     package let attempts: Int
     /// Attempts made before the present round of the schedule began.
@@ -63,13 +72,14 @@ package struct DueDelivery: Sendable {
     package let sequence: Int64?
 
     package init(
-        id: DeliveryID, endpoint: String, event: [UInt8], eventType: String, attempts: Int, roundStart: Int,
-        body: [UInt8], sequence: Int64? = nil
+        id: DeliveryID, endpoint: String, event: [UInt8], eventType: String, webhookID: String? = nil, attempts: Int,
+        roundStart: Int, body: [UInt8], sequence: Int64? = nil
     ) {
         self.id = id
         self.endpoint = endpoint
         self.event = event
         self.eventType = eventType
+        self.webhookID = webhookID ?? UUIDText.upper(event)
         self.attempts = attempts
         self.roundStart = roundStart
         self.body = body

@@ -6,7 +6,7 @@ import Queue
 package struct DeliverySummary: Sendable {
     package let id: DeliveryID
     package let endpoint: String
-    /// Upper-case UUID.
+    /// What the consumer sees in `webhook-id`: the event's UUID, or of a notification as it came Apple's.
     package let event: String
     package let eventType: String
     package let state: DeliveryState
@@ -24,7 +24,7 @@ package struct DeliverySummary: Sendable {
 package enum DeliveryReader {
     private static let columns = """
         d.lane, d.id, d.endpoint, d.event, d.event_type, \(shownState), d.attempts, d.last_status, d.reason, d.next_ms,
-        d.created_ms, CASE WHEN d.state = 4 THEN d.next_ms END
+        d.created_ms, CASE WHEN d.state = 4 THEN d.next_ms END, d.webhook_id, d.notification_seq
         """
 
     /// As people see it: what is blocked is pending, or held like what it waits for.
@@ -79,14 +79,28 @@ package enum DeliveryReader {
             [.int2(id.lane.number), .uuid(id.bytes)])
         guard let row = rows.first else { return nil }
         let attempts = try AttemptReader.attempts(of: id, since: try row.int(10) - clockTolerance, on: connection)
-        let bodies = try connection.query(
-            "SELECT body, sequence FROM entitled.event WHERE lane = $1 AND id = $2",
-            [.int2(id.lane.number), .uuid(try row.uuid(3))])
-        let body = try bodies.first.map { try EventBodyCodec.restore(try $0.bytes(0)) } ?? []
+        let (body, sequence) = try content(row, id.lane, on: connection)
         let blocker = try connection.query(blocker, [.int2(id.lane.number), .uuid(id.bytes)]).first
         return Whole(
-            delivery: try summary(row), attempts: attempts, body: body, sequence: try bodies.first?.optionalInt(1),
+            delivery: try summary(row), attempts: attempts, body: body, sequence: sequence,
             blockedBy: try blocker.map { DeliveryID(lane: id.lane, bytes: try $0.uuid(0)) })
+    }
+
+    /// What is sent, empty where it is not kept any more, and which event of its purchase it is.
+    private static func content(
+        _ row: PostgresRow, _ lane: Lane, on connection: PostgresConnection
+    ) throws -> ([UInt8], Int64?) {
+        if let seq = try row.optionalInt(13) {
+            let place = NotificationBodies.Place(lane: lane, seq: seq)
+            let found = try NotificationBodies().read([place], on: connection)[place]
+            guard case .body(let body)? = found else { return ([], nil) }
+            return (body, nil)
+        }
+        let events = try connection.query(
+            "SELECT body, sequence FROM entitled.event WHERE lane = $1 AND id = $2",
+            [.int2(lane.number), .uuid(try row.uuid(3))])
+        guard let event = events.first else { return ([], nil) }
+        return (try EventBodyCodec.restore(try event.bytes(0)), try event.optionalInt(1))
     }
 
     private static func summary(_ row: PostgresRow) throws -> DeliverySummary {
@@ -95,7 +109,8 @@ package enum DeliveryReader {
         }
         return DeliverySummary(
             id: DeliveryID(lane: Lane(number: Int16(clamping: try row.int(0))), bytes: try row.uuid(1)),
-            endpoint: try row.text(2), event: UUIDText.upper(try row.uuid(3)), eventType: try row.text(4),
+            endpoint: try row.text(2), event: try row.optionalText(12) ?? UUIDText.upper(try row.uuid(3)),
+            eventType: try row.text(4),
             state: state, attempts: Int(clamping: try row.int(6)),
             lastStatus: try row.optionalInt(7).map { Int(clamping: $0) }, reason: try row.optionalText(8),
             next: try row.int(9), created: try row.int(10), blockedSince: try row.optionalInt(11))

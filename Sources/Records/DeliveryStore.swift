@@ -5,7 +5,7 @@ import Queue
 /// Deliveries in the database: made with their event, read when due, settled after each attempt.
 package enum DeliveryStore {
     private static let select = """
-        SELECT \(DueDelivery.columns)
+        SELECT \(DueDelivery.columns), d.notification_seq, d.webhook_id
         FROM unnest($1::text[], $2::int8[]) AS wanted(endpoint, room)
         CROSS JOIN LATERAL (
             SELECT due.* FROM unnest($3::int2[]) AS owned(lane)
@@ -16,8 +16,9 @@ package enum DeliveryStore {
             ) due
             ORDER BY due.next_ms LIMIT wanted.room
         ) d
-        JOIN entitled.event e ON e.lane = d.lane AND e.id = d.event
+        LEFT JOIN entitled.event e ON d.notification_seq IS NULL AND e.lane = d.lane AND e.id = d.event
         """
+    private static let bodies = NotificationBodies()
 
     /// What is due in these lanes, at most so many for each endpoint: one that has much waiting takes no other's turn,
     /// and one that is not asked for costs nothing. With a share for each lane, because a backlog of hours would be
@@ -34,17 +35,37 @@ package enum DeliveryStore {
                 .int8(now), .int8(Int64(perLane)),
             ])
         var due: [DueDelivery] = []
-        var unreadable: [DeliveryID] = []
+        var unreadable: [(id: DeliveryID, reason: String)] = []
+        let forwarded = try forwardedBodies(rows, on: connection)
         for row in rows {
             let id = DeliveryID(lane: Lane(number: Int16(clamping: try row.int(0))), bytes: try row.uuid(1))
-            guard let delivery = try DueDelivery(row) else {
-                unreadable.append(id)
-                continue
+            if let seq = try row.optionalInt(9) {
+                switch forwarded[NotificationBodies.Place(lane: id.lane, seq: seq)] {
+                case .body(let body):
+                    due.append(try DueDelivery(row, webhookID: try row.optionalText(10), body: body))
+                case .gap(let reason): unreadable.append((id, reason))
+                case nil: continue
+                }
+            } else if let delivery = try DueDelivery(row) {
+                due.append(delivery)
+            } else {
+                unreadable.append((id, "the body of the event cannot be restored"))
             }
-            due.append(delivery)
         }
         try UnreadableDeliveries.giveUp(unreadable, now: now, on: connection)
         return (due, left(due, room: room, perLane: perLane))
+    }
+
+    /// What goes on as it came is kept once, with its notification.
+    private static func forwardedBodies(
+        _ rows: PostgresRows, on connection: PostgresConnection
+    ) throws -> [NotificationBodies.Place: NotificationBodies.Found] {
+        let places = try rows.compactMap { row in
+            try row.optionalInt(9).map { seq in
+                NotificationBodies.Place(lane: Lane(number: Int16(clamping: try row.int(0))), seq: seq)
+            }
+        }
+        return try bodies.read(places, on: connection)
     }
 
     /// The endpoints whose room or whose share of a lane was used up.

@@ -4,23 +4,25 @@ import Postgres
 
 /// Endpoints and their secrets in the database.
 package enum EndpointStore {
-    /// How long the previous secret stays alive after a rotation: a day, as consumers need it to change over.
-    package static let overlap = Duration.seconds(86_400)
-
     private static let columns = """
         e.id, e.url, e.environments, e.events, e.apps, e.disabled_reason, e.paused_until_ms, e.created_ms,
-        e.ordering
+        e.retry_schedule_ms, e.header_names, e.has_authorization, e.format, e.ordering
         """
     private static let living = """
         FROM entitled.endpoint e WHERE e.removed_ms IS NULL AND ($1::text IS NULL OR e.id = $1)
         ORDER BY e.created_ms, e.id
         """
 
-    /// With its live secrets, newest first, in one statement: an endpoint is never seen without its secret.
+    /// With its live secrets and key pairs, newest first, in one statement: an endpoint is never seen without its secret.
     private static let selectSealed = """
-        SELECT \(columns), e.authorization_sealed, ARRAY(
+        SELECT \(columns), e.authorization_sealed, e.headers_sealed, ARRAY(
             SELECT s.sealed FROM entitled.endpoint_secret s
-            WHERE s.endpoint = e.id AND (s.expires_ms IS NULL OR s.expires_ms > $2) ORDER BY s.created_ms DESC
+            WHERE s.endpoint = e.id AND s.kind = 0 AND (s.expires_ms IS NULL OR s.expires_ms > $2)
+            ORDER BY s.created_ms DESC
+        ), ARRAY(
+            SELECT s.sealed FROM entitled.endpoint_secret s
+            WHERE s.endpoint = e.id AND s.kind = 1 AND (s.expires_ms IS NULL OR s.expires_ms > $2)
+            ORDER BY s.created_ms DESC
         )
         \(living)
         """
@@ -30,15 +32,35 @@ package enum EndpointStore {
         id: String? = nil, sealer: SecretSealer, now: Int64, on connection: PostgresConnection
     ) throws -> [Endpoint] {
         try connection.query(selectSealed, [.text(id), .int8(now)]).map { row in
-            let id = try row.text(0)
-            let sealed = try row.byteStrings(10).compactMap { $0 }
-            let secrets = sealed.compactMap { sealer.open($0, for: id) }
-            let sealedAuthorization = try row.optionalBytes(9)
-            let authorization = sealedAuthorization.flatMap { sealer.open($0, for: id) }
-            let isWhole = secrets.count == sealed.count && (sealedAuthorization == nil) == (authorization == nil)
-            return try endpoint(
-                row, authorization: authorization.map { Redacted(String(decoding: $0, as: UTF8.self)) },
-                secrets: secrets.map { Redacted($0) }, isSendable: isWhole && !secrets.isEmpty)
+            try endpoint(row, opened: try Opened(row, of: try row.text(0), sealer))
+        }
+    }
+
+    /// What is sealed of an endpoint, opened as far as the keys go.
+    private struct Opened {
+        var authorization: Redacted<String>?
+        var headers: [CustomHeader] = []
+        var secrets: [Redacted<[UInt8]>] = []
+        var signingKeys: [Redacted<[UInt8]>] = []
+        var isWhole = false
+
+        init() {}
+
+        init(_ row: PostgresRow, of id: String, _ sealer: SecretSealer) throws {
+            let sealedSecrets = try row.byteStrings(15).compactMap { $0 }
+            let sealedKeys = try row.byteStrings(16).compactMap { $0 }
+            let (sealedAuthorization, sealedHeaders) = (try row.optionalBytes(13), try row.optionalBytes(14))
+            secrets = sealedSecrets.compactMap { sealer.open($0, for: id) }.map { Redacted($0) }
+            signingKeys = sealedKeys.compactMap { sealer.open($0, for: SecretSealer.signingKey(of: id)) }
+                .map { Redacted($0) }
+            authorization = sealedAuthorization.flatMap { sealer.open($0, for: id) }
+                .map { Redacted(String(decoding: $0, as: UTF8.self)) }
+            let headers = sealedHeaders.flatMap { sealer.open($0, for: SecretSealer.headers(of: id)) }
+                .flatMap(CustomHeaderText.decode)
+            self.headers = headers ?? []
+            isWhole =
+                !secrets.isEmpty && secrets.count == sealedSecrets.count && signingKeys.count == sealedKeys.count
+                && (sealedAuthorization == nil) == (authorization == nil) && (sealedHeaders == nil) == (headers == nil)
         }
     }
 
@@ -47,9 +69,15 @@ package enum EndpointStore {
         try connection.query("SELECT \(columns) \(living)", [.text(id)]).map { try endpoint($0) }
     }
 
-    /// The same, with a share lock on each row until the transaction ends: none is disabled or removed meanwhile.
-    static func lock(on connection: PostgresConnection) throws -> [Endpoint] {
-        try connection.query("SELECT \(columns) \(living) FOR SHARE OF e", [.text(nil)]).map { try endpoint($0) }
+    /// Those that get this, with a share lock on each row until the transaction ends: none is disabled or removed
+    /// meanwhile.
+    static func lock(_ format: EndpointFormat, on connection: PostgresConnection) throws -> [Endpoint] {
+        try connection.query(
+            """
+            SELECT \(columns) FROM entitled.endpoint e WHERE e.removed_ms IS NULL AND e.format = $1
+            ORDER BY e.created_ms, e.id FOR SHARE OF e
+            """, [.int2(format.rawValue)]
+        ).map { try endpoint($0) }
     }
 
     /// The same for one endpoint; nil if there is no such.
@@ -57,123 +85,68 @@ package enum EndpointStore {
         try connection.query("SELECT \(columns) \(living) FOR SHARE OF e", [.text(id)]).first.map { try endpoint($0) }
     }
 
-    private static func endpoint(
-        _ row: PostgresRow, authorization: Redacted<String>? = nil, secrets: [Redacted<[UInt8]>] = [],
-        isSendable: Bool = false
-    ) throws -> Endpoint {
+    private static func endpoint(_ row: PostgresRow, opened: Opened = Opened()) throws -> Endpoint {
         Endpoint(
-            id: try row.text(0), url: try row.text(1), authorization: authorization,
+            id: try row.text(0), url: try row.text(1), authorization: opened.authorization,
             environments: try row.texts(2).compactMap { $0.flatMap(StoreEnvironment.init(rawValue:)) },
             events: try row.texts(3).compactMap { $0 }, apps: try row.texts(4).compactMap { $0 },
-            ordering: Ordering(rawValue: try row.text(8)) ?? .none, disabledReason: try row.optionalText(5),
-            pausedUntil: try row.int(6), created: try row.int(7),
-            secrets: secrets, isSendable: isSendable)
-    }
-
-    private static let selectSecrets = """
-        SELECT endpoint, created_ms, sealed FROM entitled.endpoint_secret FOR UPDATE
-        """
-    private static let selectAuthorizations = """
-        SELECT id, authorization_sealed FROM entitled.endpoint
-        WHERE authorization_sealed IS NOT NULL AND removed_ms IS NULL FOR UPDATE
-        """
-
-    /// What `reseal` found.
-    package struct Resealing: Sendable, Equatable {
-        package var opened = 0
-        package var unreadable = 0
-    }
-
-    /// Seals everything that opens with the newest key, so that older keys can be given up.
-    package static func reseal(with sealer: SecretSealer, on connection: PostgresConnection) throws -> Resealing {
-        var found = Resealing()
-        for row in try connection.query(selectSecrets) {
-            let (id, sealed) = (try row.text(0), try row.bytes(2))
-            guard let plain = sealer.open(sealed, for: id) else {
-                found.unreadable += 1
-                continue
-            }
-            found.opened += 1
-            guard !sealer.isNewest(sealed, for: id) else { continue }
-            _ = try connection.query(
-                "UPDATE entitled.endpoint_secret SET sealed = $3 WHERE endpoint = $1 AND created_ms = $2",
-                [.text(id), .int8(try row.int(1)), .bytea(try sealer.seal(plain, for: id))])
-        }
-        for row in try connection.query(selectAuthorizations) {
-            let (id, sealed) = (try row.text(0), try row.bytes(1))
-            guard let plain = sealer.open(sealed, for: id) else {
-                found.unreadable += 1
-                continue
-            }
-            found.opened += 1
-            guard !sealer.isNewest(sealed, for: id) else { continue }
-            _ = try connection.query(
-                "UPDATE entitled.endpoint SET authorization_sealed = $2 WHERE id = $1",
-                [.text(id), .bytea(try sealer.seal(plain, for: id))])
-        }
-        return found
+            format: EndpointFormat(rawValue: Int16(clamping: try row.int(11))) ?? .revenuecat,
+            ordering: Ordering(rawValue: try row.text(12)) ?? .none,
+            retrySchedule: try row.isNull(8) ? nil : RetrySchedule(waits: try row.ints(8).compactMap { $0 }),
+            hasAuthorization: try row.bool(10), headerNames: try row.texts(9).compactMap { $0 },
+            headers: opened.headers, disabledReason: try row.optionalText(5), pausedUntil: try row.int(6),
+            created: try row.int(7), secrets: opened.secrets, signingKeys: opened.signingKeys,
+            isSendable: opened.isWhole)
     }
 
     package struct Added: Sendable {
         package let id: String
         package let secret: Redacted<[UInt8]>
+        /// Of an asymmetric one.
+        package let publicKey: [UInt8]?
     }
 
     /// Makes an endpoint with its first secret, which is not shown again.
+    ///
+    /// - Parameters:
+    ///   - retrySchedule: nil for the configuration's.
+    ///   - isAsymmetric: whether a key pair signs too.
     package static func add(
         url: String, authorization: String?, environments: [StoreEnvironment], events: [String], apps: [String],
-        ordering: Ordering = .none, sealer: SecretSealer, now: Int64, on connection: PostgresConnection
+        ordering: Ordering = .none, retrySchedule: RetrySchedule? = nil, headers: [CustomHeader] = [],
+        format: EndpointFormat = .revenuecat, isAsymmetric: Bool = false, sealer: SecretSealer, now: Int64,
+        on connection: PostgresConnection
     ) throws -> Added {
-        let id = "we_" + Hex.encode(SecureRandom.bytes(8))
-        let secret = SecureRandom.bytes(WebhookSecret.length)
-        _ = try connection.query(
-            """
-            WITH durable AS MATERIALIZED (SELECT set_config('synchronous_commit', 'on', true)),
-            secret AS (
-                INSERT INTO entitled.endpoint_secret (endpoint, created_ms, sealed)
-                SELECT $1::text, $7::int8, $8::bytea FROM durable
-            )
-            INSERT INTO entitled.endpoint
-                (id, url, authorization_sealed, environments, events, apps, created_ms, ordering)
-            VALUES ($1, $2, $3, $4, $5, $6, $7, $9)
-            """,
-            [
-                .text(id), .text(url),
-                try authorization.map { .bytea(try sealer.seal(Array($0.utf8), for: id)) } ?? .bytea(nil),
-                .texts(environments.map(\.rawValue)), .texts(events), .texts(apps), .int8(now),
-                .bytea(try sealer.seal(secret, for: id)), .text(ordering.rawValue),
-            ])
-        return Added(id: id, secret: Redacted(secret))
+        try SealingKeyRegister.sealing(with: sealer, now: now, on: connection) { sealer in
+            let id = "we_" + Hex.encode(SecureRandom.bytes(8))
+            _ = try connection.query(
+                """
+                INSERT INTO entitled.endpoint
+                    (id, url, authorization_sealed, environments, events, apps, retry_schedule_ms, header_names,
+                    headers_sealed, format, created_ms, has_authorization, ordering)
+                VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $3 IS NOT NULL, $12)
+                """,
+                [
+                    .text(id), .text(url),
+                    try authorization.map { .bytea(try sealer.seal(Array($0.utf8), for: id)) } ?? .bytea(nil),
+                    .texts(environments.map(\.rawValue)), .texts(events), .texts(apps),
+                    retrySchedule.map { .int8s($0.waits) } ?? .null, .texts(headers.map(\.name)),
+                    .bytea(try sealed(headers, of: id, with: sealer)), .int2(format.rawValue), .int8(now),
+                    .text(ordering.rawValue),
+                ])
+            let secret = try EndpointSecrets.make(of: id, sealer, now: now, on: connection)
+            let publicKey =
+                isAsymmetric ? try EndpointSecrets.makeKeyPair(of: id, sealer, now: now, on: connection) : nil
+            return Added(id: id, secret: secret, publicKey: publicKey)
+        }
     }
 
-    /// Makes a new secret; the newest one before it stays alive for `overlap`, older ones end now. Nil if there is no
-    /// such endpoint.
-    package static func rotateSecret(
-        of id: String, sealer: SecretSealer, now: Int64, on connection: PostgresConnection
-    ) throws -> Redacted<[UInt8]>? {
-        let secret = SecureRandom.bytes(WebhookSecret.length)
-        let rows = try connection.query(
-            """
-            WITH durable AS MATERIALIZED (SELECT set_config('synchronous_commit', 'on', true)),
-            target AS MATERIALIZED (
-                SELECT id FROM entitled.endpoint, durable WHERE id = $1 AND removed_ms IS NULL FOR NO KEY UPDATE
-            ),
-            newest AS MATERIALIZED (
-                SELECT max(created_ms) AS created_ms FROM entitled.endpoint_secret WHERE endpoint = $1
-            ),
-            ended AS (
-                UPDATE entitled.endpoint_secret s
-                SET expires_ms = CASE WHEN s.created_ms = newest.created_ms THEN $2::int8 + $3::int8 ELSE $2::int8 END
-                FROM newest, target WHERE s.endpoint = target.id AND (s.expires_ms IS NULL OR s.expires_ms > $2)
-            )
-            INSERT INTO entitled.endpoint_secret (endpoint, created_ms, sealed)
-            SELECT target.id, greatest($2::int8, coalesce(newest.created_ms, 0) + 1), $4::bytea FROM target, newest
-            RETURNING endpoint
-            """,
-            [
-                .text(id), .int8(now), .int8(overlap.milliseconds), .bytea(try sealer.seal(secret, for: id)),
-            ])
-        return rows.isEmpty ? nil : Redacted(secret)
+    /// Nil for none.
+    static func sealed(
+        _ headers: [CustomHeader], of id: String, with sealer: SecretSealer
+    ) throws -> [UInt8]? {
+        guard !headers.isEmpty else { return nil }
+        return try sealer.seal(CustomHeaderText.encode(headers), for: SecretSealer.headers(of: id))
     }
 
     /// Stops sending; what is open is held, not lost. False if there is no such endpoint.
@@ -190,7 +163,12 @@ package enum EndpointStore {
 
     /// Takes it away; its open deliveries are given up, with the reason. False if there is no such endpoint.
     package static func remove(_ id: String, now: Int64, on connection: PostgresConnection) throws -> Bool {
-        let removed = try change(id, "removed_ms = $2, disabled_reason = 'removed'", [.int8(now)], on: connection)
+        let removed = try change(
+            id,
+            """
+            removed_ms = $2, disabled_reason = 'removed', authorization_sealed = NULL, has_authorization = false,
+            header_names = '{}', headers_sealed = NULL
+            """, [.int8(now)], on: connection)
         if removed {
             _ = try connection.query("DELETE FROM entitled.endpoint_secret WHERE endpoint = $1", [.text(id)])
         }

@@ -104,7 +104,7 @@ package enum EventStore {
     ) throws -> [DueDelivery] {
         let fresh = try insertFresh(events, now: now, on: connection)
         guard !fresh.isEmpty else { return [] }
-        let endpoints = try EndpointStore.lock(on: connection)
+        let endpoints = try EndpointStore.lock(.revenuecat, on: connection)
         var made: [(delivery: DueDelivery, state: DeliveryState)] = []
         var ordered: [DeliveryOrder.New] = []
         for (event, sequence) in fresh {

@@ -1,10 +1,10 @@
 import Base
 import Crypto
 
-/// Encrypts what the database must not know: webhook secrets and authorization headers.
+/// Encrypts what the database must not know: webhook secrets, private keys, authorization and custom headers.
 ///
-/// AES-256-GCM; the newest key seals, every key opens. The endpoint's id is bound to the text, so that a sealed value
-/// moved to another row does not open.
+/// AES-256-GCM; the first key seals, every key opens. The endpoint's id, and for some what it is, is bound to the text,
+/// so that a sealed value moved to another place does not open.
 package struct SecretSealer: Sendable {
     private let keys: [Redacted<[UInt8]>]
 
@@ -12,6 +12,19 @@ package struct SecretSealer: Sendable {
     package init(keys: [Redacted<[UInt8]>]) {
         self.keys = keys
     }
+
+    /// The same with the key of this fingerprint first; nil if it is not among them.
+    package func preferring(_ fingerprint: String) -> SecretSealer? {
+        guard let place = fingerprints.firstIndex(of: fingerprint) else { return nil }
+        var keys = keys
+        keys.insert(keys.remove(at: place), at: 0)
+        return SecretSealer(keys: keys)
+    }
+
+    // MARK: - What a text is bound to; a secret and an authorization header: the id alone
+
+    package static func headers(of endpoint: String) -> String { endpoint + " headers" }
+    package static func signingKey(of endpoint: String) -> String { endpoint + " ed25519" }
 
     /// What names the newest key without telling it.
     package var fingerprint: String {
@@ -27,7 +40,7 @@ package struct SecretSealer: Sendable {
         return try Sealing.seal(plaintext, key: key.exposed, associatedData: Array(endpoint.utf8))
     }
 
-    /// Whether the newest key sealed it.
+    /// Whether the first key sealed it.
     package func isNewest(_ sealed: [UInt8], for endpoint: String) -> Bool {
         keys.first.flatMap { Sealing.open(sealed, key: $0.exposed, associatedData: Array(endpoint.utf8)) } != nil
     }

@@ -79,9 +79,11 @@ final class RetentionReport: Sendable {
 
     // MARK: - Rows
 
-    func cleaned(keys: Int, _ events: EventCleaner.Step?) {
+    /// - Parameter deliveries: beside those of events.
+    func cleaned(keys: Int, _ events: EventCleaner.Step?, deliveries: Int) {
         for (table, rows) in [
-            ("notification_key", keys), ("event", events?.events ?? 0), ("delivery", events?.deliveries ?? 0),
+            ("notification_key", keys), ("event", events?.events ?? 0),
+            ("delivery", deliveries + (events?.deliveries ?? 0)),
         ] where rows > 0 {
             metrics.count(.retentionRowsCleaned, ["table": table], by: Double(rows))
         }

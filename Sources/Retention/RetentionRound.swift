@@ -15,6 +15,7 @@ package struct RetentionRound {
     private let report: RetentionReport
     private var keys = KeyCleaner()
     private var events = EventCleaner()
+    private var forwarded = NotificationDeliveryCleaner()
 
     /// Days that are there before they begin: a week without a worker, and nothing is late.
     static let daysAhead: Int64 = 7
@@ -82,6 +83,7 @@ package struct RetentionRound {
     package mutating func hurry() {
         keys.hurry()
         events.hurry()
+        forwarded.hurry()
     }
 
     private func makeAhead(
@@ -123,15 +125,16 @@ package struct RetentionRound {
         report.kept(table, kept)
     }
 
-    /// - Parameter first: nil where that is not known; then no key goes.
+    /// - Parameter first: nil where that is not known; then nothing goes that belongs to a notification.
     private mutating func clean(before first: Day?, _ now: Int64, on connection: PostgresConnection) throws -> Bool {
         let limit = now - max(times.events, RetentionTimes.history).milliseconds
         var hasMore = false
         for step in 1...RetentionRound.stepLimit {
             let cleaned = try first.flatMap { try keys.step(before: $0, on: connection) }
             let emptied = try events.step(before: limit, on: connection)
-            report.cleaned(keys: cleaned ?? 0, emptied)
-            if cleaned == nil, emptied == nil { break }
+            let deleted = try first.flatMap { try forwarded.step(before: $0, on: connection) }
+            report.cleaned(keys: cleaned ?? 0, emptied, deliveries: deleted ?? 0)
+            if cleaned == nil, emptied == nil, deleted == nil { break }
             hasMore = step == RetentionRound.stepLimit
         }
         return hasMore

@@ -41,12 +41,13 @@ import Testing
         }
     }
 
-    private func endpoint(_ id: String, _ consumer: Consumer, disabled: String? = nil, pausedUntil: Int64 = 0)
-        -> Endpoint
-    {
+    private func endpoint(
+        _ id: String, _ consumer: Consumer, schedule: RetrySchedule? = nil, disabled: String? = nil,
+        pausedUntil: Int64 = 0
+    ) -> Endpoint {
         Endpoint(
-            id: id, url: consumer.url(), disabledReason: disabled, pausedUntil: pausedUntil, created: 1,
-            secrets: [Redacted([1])], isSendable: true)
+            id: id, url: consumer.url(), retrySchedule: schedule, disabledReason: disabled, pausedUntil: pausedUntil,
+            created: 1, secrets: [Redacted([1])], isSendable: true)
     }
 
     private func delivery(_ number: UInt8, to endpoint: String, lane: Int16 = 1) -> DueDelivery {
@@ -97,6 +98,19 @@ import Testing
         #expect(consumer.requests.count == 1)
         #expect(Set(sender.engine.room(now: SystemClock().now()).keys) == ["open"])
         #expect(Set(sender.engine.room(now: later).keys) == ["open", "paused"])
+    }
+
+    @Test func `the schedule of an endpoint counts as it is when the attempt ends`() throws {
+        let consumer = try Consumer { _, _ in .hold }
+        defer { consumer.stop() }
+        let sender = try Sender()
+        let (before, after) = (RetrySchedule(waits: [1000]), RetrySchedule(waits: [5, 6]))
+        sender.engine.update([endpoint("a", consumer, schedule: before)])
+        sender.engine.add([delivery(1, to: "a")])
+        _ = try consumer.wait(1)
+        sender.engine.update([endpoint("a", consumer, schedule: after)])
+        consumer.release(500)
+        #expect(try sender.results(1).map(\.schedule) == [after])
     }
 
     @Test func `what waits in a lost lane is forgotten`() throws {

@@ -1,4 +1,5 @@
 import Base
+import Crypto
 import Deliver
 import HTTPClient
 import Queue
@@ -54,6 +55,31 @@ import Testing
         #expect(revenueCat(both) == "\(first[0]),\(first[1]),\(second[1])")
     }
 
+    @Test func `a key pair signs the same beside the secret, which comes first`() throws {
+        // The key pair of the Standard Webhooks libraries: the private half, then the public one.
+        let pair = try #require(
+            Base64.decode(
+                "6Xb/dCcHpPea21PS1N9VY/NZW723CEc77N4rJCubMbfVKIDij2HKpMKkioLlX0dRqSKJp4AJ6p9lMicMFs6Kvg==".utf8))
+        let (seed, publicKey) = (Array(pair.prefix(32)), Array(pair.suffix(32)))
+        let vector = WebhookSignatureTests.vectors[0]
+        let secret = try #require(Base64.decode(vector.secret.utf8))
+        let other = [UInt8](repeating: 3, count: 32)
+        func signature(_ secrets: [[UInt8]], _ seeds: [[UInt8]]) -> String {
+            let headers = WebhookSignature.headers(
+                id: vector.id, timestamp: vector.timestamp, body: Array(vector.body.utf8),
+                secrets: secrets.map { Redacted($0) }, signingKeys: seeds.map { Redacted($0) })
+            return Dictionary(headers) { first, _ in first }["webhook-signature"] ?? ""
+        }
+        let expected =
+            "v1a,hnO3f9T8Ytu9HwrXslvumlUpqtNVqkhqw/enGzPCXe5BdqzCInXqYXFymVJaA7AZdpXwVLPo3mNl8EM+m7TBAg=="
+        #expect(Ed25519Key(seed: seed)?.publicKey == publicKey)
+        #expect(WebhookSecret.publicKeyText(publicKey) == "whpk_1SiA4o9hyqTCpIqC5V9HUakiiaeACeqfZTInDBbOir4=")
+        #expect(signature([secret], [seed]) == "\(vector.signature) \(expected)")
+        let both = signature([secret, other], [other, seed]).split(separator: " ", omittingEmptySubsequences: false)
+        #expect(both.count == 4 && both.first.map(String.init) == vector.signature)
+        #expect(both[2] == signature([], [other]) && both[3] == expected)
+    }
+
     @Test func `RevenueCat's header signs the time and the body`() throws {
         // echo -n '1614265330.{"test": 2432232314}' | openssl dgst -sha256 -mac hmac -macopt hexkey:31f290…
         let headers = try headers(WebhookSignatureTests.vectors[0], [WebhookSignatureTests.vectors[0].secret])
@@ -62,12 +88,13 @@ import Testing
                 == "t=1614265330,v1=e96203c6de850e7dc1fde7489ef6140b402d3a5a64fe250cd2eef9830fac1cef")
     }
 
-    @Test func `a request carries the event's id, the attempt's number and what the endpoint wants`() {
+    @Test func `a request carries the event's id, the attempt's number and what the endpoint wants`() throws {
         let delivery = DueDelivery(
             id: DeliveryID(lane: Lane(number: 1), event: [UInt8](0..<16), endpoint: "we_1"), endpoint: "we_1",
             event: [UInt8](0..<16), eventType: "RENEWAL", attempts: 2, roundStart: 0, body: Array("{}".utf8))
         let endpoint = Endpoint(
-            id: "we_1", url: "https://example.com/x?y=1", authorization: Redacted("Bearer z"), created: 1,
+            id: "we_1", url: "https://example.com/x?y=1", authorization: Redacted("Bearer z"),
+            headers: [try CustomHeader(parsing: "X-Tenant: demo")], created: 1,
             secrets: [Redacted([1, 2, 3])])
         let request = WebhookRequest.make(delivery, endpoint: endpoint, timestamp: 5, timeout: .seconds(7))
         let headers = Dictionary(request.headers) { first, _ in first }
@@ -77,6 +104,7 @@ import Testing
         #expect(headers["entitled-attempt"] == "3")
         #expect(headers["content-type"] == "application/json")
         #expect(headers["authorization"] == "Bearer z")
+        #expect(headers["X-Tenant"] == "demo")
         #expect(headers["webhook-timestamp"] == "5")
     }
 }

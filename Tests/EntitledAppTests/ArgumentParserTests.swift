@@ -56,7 +56,7 @@ struct ArgumentParserTests {
             "--app", "demo", "--authorization", "-secret",
         ]
         let (path, parsed, _) = try parse(words)
-        let add = EndpointOptions.Add(parsed)
+        let add = try EndpointOptions.Add(parsed)
         #expect(path == "endpoints add")
         #expect(EndpointOptions.Add(parsed).ordering == .none)
         let ordered = try parse(["endpoints", "add", "https://example.com", "--ordering", "purchase"]).parsed
@@ -65,7 +65,7 @@ struct ArgumentParserTests {
         #expect(add.events == ["RENEWAL", "TEST"])
         #expect(add.environments == [.production])
         #expect(add.apps == ["demo"])
-        #expect(add.authorization == "-secret")
+        #expect(add.request.authorization?.exposed == "-secret")
     }
 
     @Test func `lists take filters and a limit`() throws {

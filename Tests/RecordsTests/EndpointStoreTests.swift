@@ -44,33 +44,6 @@ import Testing
         #expect(listed.first?.authorization == nil && listed.first?.secrets.isEmpty == true)
     }
 
-    @Test func `two secrets live after a rotation until the old one's day is over`() throws {
-        let bench = try Bench()
-        let id = try bench.addEndpoint()
-        let first = try load(bench, id).secrets.map(\.exposed)
-        let now = Bench.now + 1000
-        let second = try #require(
-            try EndpointStore.rotateSecret(of: id, sealer: bench.sealer, now: now, on: bench.connection))
-        let day = EndpointStore.overlap.milliseconds
-        #expect(try load(bench, id, now: now).secrets.map(\.exposed) == [second.exposed] + first)
-        #expect(try load(bench, id, now: now + day - 1).secrets.count == 2)
-        #expect(try load(bench, id, now: now + day).secrets.map(\.exposed) == [second.exposed])
-    }
-
-    @Test func `a second rotation at the same moment ends the oldest secret at once`() throws {
-        let bench = try Bench()
-        let id = try bench.addEndpoint()
-        var made: [[UInt8]] = []
-        for _ in 0..<3 {
-            let secret = try EndpointStore.rotateSecret(
-                of: id, sealer: bench.sealer, now: Bench.now, on: bench.connection)
-            made.append(try #require(secret).exposed)
-        }
-        #expect(try load(bench, id).secrets.map(\.exposed) == [made[2], made[1]])
-        #expect(
-            try EndpointStore.rotateSecret(of: "we_0", sealer: bench.sealer, now: 1, on: bench.connection) == nil)
-    }
-
     @Test func `disabling holds what is open and enabling sends it`() throws {
         let bench = try Bench()
         let (a, b) = (try bench.addEndpoint(), try bench.addEndpoint())

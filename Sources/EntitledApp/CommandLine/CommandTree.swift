@@ -17,6 +17,7 @@ package enum CommandTree {
                 command(ProcessDeclarations.migrate),
                 command(VerifyOptions.declaration),
                 group("endpoints", "The consumers of webhooks.", EndpointOptions.declarations),
+                group("secrets", "The keys that encrypt the secrets of endpoints.", SecretOptions.declarations),
                 group("notifications", "What Apple sent.", NotificationOptions.declarations),
                 group("deliveries", "Webhooks on their way to consumers.", DeliveryOptions.declarations),
                 group(

@@ -21,6 +21,8 @@ package struct ParsedArguments: Sendable, Equatable {
 
     package func integer(_ name: String) -> Int64? { text(name).flatMap { Int64($0) } }
 
+    package func duration(_ name: String) -> Duration? { text(name).flatMap(Duration.init(text:)) }
+
     /// Milliseconds since 1970.
     package func time(_ name: String) -> Int64? { text(name).flatMap(Timestamp.parse) }
 

@@ -11,6 +11,8 @@ package enum ValueKind: Sendable {
     /// The same, or how long ago.
     case moment
     case integer(ClosedRange<Int64>, String)
+    /// As configurations spell them.
+    case duration(ClosedRange<Duration>)
 
     /// As usage lines show the value.
     package var placeholder: String {
@@ -18,6 +20,7 @@ package enum ValueKind: Sendable {
         case .text(let name), .choice(_, let name), .integer(_, let name): name
         case .file: "FILE"
         case .time, .moment: "TIME"
+        case .duration: "DURATION"
         }
     }
 
@@ -31,6 +34,9 @@ package enum ValueKind: Sendable {
         case .moment: "a time in ISO 8601, such as 2026-11-21T01:02:03Z, or how long ago, such as 24h"
         case .integer(let range, _):
             "a whole number from \(range.lowerBound)" + (range.upperBound == .max ? "" : " to \(range.upperBound)")
+        case .duration(let range):
+            "a duration from \(range.lowerBound == .zero ? "0s" : range.lowerBound.text) to \(range.upperBound.text), "
+                + "such as 30m, 24h or 7d"
         }
     }
 
@@ -38,7 +44,7 @@ package enum ValueKind: Sendable {
     var isWorthExplaining: Bool {
         switch self {
         case .text, .file: false
-        case .choice, .time, .moment: true
+        case .choice, .time, .moment, .duration: true
         case .integer(let range, _): range.upperBound != .max
         }
     }
@@ -50,6 +56,7 @@ package enum ValueKind: Sendable {
         case .time: Timestamp.parse(text) != nil
         case .moment: Timestamp.parse(text) != nil || Duration(text: text) != nil
         case .integer(let range, _): Int64(text).map(range.contains) ?? false
+        case .duration(let range): Duration(text: text).map(range.contains) ?? false
         }
     }
 }

@@ -15,59 +15,53 @@ enum EndpointCommands {
         static let declaration = EndpointOptions.add
         private let options: EndpointOptions.Add
 
-        init(_ parsed: ParsedArguments) {
-            options = EndpointOptions.Add(parsed)
+        init(_ parsed: ParsedArguments) throws {
+            options = try EndpointOptions.Add(parsed)
         }
 
         func run(_ context: CommandContext) throws -> Int32 {
             let configuration = try context.configuration()
-            try checkFilters(configuration)
+            try EndpointFilters.check(
+                events: options.events, apps: options.apps, format: options.format, configuration, context)
             let url = try EndpointAddress.check(
                 options.url, allowed: configuration.webhooks.allowPrivateNetworks.compactMap(Network.init(parsing:)),
                 isProxied: configuration.webhooks.proxy != nil)
-            if let value = options.authorization, value.utf8.contains(where: { $0 < 0x20 || $0 == 0x7f }) {
-                throw UsageError("--authorization must not contain control characters")
-            }
             let (connection, sealer) = try EndpointCommands.open(configuration)
             let now = SystemClock().now()
             let (added, job) = try connection.transaction {
                 let added = try EndpointStore.add(
-                    url: url, authorization: options.authorization, environments: options.environments,
-                    events: options.events, apps: options.apps, ordering: options.ordering, sealer: sealer, now: now,
-                    on: connection)
+                    url: url, authorization: options.request.authorization?.exposed,
+                    environments: options.environments, events: options.events, apps: options.apps,
+                    ordering: options.ordering, retrySchedule: options.request.schedule,
+                    headers: options.request.headers, format: options.format, isAsymmetric: options.isAsymmetric,
+                    sealer: sealer, now: now, on: connection)
                 return (
                     added, try EndpointBackFill.make(for: added.id, options.since, now: now, context, on: connection)
                 )
             }
+            if let job, !context.json { context.terminal.print(try EndpointBackFill.text(job, on: connection)) }
+            tell(added, url, job, context)
+            return 0
+        }
+
+        private func tell(_ added: EndpointStore.Added, _ url: String, _ job: Job?, _ context: CommandContext) {
             let secret = WebhookSecret.text(added.secret.exposed)
+            let publicKey = added.publicKey.map(WebhookSecret.publicKeyText)
             if context.json {
                 context.terminal.document(
                     .object([
                         "id": .string(added.id), "url": .string(url), "secret": .string(secret),
-                        "job": job.map { .int($0.id) },
+                        "public_key": publicKey.map { .string($0) }, "job": job.map { .int($0.id) },
                     ]))
-            } else {
-                if let job { context.terminal.print(try EndpointBackFill.text(job, on: connection)) }
-                context.terminal.print(
-                    """
-                    added \(added.id): \(url)
-                    secret: \(secret)
-                    Keep it now: it is not shown again. Send a test event with: entitled endpoints test \(added.id)
-                    """)
+                return
             }
-            return 0
-        }
-
-        private func checkFilters(_ configuration: Configuration) throws {
-            let known = EventType.allCases.map(\.rawValue)
-            for event in options.events where !known.contains(event) {
-                throw UsageError("--event \(event): there is no such event; known are \(known.joined(separator: ", "))")
-            }
-            let apps = configuration.apps.map(\.id)
-            for app in options.apps where !apps.contains(app) {
-                throw UsageError(
-                    "--app \(app): no such app is configured; configured are \(apps.joined(separator: ", "))")
-            }
+            let test = options.format == .raw ? "" : " Send a test event with: entitled endpoints test \(added.id)"
+            context.terminal.print(
+                """
+                added \(added.id): \(url)
+                secret: \(secret)\(publicKey.map { "\npublic key: \($0)" } ?? "")
+                Keep the secret now: it is not shown again.\(test)
+                """)
         }
     }
 
@@ -107,8 +101,9 @@ enum EndpointCommands {
         }
 
         func run(_ context: CommandContext) throws -> Int32 {
-            let database = try DatabaseAccess(try context.configuration())
-            try EndpointCommands.show(options.id, on: try database.connect(.api), context)
+            let configuration = try context.configuration()
+            let connection = try DatabaseAccess(configuration).connect(.api)
+            try EndpointCommands.show(options.id, configuration, on: connection, context)
             return 0
         }
     }
@@ -128,34 +123,6 @@ enum EndpointCommands {
         }
     }
 
-    struct RotateSecret: Command {
-        static let declaration = EndpointOptions.rotateSecret
-        private let options: EndpointOptions.One
-
-        init(_ parsed: ParsedArguments) {
-            options = EndpointOptions.One(parsed)
-        }
-
-        func run(_ context: CommandContext) throws -> Int32 {
-            let (connection, sealer) = try EndpointCommands.open(try context.configuration())
-            let rotated = try EndpointStore.rotateSecret(
-                of: options.id, sealer: sealer, now: SystemClock().now(), on: connection)
-            guard let secret = rotated.map({ WebhookSecret.text($0.exposed) }) else {
-                throw EndpointCommands.noSuch(options.id)
-            }
-            if context.json {
-                context.terminal.document(.object(["id": .string(options.id), "secret": .string(secret)]))
-            } else {
-                context.terminal.print(
-                    """
-                    new secret: \(secret)
-                    Keep it now: it is not shown again. The old one signs too for another \(EndpointStore.overlap.text).
-                    """)
-            }
-            return 0
-        }
-    }
-
     struct Test: Command {
         static let declaration = EndpointOptions.test
         private let options: EndpointOptions.One
@@ -172,6 +139,10 @@ enum EndpointCommands {
             }
             guard endpoint.isEnabled else {
                 throw CommandFailure("endpoint \(endpoint.id) is disabled: \(endpoint.disabledReason ?? "")")
+            }
+            guard endpoint.format == .revenuecat else {
+                throw CommandFailure(
+                    "endpoint \(endpoint.id) gets only what Apple signed: have Apple send a TEST notification instead")
             }
             let event = TestEventMaker.make(app: endpoint.apps.first ?? configuration.apps.first?.id ?? "none")
             try TestEventMaker.insert(event.new, for: endpoint, on: connection)
@@ -210,7 +181,7 @@ enum EndpointCommands {
 
     // MARK: - Shared by these commands
 
-    private static func open(_ configuration: Configuration) throws -> (PostgresConnection, SecretSealer) {
+    static func open(_ configuration: Configuration) throws -> (PostgresConnection, SecretSealer) {
         let connection = try DatabaseAccess(configuration).connect(.worker)
         let sealer = try SealingKeys.load(configuration)
         try SealingKeys.check(sealer, configuration, on: connection)
@@ -220,10 +191,11 @@ enum EndpointCommands {
     private static func change(
         _ id: String, _ context: CommandContext, _ body: (PostgresConnection) throws -> Bool
     ) throws -> Int32 {
-        let connection = try DatabaseAccess(try context.configuration()).connect(.worker)
+        let configuration = try context.configuration()
+        let connection = try DatabaseAccess(configuration).connect(.worker)
         guard try body(connection) else { throw noSuch(id) }
         try settleDeliveries(on: connection)
-        try show(id, on: connection, context)
+        try show(id, configuration, on: connection, context)
         return 0
     }
 
@@ -234,53 +206,44 @@ enum EndpointCommands {
 
     /// - Parameter more: members that the document has beside the endpoint's.
     static func show(
-        _ id: String, more: [JSON.Member] = [], on connection: PostgresConnection, _ context: CommandContext
+        _ id: String, more: [JSON.Member] = [], _ configuration: Configuration, on connection: PostgresConnection,
+        _ context: CommandContext
     ) throws {
         guard let endpoint = try EndpointStore.list(id: id, on: connection).first else { throw noSuch(id) }
-        let blocked = try DeliveryOrder.blocked(of: id, atMost: blockedLimit, on: connection)
+        let page = EndpointPage(
+            endpoint, live: try EndpointSecrets.list(of: id, now: SystemClock().now(), on: connection),
+            standard: RetrySchedule(waits: configuration.webhooks.retrySchedule.map(\.milliseconds)),
+            blocked: try DeliveryOrder.blocked(of: id, atMost: EndpointPage.blockedLimit, on: connection))
         if context.json {
-            let blocked = [JSON.Member(name: "blocked", value: .int(blocked))]
-            context.terminal.document(.object((endpoint.document.members ?? []) + blocked + more))
+            context.terminal.document(.object((page.document.members ?? []) + more))
         } else {
-            context.terminal.print(
-                """
-                \(endpoint.id)
-                url      \(Terminal.harmless(endpoint.url))
-                state    \(endpoint.stateText)
-                gets     \(endpoint.filterText)
-                ordering \(endpoint.ordering.rawValue)\(blockedText(blocked))
-                since    \(Timestamp.text(endpoint.created))
-                """)
+            context.terminal.print(page.text)
         }
     }
-
-    private static func blockedText(_ count: Int64) -> String {
-        guard count > 0 else { return "" }
-        return "; \(count < blockedLimit ? "" : "at least ")\(count) wait for an earlier event of their purchase"
-    }
-
-    /// How many blocked deliveries are counted.
-    private static let blockedLimit = 1000
-
     static func noSuch(_ id: String) -> CommandFailure {
         CommandFailure("there is no endpoint \(id); see: entitled endpoints list")
     }
 }
 
 extension Endpoint {
-    fileprivate var document: JSON {
+    var document: JSON {
         .object([
             "id": .string(id), "url": .string(url), "state": .string(isEnabled ? "enabled" : "disabled"),
             "disabled_reason": .text(disabledReason), "environments": .strings(environments.map(\.rawValue)),
-            "events": .strings(events), "apps": .strings(apps), "ordering": .string(ordering.rawValue),
+            "events": .strings(events), "apps": .strings(apps), "format": .string(format.name),
+            "ordering": .string(ordering.rawValue),
             "created_at": .date(created),
         ])
     }
 
-    fileprivate var stateText: String { disabledReason.map { "disabled (\($0))" } ?? "enabled" }
+    var stateText: String { disabledReason.map { "disabled (\($0))" } ?? "enabled" }
 
-    fileprivate var filterText: String {
+    var filterText: String {
         let parts = [apps, environments.map(\.rawValue), events].filter { !$0.isEmpty }
-        return parts.isEmpty ? "every event" : parts.map { $0.joined(separator: ", ") }.joined(separator: "; ")
+        let filters = parts.map { $0.joined(separator: ", ") }.joined(separator: "; ")
+        switch format {
+        case .revenuecat: return parts.isEmpty ? "every event" : filters
+        case .raw: return parts.isEmpty ? "every notification as it came" : "notifications as they came: \(filters)"
+        }
     }
 }

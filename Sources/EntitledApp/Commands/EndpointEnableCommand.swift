@@ -13,7 +13,8 @@ struct EndpointEnableCommand: Command {
     }
 
     func run(_ context: CommandContext) throws -> Int32 {
-        let connection = try DatabaseAccess(try context.configuration()).connect(.worker)
+        let configuration = try context.configuration()
+        let connection = try DatabaseAccess(configuration).connect(.worker)
         guard let endpoint = try EndpointStore.list(id: options.id, on: connection).first else {
             throw EndpointCommands.noSuch(options.id)
         }
@@ -31,7 +32,7 @@ struct EndpointEnableCommand: Command {
                     ? "\(dropped) held deliveries are given up" : "\(delivered) held deliveries are sent now")
         }
         let counts = JSON.object(["held_delivered": .int(delivered), "held_dropped": .int(dropped)]).members ?? []
-        try EndpointCommands.show(options.id, more: counts, on: connection, context)
+        try EndpointCommands.show(options.id, more: counts, configuration, on: connection, context)
         return 0
     }
 

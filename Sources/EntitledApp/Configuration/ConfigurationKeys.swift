@@ -169,7 +169,8 @@ package enum ConfigurationKeys {
         static let secretKeys = Key<[Redacted<[UInt8]>]>(
             "webhooks.secret_keys", .list(of: .sealingKey), default: [], isSecret: true,
             "Keys that encrypt the stored secrets of endpoints, the newest first."
-                + " Empty: one is made in state_dir by the first process that needs it.")
+                + " Empty: one is made in state_dir by the first process that needs it."
+                + " A new one seals nothing before `entitled secrets rewrap`: give it to every host first.")
     }
 
     static let logLevel = Key<Logger.Level>(

@@ -35,27 +35,17 @@ enum SealingKeys {
         return key
     }
 
-    /// That the secrets in the database open with these keys; they are sealed anew with the newest one, so that the
-    /// others can be given up. The first key of an installation is noted there.
+    /// That the key which seals the secrets in the database is among these; the first key of an installation is noted
+    /// there. Nothing is sealed anew: another host may not have this one's newest key yet.
     static func check(_ sealer: SecretSealer, _ configuration: Configuration, on connection: PostgresConnection) throws
     {
-        try connection.transaction {
-            _ = try connection.query("SELECT set_config('synchronous_commit', 'on', true)")
-            _ = try connection.query("LOCK TABLE entitled.sealing_key IN SHARE ROW EXCLUSIVE MODE")
-            let known = try connection.query("SELECT fingerprint FROM entitled.sealing_key").map { try $0.text(0) }
-            let found = try EndpointStore.reseal(with: sealer, on: connection)
-            let isOurs = known.isEmpty || !Set(known).isDisjoint(with: sealer.fingerprints)
-            // One damaged secret among good ones stops its endpoint only.
-            guard isOurs, found.unreadable == 0 || found.opened > 0 else {
-                throw CommandFailure(
-                    "the webhook secrets in the database were sealed with another key: copy \(fileName) from the host "
-                        + "that made it into \(configuration.stateDirectory), or give the key in webhooks.secret_keys")
-            }
-            if !known.contains(sealer.fingerprint) {
-                _ = try connection.query(
-                    "INSERT INTO entitled.sealing_key (fingerprint, created_ms) VALUES ($1, $2)",
-                    [.text(sealer.fingerprint), .int8(SystemClock().now())])
-            }
+        do {
+            try SealingKeyRegister.check(sealer, now: SystemClock().now(), on: connection)
+        } catch let missing as SealingKeyRegister.Missing {
+            throw CommandFailure(
+                "the webhook secrets in the database were sealed with another key (\(missing.fingerprint)): copy "
+                    + "\(fileName) from the host that made it into \(configuration.stateDirectory), or give the key in "
+                    + "webhooks.secret_keys")
         }
     }
 }

@@ -6,26 +6,33 @@ package enum EndpointOptions {
     /// `endpoints add`.
     package struct Add: Sendable, Equatable {
         package let url: String
-        /// The verbatim value of the `authorization` header.
-        package let authorization: String?
         /// Empty: all.
         package let environments: [StoreEnvironment]
-        /// Types of events; empty: all.
+        /// Types of events, or of notifications; empty: all.
         package let events: [String]
         /// Ids of configured apps; empty: all.
         package let apps: [String]
         package let ordering: Ordering
         /// Events since then are sent to it too.
         package let since: Moment?
+        package let format: EndpointFormat
+        package let isAsymmetric: Bool
+        package let request: EndpointRequestOptions
 
-        package init(_ parsed: ParsedArguments) {
-            since = parsed.moment("--since")
+        /// Throws `UsageError`.
+        package init(_ parsed: ParsedArguments) throws {
             url = parsed.text("URL") ?? ""
-            authorization = parsed.text("--authorization")
             environments = parsed.texts("--environment").compactMap(StoreEnvironment.init(rawValue:))
             events = parsed.texts("--event")
             apps = parsed.texts("--app")
             ordering = parsed.text("--ordering").flatMap(Ordering.init(rawValue:)) ?? .none
+            since = parsed.moment("--since")
+            format = parsed.text("--format").flatMap(EndpointFormat.init(name:)) ?? .revenuecat
+            isAsymmetric = parsed.has("--asymmetric")
+            request = try EndpointRequestOptions(parsed)
+            guard format == .revenuecat || ordering == .none && since == nil else {
+                throw UsageError("--format raw goes neither with --ordering purchase nor with --since")
+            }
         }
     }
 
@@ -49,7 +56,7 @@ package enum EndpointOptions {
         }
     }
 
-    /// The commands that take one endpoint: show, disable, rotate-secret, test, remove.
+    /// The commands that take one endpoint: show, disable, test, remove.
     package struct One: Sendable, Equatable {
         package let id: String
 
@@ -61,17 +68,19 @@ package enum EndpointOptions {
     package static let add = CommandDeclaration(
         "add", "Adds a consumer and shows its secret, once.",
         discussion:
-            "Without options it gets every event. The secret (whsec_…) signs each request; it is shown only now.",
+            "Without options it gets every event. The secret (whsec_…) signs each request; it is shown only now."
+            + " With --format raw it gets Apple's notifications instead, as they came, for a second consumer of them;"
+            + " --event then names Apple's types, such as DID_RENEW.",
         arguments: [
             ArgumentDeclaration(
                 .text("URL"), "Where events are posted; https:, or http: into webhooks.allow_private_networks.")
         ],
-        options: [
-            OptionDeclaration("--authorization", .text("VALUE"), "The authorization header, sent as it is."),
-            OptionDeclaration("--environment", .environment, isRepeatable: true, "Only events of this environment."),
+        options: filters + EndpointRequestOptions.declarations + [
             OptionDeclaration(
-                "--event", .text("TYPE"), isRepeatable: true, "Only events of this type, such as RENEWAL."),
-            OptionDeclaration("--app", .text("ID"), isRepeatable: true, "Only events of this app."),
+                "--asymmetric", "Sign with an ed25519 key pair too (v1a), and show its public key (whpk_…)."),
+            OptionDeclaration(
+                "--format", .choice(EndpointFormat.allCases.map(\.name), "FORMAT"),
+                "What it gets: events in RevenueCat's format (the default), or Apple's notifications as they came."),
             OptionDeclaration(
                 "--ordering", .choice(Ordering.allCases.map(\.rawValue), "ORDERING"),
                 "purchase: the next event of a purchase only when the one before it is delivered or given up (none)."),
@@ -81,7 +90,14 @@ package enum EndpointOptions {
         examples: [
             "endpoints add https://example.com/hooks",
             "endpoints add https://example.com/hooks --environment Production --event RENEWAL --event EXPIRATION",
+            "endpoints add https://example.com/apple --format raw --header 'X-Tenant: demo'",
         ])
+
+    static let filters = [
+        OptionDeclaration("--environment", .environment, isRepeatable: true, "Only what is of this environment."),
+        OptionDeclaration("--event", .text("TYPE"), isRepeatable: true, "Only what is of this type, such as RENEWAL."),
+        OptionDeclaration("--app", .text("ID"), isRepeatable: true, "Only what is of this app."),
+    ]
 
     package static let list = CommandDeclaration(
         "list", "Lists all consumers and their state.", examples: ["endpoints list", "endpoints list --json"])
@@ -100,17 +116,18 @@ package enum EndpointOptions {
         ],
         examples: ["endpoints enable ID", "endpoints enable ID --drop-held"])
     package static let disable = one("disable", "Holds a consumer's events back until it is enabled.")
-    package static let rotateSecret = one(
-        "rotate-secret", "Makes a new secret and shows it, once; the old one stays alive for a while.")
     package static let test = one("test", "Sends a consumer an event of type TEST.")
     package static let remove = one("remove", "Removes a consumer; what is on its way to it is given up.")
 
-    package static let declarations = [add, list, show, enable, disable, rotateSecret, test, remove]
+    package static let declarations = [
+        add, update, list, show, enable, disable, rotateSecret, test, remove,
+    ]
+
+    static let id = ArgumentDeclaration(.text("ID"), "The endpoint's id, as `endpoints list` shows it.")
 
     private static func one(_ name: String, _ summary: String) -> CommandDeclaration {
         CommandDeclaration(
-            name, summary,
-            arguments: [ArgumentDeclaration(.text("ID"), "The endpoint's id, as `endpoints list` shows it.")],
+            name, summary, arguments: [id],
             examples: ["endpoints \(name) ID"])
     }
 }

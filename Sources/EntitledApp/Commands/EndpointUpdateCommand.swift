@@ -1,0 +1,48 @@
+import Base
+import HTTPClient
+import Records
+
+extension EndpointCommands {
+    struct Update: Command {
+        static let declaration = EndpointOptions.update
+        private let options: EndpointOptions.Update
+
+        init(_ parsed: ParsedArguments) throws {
+            options = try EndpointOptions.Update(parsed)
+        }
+
+        func run(_ context: CommandContext) throws -> Int32 {
+            let configuration = try context.configuration()
+            let (connection, sealer) = try EndpointCommands.open(configuration)
+            guard let former = try EndpointStore.list(id: options.id, on: connection).first else {
+                throw EndpointCommands.noSuch(options.id)
+            }
+            var changes = options.changes
+            try EndpointFilters.check(
+                events: changes.events ?? [], apps: changes.apps ?? [], format: former.format, configuration, context)
+            for name in changes.withoutHeaders
+            where !former.headerNames.contains(where: { $0.lowercased() == name.lowercased() }) {
+                throw CommandFailure("endpoint \(former.id) has no header \(Terminal.harmless(name))")
+            }
+            changes.url = try changes.url.map { url in
+                try EndpointAddress.check(
+                    url, allowed: configuration.webhooks.allowPrivateNetworks.compactMap(Network.init(parsing:)),
+                    isProxied: configuration.webhooks.proxy != nil)
+            }
+            let outcome = try EndpointUpdate.run(
+                changes, of: options.id, sealer: sealer, now: SystemClock().now(), on: connection)
+            switch outcome {
+            case .changed: break
+            case .notFound: throw EndpointCommands.noSuch(options.id)
+            case .headersUnreadable:
+                throw CommandFailure(
+                    "the headers that it has cannot be opened with webhooks.secret_keys: give each anew with --header, "
+                        + "or take it away with --no-header (\(former.headerNames.joined(separator: ", ")))")
+            case .tooManyHeaders:
+                throw CommandFailure("an endpoint has at most \(CustomHeader.limit) headers of its own")
+            }
+            try EndpointCommands.show(options.id, configuration, on: connection, context)
+            return 0
+        }
+    }
+}

@@ -1,0 +1,89 @@
+import Base
+import Postgres
+
+/// Which of the keys seals: one for the whole installation, noted in the database, whatever order a host lists its keys
+/// in. So nothing is sealed with a key that other hosts may not have yet, until somebody asks for it (`SecretRewrap`).
+package enum SealingKeyRegister {
+    /// The key in use is not among those of this host.
+    package struct Missing: Error, Sendable, Equatable, CustomStringConvertible {
+        package let fingerprint: String
+        package var description: String { "the key \(fingerprint), which seals the webhook secrets, is not given here" }
+    }
+
+    /// The fingerprint of the key that seals; nil before the first process.
+    package static func inUse(on connection: PostgresConnection) throws -> String? {
+        try connection.query(
+            "SELECT fingerprint FROM entitled.sealing_key ORDER BY created_ms DESC, fingerprint LIMIT 1"
+        ).first?.text(0)
+    }
+
+    /// Notes the key as the one that seals from now on.
+    static func use(_ fingerprint: String, now: Int64, on connection: PostgresConnection) throws {
+        _ = try connection.query(
+            """
+            INSERT INTO entitled.sealing_key (fingerprint, created_ms)
+            SELECT $1::text, greatest($2::int8, coalesce(max(created_ms), 0) + 1) FROM entitled.sealing_key
+            ON CONFLICT (fingerprint) DO UPDATE SET created_ms = excluded.created_ms
+            """, [.text(fingerprint), .int8(now)])
+    }
+
+    /// Whether a process with these keys can work here; the first one of an installation has its newest key noted.
+    ///
+    /// - Throws: `Missing`. Keys that nothing is sealed with yet do not matter.
+    package static func check(_ sealer: SecretSealer, now: Int64, on connection: PostgresConnection) throws {
+        if let known = try inUse(on: connection), sealer.fingerprints.contains(known) { return }
+        try exclusively(on: connection) {
+            guard let known = try inUse(on: connection), !sealer.fingerprints.contains(known) else {
+                return _ = try chosen(sealer, now: now, on: connection)
+            }
+            guard try isAnythingSealed(on: connection) else {
+                return try use(sealer.fingerprint, now: now, on: connection)
+            }
+            throw Missing(fingerprint: known)
+        }
+    }
+
+    /// Seals with the key in use. Nobody changes it before the transaction is over, so that whoever seals everything anew
+    /// afterwards finds what was sealed here.
+    ///
+    /// - Throws: `Missing`.
+    static func sealing<Result>(
+        with sealer: SecretSealer, now: Int64, on connection: PostgresConnection,
+        _ body: (SecretSealer) throws -> Result
+    ) throws -> Result {
+        try exclusively(on: connection) { try body(try chosen(sealer, now: now, on: connection)) }
+    }
+
+    /// In a transaction of its own, unless the caller has begun one.
+    static func exclusively<Result>(
+        on connection: PostgresConnection, _ body: () throws -> Result
+    ) throws -> Result {
+        func locked() throws -> Result {
+            _ = try connection.query("SELECT set_config('synchronous_commit', 'on', true)")
+            _ = try connection.query("LOCK TABLE entitled.sealing_key IN SHARE ROW EXCLUSIVE MODE")
+            return try body()
+        }
+        return try connection.isInTransaction ? locked() : connection.transaction(locked)
+    }
+
+    private static func chosen(
+        _ sealer: SecretSealer, now: Int64, on connection: PostgresConnection
+    ) throws -> SecretSealer {
+        guard let known = try inUse(on: connection) else {
+            try use(sealer.fingerprint, now: now, on: connection)
+            return sealer
+        }
+        guard let chosen = sealer.preferring(known) else { throw Missing(fingerprint: known) }
+        return chosen
+    }
+
+    private static func isAnythingSealed(on connection: PostgresConnection) throws -> Bool {
+        try connection.query(
+            """
+            SELECT EXISTS (SELECT 1 FROM entitled.endpoint_secret) OR EXISTS (
+                SELECT 1 FROM entitled.endpoint
+                WHERE removed_ms IS NULL AND (authorization_sealed IS NOT NULL OR headers_sealed IS NOT NULL))
+            """
+        ).one().bool(0)
+    }
+}

@@ -1,0 +1,89 @@
+import Base
+import StoreSimulator
+import TestSupport
+import Testing
+
+/// What an endpoint can be set to, by the commands.
+@Suite(.serialized, .enabled(if: Program.isBuilt, "skipped: \(Program.path) is not built"))
+struct EndpointSettingsTests {
+    @Test func `everything that can be set is shown, and nothing secret`() throws {
+        let site = try Site(try TestCluster.shared.makeMigratedDatabase())
+        let added = try #require(
+            try site.run(
+                "endpoints", "add", "https://127.0.0.1:1/old", "--authorization", "hunter2", "--header",
+                "X-Key: hunter3",
+                "--retry-schedule", "1m,5m", "--event", "RENEWAL", "--asymmetric", "--json"
+            ).document)
+        let id = try #require(added["id"]?.stringValue)
+        let publicKey = try #require(added["public_key"]?.stringValue)
+        #expect(publicKey.hasPrefix("whpk_"))
+        func show() throws -> (document: JSON, text: String) {
+            let program = try site.run("endpoints", "show", id, "--json")
+            let text = try site.run("endpoints", "show", id).text
+            for secret in ["hunter", "whsec_"] { #expect(!program.text.contains(secret) && !text.contains(secret)) }
+            return (try #require(program.document), text)
+        }
+        let first = try show()
+        #expect(first.document["authorization"] == .bool(true) && first.document["headers"] == .strings(["X-Key"]))
+        #expect(first.document["public_key"] == .string(publicKey) && first.document["format"] == .string("revenuecat"))
+        #expect(first.document["retry_schedule"]?["waits"] == .strings(["1m", "5m"]))
+        #expect(first.document["secrets"]?.arrayValue?.count == 1)
+        #expect(first.text.contains("3 attempts in 6 minutes (its own)") && first.text.contains(publicKey))
+
+        try site.run(
+            "endpoints", "update", id, "--url", "https://127.0.0.1:1/new", "--all-events", "--app", "demo",
+            "--no-authorization", "--no-header", "x-key", "--header", "X-Other: hunter4", "--retry-schedule", "default",
+            "--symmetric")
+        let second = try show()
+        #expect(second.document["url"] == .string("https://127.0.0.1:1/new"))
+        #expect(second.document["events"] == .array([]) && second.document["apps"] == .strings(["demo"]))
+        #expect(second.document["authorization"] == .bool(false) && second.document["headers"] == .strings(["X-Other"]))
+        #expect(second.document["public_key"] == .null)
+        #expect(second.text.contains("6 attempts in 157 hours (as configured)"))
+
+        try site.run("endpoints", "rotate-secret", id, "--overlap", "2h")
+        #expect(try show().document["secrets"]?.arrayValue?.count == 2)
+        #expect(try site.run("endpoints", "rotate-secret", id, "--overlap", "0s").text.contains("No former one signs"))
+        #expect(try show().document["secrets"]?.arrayValue?.count == 1)
+    }
+
+    struct Refused: Sendable {
+        let words: [String]
+        let status: Int32
+        let says: String
+    }
+
+    @Test func `what makes no sense is refused with one line`() throws {
+        let site = try Site(try TestCluster.shared.makeMigratedDatabase())
+        let raw = try #require(
+            try site.run("endpoints", "add", "https://127.0.0.1:1", "--format", "raw", "--json").document?["id"]?
+                .stringValue)
+        let events = try #require(
+            try site.run("endpoints", "add", "https://127.0.0.1:1", "--json").document?["id"]?.stringValue)
+        let cases = [
+            Refused(words: ["update", events], status: 2, says: "something to change"),
+            Refused(words: ["update", events, "--event", "RENEWAL", "--all-events"], status: 2, says: "exclude"),
+            Refused(words: ["update", events, "--event", "DID_RENEW"], status: 2, says: "no such event"),
+            Refused(words: ["update", raw, "--event", "did_renew"], status: 2, says: "did you mean DID_RENEW?"),
+            Refused(words: ["update", events, "--header", "Host: x"], status: 2, says: "Host"),
+            Refused(words: ["update", events, "--no-header", "X-No"], status: 1, says: "X-No"),
+            Refused(words: ["update", events, "--retry-schedule", "1h,soon"], status: 2, says: "soon"),
+            Refused(words: ["update", events, "--url", "https://127.0.0.2:1/"], status: 0, says: ""),
+            Refused(words: ["update", events, "--url", "https://10.0.0.1/"], status: 1, says: "10.0.0.1"),
+            Refused(words: ["update", "we_0", "--all-apps"], status: 1, says: "no endpoint we_0"),
+            Refused(words: ["rotate-secret", events, "--overlap", "31d"], status: 2, says: "from 0s to 30d"),
+            Refused(words: ["add", "https://127.0.0.1:1", "--format", "xml"], status: 2, says: "raw"),
+            Refused(words: ["test", raw], status: 1, says: "Apple"),
+        ]
+        for test in cases {
+            let program = try Program(
+                ["endpoints"] + test.words + ["--config", "\(site.folder)/entitled.json5"], folder: site.folder)
+            #expect(try program.wait() == test.status, "\(test.words): \(program.log)")
+            #expect(program.log.contains(test.says), "\(test.words): \(program.log)")
+            #expect(program.logLines.count == (test.status == 0 ? 0 : 1))
+        }
+        // Apple adds types.
+        let note = try site.run("endpoints", "update", raw, "--event", "DID_RENEWW")
+        #expect(note.log.contains("did you mean DID_RENEW?"))
+    }
+}

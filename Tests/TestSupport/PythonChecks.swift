@@ -1,0 +1,31 @@
+import Base
+import FoundationEssentials
+import Glibc
+
+/// Python with packages from PyPI that are not ours (`deploy/python-checks`), to hold what we send against.
+package enum PythonChecks {
+    private static let program: String = {
+        let root = #filePath.split(separator: "/").dropLast(3).joined(separator: "/")
+        return "/\(root)/.build/python-checks/bin/python"
+    }()
+
+    package static var isThere: Bool {
+        access(program, X_OK) == 0 && access(program.replacing("/bin/python", with: "/made-from.txt"), R_OK) == 0
+    }
+
+    /// Why tests that need it are skipped.
+    package static let absence = "skipped: no Python packages; run deploy/python-checks"
+
+    /// Runs a program with this input, which it finds in the file that its first argument names; its output as JSON.
+    package static func run(_ script: String, _ input: JSON) throws -> JSON {
+        let folder = try TemporaryFolder.make()
+        defer { TemporaryFolder.remove(folder) }
+        try input.text.write(toFile: "\(folder)/input.json", atomically: true, encoding: .utf8)
+        let output = try TestCommand.run([program, "-I", "-c", script, "\(folder)/input.json"])
+        do {
+            return try JSON(parsing: Array(output.utf8))
+        } catch {
+            throw TestFailure("not JSON: \(output)")
+        }
+    }
+}

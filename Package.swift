@@ -138,7 +138,8 @@ let tests: [Target] = [
     .testTarget(
         name: "DeliverTests",
         dependencies: [
-            "Base", "Crypto", "Deliver", "HTTPClient", "Lifecycle", "Queue", "Records", "Telemetry", "TestSupport",
+            "Base", "Crypto", "Deliver", "HTTPClient", "Lifecycle", "Postgres", "Queue", "Records", "Telemetry",
+            "TestSupport",
         ]),
     .testTarget(
         name: "RetentionTests",

@@ -65,18 +65,23 @@ enum EndpointCommands {
 
         func run(_ context: CommandContext) throws -> Int32 {
             let database = try DatabaseAccess(try context.configuration())
-            let endpoints = try EndpointStore.list(on: try database.connect(.api))
+            let connection = try database.connect(.api)
+            let endpoints = try EndpointStore.list(on: connection)
+            let health = try EndpointHealthPage.load(context, on: connection)
             if context.json {
-                context.terminal.document(.object(["endpoints": .array(endpoints.map(\.document))]))
+                context.terminal.document(
+                    .object(["endpoints": .array(endpoints.map { $0.document(health.of($0)) })]))
                 return 0
             }
             guard !endpoints.isEmpty else {
                 context.terminal.print("no endpoints yet; add one with: entitled endpoints add URL")
                 return 0
             }
-            var table = TextTable(["id", "state", "url", "gets"])
+            var table = TextTable(["id", "state", "health", "url", "gets"])
             for endpoint in endpoints {
-                table.add([endpoint.id, endpoint.stateText, endpoint.url, endpoint.filterText])
+                table.add([
+                    endpoint.id, endpoint.stateText, health.of(endpoint).word, endpoint.url, endpoint.filterText,
+                ])
             }
             context.terminal.table(table)
             return 0
@@ -173,13 +178,16 @@ enum EndpointCommands {
             guard endpoint.isEnabled else {
                 throw CommandFailure("endpoint \(endpoint.id) is disabled: \(endpoint.disabledReason ?? "")")
             }
-            let event = TestEventMaker.make(app: endpoint.apps.first ?? configuration.apps.first?.id ?? "none")
+            let app = endpoint.apps.first ?? configuration.apps.first?.id ?? "none"
+            let event =
+                endpoint.isOperations ? TestEventMaker.makeForOperations() : TestEventMaker.make(app: app)
             try TestEventMaker.insert(event.new, for: endpoint, on: connection)
             if context.json {
                 context.terminal.document(.object(["id": .string(endpoint.id), "event_id": .string(event.id)]))
             } else {
                 context.terminal.print(
-                    "TEST event \(event.id) is on its way; see: entitled deliveries list --endpoint \(endpoint.id)")
+                    "\(event.new.type) event \(event.id) is on its way; see: entitled deliveries list --endpoint \(endpoint.id)"
+                )
             }
             return 0
         }
@@ -194,6 +202,11 @@ enum EndpointCommands {
         }
 
         func run(_ context: CommandContext) throws -> Int32 {
+            guard options.id != OperationsEndpoint.id else {
+                throw CommandFailure(
+                    "\(options.id) comes from the configuration: take webhooks.operations_url away, and start the worker"
+                        + " again")
+            }
             let connection = try DatabaseAccess(try context.configuration()).connect(.worker)
             guard try EndpointStore.remove(options.id, now: SystemClock().now(), on: connection) else {
                 throw EndpointCommands.noSuch(options.id)
@@ -234,8 +247,9 @@ enum EndpointCommands {
 
     private static func show(_ id: String, on connection: PostgresConnection, _ context: CommandContext) throws {
         guard let endpoint = try EndpointStore.list(id: id, on: connection).first else { throw noSuch(id) }
+        let health = try EndpointHealthPage.load(id: id, context, on: connection).of(endpoint)
         if context.json {
-            context.terminal.document(endpoint.document)
+            context.terminal.document(endpoint.document(health))
         } else {
             context.terminal.print(
                 """
@@ -244,6 +258,7 @@ enum EndpointCommands {
                 state    \(endpoint.stateText)
                 gets     \(endpoint.filterText)
                 since    \(Timestamp.text(endpoint.created))
+                health   \(health.text)
                 """)
         }
     }
@@ -254,17 +269,20 @@ enum EndpointCommands {
 }
 
 extension Endpoint {
-    fileprivate var document: JSON {
+    fileprivate func document(_ health: EndpointHealthPage) -> JSON {
         .object([
             "id": .string(id), "url": .string(url), "state": .string(isEnabled ? "enabled" : "disabled"),
-            "disabled_reason": .text(disabledReason), "environments": .strings(environments.map(\.rawValue)),
+            "disabled_reason": .text(disabledReason), "disabled_code": .text(health.disablingCode),
+            "environments": .strings(environments.map(\.rawValue)),
             "events": .strings(events), "apps": .strings(apps), "created_at": .date(created),
+            "is_operations": .bool(isOperations), "health": health.document,
         ])
     }
 
     fileprivate var stateText: String { disabledReason.map { "disabled (\($0))" } ?? "enabled" }
 
     fileprivate var filterText: String {
+        if isOperations { return "operations events" }
         let parts = [apps, environments.map(\.rawValue), events].filter { !$0.isEmpty }
         return parts.isEmpty ? "every event" : parts.map { $0.joined(separator: ", ") }.joined(separator: "; ")
     }

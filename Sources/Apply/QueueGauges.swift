@@ -51,7 +51,7 @@ struct QueueGauges {
 
     /// Without lanes nothing is behind here.
     func clear() {
-        for metric in [Metric.pendingOldestSeconds, .heldNow, .deliveriesPastDue, .timersOverdue] {
+        for metric in [Metric.pendingOldestSeconds, .heldNow, .deliveriesPastDue, .timersOverdue, .endpointsFailing] {
             metrics.gauge(metric, 0)
         }
     }

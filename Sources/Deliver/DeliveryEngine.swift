@@ -29,9 +29,6 @@ package final class DeliveryEngine: Sendable {
         var isDraining = false
     }
 
-    /// Deliveries of one endpoint that wait in memory.
-    private static let lineLimit = 512
-
     private let state: Monitor<State>
     private let client: HTTPClient
     private let timeout: Duration
@@ -82,11 +79,12 @@ package final class DeliveryEngine: Sendable {
             func ask(_ id: String) {
                 guard state.queue.takes(id), !state.queue.isPaused(id, now: now) else { return }
                 let line = state.queue.lines[id]
-                let waiting = line?.waiting.count ?? 0
-                guard waiting < (onlyLow ? DeliveryEngine.lineLimit / 4 : DeliveryEngine.lineLimit / 2) else { return }
+                let (free, waiting) = (state.queue.room(id), line?.waiting.count ?? 0)
+                // Half empty, or nearly so.
+                guard onlyLow ? waiting * 3 < free : waiting < free else { return }
                 // What is in flight, or done and not written down, is due in the database too: so it is asked for
                 // beside what is wanted.
-                room[id] = DeliveryEngine.lineLimit - waiting + (line?.flights.count ?? 0) + (unwritten[id] ?? 0)
+                room[id] = free + (line?.flights.count ?? 0) + (unwritten[id] ?? 0)
             }
             if onlyLow { state.queue.longer.forEach(ask) } else { state.queue.endpoints.keys.forEach(ask) }
             return room
@@ -118,7 +116,7 @@ package final class DeliveryEngine: Sendable {
         state.change { state in
             guard !state.isDraining else { return }
             for delivery in deliveries {
-                guard state.queue.lines[delivery.endpoint]?.waiting.count ?? 0 < DeliveryEngine.lineLimit else {
+                guard state.queue.room(delivery.endpoint) > 0 else {
                     state.queue.note(hasMore: true, of: delivery.endpoint)
                     continue
                 }

@@ -32,6 +32,9 @@ struct EndpointLine: Sendable {
     /// Its last answer was a success, and quick.
     var isProven: Bool { hasArrived && !isSlow }
 
+    /// How many may wait in memory: few where they will wait for long.
+    var room: Int { isSuspect || !isTried ? 32 : 512 }
+
     /// How many may be in flight.
     func places(limit: Int) -> Int { isTried ? window.places(limit: limit) : 1 }
 

@@ -62,12 +62,28 @@ package struct SendQueue: Sendable {
                 line.grow(older: now)
                 if let count = failures[id] { line.learn(failures: count) }
             }
+            gone += trim(id)
             queue(id)
         }
         while let id = crowded.next() { queue(left(id)) }
         for (id, line) in lines where endpoints[id] == nil && line.flights.isEmpty && !line.isQueued {
             lines[id] = nil
         }
+        return gone
+    }
+
+    /// How many more may wait for this endpoint.
+    package func room(_ id: String) -> Int {
+        let line = lines[id] ?? newLine(id)
+        return line.room - line.waiting.count
+    }
+
+    /// What waits beyond that goes back to the database.
+    private mutating func trim(_ id: String) -> [DeliveryID] {
+        guard let line = lines[id], line.waiting.count > line.room else { return [] }
+        let gone = line.waiting[line.room...].map(\.id)
+        lines[id]?.waiting.removeLast(gone.count)
+        longer.insert(id)
         return gone
     }
 

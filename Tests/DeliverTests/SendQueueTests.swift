@@ -12,6 +12,9 @@ import Testing
         let endpoints: [Endpoint]
         /// Requests in flight with what comes of them, and when.
         var flights: [(delivery: DueDelivery, ends: ContinuousClock.Instant, answer: SendQueue.Answer)] = []
+        /// What the database has for each, beside what waits in memory.
+        var stored: [String: [DueDelivery]] = [:]
+        var known: [DeliveryID: DueDelivery] = [:]
         var arrived: [String: Int] = [:]
         var most: [String: Int] = [:]
         let host: (String) -> (answer: SendQueue.Answer, time: Duration)
@@ -29,12 +32,27 @@ import Testing
         mutating func add(_ count: Int, to id: String) {
             for _ in 0..<count {
                 let event = [UInt8].random16()
-                let taken = queue.add(
+                stored[id, default: []].append(
                     DueDelivery(
                         id: DeliveryID(lane: Lane(number: 1), event: event, endpoint: id), endpoint: id, event: event,
                         eventType: "TEST", attempts: 0, roundStart: 0, body: []))
-                #expect(taken)
             }
+            fill(id)
+        }
+
+        mutating func fill(_ id: String) {
+            while queue.room(id) > 0, let delivery = stored[id]?.popLast() {
+                known[delivery.id] = delivery
+                let isTaken = queue.add(delivery)
+                #expect(isTaken)
+            }
+        }
+
+        mutating func update() {
+            for id in queue.update(endpoints, failures: [:], serverNow: 0, now: now) {
+                if let delivery = known[id] { stored[delivery.endpoint, default: []].append(delivery) }
+            }
+            for endpoint in endpoints { fill(endpoint.id) }
         }
 
         /// Lets time pass in steps of 10 ms, with an update every 200 ms.
@@ -42,7 +60,7 @@ import Testing
             let end = now + duration
             var step = 0
             while now < end {
-                if step % 20 == 0 { _ = queue.update(endpoints, failures: [:], serverNow: 0, now: now) }
+                if step % 20 == 0 { update() }
                 _ = queue.resume()
                 send()
                 step += 1
@@ -171,6 +189,20 @@ import Testing
         scene.add(500, to: "b")
         scene.run(.seconds(1))
         #expect(scene.arrived["b"] == 500)
+    }
+
+    @Test func `little of what will wait for long is kept in memory, and nothing of it is lost`() {
+        let isDown = Box(true)
+        var scene = Scene(["a"], failures: ["a": 0]) { _ in
+            (isDown.value ? .strained : .arrived, isDown.value ? .seconds(30) : .milliseconds(1))
+        }
+        scene.add(1500, to: "a")
+        #expect(scene.stored["a"]?.count == 1500 - 512)
+        scene.run(.seconds(4))
+        #expect(scene.queue.room("a") == 0 && scene.stored["a"]?.count == 1500 - 8 - 32)
+        isDown.value = false
+        scene.run(.seconds(60))
+        #expect(scene.arrived["a"] == 1500 - 8 && scene.stored["a"]?.isEmpty == true && scene.queue.inFlight == 0)
     }
 
     @Test func `who is paused costs the others nothing and goes on by the database's clock`() {

@@ -26,5 +26,7 @@ package enum Schemas {
         Migration(
             version: 8, name: "endpoint_settings",
             sql: String(decoding: PackageResources.v0008_endpoint_settings_sql, as: UTF8.self)),
+        Migration(
+            version: 9, name: "health", sql: String(decoding: PackageResources.v0009_health_sql, as: UTF8.self)),
     ]
 }

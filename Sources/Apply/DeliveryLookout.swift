@@ -10,7 +10,6 @@ import Telemetry
 /// Trouble here must not stop notifications from being applied, so every statement is bounded well below the lease, and
 /// whoever calls goes on after an error.
 struct DeliveryLookout {
-    private let settler: Settler
     private let engine: DeliveryEngine
     private let sealer: SecretSealer
     private let logger: Logger
@@ -22,13 +21,18 @@ struct DeliveryLookout {
     private var nextSweep = ContinuousClock.now
     private var unsendable: Set<String> = []
     /// What consumers asked for with their answers, and is not done yet.
-    private var owed: [Settler.Decided] = []
+    private var owed = EndpointChanges()
+    /// What was seen of endpoints, and is not written down yet.
+    private var tally = HealthTally()
+    /// Failures in a row, as all workers together saw them.
+    private var failures: [String: Int] = [:]
+    private var nextHealth = ContinuousClock.now
 
     private static let lookInterval = Duration.milliseconds(200)
     private static let sweepInterval = Duration.seconds(1)
+    private static let healthInterval = Duration.seconds(1)
 
-    init(settler: Settler, engine: DeliveryEngine, sealer: SecretSealer, lease: Duration, logger: Logger) {
-        self.settler = settler
+    init(engine: DeliveryEngine, sealer: SecretSealer, lease: Duration, logger: Logger) {
         self.engine = engine
         self.sealer = sealer
         self.logger = logger
@@ -41,24 +45,37 @@ struct DeliveryLookout {
     }
 
     /// Results that are committed; the next look does what they ask of their endpoints.
-    mutating func note(_ decided: [Settler.Decided]) {
-        let changes = decided.filter(\.changesEndpoint)
-        guard !changes.isEmpty else { return }
-        owed += changes
-        hurry()
+    mutating func note(_ decided: [Settler.Decided], now: Int64) {
+        for item in decided {
+            if let sight = item.sight {
+                tally.note(item.endpoint, sight, dead: item.dead, at: now)
+            }
+            owed.note(item.changes, of: item.endpoint, now: now)
+        }
+        if !owed.isEmpty { hurry() }
     }
 
     /// A look if its time has come, else only what is due for lines that run low.
-    mutating func take(lanes: [Lane], now: Int64, on connection: PostgresConnection) throws {
+    ///
+    /// - Parameter workers: how many are alive.
+    mutating func take(lanes: [Lane], workers: Int, now: Int64, on connection: PostgresConnection) throws {
         let begun = ContinuousClock.now
         if begun >= nextLook {
             // A tenth of the time at most, however many endpoints there are, and however it ends.
             defer { nextLook = ContinuousClock.now + pause(since: begun, 10, DeliveryLookout.lookInterval) }
-            try look(lanes, now, begun, on: connection)
-        } else if begun >= nextFill, engine.wantsMore(now: now) {
-            defer { nextFill = ContinuousClock.now + pause(since: begun, 2, .zero) }
-            try fill(engine.room(now: now, onlyLow: true), lanes, now, on: connection)
+            try look(lanes, workers, now, begun, on: connection)
+            return
         }
+        engine.resume()
+        if begun >= nextFill, engine.wantsMore {
+            defer { nextFill = ContinuousClock.now + pause(since: begun, 2, .zero) }
+            try fill(engine.room(onlyLow: true), lanes, now, on: connection)
+        }
+    }
+
+    /// The end: writes down all that was seen.
+    mutating func finish(on connection: PostgresConnection) throws {
+        try record(tally.due(now: .now, all: true), on: connection)
     }
 
     private func pause(since begun: ContinuousClock.Instant, _ times: Int, _ least: Duration) -> Duration {
@@ -66,22 +83,48 @@ struct DeliveryLookout {
     }
 
     private mutating func look(
-        _ lanes: [Lane], _ now: Int64, _ begun: ContinuousClock.Instant, on connection: PostgresConnection
+        _ lanes: [Lane], _ workers: Int, _ now: Int64, _ begun: ContinuousClock.Instant,
+        on connection: PostgresConnection
     ) throws {
-        if !owed.isEmpty {
-            try bounded(connection) { try settler.changeEndpoints(owed, now: now, on: connection) }
-            owed = []
-        }
+        try makeChanges(on: connection)
         let endpoints = try EndpointStore.load(sealer: sealer, now: now, on: connection)
         complain(about: endpoints)
-        engine.update(endpoints)
+        engine.update(endpoints, failures: failures, workers: workers, now: now)
         if begun >= nextSweep {
             defer { nextSweep = ContinuousClock.now + pause(since: begun, 20, DeliveryLookout.sweepInterval) }
             try bounded(connection) {
                 _ = try DeliveryStore.followEndpoints(in: lanes, now: now, on: connection)
             }
         }
-        try fill(engine.room(now: now), lanes, now, on: connection)
+        try fill(engine.room(), lanes, now, on: connection)
+        tally.keep(Set(endpoints.map(\.id)))
+        try keepHealth(begun, on: connection)
+    }
+
+    private mutating func makeChanges(on connection: PostgresConnection) throws {
+        guard !owed.isEmpty else { return }
+        let disabled = try bounded(connection) { try owed.make(on: connection) }
+        owed = EndpointChanges()
+        for (endpoint, cause) in disabled {
+            logger.info("endpoint disabled", ["endpoint": .string(endpoint), "reason": .string(cause.rawValue)])
+        }
+    }
+
+    /// Writes down what was seen, and reads what others saw.
+    private mutating func keepHealth(_ begun: ContinuousClock.Instant, on connection: PostgresConnection) throws {
+        try record(tally.due(now: begun), on: connection)
+        guard begun >= nextHealth else { return }
+        nextHealth = begun + DeliveryLookout.healthInterval
+        failures = try EndpointHealthStore.failures(on: connection)
+        tally.learn(failing: failures.filter { $0.value > 0 }.keys)
+    }
+
+    private mutating func record(
+        _ seen: [EndpointHealth.Observation], on connection: PostgresConnection
+    ) throws {
+        guard !seen.isEmpty else { return }
+        try bounded(connection) { try EndpointHealthStore.record(seen, on: connection) }
+        tally.written(seen, now: .now)
     }
 
     /// What is due, for the lines of the sender that have room.

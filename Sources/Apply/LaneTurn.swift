@@ -11,7 +11,7 @@ import Telemetry
 struct LaneTurn {
     private let preparer: NotificationPreparer
     private let applier: Applier
-    private let settler: Settler
+    private var settler: Settler
     private let engine: DeliveryEngine
     private let clock: any WallClock
     private let logger: Logger
@@ -19,6 +19,8 @@ struct LaneTurn {
 
     private var leases: LaneLeases
     private var lookout: DeliveryLookout
+    private var watch: EndpointWatch
+    private var operations: OperationsKeeper
     private var gauges: QueueGauges
     private var outages: OutageWatch
     private var nextRenewal = ContinuousClock.now
@@ -56,8 +58,11 @@ struct LaneTurn {
         self.applier = applier
         self.settler = settler
         self.engine = engine
-        lookout = DeliveryLookout(
-            settler: settler, engine: engine, sealer: sealer, lease: configuration.lease, logger: logger)
+        lookout = DeliveryLookout(engine: engine, sealer: sealer, lease: configuration.lease, logger: logger)
+        watch = EndpointWatch(
+            policy: configuration.health, tells: configuration.operationsURL != nil, lease: configuration.lease,
+            logger: logger, metrics: metrics)
+        operations = OperationsKeeper(url: configuration.operationsURL, sealer: sealer, logger: logger)
         outages = OutageWatch(lease: configuration.lease)
         gauges = QueueGauges(metrics: metrics, lease: configuration.lease)
         self.clock = clock
@@ -84,13 +89,12 @@ struct LaneTurn {
         }
         try lookForOutages(connection)
         try watchOver(connection)
-        do {
-            try lookout.take(lanes: leases.owned, now: now, on: connection)
-        } catch {
-            // Webhooks may wait; notifications may not wait for them.
-            if let error = error as? PostgresError, error.kind == .connection { throw error }
-            failed(error)
+        try tend { turn in try turn.operations.keep(now: turn.now, on: connection) }
+        try tend { turn in
+            try turn.lookout.take(
+                lanes: turn.leases.owned, workers: turn.leases.workers, now: turn.now, on: connection)
         }
+        try tend { turn in try turn.watch.take(turn.leases, now: turn.now, on: connection) }
         let wasBusy = try work(on: connection)
         do {
             return try retryHeld(on: connection) || wasBusy
@@ -117,6 +121,16 @@ struct LaneTurn {
     private mutating func watchOver(_ connection: PostgresConnection) throws {
         do {
             try gauges.look(leases.owned, outages: outages.known.count, now: now, on: connection)
+        } catch {
+            if let error = error as? PostgresError, error.kind == .connection { throw error }
+            failed(error)
+        }
+    }
+
+    /// Webhooks may wait; notifications may not wait for them.
+    private mutating func tend(_ body: (inout LaneTurn) throws -> Void) throws {
+        do {
+            try body(&self)
         } catch {
             if let error = error as? PostgresError, error.kind == .connection { throw error }
             failed(error)
@@ -157,6 +171,7 @@ struct LaneTurn {
 
     mutating func releaseAll(on connection: PostgresConnection) throws {
         try leases.releaseAll(on: connection)
+        try lookout.finish(on: connection)
     }
 
     /// Whatever lanes are gone after the body, also if it fails half-way: their deliveries are somebody else's.
@@ -312,7 +327,7 @@ struct LaneTurn {
         applied.unanswered.forEach(report)
         // At once: who asked for a pause gets nothing of what this turn made.
         engine.hold(decided.filter(\.changesEndpoint).map(\.endpoint))
-        lookout.note(decided)
+        lookout.note(decided, now: passed.now)
         engine.add(released + applied.deliveries)
         if applied.forwarded > 0 { lookout.hurry() }
     }

@@ -168,10 +168,15 @@ package struct LaneWorkerConfiguration: Sendable {
     /// How long grace lasts where Apple says that there is some and gives no end.
     package var defaultGrace: Duration
     package var bodies: EventBody
+    /// When endpoints that fail are disabled.
+    package var health: HealthPolicy
+    /// Where operators are told of such things; vetted at every attempt.
+    package var operationsURL: String?
 
     package init(
         worker: [UInt8], host: String, lease: Duration, expiryPatience: Duration, drainTimeout: Duration,
-        defaultGrace: Duration, bodies: EventBody
+        defaultGrace: Duration, bodies: EventBody, health: HealthPolicy = HealthPolicy(disableAfter: nil),
+        operationsURL: String? = nil
     ) {
         self.worker = worker
         self.host = host
@@ -180,5 +185,7 @@ package struct LaneWorkerConfiguration: Sendable {
         self.drainTimeout = drainTimeout
         self.defaultGrace = defaultGrace
         self.bodies = bodies
+        self.health = health
+        self.operationsURL = operationsURL
     }
 }

@@ -55,6 +55,7 @@ struct QueueGauges {
     func clear() {
         let behind = [
             Metric.pendingOldestSeconds, .heldNow, .deliveriesPastDue, .deliveriesBlockedSeconds, .timersOverdue,
+            .endpointsFailing,
         ]
         for metric in behind {
             metrics.gauge(metric, 0)

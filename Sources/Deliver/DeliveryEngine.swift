@@ -8,7 +8,7 @@ import Telemetry
 /// What came of one attempt, on its way into the database.
 package struct AttemptResult: Sendable {
     package let delivery: DueDelivery
-    /// Milliseconds since 1970, by this process' clock.
+    /// Milliseconds since 1970, by the database's clock as far as it is known.
     package let started: Int64
     package let outcome: TransferOutcome
     /// The endpoint's own, as it was when the attempt ended; nil for the configuration's.
@@ -20,32 +20,18 @@ package struct AttemptResult: Sendable {
 /// The lines take fair turns, so that a slow or dead consumer costs the others nothing. They are bounded; what does not
 /// fit stays in the database, which remains the truth: whatever is lost here is read there again.
 package final class DeliveryEngine: Sendable {
-    private struct Line {
-        var waiting: [DueDelivery] = []
-        var inFlight = 0
-        /// The database has more for it than was put here.
-        var hasMore = false
-    }
-
     private struct State {
-        var endpoints: [String: Endpoint] = [:]
-        var lines: [String: Line] = [:]
-        /// Whose turn is next.
-        var turns: [String] = []
+        var queue: SendQueue
         /// Everything that is waiting, in flight, or done and not yet written down.
         var known: Set<DeliveryID> = []
         var results: [AttemptResult] = []
-        var inFlight = 0
+        /// The database's clock at an instant of ours: consumers judge signatures by their time, and this host's wall
+        /// clock may be wrong.
+        var serverClock: (time: Int64, at: ContinuousClock.Instant)?
         var isDraining = false
     }
 
-    /// Requests in flight to one endpoint.
-    private static let perEndpoint = 8
-    /// Deliveries of one endpoint that wait in memory.
-    private static let lineLimit = 512
-    private static let inFlightLimit = 256
-
-    private let state = Monitor(State())
+    private let state: Monitor<State>
     private let client: HTTPClient
     private let timeout: Duration
     private let clock: any WallClock
@@ -54,9 +40,10 @@ package final class DeliveryEngine: Sendable {
 
     /// - Parameter onResult: called from any thread when there is a result to take.
     package init(
-        client: HTTPClient, timeout: Duration, clock: any WallClock, metrics: Metrics,
-        onResult: @escaping @Sendable () -> Void
+        client: HTTPClient, limits: SendLimits = SendLimits(), timeout: Duration, clock: any WallClock,
+        metrics: Metrics, onResult: @escaping @Sendable () -> Void
     ) {
+        state = Monitor(State(queue: SendQueue(limits: limits)))
         self.client = client
         self.timeout = timeout
         self.clock = clock
@@ -64,14 +51,19 @@ package final class DeliveryEngine: Sendable {
         self.onResult = onResult
     }
 
-    /// The endpoints as the database has them now.
-    package func update(_ endpoints: [Endpoint]) {
+    /// The endpoints as the database has them at an instant of its clock.
+    ///
+    /// - Parameters:
+    ///   - failures: in a row, as all workers together saw them; of those endpoints that were ever sent to.
+    ///   - workers: how many are alive.
+    package func update(_ endpoints: [Endpoint], failures: [String: Int] = [:], workers: Int = 1, now: Int64) {
+        let instant = ContinuousClock.now
+        metrics.gauge(.clockDifference, Double(clock.now() - now) / 1000)
         state.change { state in
-            state.endpoints = Dictionary(endpoints.map { ($0.id, $0) }) { first, _ in first }
-            for (id, line) in state.lines where state.endpoints[id].map({ $0.isEnabled && $0.isSendable }) != true {
-                state.known.subtract(line.waiting.map(\.id))
-                state.lines[id]?.waiting = []
-            }
+            state.serverClock = (now, instant)
+            state.queue.limits.workers = workers
+            state.known.subtract(
+                state.queue.update(endpoints, failures: failures, serverNow: now, now: instant))
         }
         send()
     }
@@ -79,25 +71,24 @@ package final class DeliveryEngine: Sendable {
     /// How many more deliveries of each endpoint are welcome; only of those that may be sent to now.
     ///
     /// - Parameter onlyLow: only for lines that run low and are known to be longer in the database.
-    package func room(now: Int64, onlyLow: Bool = false) -> [String: Int] {
-        state.read { state in
+    package func room(onlyLow: Bool = false) -> [String: Int] {
+        let now = ContinuousClock.now
+        return state.read { state in
             guard !state.isDraining else { return [:] }
             var room: [String: Int] = [:]
             var unwritten: [String: Int] = [:]
             for result in state.results { unwritten[result.delivery.endpoint, default: 0] += 1 }
-            for endpoint in state.endpoints.values
-            where endpoint.isEnabled && endpoint.isSendable && endpoint.pausedUntil <= now {
-                let line = state.lines[endpoint.id]
-                let waiting = line?.waiting.count ?? 0
-                let isLow = line?.hasMore == true && waiting < DeliveryEngine.lineLimit / 4
-                if onlyLow ? isLow : waiting < DeliveryEngine.lineLimit / 2 {
-                    // What is in flight, or done and not written down, is due in the database too: so it is asked for
-                    // beside what is wanted.
-                    let inFlight = line?.inFlight ?? 0
-                    let done = unwritten[endpoint.id] ?? 0
-                    room[endpoint.id] = DeliveryEngine.lineLimit - waiting + inFlight + done
-                }
+            func ask(_ id: String) {
+                guard state.queue.takes(id), !state.queue.isPaused(id, now: now) else { return }
+                let line = state.queue.lines[id]
+                let (free, waiting) = (state.queue.room(id), line?.waiting.count ?? 0)
+                // Half empty, or nearly so.
+                guard onlyLow ? waiting * 3 < free : waiting < free else { return }
+                // What is in flight, or done and not written down, is due in the database too: so it is asked for
+                // beside what is wanted.
+                room[id] = free + (line?.flights.count ?? 0) + (unwritten[id] ?? 0)
             }
+            if onlyLow { state.queue.longer.forEach(ask) } else { state.queue.endpoints.keys.forEach(ask) }
             return room
         }
     }
@@ -106,30 +97,18 @@ package final class DeliveryEngine: Sendable {
     package func hold(_ endpoints: [String]) {
         guard !endpoints.isEmpty else { return }
         state.change { state in
-            for id in endpoints {
-                state.endpoints[id] = nil
-                state.known.subtract(state.lines[id]?.waiting.map(\.id) ?? [])
-                state.lines[id]?.waiting = []
-            }
+            for id in endpoints { state.known.subtract(state.queue.hold(id)) }
         }
     }
 
     /// Whether to look for more in the database now, because a line runs low that is known to be longer there.
-    package func wantsMore(now: Int64) -> Bool {
-        state.read { state in
-            !state.isDraining
-                && state.lines.contains { id, line in
-                    line.hasMore && line.waiting.count < DeliveryEngine.lineLimit / 4
-                        && state.endpoints[id].map { $0.isEnabled && $0.isSendable && $0.pausedUntil <= now } ?? false
-                }
-        }
-    }
+    package var wantsMore: Bool { !room(onlyLow: true).isEmpty }
 
     /// What a look into the database said about these endpoints: whether it left deliveries behind that are due.
     package func note(hasMore: Set<String>, of endpoints: some Sequence<String>) {
         state.change { state in
             for endpoint in endpoints {
-                state.lines[endpoint]?.hasMore = hasMore.contains(endpoint)
+                state.queue.note(hasMore: hasMore.contains(endpoint), of: endpoint)
             }
         }
     }
@@ -139,21 +118,20 @@ package final class DeliveryEngine: Sendable {
         state.change { state in
             guard !state.isDraining else { return }
             for delivery in deliveries {
-                var line = state.lines[delivery.endpoint] ?? Line()
-                guard line.waiting.count < DeliveryEngine.lineLimit else {
-                    state.lines[delivery.endpoint]?.hasMore = true
+                guard state.queue.room(delivery.endpoint) > 0 else {
+                    state.queue.note(hasMore: true, of: delivery.endpoint)
                     continue
                 }
-                guard let endpoint = state.endpoints[delivery.endpoint], endpoint.isEnabled, endpoint.isSendable,
-                    state.known.insert(delivery.id).inserted
-                else { continue }
-                line.waiting.append(delivery)
-                if state.lines[delivery.endpoint] == nil {
-                    state.turns.append(delivery.endpoint)
-                }
-                state.lines[delivery.endpoint] = line
+                guard !state.known.contains(delivery.id), state.queue.add(delivery) else { continue }
+                state.known.insert(delivery.id)
             }
         }
+        send()
+    }
+
+    /// Sends what had to wait for its pace; call often.
+    package func resume() {
+        guard state.change({ $0.queue.resume() }) else { return }
         send()
     }
 
@@ -180,15 +158,13 @@ package final class DeliveryEngine: Sendable {
     package func drop(_ lanes: Set<Lane>) {
         guard !lanes.isEmpty else { return }
         state.change { state in
-            for (id, line) in state.lines {
-                let gone = line.waiting.filter { lanes.contains($0.id.lane) }
-                state.known.subtract(gone.map(\.id))
-                state.lines[id]?.waiting.removeAll { lanes.contains($0.id.lane) }
+            for id in Array(state.queue.lines.keys) {
+                state.known.subtract(state.queue.drop(id) { lanes.contains($0.id.lane) })
             }
         }
     }
 
-    package var inFlight: Int { state.read { $0.inFlight } }
+    package var inFlight: Int { state.read { $0.queue.inFlight } }
 
     /// The lanes of what is in flight, or done and not yet written down.
     package var busyLanes: Set<Lane> { state.read { Set($0.known.map(\.lane)) } }
@@ -197,50 +173,29 @@ package final class DeliveryEngine: Sendable {
     package func close() {
         state.change { state in
             state.isDraining = true
-            for (id, line) in state.lines {
-                state.known.subtract(line.waiting.map(\.id))
-                state.lines[id]?.waiting = []
-            }
+            for id in Array(state.queue.lines.keys) { state.known.subtract(state.queue.clear(id)) }
         }
     }
 
     /// Cuts what is still in flight; its results say so and cost no attempt.
     package func cut() {
         client.stop()
-        _ = state.wait(timeout: .seconds(2)) { $0.inFlight == 0 ? true : nil }
+        _ = state.wait(timeout: .seconds(2)) { $0.queue.inFlight == 0 ? true : nil }
     }
 
     // MARK: - Sending
 
     private func send() {
-        for (delivery, endpoint) in state.change({ DeliveryEngine.next(&$0, now: clock.now()) }) {
-            submit(delivery, to: endpoint)
+        let now = ContinuousClock.now
+        let (chosen, time) = state.change { state in
+            (state.queue.next(now: now), state.serverClock.map { $0.time + (now - $0.at).milliseconds })
+        }
+        for (delivery, endpoint) in chosen {
+            submit(delivery, to: endpoint, at: time ?? clock.now())
         }
     }
 
-    /// Takes turns: one of each endpoint, until nobody has any left or there is no more room in flight.
-    private static func next(_ state: inout State, now: Int64) -> [(DueDelivery, Endpoint)] {
-        var chosen: [(DueDelivery, Endpoint)] = []
-        var idleTurns = 0
-        while idleTurns < state.turns.count, state.inFlight < inFlightLimit {
-            let id = state.turns.removeFirst()
-            state.turns.append(id)
-            idleTurns += 1
-            guard var line = state.lines[id], !line.waiting.isEmpty, line.inFlight < perEndpoint,
-                let endpoint = state.endpoints[id], endpoint.isEnabled, endpoint.isSendable,
-                endpoint.pausedUntil <= now
-            else { continue }
-            chosen.append((line.waiting.removeFirst(), endpoint))
-            line.inFlight += 1
-            state.lines[id] = line
-            state.inFlight += 1
-            idleTurns = 0
-        }
-        return chosen
-    }
-
-    private func submit(_ delivery: DueDelivery, to endpoint: Endpoint) {
-        let started = clock.now()
+    private func submit(_ delivery: DueDelivery, to endpoint: Endpoint, at started: Int64) {
         let request = WebhookRequest.make(
             delivery, endpoint: endpoint, timestamp: started / 1000, timeout: timeout)
         FailPoint.deliverBeforeSend.pass()
@@ -251,14 +206,26 @@ package final class DeliveryEngine: Sendable {
     }
 
     private func finished(_ result: AttemptResult) {
+        let now = ContinuousClock.now
         state.change { state in
-            state.inFlight -= 1
-            state.lines[result.delivery.endpoint]?.inFlight -= 1
             var result = result
-            result.schedule = state.endpoints[result.delivery.endpoint]?.retrySchedule
+            result.schedule = state.queue.endpoints[result.delivery.endpoint]?.retrySchedule
+            state.queue.landed(result.delivery, SendQueue.Answer(result.outcome), now: now)
             state.results.append(result)
         }
         onResult()
         send()
+    }
+}
+
+extension SendQueue.Answer {
+    /// Strain is what less traffic may mend; faults of our own say nothing of the consumer.
+    init(_ outcome: TransferOutcome) {
+        switch outcome {
+        case .response(let response) where (200..<300).contains(response.status): self = .arrived
+        case .response(let response): self = response.status >= 500 || response.status == 429 ? .strained : .refused
+        case .failure(let failure):
+            self = [.interrupted, .infrastructure].contains(failure.kind) ? .nothing : .strained
+        }
     }
 }

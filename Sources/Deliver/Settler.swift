@@ -11,6 +11,8 @@ package struct Settler: Sendable {
     private let log: AttemptLog
     private let logger: Logger
     private let metrics: Metrics
+    /// Batches in a row in which something of our own was at fault.
+    private var faults = 0
 
     package init(policy: RetryPolicy, log: AttemptLog = AttemptLog(), logger: Logger, metrics: Metrics) {
         self.policy = policy
@@ -26,36 +28,34 @@ package struct Settler: Sendable {
 
         package var endpoint: String { result.delivery.endpoint }
         /// Whether the consumer asked for no more, or for a pause.
-        package var changesEndpoint: Bool { decision.disables || decision.pauses != nil }
+        package var changesEndpoint: Bool { decision.disables != nil || decision.pauses != nil }
+        /// What it says about the endpoint's health; nil where nothing reached it.
+        package var sight: HealthTally.Sight? {
+            if decision.state == .delivered { return .arrived }
+            return decision.counts ? .failed(decision.outcome) : nil
+        }
+        /// The delivery, if it was given up.
+        package var dead: String? { decision.state == .dead ? result.delivery.id.text : nil }
+        package var changes: EndpointChanges.Change {
+            EndpointChanges.Change(disabling: decision.disables, pause: decision.pauses)
+        }
     }
 
-    package func decide(_ results: [AttemptResult], now: Int64) -> [Decided] {
-        results.map { result in
-            let round = result.delivery.attempts - result.delivery.roundStart + 1
+    package mutating func decide(_ results: [AttemptResult], now: Int64) -> [Decided] {
+        let decided = results.map { result in
+            let delivery = result.delivery
             let policy = result.schedule.map(RetryPolicy.init(of:)) ?? policy
-            let decision = policy.decide(result.outcome, round: round, now: now, jitter: .random(in: 0...1))
+            let decision = policy.decide(
+                result.outcome, round: delivery.attempts - delivery.roundStart + 1, faults: faults,
+                mayDisable: delivery.endpoint != OperationsEndpoint.id, now: now, jitter: .random(in: 0...1))
             return Decided(result: result, decision: decision)
         }
-    }
-
-    /// Changes endpoints as their consumers asked, each in a transaction of its own, once the results are committed: no
-    /// data transaction waits for an endpoint's row, and no worker that lost its lanes disables anything.
-    package func changeEndpoints(_ decided: [Decided], now: Int64, on connection: PostgresConnection) throws {
-        var pauses: [String: Int64] = [:]
-        for item in decided {
-            let endpoint = item.result.delivery.endpoint
-            if item.decision.disables {
-                if try EndpointStore.disable(endpoint, reason: "the consumer answered 410", on: connection) {
-                    logger.info("endpoint disabled", ["endpoint": .string(endpoint), "reason": .string("410")])
-                }
-            }
-            if let pause = item.decision.pauses {
-                pauses[endpoint] = max(pauses[endpoint] ?? 0, now + pause)
-            }
+        if decided.contains(where: \.decision.isOurFault) {
+            faults = min(faults + 1, 100)
+        } else if decided.contains(where: \.decision.counts) {
+            faults = 0
         }
-        if !pauses.isEmpty {
-            try EndpointStore.pause(pauses, on: connection)
-        }
+        return decided
     }
 
     /// After the fence, in its transaction; only for lanes that passed it. What waited for these comes back.

@@ -12,6 +12,8 @@ package struct LaneLeases: Sendable {
     /// Fingerprints of the keys with which this worker opens secrets.
     private let sealingKeys: [String]
     package private(set) var epochs: [Lane: Int64] = [:]
+    /// How many workers were alive at the last `maintain`, this one included.
+    package private(set) var workers = 1
 
     package init(worker: [UInt8], host: String, duration: Duration, sealingKeys: [String] = []) {
         self.worker = worker
@@ -76,6 +78,7 @@ package struct LaneLeases: Sendable {
         _ = try connection.query(LaneLeases.heartbeat, [.uuid(worker), .text(host), .texts(sealingKeys)])
         let rows = try connection.query(LaneLeases.liveWorkers, [.int8(duration.milliseconds)])
         let live = max(1, try rows.first?.int(0) ?? 1)
+        workers = Int(clamping: live)
         let share = Int((Int64(Lane.count) + live - 1) / live)
         if epochs.count > share {
             let surplus = Array(owned.suffix(epochs.count - share))

@@ -59,10 +59,13 @@ package struct Endpoint: Sendable {
     }
 
     package var isEnabled: Bool { disabledReason == nil }
+    /// Whether it is the one that gets what operators should know, and nothing else.
+    package var isOperations: Bool { id == OperationsEndpoint.id }
 
     /// Whether an event, or a notification as it came, goes to this endpoint: what its filters say.
     package func wants(type: String, app: String, environment: StoreEnvironment) -> Bool {
-        (events.isEmpty || events.contains(type)) && (apps.isEmpty || apps.contains(app))
+        isOperations == OperationsEvent.isOne(type) && (events.isEmpty || events.contains(type))
+            && (apps.isEmpty || apps.contains(app))
             && (environments.isEmpty || environments.contains(environment))
     }
 }

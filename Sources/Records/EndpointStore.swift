@@ -149,16 +149,63 @@ package enum EndpointStore {
         return try sealer.seal(CustomHeaderText.encode(headers), for: SecretSealer.headers(of: id))
     }
 
+    private static let disable = """
+        WITH durable AS MATERIALIZED (SELECT set_config('synchronous_commit', 'on', true)),
+        disabled AS (
+            UPDATE entitled.endpoint e SET disabled_reason = $2 FROM durable
+            WHERE e.id = $1 AND e.removed_ms IS NULL AND e.disabled_reason IS NULL
+                AND ($4::int8 IS NULL OR EXISTS (
+                    SELECT 1 FROM entitled.endpoint_health h WHERE h.endpoint = e.id AND h.failing_since_ms = $4))
+            RETURNING e.id
+        ),
+        noted AS (
+            INSERT INTO entitled.endpoint_health AS h (endpoint, disabled_code, disabled_ms)
+            SELECT id, $3, (extract(epoch FROM clock_timestamp()) * 1000)::int8 FROM disabled
+            ON CONFLICT (endpoint) DO UPDATE SET disabled_code = excluded.disabled_code,
+                disabled_ms = excluded.disabled_ms, is_disabling_told = false
+        )
+        SELECT EXISTS (SELECT 1 FROM disabled),
+            EXISTS (SELECT 1 FROM entitled.endpoint WHERE id = $1 AND removed_ms IS NULL)
+        """
+
     /// Stops sending; what is open is held, not lost. False if there is no such endpoint.
     package static func disable(
         _ id: String, reason: String, on connection: PostgresConnection
     ) throws -> Bool {
-        try change(id, "disabled_reason = coalesce(disabled_reason, $2)", [.text(reason)], on: connection)
+        try connection.query(
+            disable, [.text(id), .text(reason), .text(EndpointDisabling.byOperator.rawValue), .int8(nil)]
+        ).one().bool(1)
     }
 
-    /// Sends again, also what was held meanwhile. False if there is no such endpoint.
+    /// The same for a reason of its own. False if it is disabled already, or there is no such endpoint.
+    ///
+    /// - Parameter failingSince: only if its streak of failures still is the one that began then.
+    package static func disable(
+        _ id: String, because cause: EndpointDisabling, failingSince: Int64? = nil, on connection: PostgresConnection
+    ) throws -> Bool {
+        try connection.query(
+            disable, [.text(id), .text(cause.text), .text(cause.rawValue), .int8(failingSince)]
+        ).one().bool(0)
+    }
+
+    /// Sends again, also what was held meanwhile; what failed before counts no more. False if there is no such endpoint.
     package static func enable(_ id: String, on connection: PostgresConnection) throws -> Bool {
-        try change(id, "disabled_reason = NULL, paused_until_ms = 0", [], on: connection)
+        try connection.query(
+            """
+            WITH durable AS MATERIALIZED (SELECT set_config('synchronous_commit', 'on', true)),
+            enabled AS (
+                UPDATE entitled.endpoint SET disabled_reason = NULL, paused_until_ms = 0 FROM durable
+                WHERE id = $1 AND removed_ms IS NULL RETURNING id
+            ),
+            healed AS (
+                UPDATE entitled.endpoint_health h
+                SET failing_since_ms = NULL, failures = 0, warned = 0, disabled_code = NULL, disabled_ms = NULL,
+                    is_disabling_told = false
+                FROM enabled WHERE h.endpoint = enabled.id
+            )
+            SELECT EXISTS (SELECT 1 FROM enabled)
+            """, [.text(id)]
+        ).one().bool(0)
     }
 
     /// Takes it away; its open deliveries are given up, with the reason. False if there is no such endpoint.
@@ -171,6 +218,7 @@ package enum EndpointStore {
             """, [.int8(now)], on: connection)
         if removed {
             _ = try connection.query("DELETE FROM entitled.endpoint_secret WHERE endpoint = $1", [.text(id)])
+            _ = try connection.query("DELETE FROM entitled.endpoint_health WHERE endpoint = $1", [.text(id)])
         }
         return removed
     }

@@ -11,7 +11,7 @@ package enum SettingChange<Value: Sendable>: Sendable {
 extension SettingChange: Equatable where Value: Equatable {}
 
 /// Changes to an endpoint; what is nil, or kept, stays as it is.
-package struct EndpointChanges: Sendable {
+package struct EndpointEdit: Sendable {
     package var url: String?
     /// Filters; empty: all.
     package var environments: [StoreEnvironment]?
@@ -41,7 +41,7 @@ package enum EndpointUpdate {
 
     /// - Throws: `SealingKeyRegister.Missing`.
     package static func run(
-        _ changes: EndpointChanges, of id: String, sealer: SecretSealer, now: Int64, on connection: PostgresConnection
+        _ changes: EndpointEdit, of id: String, sealer: SecretSealer, now: Int64, on connection: PostgresConnection
     ) throws -> Outcome {
         try SealingKeyRegister.sealing(with: sealer, now: now, on: connection) { sealer in
             guard try EndpointSecrets.lockEndpoint(id, on: connection),
@@ -58,7 +58,7 @@ package enum EndpointUpdate {
     }
 
     /// All of them as they will be; nil if some that stay are not known.
-    private static func headers(_ changes: EndpointChanges, _ former: Endpoint) -> [CustomHeader]? {
+    private static func headers(_ changes: EndpointEdit, _ former: Endpoint) -> [CustomHeader]? {
         func goes(_ name: String) -> Bool {
             changes.headers.contains { $0.isNamed(name) }
                 || changes.withoutHeaders.contains { $0.lowercased() == name.lowercased() }
@@ -80,7 +80,7 @@ package enum EndpointUpdate {
 
     /// - Parameter headers: all of them as they will be; nil where they stay as they are.
     private static func write(
-        _ changes: EndpointChanges, _ former: Endpoint, _ headers: [CustomHeader]?, _ sealer: SecretSealer,
+        _ changes: EndpointEdit, _ former: Endpoint, _ headers: [CustomHeader]?, _ sealer: SecretSealer,
         on connection: PostgresConnection
     ) throws {
         let schedule =
@@ -108,7 +108,7 @@ package enum EndpointUpdate {
     }
 
     private static func changeKeyPair(
-        _ changes: EndpointChanges, _ id: String, _ sealer: SecretSealer, now: Int64,
+        _ changes: EndpointEdit, _ id: String, _ sealer: SecretSealer, now: Int64,
         on connection: PostgresConnection
     ) throws {
         switch changes.isAsymmetric {

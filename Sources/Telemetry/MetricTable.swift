@@ -98,6 +98,18 @@ extension Metric {
         alarm:
             #"sum(rate(entitled_webhook_attempts_total{outcome!="2xx"}[15m])) / sum(rate(entitled_webhook_attempts_total[15m])) > 0.1"#
     )
+    package static let endpointsFailing = Metric(
+        "entitled_endpoints_failing", .gauge,
+        "Endpoints that have failed for so long that operators were warned, disabled ones left out; told by one worker.",
+        alarm: "max(entitled_endpoints_failing) > 0")
+    package static let endpointNotices = Metric(
+        "entitled_endpoint_notices_total", .counter, labels: ["type"],
+        "What operators were told about endpoints: `endpoint.failing`, `endpoint.disabled` and the like.",
+        alarm: #"increase(entitled_endpoint_notices_total{type="endpoint.disabled"}[1h]) > 0"#)
+    package static let clockDifference = Metric(
+        "entitled_clock_difference_seconds", .gauge,
+        "How far this host's clock is ahead of the database's; webhooks carry the database's time.",
+        alarm: "max(abs(entitled_clock_difference_seconds)) > 60")
     package static let clientRequests = Metric(
         "entitled_http_client_requests_total", .counter, labels: ["outcome"], "Outgoing requests that ended.")
     package static let clientRequestSeconds = Metric(
@@ -111,9 +123,8 @@ extension Metric {
         "entitled_dns_lookup_seconds", .histogram(seconds), "Time of looking up a name.")
 
     private static let sending = [
-        deliveriesPastDue, deliveriesBlockedSeconds, webhookAttempts, clientRequests, clientRequestSeconds,
-        clientInFlight, dnsLookups,
-        dnsLookupSeconds,
+        deliveriesPastDue, deliveriesBlockedSeconds, webhookAttempts, endpointsFailing, endpointNotices,
+        clockDifference, clientRequests, clientRequestSeconds, clientInFlight, dnsLookups, dnsLookupSeconds,
     ]
 
     // MARK: - What is kept

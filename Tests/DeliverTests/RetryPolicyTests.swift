@@ -11,10 +11,10 @@ import Testing
     /// Sat, 21 Nov 2026 14:00:00 GMT.
     private let now: Int64 = 1_795_269_600_000
 
-    private func response(_ status: Int, retryAfter: String? = nil) -> TransferOutcome {
+    private func response(_ status: Int, retryAfter: String? = nil, delivery: String? = nil) -> TransferOutcome {
         .response(
             OutgoingResponse(
-                status: status, retryAfter: retryAfter, delivery: nil, body: [], truncated: false, milliseconds: 5,
+                status: status, retryAfter: retryAfter, delivery: delivery, body: [], truncated: false, milliseconds: 5,
                 reusedConnection: false))
     }
 
@@ -60,14 +60,14 @@ import Testing
     @Test(arguments: [301, 302, 304, 307, 308, 400, 401, 404, 429, 500, 502, 503, 504, 599])
     func `every other status but 410 is tried again`(status: Int) {
         let decision = decide(response(status))
-        #expect(decision.state == .pending && decision.counts && decision.wait == hour && !decision.disables)
+        #expect(decision.state == .pending && decision.counts && decision.wait == hour && decision.disables == nil)
         #expect(decision.outcome == "status_\(status)")
     }
 
     @Test(arguments: [1, 6])
     func `410 disables the endpoint and holds the delivery`(round: Int) {
         let decision = decide(response(410, retryAfter: "5"), round: round)
-        #expect(decision.state == .held && decision.disables && decision.pauses == nil)
+        #expect(decision.state == .held && decision.disables == .gone && decision.pauses == nil)
     }
 
     struct RetryAfter: Sendable {
@@ -81,6 +81,8 @@ import Testing
         RetryAfter(text: "86400", asks: 86_400_000), RetryAfter(text: "86401", asks: 86_400_000),
         RetryAfter(text: "99999999999999999999999", asks: 86_400_000), RetryAfter(text: "1e300", asks: 86_400_000),
         RetryAfter(text: "Sat, 21 Nov 2026 17:00:00 GMT", asks: 10_800_000),
+        RetryAfter(text: "Saturday, 21-Nov-26 17:00:00 GMT", asks: 10_800_000),
+        RetryAfter(text: "Sat Nov 21 17:00:00 2026", asks: 10_800_000),
         RetryAfter(text: "Sat, 21 Nov 2026 13:00:00 GMT", asks: 0),
         RetryAfter(text: "Fri, 21 Nov 2036 13:00:00 GMT", asks: 86_400_000),
         RetryAfter(text: "soon", asks: nil), RetryAfter(text: "", asks: nil), RetryAfter(text: "nan", asks: nil),
@@ -114,7 +116,7 @@ import Testing
                 #expect(decision.outcome == "interrupted")
             case .infrastructure:
                 #expect(
-                    decision.state == .pending && !decision.counts && decision.wait == 60_000 && decision.isOurFault)
+                    decision.state == .pending && !decision.counts && decision.wait == 1000 && decision.isOurFault)
             default:
                 #expect(decision.counts && decision.state == (round == 6 ? .dead : .pending))
             }
@@ -137,23 +139,82 @@ import Testing
         let decision = long.decide(response(500), round: 1, now: .max, jitter: 1)
         #expect(decision.wait == 2_592_000_000 + 51_840_000)
     }
-}
 
-@Suite struct HTTPDateTests {
-    @Test(arguments: [
-        ("Sun, 06 Nov 1994 08:49:37 GMT", Int64(784_111_777_000)), ("Thu, 01 Jan 1970 00:00:00 GMT", 0),
-        ("Sat, 29 Feb 2020 23:59:59 GMT", 1_583_020_799_000), ("Fri, 31 Dec 2038 12:00:00 GMT", 2_177_409_600_000),
-    ])
-    func `the form of RFC 9110 is read`(text: String, milliseconds: Int64) {
-        #expect(HTTPDate.parse(text) == milliseconds)
+    // MARK: - What a consumer asks for
+
+    @Test(arguments: ["abort", "abort-message", "ABORT", "  Abort-Message\t"])
+    func `a consumer can ask to give an event up, with any failure but not with a success`(header: String) {
+        for status in [301, 400, 404, 422, 429, 500, 503] {
+            let decision = decide(response(status, delivery: header))
+            #expect(decision.state == .dead && decision.counts && decision.disables == nil)
+            #expect(decision.reason == "the consumer asked to give it up: status \(status)")
+        }
+        #expect(decide(response(200, delivery: header)).state == .delivered)
+        #expect(decide(response(204, delivery: "disable")).disables == nil)
+        #expect(decide(response(410, delivery: header)).disables == .gone)
     }
 
-    @Test(arguments: [
-        "", "Sunday, 06-Nov-94 08:49:37 GMT", "Sun Nov  6 08:49:37 1994", "Sun, 06 Nov 1994 08:49:37",
-        "Sun, 06 Nov 1994 08:49:37 UTC", "Sun, 6 Nov 1994 08:49:37 GMT", "Sun, 06 nov 1994 08:49:37 GMT",
-        "Sun, 32 Nov 1994 08:49:37 GMT", "Sun, 06 Nov 199x 08:49:37 GMT",
-    ])
-    func `other forms are none`(text: String) {
-        #expect(HTTPDate.parse(text) == nil)
+    @Test func `a consumer can ask to be disabled by a header`() {
+        let decision = decide(response(403, delivery: " disable "), round: 6)
+        #expect(decision.state == .held && decision.disables == .asked && decision.counts)
+    }
+
+    @Test(arguments: ["", "abor", "abort message", "disabled", "yes"])
+    func `other values of the header mean nothing`(header: String) {
+        #expect(decide(response(500, delivery: header)) == decide(response(500)))
+    }
+
+    @Test func `who cannot be disabled by an answer is tried again`() {
+        for outcome in [response(410), response(500, delivery: "disable")] {
+            let decision = policy.decide(outcome, round: 1, mayDisable: false, now: now, jitter: 0)
+            #expect(decision.state == .pending && decision.disables == nil && decision.wait == hour)
+        }
+    }
+
+    // MARK: - Faults of our own
+
+    @Test func `faults of our own wait longer each time, up to a minute, and cost no attempt`() {
+        let waits = (0...9).map { faults in
+            policy.decide(failure(.infrastructure), round: 3, faults: faults, now: now, jitter: 1)
+        }
+        #expect(waits.map(\.wait) == [1000, 2000, 4000, 8000, 16000, 32000, 60000, 60000, 60000, 60000])
+        #expect(waits.allSatisfy { !$0.counts && $0.state == .pending })
+        for faults in [Int.min, -1, .max] {
+            let wait = policy.decide(failure(.infrastructure), round: 1, faults: faults, now: now, jitter: 0).wait
+            #expect((1000...60_000).contains(wait))
+        }
+    }
+
+    // MARK: - Properties
+
+    @Test func `no wait is shorter than planned or more than two in a hundred longer, whatever is drawn`() {
+        var random = SystemRandomNumberGenerator()
+        for _ in 0..<5000 {
+            let planned = Int64.random(in: 100...2_592_000_000, using: &random)
+            let once = RetryPolicy(schedule: [.milliseconds(planned)])
+            let wait = once.decide(
+                response(500), round: 1, now: now, jitter: .random(in: -2...3, using: &random)
+            ).wait
+            #expect(wait >= planned && wait <= planned + planned / 50)
+        }
+    }
+
+    @Test func `no Retry-After that can be sent traps, ends early, takes over a day, or changes what is counted`() {
+        var random = SystemRandomNumberGenerator()
+        let pieces = [
+            "Sun", "Sunday", ",", " ", "06", "Nov", "-", "94", "1994", "08:49:37", "GMT", "9", "99999999999", "-", ".",
+            "e308", "0x", "nan", "inf", "\u{0}", "é", "+", "2026", ":", "120",
+        ]
+        for _ in 0..<20_000 {
+            let count = Int.random(in: 0...9, using: &random)
+            let text = (0..<count).map { _ in pieces.randomElement(using: &random) ?? "" }.joined()
+            let at = [Int64.min, -1, 0, now, .max].randomElement(using: &random) ?? 0
+            let wait = policy.retryAfter(text, now: at)
+            #expect(wait.map { (0...86_400_000).contains($0) } ?? true, "\(text.debugDescription)")
+            let decision = policy.decide(
+                response(503, retryAfter: text), round: 1, now: at, jitter: .random(in: 0...1, using: &random))
+            #expect(decision.wait >= hour && decision.wait <= 86_400_000 && decision.counts)
+            #expect(decision.state == .pending)
+        }
     }
 }

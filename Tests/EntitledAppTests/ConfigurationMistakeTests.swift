@@ -51,6 +51,18 @@ struct ConfigurationMistakeTests {
         ("{ webhooks: { proxy: 'proxy:3128' } }", "webhooks.proxy"),
         ("{ webhooks: { proxy: 'http://proxy' } }", "webhooks.proxy"), ("{ webhooks: { http2: 1 } }", "webhooks.http2"),
         ("{ webhooks: { keep_response_bodies: 'no' } }", "webhooks.keep_response_bodies"),
+        ("{ webhooks: { max_in_flight: 0 } }", "webhooks.max_in_flight"),
+        ("{ webhooks: { max_in_flight_per_endpoint: 1001 } }", "webhooks.max_in_flight_per_endpoint"),
+        ("{ webhooks: { disable_after: '59s' } }", "webhooks.disable_after"),
+        ("{ webhooks: { disable_after: 'always' } }", "webhooks.disable_after"),
+        ("{ webhooks: { operations_url: 'ops.example.com' } }", "webhooks.operations_url"),
+        ("{ webhooks: { operations_url: 'https://u:p@ops.example.com/' } }", "webhooks.operations_url"),
+        ("{ webhooks: { operations_url: 'http://ops.example.com/' } }", "webhooks.operations_url"),
+        ("{ webhooks: { operations_url: 'https://10.0.0.1/' } }", "webhooks.operations_url"),
+        (
+            "{ webhooks: { operations_url: 'http://10.0.0.1/', allow_private_networks: ['127.0.0.0/8'] } }",
+            "webhooks.operations_url"
+        ),
         ("{ drain_timeout: '0s' }", "drain_timeout"), ("{ log: { level: 'loud' } }", "log.level"),
         ("[]", "the configuration"), ("{ trust: { root_sha256: [] } }", "trust.root_sha256"),
         ("{ admin: { listen: '127.0.0.1:8080' } }", "admin.listen"),

@@ -30,6 +30,9 @@ struct ConfigurationTests {
         #expect(configuration.apps.isEmpty)
         #expect(configuration.webhooks.retrySchedule == [1, 12, 24, 48, 72].map { .seconds($0 * 3600) })
         #expect(configuration.webhooks.timeout == .seconds(30))
+        #expect(configuration.webhooks.maxInFlightPerEndpoint == 8 && configuration.webhooks.maxInFlight == 256)
+        #expect(configuration.webhooks.disableAfter == .seconds(5 * 86_400))
+        #expect(configuration.webhooks.operationsURL == nil)
         #expect(configuration.drainTimeout == .seconds(20))
         #expect(configuration.log.level == .info)
     }
@@ -133,6 +136,21 @@ struct ConfigurationTests {
         let server = "server_api: { issuer_id: 'i', key_id: 'k', private_key_file: '/k' }"
         let app = "{ apps: [{ id: 'a', bundle_id: 'b', environments: ['Sandbox'], \(server) }] }"
         #expect(try bench.parse(app).apps.first?.serverAPI?.privateKeyFile == "/k")
+    }
+
+    @Test(arguments: [("never", Duration.zero), ("0s", .zero), ("60s", .seconds(60)), ("7d", .seconds(604_800))])
+    func `endpoints are disabled after a while, or never`(text: String, duration: Duration) throws {
+        #expect(try bench.parse("{ webhooks: { disable_after: '\(text)' } }").webhooks.disableAfter == duration)
+    }
+
+    @Test func `operators are told at a public https: address, or in networks that are allowed`() throws {
+        for (url, networks) in [
+            ("https://ops.example.com/x", "[]"), ("http://127.0.0.1:9/x", "['127.0.0.0/8']"),
+            ("http://ops.internal/x", "['10.0.0.0/8']"), ("https://10.1.2.3/x", "['10.0.0.0/8']"),
+        ] {
+            let text = "{ webhooks: { operations_url: '\(url)', allow_private_networks: \(networks) } }"
+            #expect(try bench.parse(text).webhooks.operationsURL?.hasPrefix("http") == true)
+        }
     }
 }
 

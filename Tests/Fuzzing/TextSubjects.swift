@@ -26,10 +26,16 @@ package enum TextSubjects {
     }
 
     private static var httpDate: FuzzSubject {
-        let seeds = ["Sun, 06 Nov 1994 08:49:37 GMT", "Thu, 29 Feb 2024 23:59:60 GMT", "Fri, 31 Dec 9999 00:00:00 GMT"]
+        let seeds = [
+            "Sun, 06 Nov 1994 08:49:37 GMT", "Thu, 29 Feb 2024 23:59:60 GMT", "Fri, 31 Dec 9999 00:00:00 GMT",
+            "Sunday, 06-Nov-94 08:49:37 GMT", "Sun Nov  6 08:49:37 1994",
+        ]
         return FuzzSubject(text: "http-date", seeds: seeds) { text in
-            guard let date = HTTPDate.parse(text) else { return nil }
-            return abs(date) < 400_000_000_000_000 ? nil : "a date beyond the year 9999"
+            for now: Int64 in [.min, 0, 1_795_269_600_000, .max] {
+                guard let date = HTTPDate.parse(text, now: now) else { continue }
+                guard abs(date) < 400_000_000_000_000 else { return "a date beyond the year 9999" }
+            }
+            return nil
         }
     }
 

@@ -35,7 +35,8 @@ final class RunningWorker: Sendable {
     init(
         _ installation: Installation, lease: Duration = .seconds(10), drainTimeout: Duration = .seconds(5),
         schedule: [Duration] = [.seconds(3600)], timeout: Duration = .seconds(20),
-        verifier: SignedDataVerifier? = nil,
+        verifier: SignedDataVerifier? = nil, limits: SendLimits = SendLimits(), disableAfter: Duration? = nil,
+        operationsURL: String? = nil,
         clock: any WallClock = SystemClock()
     ) throws {
         let brake = Gate()
@@ -55,7 +56,8 @@ final class RunningWorker: Sendable {
             configuration: LaneWorkerConfiguration(
                 worker: SecureRandom.bytes(16), host: "test", lease: lease, expiryPatience: .seconds(86_400),
                 drainTimeout: drainTimeout, defaultGrace: .seconds(3 * 86_400),
-                bodies: EventBody(catalogue: installation.catalogue)),
+                bodies: EventBody(catalogue: installation.catalogue),
+                health: HealthPolicy(disableAfter: disableAfter), operationsURL: operationsURL),
             session: session, verifier: verifier ?? installation.verifier,
             settler: Settler(
                 policy: RetryPolicy(schedule: schedule),
@@ -64,7 +66,7 @@ final class RunningWorker: Sendable {
             sealer: installation.sealer,
             engine: { ring in
                 DeliveryEngine(
-                    client: client, timeout: timeout, clock: braked, metrics: Metrics(), onResult: ring)
+                    client: client, limits: limits, timeout: timeout, clock: braked, metrics: Metrics(), onResult: ring)
             },
             clock: braked, logger: log.logger, metrics: metrics)
         worker.start()

@@ -86,7 +86,7 @@ import Testing
     }
 
     @Test func `a key pair is rotated with the secret`() throws {
-        var changes = EndpointChanges()
+        var changes = EndpointEdit()
         changes.isAsymmetric = true
         _ = try EndpointUpdate.run(changes, of: id, sealer: bench.sealer, now: Bench.now, on: bench.connection)
         let before = try #require(endpoint(at: 0).signingKeys.first).exposed

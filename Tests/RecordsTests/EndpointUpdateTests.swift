@@ -26,9 +26,9 @@ import Testing
     /// Runs it with these changes.
     @discardableResult
     private func update(
-        _ sealer: SecretSealer? = nil, _ body: (inout EndpointChanges) throws -> Void
+        _ sealer: SecretSealer? = nil, _ body: (inout EndpointEdit) throws -> Void
     ) throws -> EndpointUpdate.Outcome {
-        var changes = EndpointChanges()
+        var changes = EndpointEdit()
         try body(&changes)
         return try EndpointUpdate.run(
             changes, of: id, sealer: sealer ?? bench.sealer, now: Bench.now, on: bench.connection)

@@ -71,20 +71,24 @@ enum EndpointCommands {
         init(_ parsed: ParsedArguments) {}
 
         func run(_ context: CommandContext) throws -> Int32 {
-            let database = try DatabaseAccess(try context.configuration())
-            let endpoints = try EndpointStore.list(on: try database.connect(.api))
+            let configuration = try context.configuration()
+            let connection = try DatabaseAccess(configuration).connect(.api)
+            let endpoints = try EndpointStore.list(on: connection)
+            let health = try EndpointHealthPage.load(configuration, on: connection)
             if context.json {
-                context.terminal.document(.object(["endpoints": .array(endpoints.map(\.document))]))
+                context.terminal.document(
+                    .object(["endpoints": .array(endpoints.map { $0.document(health.of($0)) })]))
                 return 0
             }
             guard !endpoints.isEmpty else {
                 context.terminal.print("no endpoints yet; add one with: entitled endpoints add URL")
                 return 0
             }
-            var table = TextTable(["id", "state", "url", "gets", "ordering"])
+            var table = TextTable(["id", "state", "health", "url", "gets", "ordering"])
             for endpoint in endpoints {
                 table.add([
-                    endpoint.id, endpoint.stateText, endpoint.url, endpoint.filterText, endpoint.ordering.rawValue,
+                    endpoint.id, endpoint.stateText, health.of(endpoint).word, endpoint.url, endpoint.filterText,
+                    endpoint.ordering.rawValue,
                 ])
             }
             context.terminal.table(table)
@@ -144,13 +148,16 @@ enum EndpointCommands {
                 throw CommandFailure(
                     "endpoint \(endpoint.id) gets only what Apple signed: have Apple send a TEST notification instead")
             }
-            let event = TestEventMaker.make(app: endpoint.apps.first ?? configuration.apps.first?.id ?? "none")
+            let app = endpoint.apps.first ?? configuration.apps.first?.id ?? "none"
+            let event =
+                endpoint.isOperations ? TestEventMaker.makeForOperations() : TestEventMaker.make(app: app)
             try TestEventMaker.insert(event.new, for: endpoint, on: connection)
             if context.json {
                 context.terminal.document(.object(["id": .string(endpoint.id), "event_id": .string(event.id)]))
             } else {
                 context.terminal.print(
-                    "TEST event \(event.id) is on its way; see: entitled deliveries list --endpoint \(endpoint.id)")
+                    "\(event.new.type) event \(event.id) is on its way; see: entitled deliveries list --endpoint \(endpoint.id)"
+                )
             }
             return 0
         }
@@ -165,6 +172,11 @@ enum EndpointCommands {
         }
 
         func run(_ context: CommandContext) throws -> Int32 {
+            guard options.id != OperationsEndpoint.id else {
+                throw CommandFailure(
+                    "\(options.id) comes from the configuration: take webhooks.operations_url away, and start the worker"
+                        + " again")
+            }
             let connection = try DatabaseAccess(try context.configuration()).connect(.worker)
             guard try EndpointStore.remove(options.id, now: SystemClock().now(), on: connection) else {
                 throw EndpointCommands.noSuch(options.id)
@@ -211,7 +223,8 @@ enum EndpointCommands {
     ) throws {
         guard let endpoint = try EndpointStore.list(id: id, on: connection).first else { throw noSuch(id) }
         let page = EndpointPage(
-            endpoint, live: try EndpointSecrets.list(of: id, now: SystemClock().now(), on: connection),
+            endpoint, health: try EndpointHealthPage.load(id: id, configuration, on: connection).of(endpoint),
+            live: try EndpointSecrets.list(of: id, now: SystemClock().now(), on: connection),
             standard: RetrySchedule(waits: configuration.webhooks.retrySchedule.map(\.milliseconds)),
             blocked: try DeliveryOrder.blocked(of: id, atMost: EndpointPage.blockedLimit, on: connection))
         if context.json {
@@ -226,19 +239,21 @@ enum EndpointCommands {
 }
 
 extension Endpoint {
-    var document: JSON {
+    func document(_ health: EndpointHealthPage) -> JSON {
         .object([
             "id": .string(id), "url": .string(url), "state": .string(isEnabled ? "enabled" : "disabled"),
-            "disabled_reason": .text(disabledReason), "environments": .strings(environments.map(\.rawValue)),
+            "disabled_reason": .text(disabledReason), "disabled_code": .text(health.disablingCode),
+            "environments": .strings(environments.map(\.rawValue)),
             "events": .strings(events), "apps": .strings(apps), "format": .string(format.name),
-            "ordering": .string(ordering.rawValue),
-            "created_at": .date(created),
+            "ordering": .string(ordering.rawValue), "created_at": .date(created),
+            "is_operations": .bool(isOperations), "health": health.document,
         ])
     }
 
     var stateText: String { disabledReason.map { "disabled (\($0))" } ?? "enabled" }
 
     var filterText: String {
+        if isOperations { return "operations events" }
         let parts = [apps, environments.map(\.rawValue), events].filter { !$0.isEmpty }
         let filters = parts.map { $0.joined(separator: ", ") }.joined(separator: "; ")
         switch format {

@@ -4,6 +4,7 @@ import Records
 /// All that can be set of an endpoint, for `endpoints show`; nothing secret.
 struct EndpointPage {
     private let endpoint: Endpoint
+    private let health: EndpointHealthPage
     private let live: (secrets: [EndpointSecrets.Summary], keyPairs: [EndpointSecrets.Summary])
     private let schedule: RetrySchedule
     private let blocked: Int64
@@ -15,10 +16,12 @@ struct EndpointPage {
     ///   - standard: the configuration's schedule.
     ///   - blocked: how many deliveries wait for an earlier one, counted up to the limit.
     init(
-        _ endpoint: Endpoint, live: (secrets: [EndpointSecrets.Summary], keyPairs: [EndpointSecrets.Summary]),
+        _ endpoint: Endpoint, health: EndpointHealthPage,
+        live: (secrets: [EndpointSecrets.Summary], keyPairs: [EndpointSecrets.Summary]),
         standard: RetrySchedule, blocked: Int64
     ) {
         self.endpoint = endpoint
+        self.health = health
         self.live = live
         self.blocked = blocked
         schedule = endpoint.retrySchedule ?? standard
@@ -45,7 +48,7 @@ struct EndpointPage {
                     ])
                 }),
         ])
-        return .object((endpoint.document.members ?? []) + (more.members ?? []))
+        return .object((endpoint.document(health).members ?? []) + (more.members ?? []))
     }
 
     private var publicKeys: [(text: String, summary: EndpointSecrets.Summary)] {
@@ -62,6 +65,7 @@ struct EndpointPage {
             endpoint.id,
             "url            \(Terminal.harmless(endpoint.url))",
             "state          \(Terminal.harmless(endpoint.stateText))",
+            "health         \(Terminal.harmless(health.text))",
             "gets           \(Terminal.harmless(endpoint.filterText))",
             "format         \(endpoint.format.name)",
             "ordering       \(endpoint.ordering.rawValue)\(blockedText)",

@@ -17,6 +17,14 @@ enum TestEventMaker {
         return (id, event)
     }
 
+    /// The same for the endpoint of operations, whose events have another shape.
+    static func makeForOperations() -> (id: String, new: NewEvent) {
+        let cause = Hex.encode(SecureRandom.bytes(16))
+        let event = OperationsEvent(
+            .test, cause: cause, at: SystemClock().now(), data: .object(["message": .string("asked for by hand")]))
+        return (UUIDText.upper(event.id), event.event)
+    }
+
     /// Whatever the endpoint's filters are: a test is asked for by hand.
     static func insert(_ event: NewEvent, for endpoint: Endpoint, on connection: PostgresConnection) throws {
         try connection.transaction {

@@ -98,6 +98,10 @@ extension Configuration {
         return Webhooks(
             retrySchedule: reader.value(Keys.retrySchedule, in: section),
             timeout: reader.value(Keys.timeout, in: section),
+            maxInFlightPerEndpoint: Int(reader.value(Keys.maxInFlightPerEndpoint, in: section)),
+            maxInFlight: Int(reader.value(Keys.maxInFlight, in: section)),
+            disableAfter: reader.value(Keys.disableAfter, in: section),
+            operationsURL: reader.value(Keys.operationsURL, in: section),
             allowPrivateNetworks: reader.value(Keys.allowPrivateNetworks, in: section),
             proxy: reader.value(Keys.proxy, in: section), http2: reader.value(Keys.http2, in: section),
             keepResponseBodies: reader.value(Keys.keepResponseBodies, in: section),

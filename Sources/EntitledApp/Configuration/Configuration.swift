@@ -138,6 +138,14 @@ package struct Configuration: Sendable {
         /// The waits after the end of the previous attempt; one attempt more than these.
         package let retrySchedule: [Duration]
         package let timeout: Duration
+        /// Requests to one endpoint at the same time, of all workers together.
+        package let maxInFlightPerEndpoint: Int
+        /// Requests of one worker at the same time.
+        package let maxInFlight: Int
+        /// How long an endpoint may fail; zero: for ever.
+        package let disableAfter: Duration
+        /// Where operators are told of endpoints.
+        package let operationsURL: String?
         /// CIDR ranges of private addresses that consumers may have.
         package let allowPrivateNetworks: [String]
         /// Nil: consumers are connected to directly.

@@ -149,6 +149,22 @@ package enum ConfigurationKeys {
         static let timeout = Key<Duration>(
             "webhooks.timeout", .duration(.milliseconds(100)...(.seconds(300))), default: .seconds(30),
             "How long a consumer may take to answer.")
+        static let maxInFlightPerEndpoint = Key<Int64>(
+            "webhooks.max_in_flight_per_endpoint", .integer(1...1000, unit: "requests"), default: 8,
+            "Requests to one endpoint at the same time, from all workers together: each takes its part, but never less"
+                + " than one. Fewer while the endpoint fails.")
+        static let maxInFlight = Key<Int64>(
+            "webhooks.max_in_flight", .integer(1...10_000, unit: "requests"), default: 256,
+            "Requests of one worker at the same time. Endpoints that fail or are slow get half of them together.")
+        static let disableAfter = Key<Duration>(
+            "webhooks.disable_after", .durationOrNever(.seconds(60)...(.seconds(365 * 86400))),
+            default: .seconds(120 * 3600),
+            "An endpoint without any success for so long, and after at least 10 failed attempts, is disabled; its events"
+                + " are held. Operators are warned at a fifth and at three fifths of the time. 0s or never: off.")
+        static let operationsURL = Key<String?>(
+            "webhooks.operations_url", .optional(.webhookURL), default: nil,
+            "Where operators are told of endpoints that fail, are disabled, recover, or have deliveries given up: signed"
+                + " webhooks of an endpoint of its own, we_operations. https:, or http: into allow_private_networks.")
         static let allowPrivateNetworks = Key<[String]>(
             "webhooks.allow_private_networks", .list(of: .networkRange), default: [],
             "Private networks that webhooks may reach, also by http:, as CIDR ranges. All others are refused.")

@@ -1,4 +1,5 @@
 import Base
+import HTTPClient
 
 /// What no value can be judged by alone.
 enum ConfigurationRules {
@@ -46,7 +47,26 @@ enum ConfigurationRules {
 
     private static func broken(_ configuration: Configuration) -> [Breach] {
         appRules(configuration.apps) + listenerRules(configuration) + keyRules(configuration.api)
-            + trustRules(configuration.trust)
+            + trustRules(configuration.trust) + operationsRules(configuration.webhooks)
+    }
+
+    /// As for other endpoints; names are looked up, and vetted, when something is sent.
+    private static func operationsRules(_ webhooks: Configuration.Webhooks) -> [Breach] {
+        guard let url = webhooks.operationsURL.flatMap({ try? WebhookURL(parsing: $0) }) else { return [] }
+        let policy = AddressPolicy(allowedNetworks: webhooks.allowPrivateNetworks.compactMap(Network.init(parsing:)))
+        var fault =
+            url.scheme == .http && webhooks.allowPrivateNetworks.isEmpty ? "http: leaves the host unsealed" : nil
+        if let address = url.literalAddress, case .refused(let reason) = policy.verdict(for: url, at: [address]) {
+            fault = reason
+        }
+        return fault.map {
+            [
+                (
+                    ["webhooks.operations_url", "webhooks.allow_private_networks"], "\(url.origin) (\($0))",
+                    "an https: URL, or one into webhooks.allow_private_networks"
+                )
+            ]
+        } ?? []
     }
 
     private static func appRules(_ apps: [Configuration.App]) -> [Breach] {

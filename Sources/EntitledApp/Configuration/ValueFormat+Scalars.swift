@@ -78,6 +78,13 @@ extension ValueFormat where Value == String {
         }
     }
 
+    /// Where webhooks go; as it is used afterwards.
+    static var webhookURL: ValueFormat<String> {
+        .text("an https: or http: URL without credentials or fragment", write: { $0 }) { text in
+            (try? WebhookURL(parsing: text))?.text
+        }
+    }
+
     /// A CIDR range.
     static var networkRange: ValueFormat<String> {
         .text("a CIDR range such as \"10.0.0.0/8\" or \"fd00::/8\", no bit set after the prefix", write: { $0 }) {
@@ -101,6 +108,18 @@ extension ValueFormat where Value == Duration {
             schema: .textSchema(pattern: "^[0-9]+(ms|s|m|h|d)$"), write: \.text
         ) { text in
             Duration(text: text).flatMap { range.contains($0) ? $0 : nil }
+        }
+    }
+
+    /// The same, or zero for what never happens.
+    static func durationOrNever(_ range: ClosedRange<Duration>) -> ValueFormat<Duration> {
+        .text(
+            "a duration from \(range.lowerBound.text) to \(range.upperBound.text), as in \"120h\" or \"5d\";"
+                + " \"0s\" or \"never\" for never",
+            schema: .textSchema(pattern: "^([0-9]+(ms|s|m|h|d)|never)$"), write: { $0 == .zero ? "never" : $0.text }
+        ) { text in
+            if text == "never" { return .zero }
+            return Duration(text: text).flatMap { $0 == .zero || range.contains($0) ? $0 : nil }
         }
     }
 }

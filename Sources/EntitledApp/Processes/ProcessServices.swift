@@ -92,13 +92,16 @@ struct ProcessServices {
             check: { connection in try SealingKeys.check(sealer, configuration, on: connection) }, refused: refused)
         let client = try httpClient(logger)
         let (clock, metrics, timeout) = (clock, metrics, configuration.webhooks.timeout)
+        let limits = SendLimits(
+            perEndpoint: configuration.webhooks.maxInFlightPerEndpoint, total: configuration.webhooks.maxInFlight)
         let id = SecureRandom.bytes(16)
         let worker = LaneWorker(
             configuration: LaneWorkerConfiguration(
                 worker: id, host: ProcessInfo.processInfo.hostName,
                 lease: configuration.worker.lease, expiryPatience: configuration.worker.expiryPatience,
                 drainTimeout: configuration.drainTimeout, defaultGrace: configuration.defaultGracePeriod,
-                bodies: configuration.eventBodies),
+                bodies: configuration.eventBodies, health: configuration.healthPolicy,
+                operationsURL: configuration.webhooks.operationsURL),
             session: session, verifier: try verifier(revocation?.policyInside),
             settler: Settler(
                 policy: RetryPolicy(schedule: configuration.webhooks.retrySchedule),
@@ -107,7 +110,8 @@ struct ProcessServices {
                     keepsResponses: configuration.webhooks.keepResponseBodies), logger: logger, metrics: metrics),
             sealer: sealer,
             engine: { ring in
-                DeliveryEngine(client: client, timeout: timeout, clock: clock, metrics: metrics, onResult: ring)
+                DeliveryEngine(
+                    client: client, limits: limits, timeout: timeout, clock: clock, metrics: metrics, onResult: ring)
             },
             clock: clock, logger: logger, metrics: metrics)
         let retention = RetentionKeeper(
@@ -125,7 +129,8 @@ struct ProcessServices {
     private func httpClient(_ logger: Logger) throws -> HTTPClient {
         let webhooks = configuration.webhooks
         var settings = HTTPClientConfiguration(
-            allowedNetworks: webhooks.allowPrivateNetworks.compactMap(Network.init(parsing:)))
+            allowedNetworks: webhooks.allowPrivateNetworks.compactMap(Network.init(parsing:)),
+            maxConnections: webhooks.maxInFlight)
         settings.proxy = webhooks.proxy.flatMap { ProxyServer(parsing: $0.exposed) }
         settings.offersHTTP2 = webhooks.http2
         return try HTTPClient(configuration: settings, logger: logger, metrics: metrics)
@@ -171,6 +176,8 @@ extension Configuration {
         RetentionTimes(
             notifications: retention.notifications, attempts: retention.attempts, events: retention.events)
     }
+
+    var healthPolicy: HealthPolicy { HealthPolicy(disableAfter: webhooks.disableAfter) }
 
     var eventBodies: EventBody {
         EventBody(catalogue: catalogue, rates: DollarRates(millionths: webhooks.usdRates))

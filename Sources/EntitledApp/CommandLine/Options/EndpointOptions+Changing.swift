@@ -7,7 +7,7 @@ extension EndpointOptions {
     package struct Update: Sendable {
         package let id: String
         /// With the URL as it was given.
-        package let changes: EndpointChanges
+        package let changes: EndpointEdit
 
         /// Throws `UsageError`.
         package init(_ parsed: ParsedArguments) throws {
@@ -16,7 +16,7 @@ extension EndpointOptions {
             for (option, other) in EndpointOptions.opposites where parsed.has(option) && parsed.has(other) {
                 throw UsageError("\(option) and \(other) exclude each other")
             }
-            var changes = EndpointChanges()
+            var changes = EndpointEdit()
             changes.url = parsed.text("--url")
             changes.environments = Update.filter("--environment", "--all-environments", parsed)
                 .map { $0.compactMap(StoreEnvironment.init(rawValue:)) }

@@ -100,9 +100,10 @@ package enum EndpointOptions {
     ]
 
     package static let list = CommandDeclaration(
-        "list", "Lists all consumers and their state.", examples: ["endpoints list", "endpoints list --json"])
+        "list", "Lists all consumers, their state and health.", examples: ["endpoints list", "endpoints list --json"])
 
-    package static let show = one("show", "Shows a consumer.")
+    package static let show = one(
+        "show", "Shows a consumer, how it is doing, and when it would be disabled.")
     package static let enable = CommandDeclaration(
         "enable", "Lets a disabled consumer have its events again, also those it missed.",
         discussion:

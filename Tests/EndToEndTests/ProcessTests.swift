@@ -127,6 +127,31 @@ struct ProcessTests {
         }
     }
 
+    @Test func `a proxy that is not there costs no attempt, and its password is nowhere`() throws {
+        let site = try site([
+            "webhooks": .object([
+                "proxy": .string("http://robin:hunter2@127.0.0.1:1"), "keep_response_bodies": .bool(false),
+            ])
+        ])
+        let database = try #require(site.database)
+        // Nobody but the proxy would resolve this name.
+        let added = try site.run("endpoints", "add", "https://consumer.invalid/hooks", "--json").document
+        let endpoint = try #require(added?["id"]?.stringValue)
+        try site.run("endpoints", "add", "https://10.0.0.1/hooks", status: 1)
+        try site.run("endpoints", "test", endpoint)
+        let worker = try site.start("worker")
+        try eventually("it was tried; the worker said: \(worker.log.suffix(500))") {
+            try database.texts("SELECT reason FROM entitled.delivery WHERE reason LIKE 'through the proxy: %'").count == 1
+        }
+        #expect(try database.count("SELECT attempts FROM entitled.delivery WHERE state = 0") == 0)
+        #expect(try database.count("SELECT count(*) FROM entitled.attempt") == 0)
+        let metrics = site.get("/metrics", from: try worker.address("admin")).text
+        let reasons = try database.texts("SELECT reason FROM entitled.delivery")
+        for text in [worker.log, metrics, try site.run("check-config").text] + reasons {
+            #expect(!text.contains("hunter2") && !text.contains("robin"))
+        }
+    }
+
     @Test func `a worker drops the days that were kept long enough, as configured, and tells of the others`() throws {
         let site = try site(["retention": .object(["notifications": .string("200d")])])
         let database = try #require(site.database)

@@ -95,38 +95,6 @@ struct ProcessTests {
         #expect(try database.count("SELECT count(*) FROM entitled.attempt") == 1)
     }
 
-    @Test func `what a consumer answers is shown with its attempt, and steers no terminal`() throws {
-        let site = try site()
-        let server = try HostileServer()
-        defer { server.stop() }
-        let worker = try site.start("worker")
-        for path in ["/script/secrets", "/script/escapes"] {
-            let added = try site.run("endpoints", "add", server.url(path), "--json").document
-            let endpoint = try #require(added?["id"]?.stringValue)
-            try site.run("endpoints", "test", endpoint)
-            var delivery: JSON?
-            try eventually("it was tried; the worker said: \(worker.log.suffix(500))") {
-                delivery = try site.run("deliveries", "list", "--endpoint", endpoint, "--json").document?["deliveries"]?
-                    .arrayValue?.first
-                return delivery?["attempts"]?.intValue == 1
-            }
-            let id = try #require(delivery?["id"]?.stringValue)
-            let attempt = try site.run("deliveries", "show", id, "--json").document?["attempt_history"]?.arrayValue?
-                .first
-            #expect(attempt?["outcome"]?.stringValue == "status_5xx" && attempt?["status"]?.intValue == 500)
-            #expect(attempt?["peer"]?.stringValue == "127.0.0.1" && attempt?["http_version"]?.stringValue == "1.1")
-            #expect(attempt?["reused_connection"]?.boolValue == (path == "/script/escapes"))
-            #expect(attempt?["truncated"]?.boolValue == false)
-            #expect(attempt?["worker"]?.stringValue?.count == 32 && attempt?["host"]?.stringValue?.isEmpty == false)
-            #expect(attempt?["timings"]?["first_byte"]?.intValue != nil && attempt?["timings"]?["dns"] == .null)
-            #expect(attempt?["head"]?.stringValue?.hasPrefix("HTTP/1.1 500 Oops\n") == true)
-            let text = try site.run("deliveries", "show", id).text
-            #expect(text.contains("status_5xx") && text.contains("first byte ") && text.contains("127.0.0.1"))
-            #expect(text.contains("oops") && !text.contains("hunter2"))
-            #expect(text.unicodeScalars.allSatisfy { $0 == "\n" || $0.properties.generalCategory != .control })
-        }
-    }
-
     @Test func `a worker drops the days that were kept long enough, as configured, and tells of the others`() throws {
         let site = try site(["retention": .object(["notifications": .string("200d")])])
         let database = try #require(site.database)

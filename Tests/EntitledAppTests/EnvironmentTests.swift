@@ -101,6 +101,16 @@ struct EnvironmentTests {
         #expect(mistakes.first?.found.contains(reason) == true)
     }
 
+    @Test(arguments: [("true", true), ("false", false)])
+    func `a switch is set by a word`(text: String, value: Bool) throws {
+        var bench = ConfigurationBench()
+        bench.environment = ["ENTITLED_WEBHOOKS_HTTP2": text, "ENTITLED_WEBHOOKS_KEEP_RESPONSE_BODIES": text]
+        let webhooks = try bench.parse("{}").webhooks
+        #expect(webhooks.http2 == value && webhooks.keepResponseBodies == value)
+        bench.environment = ["ENTITLED_WEBHOOKS_HTTP2": "yes"]
+        #expect(try bench.mistakes().map(\.key) == ["webhooks.http2"])
+    }
+
     @Test func `only secrets have files`() {
         let names = ConfigurationKeys.all.compactMap(\.fileVariable)
         #expect(

@@ -22,6 +22,7 @@ struct HostileScript: Sendable {
     static let all: [String: HostileScript] = [
         "gzip": HostileScript(
             Array("\(ok)Content-Encoding: gzip\r\nContent-Length: \(bomb.count)\r\n\r\n".utf8) + bomb),
+        "transfer-gzip": HostileScript(Array("\(ok)Transfer-Encoding: gzip\r\n\r\n".utf8) + bomb, .closes),
         "unknown-encoding": HostileScript("\(ok)Content-Encoding: zip-bomb\r\nContent-Length: 4\r\n\r\ndone"),
         "http09": HostileScript("<html>done</html>\r\n", .closes),
         "length-too-long": HostileScript("\(ok)Content-Length: 100\r\n\r\ndone", .closes),

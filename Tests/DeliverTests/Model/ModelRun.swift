@@ -148,7 +148,9 @@ final class ModelRun {
     }
 
     private func resend(_ chance: inout ModelChance) throws {
-        let all = model.deliveries.keys.sorted { $0.text < $1.text }
+        // Half of the time one that may be in flight.
+        let onlyOpen = chance.pick(2) == 0
+        let all = model.deliveries.filter { !onlyOpen || $0.value.isOpen }.keys.sorted { $0.text < $1.text }
         guard !all.isEmpty else { return }
         let id = all[chance.pick(all.count)]
         _ = try DeliveryRepair.resend(id, now: clock.now(), on: operating)

@@ -54,6 +54,8 @@ final class ModelRun {
     }
 
     private func take(_ step: ModelStep) throws {
+        // Attempts are told apart by when they began.
+        clock.advance(by: .milliseconds(1))
         var chance = ModelChance(seed: step.dice)
         let worker = chance.pick(workers.count)
         let endpoint = model.endpoints[chance.pick(model.endpoints.count)].id

@@ -23,7 +23,7 @@ package enum DeliveryOrder {
         let purchase: [UInt8]
 
         /// From a row that begins with lane, endpoint and purchase; nil for a delivery that is in no order.
-        init?(_ row: PostgresRow) throws {
+        package init?(_ row: PostgresRow) throws {
             guard let purchase = try row.optionalUUID(2) else { return nil }
             lane = Lane(number: Int16(clamping: try row.int(0)))
             endpoint = try row.text(1)
@@ -51,7 +51,7 @@ package enum DeliveryOrder {
         """
 
     /// Frees what is first in these lines, if it is blocked: it is due at once, and comes back. The lanes are held.
-    static func release(
+    package static func release(
         _ lines: some Collection<Line>, now: Int64, on connection: PostgresConnection
     ) throws -> [DueDelivery] {
         guard !lines.isEmpty else { return [] }

@@ -14,8 +14,9 @@ struct NeighbourScenario {
     }
 
     private static let answerTime = Duration.seconds(30)
-    /// What is bad gets on before it is measured.
+    /// What is bad gets on before it is measured, and what it still has in flight ends before others are; in µs.
     private static let settling: UInt32 = 3_000_000
+    private static let ending: UInt32 = 31_000_000
 
     /// Of healthy and dead ones together.
     private static let deadShare = 0.2
@@ -44,6 +45,7 @@ struct NeighbourScenario {
         let size = requests.count / ((options.rounds + 1) * Company.allCases.count)
         // One round before the others warms everything.
         for round in 0...options.rounds {
+            if round > 0 { usleep(NeighbourScenario.ending) }
             for (turn, company) in Company.allCases.enumerated() {
                 let bad = [.none: [], .slow: [slow], .dead: dead][company] ?? []
                 try release(bad, installation)

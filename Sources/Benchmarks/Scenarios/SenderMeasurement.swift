@@ -61,7 +61,7 @@ struct SenderMeasurement {
             own.rate = options.quick ? 5 : 8
             own.endpoints = options.quick ? 20 : 100
             own.backlog = options.quick ? 10_000 : 100_000
-            own.rounds = options.quick ? 1 : 5
+            own.rounds = options.quick ? 1 : 3
             own.count = (own.rounds + 1) * 3 * Int(own.rate) * (options.quick ? 3 : 10)
         }
         let healthy = BenchmarkReport.number(report["healthy_endpoints"])

@@ -10,8 +10,8 @@ struct ModelStep: Sendable, CustomStringConvertible {
             case .answer: 30
             case .publish, .commit, .look: 14
             case .wait, .resend: 6
-            case .enable, .takeOver: 4
-            case .disable, .crash: 2
+            case .disable, .enable, .takeOver: 4
+            case .crash: 2
             case .remove, .add, .rotate, .restart: 1
             }
         }

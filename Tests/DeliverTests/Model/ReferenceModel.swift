@@ -45,6 +45,8 @@ struct ReferenceModel {
     let rounds: Int
     private(set) var endpoints: [Endpoint] = []
     private(set) var deliveries: [DeliveryID: Delivery] = [:]
+    /// In the order in which they were made: ids are different each time.
+    private(set) var order: [DeliveryID] = []
     private(set) var sequences: [[UInt8]: Int64?] = [:]
     private var last: [String: Int64] = [:]
 
@@ -71,6 +73,7 @@ struct ReferenceModel {
                     isOrdered: endpoint.isOrdered && sequence != nil, state: endpoint.isDisabled ? .held : .pending)
                 if !earlier(than: delivery).isEmpty { delivery.state = .blocked }
                 deliveries[id] = delivery
+                order.append(id)
             }
         }
     }

@@ -29,18 +29,10 @@ package enum SealingKeyRegister {
 
     /// Whether a process with these keys can work here; the first one of an installation has its newest key noted.
     ///
-    /// - Throws: `Missing`. Keys that nothing is sealed with yet do not matter.
+    /// - Throws: `Missing`.
     package static func check(_ sealer: SecretSealer, now: Int64, on connection: PostgresConnection) throws {
         if let known = try inUse(on: connection), sealer.fingerprints.contains(known) { return }
-        try exclusively(on: connection) {
-            guard let known = try inUse(on: connection), !sealer.fingerprints.contains(known) else {
-                return _ = try chosen(sealer, now: now, on: connection)
-            }
-            guard try isAnythingSealed(on: connection) else {
-                return try use(sealer.fingerprint, now: now, on: connection)
-            }
-            throw Missing(fingerprint: known)
-        }
+        try exclusively(on: connection) { _ = try chosen(sealer, now: now, on: connection) }
     }
 
     /// Seals with the key in use. Nobody changes it before the transaction is over, so that whoever seals everything anew
@@ -75,15 +67,5 @@ package enum SealingKeyRegister {
         }
         guard let chosen = sealer.preferring(known) else { throw Missing(fingerprint: known) }
         return chosen
-    }
-
-    private static func isAnythingSealed(on connection: PostgresConnection) throws -> Bool {
-        try connection.query(
-            """
-            SELECT EXISTS (SELECT 1 FROM entitled.endpoint_secret) OR EXISTS (
-                SELECT 1 FROM entitled.endpoint
-                WHERE removed_ms IS NULL AND (authorization_sealed IS NOT NULL OR headers_sealed IS NOT NULL))
-            """
-        ).one().bool(0)
     }
 }

@@ -23,13 +23,14 @@ package enum SecretRewrap {
 
     /// - Parameters:
     ///   - patience: how long ago a worker may have been seen that must know the key; ms.
-    ///   - isForced: whatever workers lack.
+    ///   - isForced: whatever workers lack, and also if the key in use is lost. What it sealed is unreadable then, and
+    ///     has to be given anew.
     /// - Throws: `Unprepared`, before anything is changed; `SealingKeyRegister.Missing`.
     package static func run(
         with sealer: SecretSealer, patience: Int64, isForced: Bool = false, now: Int64,
         on connection: PostgresConnection
     ) throws -> Outcome {
-        try SealingKeyRegister.check(sealer, now: now, on: connection)
+        if !isForced { try SealingKeyRegister.check(sealer, now: now, on: connection) }
         try SealingKeyRegister.exclusively(on: connection) {
             let hosts = isForced ? [] : try lacking(sealer.fingerprint, patience, on: connection)
             guard hosts.isEmpty else { throw Unprepared(hosts: hosts) }

@@ -153,10 +153,26 @@ import Testing
         try check(old)
     }
 
-    @Test func `a key that nothing was sealed with yet may be lost`() throws {
+    @Test func `another key is refused, also while nothing is sealed yet`() throws {
         try check(old)
+        #expect(throws: SealingKeyRegister.Missing.self) { try check(new) }
+        #expect(throws: SealingKeyRegister.Missing.self) { try rewrap(new) }
+        try check(both)
+    }
+
+    @Test func `where the key is lost, everything can be given anew`() throws {
+        try check(old)
+        let id = try add(old)
+        #expect(try rewrap(new, isForced: true).unreadable.count == 4)
         try check(new)
-        _ = try add(new)
-        #expect(throws: SealingKeyRegister.Missing.self) { try check(old) }
+        let connection = try bench.get().connection
+        _ = try EndpointSecrets.rotate(of: id, overlap: .zero, sealer: new, now: Bench.now + 1, on: connection)
+        #expect(try sendable(new) == 0)
+        var changes = EndpointChanges()
+        changes.authorization = .set(Redacted("Bearer new"))
+        changes.headers = [try CustomHeader(parsing: "X-Key: new")]
+        let outcome = try EndpointUpdate.run(changes, of: id, sealer: new, now: Bench.now, on: connection)
+        #expect(outcome == .changed)
+        #expect(try sendable(new) == 1)
     }
 }

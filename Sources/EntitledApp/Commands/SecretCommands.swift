@@ -1,5 +1,6 @@
 import Base
 import Records
+import Schemas
 
 extension EndpointCommands {
     struct RotateSecret: Command {
@@ -63,7 +64,10 @@ enum SecretCommands {
         }
 
         func run(_ context: CommandContext) throws -> Int32 {
-            let (connection, sealer) = try EndpointCommands.open(try context.configuration())
+            let configuration = try context.configuration()
+            let connection = try DatabaseAccess(configuration).connect(.worker)
+            let sealer = try SealingKeys.load(configuration)
+            if !isForced { try SealingKeys.check(sealer, configuration, on: connection) }
             let outcome: SecretRewrap.Outcome
             do {
                 outcome = try SecretRewrap.run(

@@ -83,7 +83,8 @@ let modules: [Target] = [
         name: "EntitledApp",
         dependencies: [
             "Base", "Telemetry", "Lifecycle", "Crypto", "Postgres", "HTTPServer", "HTTPClient", "AppStore",
-            "AppStoreAPI", "Subscriptions", "Schemas", "Queue", "Records", "Customers", "Rebuild", "Ingest", "Apply", "Deliver",
+            "AppStoreAPI", "Subscriptions", "Schemas", "Queue", "Records", "Customers", "Rebuild", "Ingest", "Apply",
+            "Deliver",
             "Retention", "API",
         ]),
     .executableTarget(name: "entitled", dependencies: ["EntitledApp"]),

@@ -11,7 +11,8 @@ extension StoreEndpoints {
             "RENEWAL_EXTENDED", nil, about: originalID, uuid: state.random.uuid(), at: now)
         if let made { _ = state.admit(made, at: now) }
         return .object([
-            "originalTransactionId": .string(originalID), "webOrderLineItemId": .text(period.text("webOrderLineItemId")),
+            "originalTransactionId": .string(originalID),
+            "webOrderLineItemId": .text(period.text("webOrderLineItemId")),
             "success": .bool(true), "effectiveDate": .int(ends),
         ])
     }

@@ -33,10 +33,11 @@ extension StoreEndpoints {
 
     func statuses(_ id: String, _ request: StoreRequest, _ state: StoreState) throws -> JSON {
         let customer = try state.ledger.customer(of: id)
-        let wanted = try Set(request.values("status").map { text in
-            guard let status = Int64(text), (1...5).contains(status) else { throw StoreRefusal(4_000_031) }
-            return status
-        })
+        let wanted = try Set(
+            request.values("status").map { text in
+                guard let status = Int64(text), (1...5).contains(status) else { throw StoreRefusal(4_000_031) }
+                return status
+            })
         var groups: [(id: String, last: [JSON])] = []
         for subscription in state.ledger.subscriptions(of: customer) {
             guard wanted.isEmpty || wanted.contains(subscription.status),

@@ -29,7 +29,9 @@ struct StoreLedger {
         if notification.subtype == "UPGRADE", let before = subscriptions[entry.originalID]?.latest, before != entry.id {
             transactions[before]?.change("isUpgraded", .bool(true), at: notification.signedDate &- 1)
         }
-        if transactions.updateValue(entry, forKey: entry.id) == nil { purchases[entry.customer, default: []].append(entry.id) }
+        if transactions.updateValue(entry, forKey: entry.id) == nil {
+            purchases[entry.customer, default: []].append(entry.id)
+        }
         guard let renewal, let status else { return }
         take(renewal, status, entry)
     }

@@ -1,7 +1,7 @@
 import Base
 import COpenSSL
 
-/// A private key on P-256 or P-384, for issuing: the daemon itself signs nothing with it that it later trusts.
+/// A private key on P-256 or P-384, for issuing and for tokens: the daemon signs nothing with it that it later trusts.
 ///
 /// `@unchecked Sendable`: the key is never changed after it was made, and OpenSSL lets threads share such a key.
 package final class SigningKey: @unchecked Sendable {
@@ -65,6 +65,9 @@ package final class SigningKey: @unchecked Sendable {
     package func publicKey() -> [UInt8] {
         encoded { i2d_PUBKEY(key, $0) }
     }
+
+    /// What checks this key's ES256 signatures; nil unless it is on P-256.
+    package var verificationKey: VerificationKey? { VerificationKey(sharing: key) }
 
     /// ECDSA with SHA-256 as `r ‖ s`, 32 bytes each (JWS ES256, RFC 7518 §3.4). Only for P-256.
     package func signES256(_ message: [UInt8]) throws(IssuingError) -> [UInt8] {

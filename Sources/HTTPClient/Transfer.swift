@@ -23,6 +23,7 @@ final class Transfer {
     private(set) var headersTooLarge = false
     private(set) var retryAfter: String?
     private(set) var delivery: String?
+    private(set) var date: String?
     private(set) var head = ResponseHead()
     /// Of the name; nil where it needed none.
     var lookupTime: Duration?
@@ -39,7 +40,7 @@ final class Transfer {
         self.submission = submission
         self.url = url
         self.policy = policy
-        responseLimit = configuration.responseLimit
+        responseLimit = max(0, submission.request.responseLimit ?? configuration.responseLimit)
         headerLimit = configuration.headerLimit
         proxy = configuration.proxy
     }
@@ -67,11 +68,14 @@ final class Transfer {
             // A new response begins, after an interim one.
             retryAfter = nil
             delivery = nil
+            date = nil
         } else if let value = Transfer.value(of: "retry-after", in: line) {
             // Of several the first counts, as a single one would.
             retryAfter = retryAfter ?? value
         } else if let value = Transfer.value(of: "webhook-delivery", in: line) {
             delivery = value
+        } else if let value = Transfer.value(of: "date", in: line) {
+            date = value
         }
         return true
     }

@@ -10,9 +10,9 @@ extension Transfer {
         if code == CURLE_OK || truncated {
             return .response(
                 OutgoingResponse(
-                    status: status, retryAfter: retryAfter, delivery: delivery, body: body, truncated: truncated,
-                    milliseconds: elapsed, reusedConnection: easy.number(CURLINFO_NUM_CONNECTS) == 0,
-                    trace: trace(easy)))
+                    status: status, retryAfter: retryAfter, delivery: delivery, date: date, body: body,
+                    truncated: truncated, milliseconds: elapsed,
+                    reusedConnection: easy.number(CURLINFO_NUM_CONNECTS) == 0, trace: trace(easy)))
         }
         let (kind, message) = fault(code, easy)
         // Before there is a tunnel, what was answered is the proxy's.

@@ -30,6 +30,7 @@ package enum CommandTree {
                 group("products", "Products that were bought.", [PurchaseOptions.products]),
                 group("replay", "Sending again, and fetching again, what was missed.", ReplayOptions.declarations),
                 command(ListenOptions.declaration),
+                group("apple", "What Apple knows, by its App Store Server API.", AppleOptions.declarations),
                 command(RebuildOptions.declaration),
                 CommandNode(CheckConfigCommand.self), CommandNode(VersionCommand.self),
             ])

@@ -19,6 +19,8 @@ package struct EndpointEdit: Sendable {
     package var apps: [String]?
     package var authorization = SettingChange<Redacted<String>>.keep
     package var retrySchedule = SettingChange<RetrySchedule>.keep
+    /// Counts for events that are made from then on; what is blocked already still goes out in order.
+    package var ordering: Ordering?
     /// Headers to be set, each in the place of the one that has its name.
     package var headers: [CustomHeader] = []
     /// Names of headers to be taken away.
@@ -74,7 +76,7 @@ package enum EndpointUpdate {
             authorization_sealed = CASE WHEN $7 THEN $8::bytea ELSE authorization_sealed END,
             has_authorization = CASE WHEN $7 THEN $8::bytea IS NOT NULL ELSE has_authorization END,
             header_names = CASE WHEN $9 THEN $10::text[] ELSE header_names END,
-            headers_sealed = CASE WHEN $9 THEN $11::bytea ELSE headers_sealed END
+            headers_sealed = CASE WHEN $9 THEN $11::bytea ELSE headers_sealed END, ordering = $12
         WHERE id = $1
         """
 
@@ -104,6 +106,7 @@ package enum EndpointUpdate {
                 schedule.map { .int8s($0.waits) } ?? .null, .bool(changesAuthorization), .bytea(authorization),
                 .bool(headers != nil), .texts((headers ?? []).map(\.name)),
                 .bytea(try EndpointStore.sealed(headers ?? [], of: former.id, with: sealer)),
+                .text((changes.ordering ?? former.ordering).rawValue),
             ])
     }
 

@@ -47,7 +47,7 @@ package enum OperationsEndpoint {
         _ = try connection.query(use, [.text(id), .text(url)])
         _ = try connection.query("DELETE FROM entitled.endpoint_health WHERE endpoint = $1", [.text(id)])
         if !hasSecret {
-            _ = try EndpointStore.rotateSecret(of: id, sealer: sealer, now: now, on: connection)
+            _ = try EndpointSecrets.rotate(of: id, sealer: sealer, now: now, on: connection)
         }
         return true
     }

@@ -39,8 +39,8 @@ enum EndpointCommands {
                     added, try EndpointBackFill.make(for: added.id, options.since, now: now, context, on: connection)
                 )
             }
-            if let job, !context.json { context.terminal.print(try EndpointBackFill.text(job, on: connection)) }
             tell(added, url, job, context)
+            if let job, !context.json { context.terminal.print(try EndpointBackFill.text(job, on: connection)) }
             return 0
         }
 

@@ -20,6 +20,9 @@ extension EndpointCommands {
             var changes = options.changes
             try EndpointFilters.check(
                 events: changes.events ?? [], apps: changes.apps ?? [], format: former.format, configuration, context)
+            guard former.format == .revenuecat || changes.ordering == nil else {
+                throw CommandFailure("endpoint \(former.id) gets notifications as they came, which have no order")
+            }
             for name in changes.withoutHeaders
             where !former.headerNames.contains(where: { $0.lowercased() == name.lowercased() }) {
                 throw CommandFailure("endpoint \(former.id) has no header \(Terminal.harmless(name))")

@@ -26,6 +26,7 @@ extension EndpointOptions {
                 request.authorization.map { .set($0) } ?? (parsed.has("--no-authorization") ? .clear : .keep)
             changes.retrySchedule =
                 request.schedule.map { .set($0) } ?? (request.wantsStandardSchedule ? .clear : .keep)
+            changes.ordering = parsed.text("--ordering").flatMap(Ordering.init(rawValue:))
             changes.headers = request.headers
             changes.withoutHeaders = parsed.texts("--no-header")
             changes.isAsymmetric = parsed.has("--asymmetric") ? true : parsed.has("--symmetric") ? false : nil
@@ -69,6 +70,7 @@ extension EndpointOptions {
             OptionDeclaration("--all-events", "No filter of types any more."),
             OptionDeclaration("--all-apps", "No filter of apps any more."),
         ] + EndpointRequestOptions.declarations + [
+            EndpointOptions.ordering,
             OptionDeclaration("--no-authorization", "No authorization header any more."),
             OptionDeclaration("--no-header", .text("NAME"), isRepeatable: true, "Without this header from now on."),
             OptionDeclaration("--asymmetric", "Sign with an ed25519 key pair too (v1a)."),

@@ -81,9 +81,7 @@ package enum EndpointOptions {
             OptionDeclaration(
                 "--format", .choice(EndpointFormat.allCases.map(\.name), "FORMAT"),
                 "What it gets: events in RevenueCat's format (the default), or Apple's notifications as they came."),
-            OptionDeclaration(
-                "--ordering", .choice(Ordering.allCases.map(\.rawValue), "ORDERING"),
-                "purchase: the next event of a purchase only when the one before it is delivered or given up (none)."),
+            ordering,
             OptionDeclaration(
                 "--since", .moment, "Sends it the events since then too, as `replay webhooks --missing`."),
         ],
@@ -92,6 +90,10 @@ package enum EndpointOptions {
             "endpoints add https://example.com/hooks --environment Production --event RENEWAL --event EXPIRATION",
             "endpoints add https://example.com/apple --format raw --header 'X-Tenant: demo'",
         ])
+
+    static let ordering = OptionDeclaration(
+        "--ordering", .choice(Ordering.allCases.map(\.rawValue), "ORDERING"),
+        "purchase: the next event of a purchase only when the one before it is delivered or given up (none).")
 
     static let filters = [
         OptionDeclaration("--environment", .environment, isRepeatable: true, "Only what is of this environment."),

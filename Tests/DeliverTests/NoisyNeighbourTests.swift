@@ -32,10 +32,10 @@ import Testing
         let client = try HTTPClient(
             configuration: HTTPClientConfiguration(allowedNetworks: networks), logger: .silent, metrics: Metrics())
         client.start()
-        defer { client.stop() }
         let engine = DeliveryEngine(
             client: client, limits: SendLimits(perEndpoint: 8, total: 32), timeout: .seconds(120),
             clock: SystemClock(), metrics: Metrics(), onResult: {})
+        defer { engine.close(); engine.cut() }
         let healthy = 50 - dead
         let ids = (0..<dead).map { "dead\($0)" } + (0..<healthy).map { "ok\($0)" }
         engine.update(
@@ -50,7 +50,5 @@ import Testing
         #expect(arrived.allSatisfy { $0.delivery.endpoint.hasPrefix("ok") })
         let hanging = consumer.requests.filter { $0.path.hasPrefix("/dead") }
         #expect(hanging.count >= dead && engine.inFlight == hanging.count && hanging.count < 32)
-        engine.close()
-        engine.cut()
     }
 }

@@ -108,11 +108,13 @@ import Testing
         #expect(others.count == 9 && others.allSatisfy { $0 == 20 })
     }
 
-    @Test(arguments: [1, 2, 8, 30, 80])
-    func `hosts that hang from the first request on leave places to the others`(dead: Int) {
+    @Test(arguments: [1, 2, 8, 30, 80], [true, false])
+    func `hosts that hang leave places to the others, also if all of them were well`(dead: Int, wereWell: Bool) {
         let limits = SendLimits(perEndpoint: 8, total: 64)
         let healthy = 40
-        var scene = Scene(ids("dead", dead) + ids("ok", healthy), limits: limits) { id in
+        let all = ids("dead", dead) + ids("ok", healthy)
+        let failures = wereWell ? Dictionary(uniqueKeysWithValues: all.map { ($0, 0) }) : [:]
+        var scene = Scene(all, limits: limits, failures: failures) { id in
             id.hasPrefix("dead") ? (.strained, .seconds(30)) : (.arrived, .milliseconds(20))
         }
         for id in ids("dead", dead) { scene.add(200, to: id) }

@@ -168,7 +168,7 @@ import Testing
         let connection = try bench.get().connection
         _ = try EndpointSecrets.rotate(of: id, overlap: .zero, sealer: new, now: Bench.now + 1, on: connection)
         #expect(try sendable(new) == 0)
-        var changes = EndpointChanges()
+        var changes = EndpointEdit()
         changes.authorization = .set(Redacted("Bearer new"))
         changes.headers = [try CustomHeader(parsing: "X-Key: new")]
         let outcome = try EndpointUpdate.run(changes, of: id, sealer: new, now: Bench.now, on: connection)

@@ -39,7 +39,7 @@ struct RequestPacerTests {
 
     @Test func `a person's call overtakes sweeps that wait`() throws {
         let pacer = RequestPacer()
-        pacer.close(.testNotification, .production, for: .milliseconds(800))
+        pacer.close(.testNotification, .production, for: .milliseconds(2500))
         let order = Monitor<[CallOptions.Priority]>([])
         func start(_ priority: CallOptions.Priority) -> ServiceThread {
             wait(pacer, CallOptions(priority: priority, within: .seconds(60))) { _ in

@@ -60,11 +60,10 @@ import Testing
     }
 
     @Test func `an outage ends by itself`() throws {
-        #expect(try control("POST", "faults", #"{"kind":"outage","seconds":0.5}"#).status == 204)
-        let client = try bench.client(retries: RetryPolicy(base: .milliseconds(50), attempts: 100))
-        let began = ContinuousClock.now
+        #expect(try control("POST", "faults", #"{"kind":"outage","seconds":3}"#).status == 204)
+        let client = try bench.client(
+            retries: RetryPolicy(base: .milliseconds(50), longest: .milliseconds(100), attempts: 1000))
         _ = try client.transaction(bench.subscriber.latest.id, in: .only(.sandbox))
-        #expect(ContinuousClock.now - began > .milliseconds(200))
         #expect(bench.metrics.exposition().contains(#"outcome="server_error""#))
     }
 

@@ -1,6 +1,8 @@
 import Base
 import FoundationEssentials
+import HTTPClient
 import StoreSimulator
+import Telemetry
 import TestSupport
 import Testing
 
@@ -17,14 +19,24 @@ struct AppleTests {
         return (store, try #require(store.document))
     }
 
+    private func customers(_ url: String) throws -> [JSON] {
+        let client = try HTTPClient(
+            configuration: HTTPClientConfiguration(
+                allowedNetworks: ["127.0.0.0/8"].compactMap { Network(parsing: $0) }, responseLimit: 1 << 20),
+            logger: .silent, metrics: Metrics())
+        client.start()
+        defer { client.stop() }
+        let request = OutgoingRequest(url: "\(url)/control/customers", method: "GET")
+        guard case .response(let response) = client.sendAndWait(request) else { throw TestFailure("no answer") }
+        return try JSON(parsing: response.body)["customers"]?.arrayValue ?? []
+    }
+
     @Test func `what storesim writes is all that entitled needs to ask it`() throws {
         try TemporaryFolder.with { folder in
             let (store, document) = try serve(folder)
             let config = try #require(document["config"]?.stringValue)
             let url = try #require(document["base_url"]?.stringValue)
-            let customers = try Program(running: ["/usr/bin/curl", "-s", "\(url)/control/customers"], folder: folder)
-            #expect(try customers.wait() == 0)
-            let listed = customers.document?["customers"]?.arrayValue ?? []
+            let listed = try customers(url)
             #expect(listed.count == 10)
             let id = try #require(listed.first?["app_transaction_id"]?.stringValue)
             let asked = try Program(["apple", "transactions", id, "--json", "--config", config], folder: folder)

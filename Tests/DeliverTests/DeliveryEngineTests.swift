@@ -124,10 +124,10 @@ import Testing
         defer { consumer.stop() }
         let sender = try Sender()
         let (before, after) = (RetrySchedule(waits: [1000]), RetrySchedule(waits: [5, 6]))
-        sender.engine.update([endpoint("a", consumer, schedule: before)])
+        sender.update([endpoint("a", consumer, schedule: before)])
         sender.engine.add([delivery(1, to: "a")])
         _ = try consumer.wait(1)
-        sender.engine.update([endpoint("a", consumer, schedule: after)])
+        sender.update([endpoint("a", consumer, schedule: after)])
         consumer.release(500)
         #expect(try sender.results(1).map(\.schedule) == [after])
     }

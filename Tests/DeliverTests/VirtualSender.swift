@@ -73,7 +73,7 @@ final class VirtualSender {
             return results.count >= due.count
         }
         let decided = settler.decide(results, now: now)
-        try connection.transaction { try settler.settle(decided, now: now, on: connection) }
+        _ = try connection.transaction { try settler.settle(decided, now: now, on: connection) }
         engine.forget(results.map(\.delivery.id))
         engine.hold(decided.filter(\.changesEndpoint).map(\.endpoint))
         for item in decided { changes.note(item.changes, of: item.endpoint, now: now) }

@@ -58,9 +58,9 @@ struct ArgumentParserTests {
         let (path, parsed, _) = try parse(words)
         let add = try EndpointOptions.Add(parsed)
         #expect(path == "endpoints add")
-        #expect(EndpointOptions.Add(parsed).ordering == .none)
+        #expect(add.ordering == .none)
         let ordered = try parse(["endpoints", "add", "https://example.com", "--ordering", "purchase"]).parsed
-        #expect(EndpointOptions.Add(ordered).ordering == .purchase)
+        #expect(try EndpointOptions.Add(ordered).ordering == .purchase)
         #expect(add.url == "https://example.com")
         #expect(add.events == ["RENEWAL", "TEST"])
         #expect(add.environments == [.production])

@@ -71,7 +71,7 @@ final class ModelRun {
         case .remove: try change(endpoint, isFollowed: true) { $0.isRemoved = true }
         case .add: if model.endpoints.count < 6 { try addEndpoint(isOrdered: chance.pick(2) == 0) }
         case .rotate:
-            _ = try EndpointStore.rotateSecret(of: endpoint, sealer: Self.sealer, now: clock.now(), on: operating)
+            _ = try EndpointSecrets.rotate(of: endpoint, sealer: Self.sealer, now: clock.now(), on: operating)
         case .takeOver: try workers[worker].takeOver()
         case .crash:
             workers[worker].die()

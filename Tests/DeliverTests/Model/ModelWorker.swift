@@ -17,7 +17,7 @@ final class ModelWorker {
     let consumer: HoldingConsumer
     private let connection: PostgresConnection
     private let clock: ManualClock
-    private let settler: Settler
+    private var settler: Settler
     private let client: HTTPClient
     private let engine: DeliveryEngine
     private let results = Monitor(0)
@@ -61,9 +61,11 @@ final class ModelWorker {
         guard !lanes.isEmpty else { return false }
         let endpoints = try EndpointStore.load(sealer: ModelWorker.sealer, now: clock.now(), on: connection)
         enabled = Set(endpoints.filter(\.isEnabled).map(\.id))
-        engine.update(endpoints.map { $0.with(url: consumer.url(of: $0.id)) })
+        engine.update(
+            endpoints.map { $0.with(url: consumer.url(of: $0.id)) },
+            failures: Dictionary(uniqueKeysWithValues: endpoints.map { ($0.id, 0) }), now: clock.now())
         while try DeliveryStore.followEndpoints(in: lanes, now: clock.now(), on: connection) > 0 {}
-        let room = engine.room(now: clock.now())
+        let room = engine.room()
         let due = try DeliveryStore.due(room: room, lanes: lanes, now: clock.now(), on: connection)
         engine.add(due.deliveries)
         engine.note(hasMore: due.hasMore, of: room.keys)
@@ -93,7 +95,9 @@ final class ModelWorker {
         let changed = decided.filter(\.changesEndpoint).map(\.endpoint)
         engine.hold(changed)
         enabled.subtract(changed)
-        try settler.changeEndpoints(decided, now: clock.now(), on: connection)
+        var changes = EndpointChanges()
+        for item in decided { changes.note(item.changes, of: item.endpoint, now: clock.now()) }
+        _ = try changes.make(on: connection)
         engine.add(made)
         return (taken.filter { ours.contains($0.delivery.id.lane) }, events.filter { ours.contains($0.lane) })
     }

@@ -99,7 +99,7 @@ struct ReplayProcessTests {
         try eventually("some are due") {
             try scene.database.count("SELECT count(*) FROM entitled.delivery WHERE state = 0") >= few
         }
-        _ = try consumer.wait(8)
+        _ = try consumer.wait(1)
         var life = SubscriberLife(app: Site.app, seed: 7)
         #expect(try scene.site.post(life.start(at: Site.start), to: ingest.address("ingest")) == 200)
         try eventually("it has happened") {

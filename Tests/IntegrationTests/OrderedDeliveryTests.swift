@@ -27,6 +27,12 @@ import Testing
         }
     }
 
+    /// One that never answered would get one request at a time.
+    private func hasAnswered(_ endpoint: String, _ installation: Installation) throws {
+        _ = try installation.database.connect(role: "entitled_worker").query(
+            "INSERT INTO entitled.endpoint_health (endpoint, last_success_ms) VALUES ($1, 1)", [.text(endpoint)])
+    }
+
     private func numbers(_ requests: [Consumer.Request]) -> [String] {
         requests.map { $0.headers["entitled-sequence"] ?? "-" }
     }
@@ -35,7 +41,8 @@ import Testing
         let installation = try Installation()
         let mine = notifications(seed: 60, changes: 3)
         let consumer = try Consumer { _, before in before == 0 ? .hold : .status(200) }
-        _ = try installation.addEndpoint(consumer, ordering: .purchase)
+        let (endpoint, _) = try installation.addEndpoint(consumer, ordering: .purchase)
+        try hasAnswered(endpoint, installation)
         let worker = try RunningWorker(installation)
         defer { worker.stop(); consumer.stop() }
         try post(mine, to: installation)

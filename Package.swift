@@ -32,6 +32,9 @@ let modules: [Target] = [
     .target(name: "HTTPClient", dependencies: ["CCurl", "CLinux", "Base", "Telemetry", "Lifecycle"]),
     // Apple's wire models and the verification of what Apple signed.
     .target(name: "AppStore", dependencies: ["Base", "Crypto"]),
+    // Apple's App Store Server API, as its caller.
+    .target(
+        name: "AppStoreAPI", dependencies: ["Base", "Telemetry", "Lifecycle", "Crypto", "HTTPClient", "AppStore"]),
     // PURE: facts to subscriptions to entitlements; differences to events.
     .target(name: "Subscriptions", dependencies: ["Base"]),
     // The schema of the database: migrations, embedded, and their application.
@@ -80,12 +83,12 @@ let modules: [Target] = [
         name: "EntitledApp",
         dependencies: [
             "Base", "Telemetry", "Lifecycle", "Crypto", "Postgres", "HTTPServer", "HTTPClient", "AppStore",
-            "Subscriptions", "Schemas", "Queue", "Records", "Customers", "Rebuild", "Ingest", "Apply", "Deliver",
+            "AppStoreAPI", "Subscriptions", "Schemas", "Queue", "Records", "Customers", "Rebuild", "Ingest", "Apply", "Deliver",
             "Retention", "API",
         ]),
     .executableTarget(name: "entitled", dependencies: ["EntitledApp"]),
     // The App Store for tests, demonstrations and benchmarks. Shares no code with verification.
-    .target(name: "StoreSimulator", dependencies: ["Base", "Crypto", "Lifecycle"]),
+    .target(name: "StoreSimulator", dependencies: ["Base", "Telemetry", "Lifecycle", "Crypto", "HTTPServer"]),
     .executableTarget(name: "storesim", dependencies: ["StoreSimulator"]),
     // Speed, measured with real processes on a private Postgres.
     .executableTarget(
@@ -122,6 +125,12 @@ let tests: [Target] = [
     .testTarget(
         name: "HTTPClientTests", dependencies: ["Base", "HTTPClient", "Lifecycle", "Telemetry", "TestSupport"]),
     .testTarget(name: "AppStoreTests", dependencies: ["AppStore", "Base", "Crypto"]),
+    .testTarget(
+        name: "AppStoreAPITests",
+        dependencies: [
+            "AppStore", "AppStoreAPI", "Base", "Crypto", "HTTPClient", "HTTPServer", "Lifecycle", "StoreSimulator",
+            "Telemetry", "TestSupport",
+        ]),
     .testTarget(name: "FuzzTests", dependencies: ["AppStore", "Base", "Fuzzing"], exclude: ["Corpus"]),
     .testTarget(name: "SubscriptionsTests", dependencies: ["Base", "Subscriptions"]),
     .testTarget(

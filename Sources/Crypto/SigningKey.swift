@@ -1,7 +1,7 @@
 import Base
 import COpenSSL
 
-/// A private key on P-256 or P-384, for issuing: the daemon itself signs nothing with it that it later trusts.
+/// A private key on P-256 or P-384, for issuing and for tokens: the daemon signs nothing with it that it later trusts.
 ///
 /// `@unchecked Sendable`: the key is never changed after it was made, and OpenSSL lets threads share such a key.
 package final class SigningKey: @unchecked Sendable {

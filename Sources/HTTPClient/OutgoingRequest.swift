@@ -13,10 +13,13 @@ package struct OutgoingRequest: Sendable {
     /// itself when the connection turns out to be dead (`CONN_MAX_RETRIES` in its lib/transfer.c): quick where the other
     /// side merely closed an idle connection, wrong where each time it is sent counts.
     package var needsNewConnection: Bool
+    /// Bytes of the response's body that are kept, where they are other than the client's own.
+    package var responseLimit: Int?
 
     package init(
         url: String, method: String = "POST", headers: [(String, String)] = [], body: [UInt8] = [],
-        timeout: Duration = .seconds(30), needsNewConnection: Bool = false
+        timeout: Duration = .seconds(30), needsNewConnection: Bool = false,
+        responseLimit: Int? = nil
     ) {
         self.url = url
         self.method = method
@@ -24,6 +27,7 @@ package struct OutgoingRequest: Sendable {
         self.body = body
         self.timeout = timeout
         self.needsNewConnection = needsNewConnection
+        self.responseLimit = responseLimit
     }
 
     /// Whether any of it could change the framing of the message, or be read as another header (RFC 9110 §5.5).

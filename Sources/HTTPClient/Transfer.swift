@@ -22,6 +22,7 @@ final class Transfer {
     private(set) var headersTooLarge = false
     private(set) var retryAfter: String?
     private(set) var delivery: String?
+    private(set) var date: String?
     /// Set when a callback refused an address.
     private(set) var refusal: String?
     /// Set when this host could not give what a connection needs.
@@ -35,7 +36,7 @@ final class Transfer {
         self.submission = submission
         self.url = url
         self.policy = policy
-        responseLimit = configuration.responseLimit
+        responseLimit = max(0, submission.request.responseLimit ?? configuration.responseLimit)
         headerLimit = configuration.headerLimit
     }
 
@@ -61,10 +62,13 @@ final class Transfer {
             // A new response begins, after an interim one.
             retryAfter = nil
             delivery = nil
+            date = nil
         } else if let value = Transfer.value(of: "retry-after", in: line) {
             retryAfter = value
         } else if let value = Transfer.value(of: "webhook-delivery", in: line) {
             delivery = value
+        } else if let value = Transfer.value(of: "date", in: line) {
+            date = value
         }
         return true
     }

@@ -12,6 +12,8 @@ package struct OutgoingResponse: Sendable {
     package var retryAfter: String?
     /// `webhook-delivery` as it was sent: what the consumer wants done with the delivery; as above.
     package var delivery: String?
+    /// `date` as it was sent: the other side's clock; as above.
+    package var date: String?
     /// Its beginning, up to the configured limit, as sent.
     package var body: [UInt8]
     /// Whether there was more.

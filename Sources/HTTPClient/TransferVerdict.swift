@@ -9,8 +9,8 @@ extension Transfer {
         if code == CURLE_OK || code == CURLE_WRITE_ERROR && truncated {
             return .response(
                 OutgoingResponse(
-                    status: status, retryAfter: retryAfter, delivery: delivery, body: body, truncated: truncated,
-                    milliseconds: elapsed, reusedConnection: easy.number(CURLINFO_NUM_CONNECTS) == 0))
+                    status: status, retryAfter: retryAfter, delivery: delivery, date: date, body: body,
+                    truncated: truncated, milliseconds: elapsed, reusedConnection: easy.number(CURLINFO_NUM_CONNECTS) == 0))
         }
         if let refusal { return failure(.refusedAddress, refusal) }
         if let exhaustion { return failure(.infrastructure, exhaustion) }

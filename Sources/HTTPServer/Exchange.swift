@@ -130,6 +130,10 @@ extension HTTPConnection {
 
     private func sendAnswer(_ connection: OpaquePointer) -> MHD_Result {
         guard let answer = takeAnswer(orSuspend: connection) else { return .YES }
+        guard !answer.isReset else {
+            reset()
+            return .NO
+        }
         return queue(answer, connection)
     }
 

@@ -132,6 +132,16 @@ final class HTTPConnection: @unchecked Sendable {
         }
     }
 
+    /// Has the system send a reset instead of an end when libmicrohttpd closes the socket.
+    func reset() {
+        state.withLock { state in
+            guard state.socket >= 0 else { return }
+            var option = linger(l_onoff: 1, l_linger: 0)
+            setsockopt(state.socket, SOL_SOCKET, SO_LINGER, &option, socklen_t(MemoryLayout<linger>.size))
+            state.isCut = true
+        }
+    }
+
     /// libmicrohttpd closes the socket right after this.
     func close() {
         let lingers = state.withLock { state in

@@ -40,6 +40,11 @@ package struct HTTPResponse: Sendable {
         error(503, code: "unavailable", message: message, headers: [("Retry-After", String(retryAfter))])
     }
 
+    /// No answer: the connection is reset, as when a server dies. For simulators of unreliable servers.
+    package static let reset = HTTPResponse(status: 0)
+
+    var isReset: Bool { status == 0 }
+
     /// The whole message for HTTP/1.1, after which the connection is closed.
     var closingMessage: [UInt8] {
         var text = "HTTP/1.1 \(status) \(HTTPResponse.reason(status))\r\nConnection: close\r\n"

@@ -1,7 +1,7 @@
 /// Every metric of every process. What several workers have adds up, unless its meaning says otherwise: each speaks of
 /// its own lanes.
 extension Metric {
-    package static let all: [Metric] = arriving + waiting + sending + keeping + listening
+    package static let all: [Metric] = arriving + waiting + sending + asking + keeping + listening
 
     // MARK: - What arrives
 
@@ -110,6 +110,15 @@ extension Metric {
         deliveriesPastDue, webhookAttempts, clientRequests, clientRequestSeconds, clientInFlight, dnsLookups,
         dnsLookupSeconds,
     ]
+
+    // MARK: - What Apple is asked
+
+    package static let serverAPIRequests = Metric(
+        "entitled_server_api_requests_total", .counter, labels: ["group", "outcome"],
+        "Requests of Apple's Server API, by what they were about and what came back.",
+        alarm: #"increase(entitled_server_api_requests_total{outcome="unauthorized"}[15m]) > 0"#)
+
+    private static let asking = [serverAPIRequests]
 
     // MARK: - What is kept
 

@@ -35,17 +35,17 @@ package struct MemberName: CodingKey, ExpressibleByStringLiteral {
 package struct Members {
     let container: KeyedDecodingContainer<MemberName>
 
-    var names: [String] { container.allKeys.map(\.stringValue) }
+    package var names: [String] { container.allKeys.map(\.stringValue) }
 
     package func text(_ name: MemberName) -> String? {
         try? container.decodeIfPresent(String.self, forKey: name)
     }
 
-    func texts(_ name: MemberName) -> [String]? {
+    package func texts(_ name: MemberName) -> [String]? {
         try? container.decodeIfPresent([String].self, forKey: name)
     }
 
-    func flag(_ name: MemberName) -> Bool? {
+    package func flag(_ name: MemberName) -> Bool? {
         try? container.decodeIfPresent(Bool.self, forKey: name)
     }
 
@@ -59,7 +59,12 @@ package struct Members {
         return Int64(exactly: value.rounded(.towardZero))
     }
 
-    func object<Value: WirePayload>(_ name: MemberName) -> Value? {
+    package func object<Value: WirePayload>(_ name: MemberName) -> Value? {
         try? container.decodeIfPresent(Value.self, forKey: name)
+    }
+
+    /// A list of objects; nil too if one of them is none.
+    package func objects<Value: WirePayload>(_ name: MemberName) -> [Value]? {
+        try? container.decodeIfPresent([Value].self, forKey: name)
     }
 }

@@ -1,0 +1,54 @@
+import AppStore
+
+/// Why a call of Apple's Server API has no result. The description is one line that a person can act on.
+package enum ServerAPIError: Error, Sendable, Equatable {
+    /// An answer with an error code.
+    case refused(ServerAPIRefusal)
+    /// 401.
+    case unauthorized(Unauthorized)
+    /// No answer, in words.
+    case unreachable(String)
+    /// Signed data in the answer that is not genuine, or is another app's. `place`: which, as `signedTransactions[3]`.
+    case untrusted(place: String, VerificationFailure)
+    /// Not what the documentation says: no JSON, a member missing, pages without end.
+    case malformed(String)
+    /// The answer has more than so many bytes.
+    case tooLarge(Int)
+    /// It was never sent: an id that cannot be one, an environment that the app does not have, a key that cannot sign.
+    case invalid(String)
+    /// The call's deadline passed, or would have passed; what it waited for.
+    case outOfTime(String)
+    /// The caller gave up.
+    case cancelled
+
+    /// Whether the same call may succeed a little later without anybody doing something.
+    package var isRetryable: Bool {
+        switch self {
+        case .refused(let refusal): refusal.isRetryable
+        case .unreachable, .outOfTime, .cancelled: true
+        case .unauthorized, .untrusted, .malformed, .tooLarge, .invalid: false
+        }
+    }
+
+    /// The code of a refusal; nil for every other failure.
+    package var code: ServerAPIErrorCode? {
+        if case .refused(let refusal) = self { refusal.code } else { nil }
+    }
+}
+
+extension ServerAPIError: CustomStringConvertible {
+    package var description: String {
+        switch self {
+        case .refused(let refusal): "Apple says: \(refusal)"
+        case .unauthorized(let unauthorized): "\(unauthorized)"
+        case .unreachable(let reason): "Apple's Server API cannot be reached: \(reason)"
+        case .untrusted(let place, let failure):
+            "Apple's answer is not to be believed: \(place): \(failure.reason.rawValue): \(failure.detail)"
+        case .malformed(let what): "Apple's answer is not understood: \(what)"
+        case .tooLarge(let limit): "Apple's answer has more than \(limit) bytes"
+        case .invalid(let reason): reason
+        case .outOfTime(let reason): "out of time: \(reason)"
+        case .cancelled: "cancelled"
+        }
+    }
+}

@@ -1,0 +1,162 @@
+import AppStore
+import Base
+import Crypto
+import HTTPClient
+import Lifecycle
+import Telemetry
+
+/// Apple's App Store Server API for one app (https://developer.apple.com/documentation/appstoreserverapi).
+///
+/// Calls block their thread until there is an answer, the deadline is over or the call is cancelled; any number of
+/// threads may call at once. Each stays below Apple's rates, is sent again where that is safe, and believes nothing that
+/// is signed before it was verified.
+package final class ServerAPIClient: Sendable {
+    package let app: ServerAPIApp
+    let verifier: SignedDataVerifier
+    private let keys: KeyRing
+    private let http: HTTPClient
+    private let retries: RetryPolicy
+    private let clock: any WallClock
+    private let pacer = RequestPacer()
+    private let logger: Logger
+    private let metrics: Metrics
+
+    /// Of one request, inside the deadline of its call.
+    private static let requestTimeout = Duration.seconds(30)
+    /// Clocks that are so near tell the same time, in ms: `date` has whole seconds.
+    private static let skewTolerance: Int64 = 2000
+
+    /// - Parameters:
+    ///   - keys: the newest first; the others are tried where it is refused.
+    ///   - http: started; see `configuration(for:)`.
+    package init(
+        app: ServerAPIApp, keys: [ServerAPIKey], http: HTTPClient, verifier: SignedDataVerifier,
+        retries: RetryPolicy = RetryPolicy(), clock: any WallClock = SystemClock(), logger: Logger, metrics: Metrics
+    ) {
+        self.app = app
+        self.keys = KeyRing(keys, bundleID: app.bundleID)
+        self.http = http
+        self.verifier = verifier
+        self.retries = retries
+        self.clock = clock
+        self.logger = logger
+        self.metrics = metrics
+    }
+
+    /// How the transport must be made: it reaches this host by plain HTTP only where a server in place of Apple's is set.
+    package static func configuration(for app: ServerAPIApp) -> HTTPClientConfiguration {
+        let loopback = ["127.0.0.0/8", "::1/128"].compactMap { Network(parsing: $0) }
+        return HTTPClientConfiguration(
+            allowedNetworks: app.baseURLs.isEmpty ? [] : loopback, maxConnections: 16, responseLimit: 1 << 20)
+    }
+
+    /// The body of the answer to a call.
+    func send(
+        _ call: ServerAPICall, in environment: StoreEnvironment, _ options: CallOptions
+    ) throws(ServerAPIError) -> [UInt8] {
+        guard app.environments.contains(environment) else {
+            throw .invalid("the app \(app.id) does not take data of the environment \(environment.rawValue)")
+        }
+        var key = keys.preferred(at: clock.now())
+        var (number, refused) = (1, 0)
+        while true {
+            try pacer.wait(call.group, environment, options)
+            let outcome = try transfer(call, environment, key, options)
+            count(call.group, outcome)
+            if case .response(let response) = outcome, response.status == 401 {
+                refused += 1
+                guard let other = keys.next(after: key, refused: refused) else {
+                    throw .unauthorized(unauthorized(response, environment))
+                }
+                key = other
+                continue
+            }
+            let reading = AnswerReading(outcome, call, now: clock.now())
+            if reading.isAuthorized { noteSuccess(key, environment) }
+            guard let error = reading.error else { return reading.body }
+            if case .turnedAway(let after?) = reading.result { pacer.close(call.group, environment, for: after) }
+            let wait = retries.wait(
+                after: reading.result, attempt: number, call.repetition, jitter: .random(in: 0...1))
+            guard let wait, ContinuousClock.now + wait < options.deadline else { throw error }
+            logger.debug(
+                "asking Apple again",
+                [
+                    "app": .string(app.id), "group": .string(call.group.rawValue), "error": .string("\(error)"),
+                    "wait_ms": .int(wait.milliseconds),
+                ])
+            try pause(wait, options)
+            number += 1
+        }
+    }
+
+    private func transfer(
+        _ call: ServerAPICall, _ environment: StoreEnvironment, _ key: Int, _ options: CallOptions
+    ) throws(ServerAPIError) -> TransferOutcome {
+        let token: String
+        do throws(IssuingError) {
+            token = try keys.token(key, at: clock.now())
+        } catch {
+            throw .invalid("the key \(keys.keyID(key)) cannot sign: \(error)")
+        }
+        let timeout = min(ServerAPIClient.requestTimeout, options.deadline - ContinuousClock.now)
+        guard timeout > .zero else { throw .outOfTime("nothing was sent before the deadline") }
+        var headers = [("authorization", "Bearer \(token)"), ("accept", "application/json")]
+        if call.body != nil { headers.append(("content-type", "application/json")) }
+        let request = OutgoingRequest(
+            url: call.url(app.baseURL(environment)), method: call.method, headers: headers,
+            body: call.body?.bytes ?? [], timeout: timeout, needsNewConnection: call.repetition == .ifUnsent,
+            responseLimit: call.answerLimit)
+        let result = Monitor<TransferOutcome?>(nil)
+        let watch = options.cancellation.onCancel { result.change { _ in } }
+        defer { options.cancellation.forget(watch) }
+        http.submit(request) { outcome in result.change { $0 = outcome } }
+        let outcome = result.wait { outcome -> TransferOutcome?? in
+            // What is on its way goes on until its timeout; nobody waits for it.
+            outcome.map { .some($0) } ?? (options.cancellation.isCancelled ? .some(nil) : nil)
+        }
+        guard let outcome = outcome ?? nil else { throw .cancelled }
+        if case .failure(let failure) = outcome, failure.kind == .interrupted { throw .cancelled }
+        return outcome
+    }
+
+    private func pause(_ wait: Duration, _ options: CallOptions) throws(ServerAPIError) {
+        let alarm = Monitor(false)
+        let watch = options.cancellation.onCancel { alarm.change { $0 = true } }
+        defer { options.cancellation.forget(watch) }
+        _ = alarm.wait(timeout: wait) { $0 || options.cancellation.isCancelled ? true : nil }
+        if options.cancellation.isCancelled { throw .cancelled }
+    }
+
+    private func unauthorized(_ response: OutgoingResponse, _ environment: StoreEnvironment) -> Unauthorized {
+        let apples = response.date.flatMap(HTTPDate.parse)
+        let skew = apples.map { clock.now() - $0 }.map { abs($0) < ServerAPIClient.skewTolerance ? 0 : $0 / 1000 }
+        return Unauthorized(
+            environment: environment, bundleID: app.bundleID, keyIDs: (0..<keys.count).map(keys.keyID), skew: skew)
+    }
+
+    private func noteSuccess(_ key: Int, _ environment: StoreEnvironment) {
+        guard keys.worked(key, at: clock.now()) else { return }
+        logger.warning(
+            "Apple refuses the newest key of the Server API; another one serves",
+            [
+                "app": .string(app.id), "environment": .string(environment.rawValue),
+                "refused": .string(keys.keyID(0)), "serves": .string(keys.keyID(key)),
+            ])
+    }
+
+    private func count(_ group: EndpointGroup, _ outcome: TransferOutcome) {
+        let name =
+            switch outcome {
+            case .response(let response):
+                switch response.status {
+                case 200..<300: "done"
+                case 401: "unauthorized"
+                case 429: "rate_limited"
+                case 500...: "server_error"
+                default: "refused"
+                }
+            case .failure: "no_answer"
+            }
+        metrics.count(.serverAPIRequests, ["group": group.rawValue, "outcome": name])
+    }
+}

@@ -158,7 +158,10 @@ let tests: [Target] = [
     .testTarget(name: "StoreSimulatorTests", dependencies: ["AppStore", "Base", "Crypto", "StoreSimulator"]),
     .testTarget(
         name: "EntitledAppTests",
-        dependencies: ["Base", "EntitledApp", "Queue", "Subscriptions", "Telemetry", "TestSupport"]),
+        dependencies: [
+            "Base", "Crypto", "EntitledApp", "HTTPServer", "Lifecycle", "Postgres", "Queue", "Subscriptions", "Telemetry",
+            "TestSupport",
+        ]),
     // Several modules on a real Postgres.
     .testTarget(
         name: "IntegrationTests",

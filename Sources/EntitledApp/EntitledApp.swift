@@ -31,6 +31,7 @@ package enum EntitledApp {
         "purchases claim": PurchaseCommands.Claim.init,
         "products list": PurchaseCommands.Products.init,
         "rebuild": RebuildCommand.init,
+        "doctor": DoctorCommand.init,
         "check-config": CheckConfigCommand.init,
         "version": VersionCommand.init,
     ]

@@ -107,7 +107,7 @@ struct ArgumentParserTests {
 
     @Test(arguments: [
         (["replay", "history"], "unknown command 'replay'"),
-        (["doctor"], "unknown command 'doctor'"),
+        (["surgeon"], "unknown command 'surgeon'"),
         (["notifications", "forget", "u"], "unknown command 'notifications forget'"),
         (["--json", "verfy"], "did you mean 'verify'?"),
         (["endpoints", "delete"], "unknown command 'endpoints delete'"),

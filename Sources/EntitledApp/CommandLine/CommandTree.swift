@@ -27,7 +27,7 @@ package enum CommandTree {
                     ]),
                 group("purchases", "What was bought.", [PurchaseOptions.list, PurchaseOptions.claim]),
                 group("products", "Products that were bought.", [PurchaseOptions.products]),
-                command(RebuildOptions.declaration),
+                command(RebuildOptions.declaration), command(DoctorOptions.declaration),
                 CommandNode(CheckConfigCommand.self), CommandNode(VersionCommand.self),
             ])
     }

@@ -35,7 +35,7 @@ package struct DoctorReport: Sendable {
             if named.section != section {
                 if !lines.isEmpty { lines.append("") }
                 section = named.section
-                lines.append(DoctorReport.paint(section.uppercased(), "1", colours))
+                lines.append(DoctorReport.paint(section.uppercased().replacing("_", with: " "), "1", colours))
             }
             let (word, colour) = DoctorReport.mark(named.finding.status)
             let padding = String(repeating: " ", count: 9 - word.count)

@@ -27,6 +27,11 @@ package struct NamedFinding: Sendable, Equatable {
     package let name: String
     package let finding: Finding
 
+    package init(name: String, finding: Finding) {
+        self.name = name
+        self.finding = finding
+    }
+
     var section: String { String(name.prefix { $0 != "." }) }
 
     var document: JSON {

@@ -83,7 +83,8 @@ let modules: [Target] = [
         name: "EntitledApp",
         dependencies: [
             "Base", "Telemetry", "Lifecycle", "Crypto", "Postgres", "HTTPServer", "HTTPClient", "AppStore",
-            "AppStoreAPI", "Subscriptions", "Schemas", "Queue", "Records", "Customers", "Rebuild", "Ingest", "Apply", "Deliver",
+            "AppStoreAPI", "Subscriptions", "Schemas", "Queue", "Records", "Customers", "Rebuild", "Ingest", "Apply",
+            "Deliver",
             "Retention", "API",
         ]),
     .executableTarget(name: "entitled", dependencies: ["EntitledApp"]),
@@ -130,7 +131,7 @@ let tests: [Target] = [
         dependencies: [
             "AppStore", "AppStoreAPI", "Base", "Crypto", "HTTPClient", "HTTPServer", "Lifecycle", "StoreSimulator",
             "Telemetry", "TestSupport",
-        ]),
+        ], exclude: ["AppleClient"]),
     .testTarget(name: "FuzzTests", dependencies: ["AppStore", "Base", "Fuzzing"], exclude: ["Corpus"]),
     .testTarget(name: "SubscriptionsTests", dependencies: ["Base", "Subscriptions"]),
     .testTarget(

@@ -23,12 +23,15 @@ struct RoundTrip {
     private var name: String { "\(app.id), \(environment.rawValue)" }
 
     func run() throws -> [Finding] {
-        guard let access = try AppleAccess(app, ward) else { return [] }
+        try ward.withApple(app, run) ?? []
+    }
+
+    private func run(_ client: ServerAPIClient) throws -> [Finding] {
         let connection = try ward.connect(.api)
         let known = try arrived(connection)
         let token: String
         do throws(ServerAPIError) {
-            token = try access.client.requestTestNotification(in: environment, options)
+            token = try client.requestTestNotification(in: environment, options)
         } catch {
             // A key that does not work has its own line.
             if case .unauthorized = error {
@@ -43,7 +46,7 @@ struct RoundTrip {
                 let took = Age.text((ContinuousClock.now - begun).milliseconds)
                 return [.ok("\(name): Apple's test notification arrived within \(took)")]
             }
-            let status = try access.client.testNotificationStatus(token, in: environment, options)
+            let status = try client.testNotificationStatus(token, in: environment, options)
             if let status, !status.attempts.isEmpty || share == 1 { return try [judged(status, connection)] }
         }
         return [

@@ -56,13 +56,16 @@ enum AppleChecks {
     // MARK: - The keys
 
     private static func key(_ app: Configuration.App, _ ward: Ward) throws -> [Finding] {
-        guard let access = try AppleAccess(app, ward) else { return [] }
+        try ward.withApple(app) { client in key(app, client, ward) } ?? []
+    }
+
+    private static func key(_ app: Configuration.App, _ client: ServerAPIClient, _ ward: Ward) -> [Finding] {
         var errors: [StoreEnvironment: ServerAPIError] = [:]
         for environment in app.environments {
             ward.progress(0, "asking Apple (\(app.id), \(environment.rawValue))")
             let now = ward.clock.now()
             do throws(ServerAPIError) {
-                _ = try access.client.notificationPage(
+                _ = try client.notificationPage(
                     NotificationHistoryQuery(from: now - 3_600_000, to: now), in: environment,
                     CallOptions(within: patience))
             } catch {

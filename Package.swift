@@ -76,6 +76,12 @@ let modules: [Target] = [
     .target(
         name: "Retention",
         dependencies: ["Base", "Telemetry", "Lifecycle", "Postgres", "Queue", "Records"]),
+    // Answering what Apple asks before it decides on a refund.
+    .target(
+        name: "Refunds",
+        dependencies: [
+            "Base", "Telemetry", "Lifecycle", "Postgres", "AppStoreAPI", "Subscriptions", "Queue", "Records",
+        ]),
     // The REST listener.
     .target(name: "API", dependencies: ["Base", "Telemetry", "HTTPServer"]),
     // Configuration, wiring, commands.
@@ -85,7 +91,7 @@ let modules: [Target] = [
             "Base", "Telemetry", "Lifecycle", "Crypto", "Postgres", "HTTPServer", "HTTPClient", "AppStore",
             "AppStoreAPI", "Subscriptions", "Schemas", "Queue", "Records", "Customers", "Rebuild", "Ingest", "Apply",
             "Deliver",
-            "Retention", "API",
+            "Retention", "Refunds", "API",
         ]),
     .executableTarget(name: "entitled", dependencies: ["EntitledApp"]),
     // The App Store for tests, demonstrations and benchmarks. Shares no code with verification.
@@ -167,8 +173,8 @@ let tests: [Target] = [
     .testTarget(
         name: "IntegrationTests",
         dependencies: [
-            "AppStore", "Apply", "Base", "Crypto", "Customers", "Deliver", "HTTPClient", "HTTPServer", "Ingest",
-            "Lifecycle", "Postgres", "Queue", "Rebuild", "Records", "Retention", "StoreSimulator", "Subscriptions",
+            "AppStore", "AppStoreAPI", "Apply", "Base", "Crypto", "Customers", "Deliver", "HTTPClient", "HTTPServer", "Ingest",
+            "Lifecycle", "Postgres", "Queue", "Rebuild", "Records", "Refunds", "Retention", "StoreSimulator", "Subscriptions",
             "Telemetry", "TestSupport",
         ]),
     // Real processes, killed for real.

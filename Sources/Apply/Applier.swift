@@ -50,13 +50,8 @@ struct Applier: Sendable {
     struct Outcome {
         /// What may be sent.
         var deliveries: [DueDelivery] = []
-        var unanswered: [Unanswered] = []
-    }
-
-    /// A consumption request whose time has passed.
-    struct Unanswered {
-        let key: PurchaseKey
-        let transactionID: String
+        /// Consumption requests whose time passed without an answer.
+        var unanswered: [RefundQuestion.Key] = []
     }
 
     /// - Parameters:
@@ -81,20 +76,30 @@ struct Applier: Sendable {
             works.flatMap(\.newFacts) + announcements(notifications), known: knownHeaders(notifications),
             on: connection)
         try write(works, now: now, on: connection)
+        try RefundRequestStore.note(asked(works), on: connection)
         let deliveries = try EventStore.insert(
             try events(works, on: connection), now: now, on: connection)
         try settle(notifications, now: now, on: connection)
-        return Outcome(deliveries: deliveries, unanswered: woken.flatMap { unanswered($0, works, now) })
+        let late = woken.flatMap { overdue($0, works, now) }
+        return Outcome(
+            deliveries: deliveries, unanswered: try RefundRequestStore.unanswered(late, on: connection))
+    }
+
+    /// What Apple asks about the purchases of which something came.
+    private func asked(_ works: [Work]) -> [RefundQuestion] {
+        works.filter { !$0.newFacts.isEmpty && $0.facts.hasConsumptionRequests }.flatMap { work in
+            RefundQuestion.questions(work.facts, of: work.key)
+        }
     }
 
     /// Requests whose time passed between the instant that the timer was set for and now.
-    private func unanswered(_ wake: PurchaseStore.DueWake, _ works: [Work], _ now: Int64) -> [Unanswered] {
+    private func overdue(_ wake: PurchaseStore.DueWake, _ works: [Work], _ now: Int64) -> [RefundQuestion.Key] {
         guard let work = works.first(where: { $0.key == wake.key }), work.facts.hasConsumptionRequests else {
             return []
         }
         return PurchaseHistory(of: work.facts).consumptionRequests.filter {
             $0.closed == nil && $0.deadline >= wake.at && $0.deadline <= now
-        }.map { Unanswered(key: work.key, transactionID: $0.transactionID) }
+        }.map { RefundQuestion.Key(purchase: work.key, transactionID: $0.transactionID) }
     }
 
     // MARK: - Steps

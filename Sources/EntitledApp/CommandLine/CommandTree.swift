@@ -27,6 +27,7 @@ package enum CommandTree {
                     ]),
                 group("purchases", "What was bought.", [PurchaseOptions.list, PurchaseOptions.claim]),
                 group("products", "Products that were bought.", [PurchaseOptions.products]),
+                group("refunds", "What Apple asks before it decides on a refund.", RefundOptions.declarations),
                 command(RebuildOptions.declaration), command(DoctorOptions.declaration),
                 group("apple", "What Apple knows, by its App Store Server API.", AppleOptions.declarations),
                 CommandNode(CheckConfigCommand.self), CommandNode(VersionCommand.self),

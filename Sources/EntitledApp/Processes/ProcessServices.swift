@@ -110,7 +110,8 @@ struct ProcessServices {
             worker: id, times: configuration.retentionTimes,
             session: try database.session(.worker, logger: logger, refused: refused), clock: clock, logger: logger,
             metrics: metrics)
-        return Part(services: [HTTPClientService(client: client), retention, worker]) {
+        let refunds = try refundServices(worker: id)
+        return Part(services: [HTTPClientService(client: client), retention] + refunds + [worker]) {
             worker.isReady ? [] : ["the database is away"]
         }
     }

@@ -20,6 +20,9 @@ enum FileChecks {
         for (index, app) in configuration.apps.enumerated() {
             if let api = app.serverAPI {
                 files.append(("apps[\(index)].server_api.private_key_file", api.privateKeyFile))
+                if let other = api.previous {
+                    files.append(("apps[\(index)].server_api.previous.private_key_file", other.privateKeyFile))
+                }
             }
         }
         for (name, path) in ward.surroundings.environment.sorted(by: { $0.key < $1.key })

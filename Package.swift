@@ -80,7 +80,7 @@ let modules: [Target] = [
     .target(
         name: "Refunds",
         dependencies: [
-            "Base", "Telemetry", "Lifecycle", "Postgres", "AppStoreAPI", "Subscriptions", "Queue", "Records",
+            "Base", "Telemetry", "Lifecycle", "Crypto", "Postgres", "AppStoreAPI", "Subscriptions", "Queue", "Records",
         ]),
     // The REST listener.
     .target(name: "API", dependencies: ["Base", "Telemetry", "HTTPServer"]),

@@ -219,9 +219,7 @@ struct Applier: Sendable {
             guard let customer = customers[work.owner] else {
                 throw PostgresError(.decoding, "the owner of a purchase is no customer")
             }
-            let identity = EventIdentity(
-                appUserID: customer.latestIdentifiedID ?? work.owner, originalAppUserID: customer.originalAppUserID,
-                aliases: customer.appUserIDs)
+            let identity = customer.identity(of: work.owner)
             return work.drafts.map { draft in event(draft, identity) }
         }
     }
@@ -261,11 +259,4 @@ struct Applier: Sendable {
     }
 
     private static func digest(_ text: String) -> [UInt8] { Crypto.Digest.sha256(Array(text.utf8)) }
-}
-
-extension Customer {
-    /// The id that a person gave themselves, newest first; nil while nobody did.
-    var latestIdentifiedID: String? {
-        appUserIDs.last { !Owner.isAnonymous($0) }
-    }
 }

@@ -20,12 +20,14 @@ package enum RefundRequestStore {
             product_id = excluded.product_id, reasons = excluded.reasons, repeats = excluded.repeats,
             asked_ms = excluded.asked_ms, deadline_ms = excluded.deadline_ms, decided_ms = excluded.decided_ms,
             decision = excluded.decision,
-            (state, answer, answered_by, answered_ms, attempts, next_ms, failure, is_warned) = (
-                SELECT o.state, o.answer, o.answered_by, o.answered_ms, o.attempts, o.next_ms, o.failure, o.is_warned
+            (state, answer, answered_by, answered_ms, attempts, next_ms, failure, is_warned, is_told) = (
+                SELECT o.state, o.answer, o.answered_by, o.answered_ms, o.attempts, o.next_ms, o.failure, o.is_warned,
+                    o.is_told
                 FROM (VALUES
-                    (true, 'open', NULL, NULL, NULL::int8, 0, NULL::int8, NULL, false),
-                    (false, r.state, r.answer, r.answered_by, r.answered_ms, r.attempts, r.next_ms, r.failure, r.is_warned)
-                ) AS o(is_other, state, answer, answered_by, answered_ms, attempts, next_ms, failure, is_warned)
+                    (true, 'open', NULL, NULL, NULL::int8, 0, NULL::int8, NULL, false, false),
+                    (false, r.state, r.answer, r.answered_by, r.answered_ms, r.attempts, r.next_ms, r.failure,
+                        r.is_warned, r.is_told)
+                ) AS o(is_other, state, answer, answered_by, answered_ms, attempts, next_ms, failure, is_warned, is_told)
                 WHERE o.is_other = (excluded.asked_ms >= r.deadline_ms OR coalesce(excluded.asked_ms > r.decided_ms, false))
             )
         """
@@ -177,6 +179,35 @@ package enum RefundRequestStore {
     ) throws {
         _ = try connection.query(
             settle, place(key) + [.text(state.rawValue), .text(failure), .int8(next), .int8(now)])
+    }
+
+    private static let untold = """
+        SELECT lane FROM entitled.refund_request
+        WHERE decided_ms IS NULL AND state = 'open' AND deadline_ms > $1 AND NOT is_told AND app = ANY($2::text[]) LIMIT $3
+        """
+    private static let tell = """
+        UPDATE entitled.refund_request r SET is_told = true
+        FROM entitled.purchase p
+        WHERE r.decided_ms IS NULL AND r.state = 'open' AND r.deadline_ms > $1 AND NOT r.is_told
+            AND r.app = ANY($2::text[]) AND r.lane = ANY($3::int2[])
+            AND p.lane = r.lane AND p.original_transaction_id = r.original_transaction_id AND p.app = r.app
+            AND p.environment = r.environment
+        RETURNING \(columnsOfTable), p.owner
+        """
+
+    /// Notes that open questions are told to consumers; with each the app user id that the purchase belongs to. Their
+    /// lanes are held until the transaction ends.
+    package static func tell(
+        of apps: [String], atMost limit: Int, now: Int64, on connection: PostgresConnection
+    ) throws -> [(request: RefundRequest, owner: String)] {
+        let lanes = try connection.query(untold, [.int8(now), .texts(apps), .int8(Int64(limit))]).map {
+            Lane(number: Int16(clamping: try $0.int(0)))
+        }
+        guard !lanes.isEmpty else { return [] }
+        _ = try Fence.hold(lanes, on: connection)
+        return try connection.query(tell, [.int8(now), .texts(apps), .int2s(lanes.map(\.number))]).map {
+            (try RefundRequest($0), try $0.text(17))
+        }
     }
 
     private static let warn = """

@@ -1,5 +1,6 @@
 import AppStoreAPI
 import Base
+import Crypto
 import Postgres
 import Queue
 import Records
@@ -43,6 +44,7 @@ package struct RefundDesk: Sendable {
     /// - Returns: whether there is more to do at once.
     package func take(_ session: PostgresSession, isEnding: () -> Bool = { false }) throws -> Bool {
         guard let claimed = try session.withConnection({ try claim(on: $0) }) else { return false }
+        try session.withConnection { connection in try ask(on: connection) }
         for request in claimed where !isEnding() {
             let result = send(request)
             try session.withConnection { connection in try settle(request, result, on: connection) }
@@ -68,6 +70,33 @@ package struct RefundDesk: Sendable {
         }
         claimed?.closing.forEach(warn)
         return claimed?.requests
+    }
+
+    /// Tells consumers of the questions that somebody has to answer.
+    private func ask(on connection: PostgresConnection) throws {
+        let apps = policies.filter { $0.value == .ask }.keys.sorted()
+        guard !apps.isEmpty else { return }
+        try connection.transaction {
+            guard let now = try Fence.passDuty(of: worker, on: connection) else { return }
+            let told = try RefundRequestStore.tell(of: apps, atMost: RefundDesk.batch, now: now, on: connection)
+            let customers = try CustomerStore.load(Set(told.map(\.owner)), on: connection)
+            let events = told.compactMap { request, owner in
+                customers[owner].map { RefundDesk.event(request, $0.identity(of: owner), now) }
+            }
+            _ = try EventStore.insert(events, now: now, on: connection)
+        }
+    }
+
+    private static func event(_ request: RefundRequest, _ identity: EventIdentity, _ now: Int64) -> NewEvent {
+        let purchase = request.key.purchase
+        let event = ConsumptionRequestEvent(
+            purchase: purchase, transactionID: request.key.transactionID, productID: request.productID,
+            reason: request.reasons.last, asked: request.asked, deadline: request.deadline, at: now)
+        let id = event.id { Crypto.Digest.sha256(Array($0.utf8)) }
+        return NewEvent(
+            lane: purchase.lane, id: UUIDText.bytes(id) ?? [], type: EventType.consumptionRequest.rawValue,
+            app: purchase.app, environment: purchase.environment,
+            originalTransactionID: purchase.originalTransactionID, body: event.json(id: id, identity: identity).bytes)
     }
 
     private func send(_ request: RefundRequest) -> Result<Void, ServerAPIError> {

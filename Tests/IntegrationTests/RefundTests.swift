@@ -235,6 +235,31 @@ struct RefundTests {
         #expect(try scene.request.state == .sent)
     }
 
+    @Test func `where somebody answers, consumers are told once, with the deadline`() throws {
+        let scene = try Scene()
+        let consumer = try Consumer()
+        defer { consumer.stop() }
+        _ = try scene.installation.addEndpoint(consumer)
+        var life = life(10)
+        life.requestConsumption(reason: "LEGAL", at: Self.now - Self.hour)
+        try scene.apply(life.notifications)
+        try scene.look(.never)
+        try scene.look(.ask)
+        life.requestConsumption(reason: "OTHER", at: Self.now - 1000)
+        try scene.apply(life.notifications.suffix(1))
+        try scene.look(.ask)
+        let told = try scene.installation.database.texts(
+            "SELECT id::text FROM entitled.event WHERE type = 'CONSUMPTION_REQUEST'")
+        #expect(told.count == 1)
+        let events = try consumer.wait(2).filter { $0.type == "CONSUMPTION_REQUEST" }
+        let event = try #require(events.first?.event)
+        #expect(events.map(\.id) == told.map { $0.uppercased() })
+        #expect(event["transaction_id"]?.stringValue == life.latest.id)
+        #expect(event["app_user_id"]?.stringValue == life.account.token)
+        #expect(event["consumption_request_reason"]?.stringValue == "LEGAL")
+        #expect(event["deadline_at_ms"]?.intValue == Self.now + 11 * Self.hour)
+    }
+
     @Test func `two hours before the time is over there is one warning, unless nobody means to answer`() throws {
         let scene = try Scene()
         var life = life(9)

@@ -25,6 +25,7 @@ CREATE TABLE entitled.refund_request (
     next_ms bigint,
     failure text,
     is_warned boolean NOT NULL DEFAULT false,
+    is_told boolean NOT NULL DEFAULT false,
     PRIMARY KEY (lane, transaction_id, app, environment)
 );
 

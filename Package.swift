@@ -166,15 +166,18 @@ let tests: [Target] = [
     .testTarget(
         name: "EntitledAppTests",
         dependencies: [
-            "Base", "Crypto", "EntitledApp", "HTTPServer", "Lifecycle", "Postgres", "Queue", "Subscriptions", "Telemetry",
+            "Base", "Crypto", "EntitledApp", "HTTPServer", "Lifecycle", "Postgres", "Queue", "Subscriptions",
+            "Telemetry",
             "TestSupport",
         ]),
     // Several modules on a real Postgres.
     .testTarget(
         name: "IntegrationTests",
         dependencies: [
-            "AppStore", "AppStoreAPI", "Apply", "Base", "Crypto", "Customers", "Deliver", "HTTPClient", "HTTPServer", "Ingest",
-            "Lifecycle", "Postgres", "Queue", "Rebuild", "Records", "Refunds", "Retention", "StoreSimulator", "Subscriptions",
+            "AppStore", "AppStoreAPI", "Apply", "Base", "Crypto", "Customers", "Deliver", "HTTPClient", "HTTPServer",
+            "Ingest",
+            "Lifecycle", "Postgres", "Queue", "Rebuild", "Records", "Refunds", "Retention", "StoreSimulator",
+            "Subscriptions",
             "Telemetry", "TestSupport",
         ]),
     // Real processes, killed for real.

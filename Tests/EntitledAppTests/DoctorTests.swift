@@ -116,6 +116,15 @@ struct DoctorTests {
         Damage("a late webhook", "work.deliveries warning 1 webhooks or more", "workers") { bench in
             try DoctorTests.deliver(state: 0, attempts: 0, due: DoctorTests.now - 3_600_000, bench)
         },
+        Damage("a question of Apple's", "work.refunds warning Apple waits for 1 answers", "refunds answer") { bench in
+            bench.configure("apps", .array([bench.app(["refunds": .object(["policy": .string("ask")])])]))
+            try bench.database.execute(
+                """
+                INSERT INTO entitled.refund_request (lane, app, environment, transaction_id, original_transaction_id,
+                    product_id, reasons, repeats, asked_ms, deadline_ms)
+                VALUES (1, 'demo', 1, '2', '1', 'coins', '{}', 0, 1, $1)
+                """, [.int8(DoctorTests.now + 3_600_000)])
+        },
         Damage("a dead webhook", "work.dead warning 1 webhooks of the last 14 days", "deliveries resend") { bench in
             try DoctorTests.deliver(state: 2, attempts: 6, due: DoctorTests.now, bench)
         },

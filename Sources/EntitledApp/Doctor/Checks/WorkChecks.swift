@@ -2,6 +2,7 @@ import Base
 import Postgres
 import Queue
 import Records
+import Subscriptions
 
 /// Who works, and what waits.
 enum WorkChecks {
@@ -12,6 +13,7 @@ enum WorkChecks {
         Check("work.held") { _, connection in try held(connection) },
         Check("work.deliveries") { ward, connection in try pastDue(ward, connection) },
         Check("work.dead") { ward, connection in try dead(ward, connection) },
+        Check("work.refunds") { ward, connection in try refunds(ward, connection) },
     ]
 
     private static let every = Lane.all
@@ -126,5 +128,18 @@ enum WorkChecks {
                 "\(number) webhooks of the last 14 days were given up",
                 "entitled deliveries list --state dead; then `entitled deliveries resend ID`")
         ]
+    }
+
+    /// Only of apps where somebody means to answer.
+    private static func refunds(_ ward: Ward, _ connection: PostgresConnection) throws -> [Finding] {
+        let answering = Set(ward.configuration.apps.filter { $0.refunds.policy != .never }.map(\.id))
+        let now = ward.clock.now()
+        let open = try RefundRequestStore.list(openAt: now, atMost: counted, on: connection).map(\.request)
+            .filter { answering.contains($0.key.purchase.app) }
+        guard let first = open.map(\.deadline).min() else { return [.ok("Apple waits for no answer about a refund")] }
+        let message =
+            "Apple waits for \(open.count) answers about refunds, for the first one \(Age.text(first - now)) more"
+        guard first - now < 2 * 3_600_000 else { return [.ok(message)] }
+        return [.warning(message, "entitled refunds list --open; then `entitled refunds answer TRANSACTION-ID`")]
     }
 }

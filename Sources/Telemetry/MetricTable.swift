@@ -70,11 +70,11 @@ extension Metric {
         alarm: "sum(entitled_timers_overdue) > 0")
     package static let consumptionUnanswered = Metric(
         "entitled_consumption_requests_unanswered_total", .counter, labels: ["app"],
-        "Apple's consumption requests whose 12 hours passed without an answer or a decision.",
-        alarm: "increase(entitled_consumption_requests_unanswered_total[1d]) > 0")
+        "Apple's consumption requests whose 12 hours passed without an answer or a decision, also where nobody means to answer."
+    )
     package static let consumptionClosing = Metric(
         "entitled_consumption_requests_closing_total", .counter, labels: ["app"],
-        "Apple's consumption requests that were not answered two hours before their time was over.",
+        "Apple's consumption requests that were not answered two hours before their time was over, though somebody means to.",
         alarm: "increase(entitled_consumption_requests_closing_total[1h]) > 0")
     package static let refundAnswers = Metric(
         "entitled_refund_answers_total", .counter, labels: ["app", "outcome"],

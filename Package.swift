@@ -90,8 +90,7 @@ let modules: [Target] = [
         dependencies: [
             "Base", "Telemetry", "Lifecycle", "Crypto", "Postgres", "HTTPServer", "HTTPClient", "AppStore",
             "AppStoreAPI", "Subscriptions", "Schemas", "Queue", "Records", "Customers", "Rebuild", "Ingest", "Apply",
-            "Deliver",
-            "Retention", "Refunds", "API",
+            "Deliver", "Retention", "Refunds", "API",
         ]),
     .executableTarget(name: "entitled", dependencies: ["EntitledApp"]),
     // The App Store for tests, demonstrations and benchmarks. Shares no code with verification.
@@ -166,19 +165,16 @@ let tests: [Target] = [
     .testTarget(
         name: "EntitledAppTests",
         dependencies: [
-            "Base", "Crypto", "EntitledApp", "HTTPServer", "Lifecycle", "Postgres", "Queue", "Subscriptions",
-            "Telemetry",
-            "TestSupport",
+            "AppStoreAPI", "Base", "Crypto", "EntitledApp", "HTTPServer", "Lifecycle", "Postgres", "Queue",
+            "StoreSimulator", "Subscriptions", "Telemetry", "TestSupport",
         ]),
     // Several modules on a real Postgres.
     .testTarget(
         name: "IntegrationTests",
         dependencies: [
             "AppStore", "AppStoreAPI", "Apply", "Base", "Crypto", "Customers", "Deliver", "HTTPClient", "HTTPServer",
-            "Ingest",
-            "Lifecycle", "Postgres", "Queue", "Rebuild", "Records", "Refunds", "Retention", "StoreSimulator",
-            "Subscriptions",
-            "Telemetry", "TestSupport",
+            "Ingest", "Lifecycle", "Postgres", "Queue", "Rebuild", "Records", "Refunds", "Retention", "StoreSimulator",
+            "Subscriptions", "Telemetry", "TestSupport",
         ]),
     // Real processes, killed for real.
     .testTarget(

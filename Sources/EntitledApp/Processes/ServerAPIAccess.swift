@@ -27,8 +27,9 @@ struct ServerAPIAccess: Sendable {
         if let other = api.previous {
             keys.append(try ServerAPIAccess.key(other.issuerID, other.keyID, other.privateKeyFile, readFile))
         }
+        // With metrics of its own, which nobody sees: those of the process are about webhooks.
         http = try HTTPClient(
-            configuration: ServerAPIClient.configuration(for: subject), logger: logger, metrics: metrics)
+            configuration: ServerAPIClient.configuration(for: subject), logger: logger, metrics: Metrics())
         client = ServerAPIClient(
             app: subject, keys: keys, http: http, verifier: verifier, logger: logger, metrics: metrics)
         http.start()

@@ -12,7 +12,7 @@ struct RoundTrip {
     private let environment: StoreEnvironment
     private let ward: Ward
 
-    private static let interval = Duration.milliseconds(250)
+    private static let interval = Duration.milliseconds(500)
 
     init(_ app: Configuration.App, _ environment: StoreEnvironment, _ ward: Ward) {
         self.app = app
@@ -61,7 +61,7 @@ struct RoundTrip {
     // MARK: - Waiting
 
     /// Ingest hosts number by their own clocks.
-    private static let slack: Int64 = 120_000
+    private static let slack: Int64 = 30_000
 
     private static let tests = """
         SELECT n.uuid FROM entitled.lane l CROSS JOIN LATERAL (

@@ -79,6 +79,12 @@ let modules: [Target] = [
     .target(
         name: "Retention",
         dependencies: ["Base", "Telemetry", "Lifecycle", "Postgres", "Queue", "Records"]),
+    // Answering what Apple asks before it decides on a refund.
+    .target(
+        name: "Refunds",
+        dependencies: [
+            "Base", "Telemetry", "Lifecycle", "Crypto", "Postgres", "AppStoreAPI", "Subscriptions", "Queue", "Records",
+        ]),
     // The REST listener.
     .target(name: "API", dependencies: ["Base", "Telemetry", "HTTPServer"]),
     // Configuration, wiring, commands.
@@ -87,7 +93,7 @@ let modules: [Target] = [
         dependencies: [
             "Base", "Telemetry", "Lifecycle", "Crypto", "Postgres", "HTTPServer", "HTTPClient", "AppStore",
             "AppStoreAPI", "Subscriptions", "Schemas", "Queue", "Records", "Customers", "Rebuild", "Ingest", "Apply",
-            "Deliver", "Retention", "API", "Replay",
+            "Deliver", "Retention", "Refunds", "API", "Replay",
         ]),
     .executableTarget(name: "entitled", dependencies: ["EntitledApp"]),
     // The App Store for tests, demonstrations and benchmarks. Shares no code with verification.
@@ -169,16 +175,16 @@ let tests: [Target] = [
     .testTarget(
         name: "EntitledAppTests",
         dependencies: [
-            "AppStoreAPI", "Base", "Crypto", "EntitledApp", "Queue", "Records", "StoreSimulator", "Subscriptions",
-            "Telemetry", "TestSupport",
+            "AppStoreAPI", "Base", "Crypto", "EntitledApp", "HTTPServer", "Lifecycle", "Postgres", "Queue", "Records",
+            "StoreSimulator", "Subscriptions", "Telemetry", "TestSupport",
         ]),
     // Several modules on a real Postgres.
     .testTarget(
         name: "IntegrationTests",
         dependencies: [
-            "AppStore", "Apply", "Base", "Crypto", "Customers", "Deliver", "HTTPClient", "HTTPServer", "Ingest",
-            "Lifecycle", "Postgres", "Queue", "Rebuild", "Records", "Retention", "StoreSimulator", "Subscriptions",
-            "Telemetry", "TestSupport",
+            "AppStore", "AppStoreAPI", "Apply", "Base", "Crypto", "Customers", "Deliver", "HTTPClient", "HTTPServer",
+            "Ingest", "Lifecycle", "Postgres", "Queue", "Rebuild", "Records", "Refunds", "Retention", "StoreSimulator",
+            "Subscriptions", "Telemetry", "TestSupport",
         ]),
     // Real processes, killed for real.
     .testTarget(

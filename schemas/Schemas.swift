@@ -28,5 +28,7 @@ package enum Schemas {
             sql: String(decoding: PackageResources.v0008_endpoint_settings_sql, as: UTF8.self)),
         Migration(
             version: 9, name: "health", sql: String(decoding: PackageResources.v0009_health_sql, as: UTF8.self)),
+        Migration(
+            version: 10, name: "refunds", sql: String(decoding: PackageResources.v0010_refunds_sql, as: UTF8.self)),
     ]
 }

@@ -52,13 +52,8 @@ struct Applier: Sendable {
         var deliveries: [DueDelivery] = []
         /// How many notifications may be sent as they came; read like everything that is due.
         var forwarded = 0
-        var unanswered: [Unanswered] = []
-    }
-
-    /// A consumption request whose time has passed.
-    struct Unanswered {
-        let key: PurchaseKey
-        let transactionID: String
+        /// Consumption requests whose time passed without an answer.
+        var unanswered: [RefundQuestion.Key] = []
     }
 
     /// - Parameters:
@@ -83,23 +78,32 @@ struct Applier: Sendable {
             works.flatMap(\.newFacts) + announcements(notifications), known: knownHeaders(notifications),
             on: connection)
         try write(works, now: now, on: connection)
+        try RefundRequestStore.note(asked(works), on: connection)
         let deliveries = try EventStore.insert(
             try events(works, on: connection), now: now, on: connection)
         let forwarded = try NotificationDeliveryStore.insert(notifications.map(\.pending), now: now, on: connection)
         try settle(notifications, now: now, on: connection)
+        let late = woken.flatMap { overdue($0, works, now) }
         return Outcome(
             deliveries: deliveries, forwarded: forwarded,
-            unanswered: woken.flatMap { unanswered($0, works, now) })
+            unanswered: try RefundRequestStore.unanswered(late, on: connection))
+    }
+
+    /// What Apple asks about the purchases of which something came.
+    private func asked(_ works: [Work]) -> [RefundQuestion] {
+        works.filter { !$0.newFacts.isEmpty && $0.facts.hasConsumptionRequests }.flatMap { work in
+            RefundQuestion.questions(work.facts, of: work.key)
+        }
     }
 
     /// Requests whose time passed between the instant that the timer was set for and now.
-    private func unanswered(_ wake: PurchaseStore.DueWake, _ works: [Work], _ now: Int64) -> [Unanswered] {
+    private func overdue(_ wake: PurchaseStore.DueWake, _ works: [Work], _ now: Int64) -> [RefundQuestion.Key] {
         guard let work = works.first(where: { $0.key == wake.key }), work.facts.hasConsumptionRequests else {
             return []
         }
         return PurchaseHistory(of: work.facts).consumptionRequests.filter {
             $0.closed == nil && $0.deadline >= wake.at && $0.deadline <= now
-        }.map { Unanswered(key: work.key, transactionID: $0.transactionID) }
+        }.map { RefundQuestion.Key(purchase: work.key, transactionID: $0.transactionID) }
     }
 
     // MARK: - Steps
@@ -219,9 +223,7 @@ struct Applier: Sendable {
             guard let customer = customers[work.owner] else {
                 throw PostgresError(.decoding, "the owner of a purchase is no customer")
             }
-            let identity = EventIdentity(
-                appUserID: customer.latestIdentifiedID ?? work.owner, originalAppUserID: customer.originalAppUserID,
-                aliases: customer.appUserIDs)
+            let identity = customer.identity(of: work.owner)
             return work.drafts.map { draft in event(draft, identity) }
         }
     }
@@ -261,11 +263,4 @@ struct Applier: Sendable {
     }
 
     private static func digest(_ text: String) -> [UInt8] { Crypto.Digest.sha256(Array(text.utf8)) }
-}
-
-extension Customer {
-    /// The id that a person gave themselves, newest first; nil while nobody did.
-    var latestIdentifiedID: String? {
-        appUserIDs.last { !Owner.isAnonymous($0) }
-    }
 }

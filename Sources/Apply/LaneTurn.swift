@@ -364,14 +364,14 @@ struct LaneTurn {
             ])
     }
 
-    private func report(_ request: Applier.Unanswered) {
+    private func report(_ request: RefundQuestion.Key) {
         logger.notice(
             "a consumption request got no answer in time",
             [
-                "app": .string(request.key.app), "environment": .string(request.key.environment.rawValue),
+                "app": .string(request.purchase.app), "environment": .string(request.purchase.environment.rawValue),
                 "transaction_id": .string(request.transactionID),
             ])
-        metrics.count(.consumptionUnanswered, ["app": request.key.app])
+        metrics.count(.consumptionUnanswered, ["app": request.purchase.app])
     }
 
     private mutating func recover(

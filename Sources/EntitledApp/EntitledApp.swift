@@ -45,6 +45,9 @@ package enum EntitledApp {
         "apple extend-all": AppleExtendAllCommand.init,
         "apple test-notification": AppleTestNotificationCommand.init,
         "rebuild": RebuildCommand.init,
+        "refunds list": RefundCommands.List.init,
+        "refunds answer": RefundCommands.Answer.init,
+        "doctor": DoctorCommand.init,
         "check-config": CheckConfigCommand.init,
         "version": VersionCommand.init,
     ]

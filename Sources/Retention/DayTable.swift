@@ -30,6 +30,11 @@ package enum DayTable: String, Sendable, CaseIterable {
         }
     }
 
+    /// The days that have a partition, the oldest first.
+    package func days(on connection: PostgresConnection) throws -> [Day] {
+        try partitions(on: connection).map(\.day)
+    }
+
     /// The day of a row, from what the table is divided by.
     private var day: String {
         switch self {

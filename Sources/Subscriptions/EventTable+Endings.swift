@@ -83,7 +83,8 @@ extension EventTable {
             "The member's loss was told as an EXPIRATION; without a word nobody would give the access back."),
         certain(
             39, "CONSUMPTION_REQUEST", nil, "Apple asks before it decides", [],
-            "It is answered to Apple, where that is configured."),
+            "It is answered to Apple, where that is configured. Where somebody answers, a worker tells CONSUMPTION_REQUEST."
+        ),
     ]
 
     static let otherRows: [Row] = [

@@ -14,6 +14,8 @@ package enum EventType: String, Sendable, CaseIterable {
     case transfer = "TRANSFER"
     case priceIncreaseConsentRequired = "PRICE_INCREASE_CONSENT_REQUIRED"
     case priceIncreaseConsentApproved = "PRICE_INCREASE_CONSENT_APPROVED"
+    /// For apps whose consumption requests somebody answers.
+    case consumptionRequest = "CONSUMPTION_REQUEST"
 }
 
 /// Values of `cancel_reason` and `expiration_reason` that the App Store gives cause for.

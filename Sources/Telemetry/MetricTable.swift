@@ -70,8 +70,16 @@ extension Metric {
         alarm: "sum(entitled_timers_overdue) > 0")
     package static let consumptionUnanswered = Metric(
         "entitled_consumption_requests_unanswered_total", .counter, labels: ["app"],
-        "Apple's consumption requests whose 12 hours passed without an answer or a decision.",
-        alarm: "increase(entitled_consumption_requests_unanswered_total[1d]) > 0")
+        "Apple's consumption requests whose 12 hours passed without an answer or a decision, also where nobody means to answer."
+    )
+    package static let consumptionClosing = Metric(
+        "entitled_consumption_requests_closing_total", .counter, labels: ["app"],
+        "Apple's consumption requests that were not answered two hours before their time was over, though somebody means to.",
+        alarm: "increase(entitled_consumption_requests_closing_total[1h]) > 0")
+    package static let refundAnswers = Metric(
+        "entitled_refund_answers_total", .counter, labels: ["app", "outcome"],
+        "Answers to consumption requests, by what came of sending them: `sent`, `retried` or `failed`.",
+        alarm: #"increase(entitled_refund_answers_total{outcome="failed"}[1d]) > 0"#)
     package static let outages = Metric(
         "entitled_outages", .gauge,
         "Times of over five minutes in the last 45 days in which no ingest could store anything. The same of each worker.",
@@ -79,7 +87,7 @@ extension Metric {
 
     private static let waiting = [
         lanesOwned, laneTakeovers, fencesLost, pendingOldestSeconds, notifications, heldNow, heldRetries, applySeconds,
-        applyBatchSize, timersOverdue, consumptionUnanswered, outages,
+        applyBatchSize, timersOverdue, consumptionUnanswered, consumptionClosing, refundAnswers, outages,
     ]
 
     // MARK: - What is sent

@@ -111,7 +111,7 @@ struct ArgumentParserTests {
 
     @Test(arguments: [
         (["replay", "notes"], "unknown command 'replay notes'"),
-        (["doctor"], "unknown command 'doctor'"),
+        (["surgeon"], "unknown command 'surgeon'"),
         (["notifications", "forget", "u"], "unknown command 'notifications forget'"),
         (["--json", "verfy"], "did you mean 'verify'?"),
         (["endpoints", "delete"], "unknown command 'endpoints delete'"),

@@ -100,6 +100,14 @@ struct EventBodyTests {
                 app: "demo", environment: .sandbox, from: ["a"], to: ["b", "c"], action: 1, at: epoch
             ).json(id: EventID.uuid(of: digest("transfer")))
         ]
+        let request = ConsumptionRequestEvent(
+            purchase: PurchaseKey(app: "demo", environment: .sandbox, originalTransactionID: "1"), transactionID: "2",
+            productID: "coins_100", reason: nil, asked: epoch, deadline: epoch + 43_200_000, at: epoch)
+        bodies[.consumptionRequest] = [
+            request.json(
+                id: request.id(digest: digest),
+                identity: EventIdentity(appUserID: "a", originalAppUserID: "b", aliases: ["a", "b"]))
+        ]
         bodies[.test] = [TestEvent.json(id: EventID.uuid(of: digest("test")), appID: "demo", now: epoch)]
         return bodies
     }()

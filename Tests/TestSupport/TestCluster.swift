@@ -17,10 +17,10 @@ package final class TestCluster: Sendable {
     private let watchdog: Watchdog
     package let folder: String
 
-    package init() throws {
+    package init(_ settings: PrivateClusterSettings = .throwAway) throws {
         folder = try TemporaryFolder.make()
         watchdog = try Watchdog(folder: folder)
-        cluster = try PrivateCluster(stateDirectory: folder, settings: .throwAway)
+        cluster = try PrivateCluster(stateDirectory: folder, settings: settings)
         try cluster.start()
     }
 

@@ -120,7 +120,18 @@ extension Configuration {
                 if !list.contains(next) { list.append(next) }
             },
             serverAPI: reader.has("server_api", in: section)
-                ? readServerAPI(&reader, reader.section("server_api", in: section)) : nil)
+                ? readServerAPI(&reader, reader.section("server_api", in: section)) : nil,
+            refunds: readRefunds(&reader, reader.section("refunds", in: section)))
+    }
+
+    private static func readRefunds(
+        _ reader: inout ConfigurationReader, _ section: ConfigurationReader.Section
+    ) -> Refunds {
+        typealias Keys = ConfigurationKeys.App.Refunds
+        return Refunds(
+            policy: reader.value(Keys.policy, in: section), preference: reader.value(Keys.preference, in: section),
+            hasConsent: reader.value(Keys.consent, in: section),
+            providesSamples: reader.value(Keys.sampleContent, in: section))
     }
 
     private static func readServerAPI(

@@ -122,6 +122,25 @@ package struct Configuration: Sendable {
         /// In the order of the configuration, each once.
         package let environments: [StoreEnvironment]
         package let serverAPI: ServerAPI?
+        package let refunds: Refunds
+    }
+
+    /// What is done where Apple asks before it decides on a refund.
+    package struct Refunds: Sendable {
+        package enum Policy: String, Sendable, CaseIterable {
+            case never, auto, ask
+        }
+
+        package enum Preference: String, Sendable, CaseIterable {
+            case decline
+            case grantFull = "grant_full"
+        }
+
+        package let policy: Policy
+        package let preference: Preference?
+        /// Whether all customers have agreed that Apple is told of their use.
+        package let hasConsent: Bool
+        package let providesSamples: Bool
     }
 
     /// Credentials for Apple's App Store Server API.

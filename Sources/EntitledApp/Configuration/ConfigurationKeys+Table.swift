@@ -18,6 +18,8 @@ extension ConfigurationKeys {
         App.issuerID.entry, App.keyID.entry, App.privateKeyFile.entry, App.baseURL.entry,
         App.sandboxBaseURL.entry, App.Previous.issuerID.entry, App.Previous.keyID.entry,
         App.Previous.privateKeyFile.entry,
+        App.Refunds.policy.entry, App.Refunds.preference.entry, App.Refunds.consent.entry,
+        App.Refunds.sampleContent.entry,
         entitlements.entry,
         Webhooks.retrySchedule.entry, Webhooks.timeout.entry,
         Webhooks.maxInFlightPerEndpoint.entry, Webhooks.maxInFlight.entry, Webhooks.disableAfter.entry,
@@ -45,6 +47,7 @@ extension ConfigurationKeys {
         "admin": "Health and metrics.",
         "trust": "The roots that Apple's certificate chains may end in, and whether certificates are revoked.",
         "apps[]": "One app.",
+        "apps[].refunds": "What Apple is told before it decides on a refund.",
         "apps[].server_api": "Apple's Server API, for what was missed; without it nothing is fetched.",
         "apps[].server_api.previous":
             "Another key, tried where Apple refuses the first: while a new key replaces an old one.",

@@ -224,6 +224,24 @@ package enum ConfigurationKeys {
             "apps[].server_api.sandbox_base_url", .optional(.baseURL), default: nil,
             "The same for the sandbox alone; not set: base_url.")
 
+        enum Refunds {
+            static let policy = Key<Configuration.Refunds.Policy>(
+                "apps[].refunds.policy", .word, default: .never,
+                "What is done where Apple asks how a purchase was used, before it decides on a refund."
+                    + " never: nothing. auto: it is answered with preference. ask: you answer within 12 hours, by"
+                    + " `entitled refunds answer`, and are warned two hours before.")
+            static let preference = Key<Configuration.Refunds.Preference?>(
+                "apps[].refunds.preference", .optional(.word), default: nil,
+                "For auto: what you would like Apple to do; not set: no wish is told.")
+            static let consent = Key<Bool>(
+                "apps[].refunds.consent", .flag, default: false,
+                "Whether your customers agreed that Apple is told of their use. Apple demands it; without it there is no"
+                    + " auto.")
+            static let sampleContent = Key<Bool>(
+                "apps[].refunds.sample_content", .flag, default: false,
+                "For auto: whether customers could try the content before they bought it.")
+        }
+
         /// Another key, which serves where Apple refuses the first.
         enum Previous {
             static let issuerID = Key<String?>(

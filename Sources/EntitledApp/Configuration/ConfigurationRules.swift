@@ -88,6 +88,20 @@ enum ConfigurationRules {
                         "\(JSON.string(app.bundleID).shown), which apps[\(other)] has too", "a bundle id of its own"
                     ))
             }
+            if app.refunds.policy == .auto, !app.refunds.hasConsent {
+                breaches.append(
+                    (
+                        ["\(place).refunds.consent", "\(place).refunds.policy"], "false",
+                        "true, because policy is \"auto\": Apple may be told only with the customers' consent"
+                    ))
+            }
+            if app.refunds.policy == .auto, app.serverAPI == nil {
+                breaches.append(
+                    (
+                        ["\(place).server_api", "\(place).refunds.policy"], "nothing",
+                        "a key for Apple's Server API, because refunds.policy is \"auto\""
+                    ))
+            }
             if let api = app.serverAPI, let previous = api.previous, previous.keyID == api.keyID {
                 breaches.append(
                     (

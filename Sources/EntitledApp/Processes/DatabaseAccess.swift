@@ -21,6 +21,12 @@ struct DatabaseAccess: Sendable {
         self.init(configuration.database, privateURL: url)
     }
 
+    /// For who looks at what is wrong: a private cluster that does not run is told when somebody connects.
+    init(_ configuration: Configuration.Database, stateDirectory: String) {
+        let url = configuration.isPrivateCluster ? PrivateCluster.runningURL(stateDirectory: stateDirectory) : nil
+        self.init(configuration, privateURL: url)
+    }
+
     init(_ configuration: Configuration.Database, privateURL: String?) {
         self.configuration = configuration
         self.privateURL = privateURL
@@ -41,7 +47,11 @@ struct DatabaseAccess: Sendable {
             return PostgresTarget(url: own, applicationName: name)
         }
         guard let url = configuration.url?.exposed ?? privateURL else {
-            throw CommandFailure("neither database.url nor \(role.configurationKey) is set")
+            let isPrivate = configuration.isPrivateCluster
+            throw CommandFailure(
+                isPrivate
+                    ? "database.url is not set, and no `entitled run` with its private Postgres is running"
+                    : "neither database.url nor \(role.configurationKey) is set")
         }
         return PostgresTarget(url: url, role: role.rawValue, applicationName: name)
     }

@@ -121,7 +121,8 @@ struct ProcessServices {
         let jobs = JobKeeper(
             worker: id, kinds: [WebhookReplayWork.kind],
             session: try database.session(.worker, logger: logger, refused: refused), logger: logger)
-        return Part(services: [HTTPClientService(client: client), retention, jobs, worker]) {
+        let refunds = try refundServices(worker: id)
+        return Part(services: [HTTPClientService(client: client), retention, jobs] + refunds + [worker]) {
             worker.isReady ? [] : ["the database is away"]
         }
     }

@@ -29,10 +29,21 @@ enum SealingKeys {
         close(file)
         if isWritten { link(draft, path) }
         unlink(draft)
+        return try key(at: path)
+    }
+
+    private static func key(at path: String) throws -> [UInt8] {
         guard let text = try? String(contentsOfFile: path, encoding: .utf8),
             let key = Hex.decode(String(text.filter { !$0.isWhitespace })), key.count == 32
         else { throw CommandFailure("\(path) is no key: 64 hex digits are expected") }
         return key
+    }
+
+    /// The same, but nothing is made; nil if there is no key.
+    static func existing(_ configuration: Configuration) throws -> SecretSealer? {
+        let path = "\(configuration.stateDirectory)/\(fileName)"
+        guard configuration.webhooks.secretKeys.isEmpty else { return try load(configuration) }
+        return access(path, F_OK) == 0 ? SecretSealer(keys: [Redacted(try key(at: path))]) : nil
     }
 
     /// That the key which seals the secrets in the database is among these; the first key of an installation is noted

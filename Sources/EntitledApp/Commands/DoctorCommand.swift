@@ -1,0 +1,63 @@
+import Base
+import Lifecycle
+
+/// `entitled doctor`.
+package struct DoctorCommand: Command {
+    package static let declaration = DoctorOptions.declaration
+    private let options: DoctorOptions
+    private let patience: Duration
+
+    package init(_ parsed: ParsedArguments) {
+        self.init(parsed, patience: .seconds(30))
+    }
+
+    /// - Parameter patience: how long Apple's test notification may take; it comes within seconds.
+    package init(_ parsed: ParsedArguments, patience: Duration) {
+        options = DoctorOptions(parsed)
+        self.patience = patience
+    }
+
+    package func run(_ context: CommandContext) throws -> Int32 {
+        let bar = Monitor(ProgressBar(context.terminal))
+        let report = DoctorReport(
+            examine(context) { fraction, text in bar.change { $0.show(fraction, text) } })
+        bar.change { $0.clear() }
+        if context.json {
+            context.terminal.document(report.document)
+        } else {
+            context.terminal.print(report.text(colours: context.terminal.isInteractive))
+        }
+        guard report.isGood else {
+            context.terminal.complain("the doctor found \(report.summary)")
+            return 1
+        }
+        return 0
+    }
+
+    private func examine(
+        _ context: CommandContext, _ progress: @escaping @Sendable (Double, String) -> Void
+    ) -> [NamedFinding] {
+        func configuration(_ finding: Finding) -> NamedFinding {
+            NamedFinding(name: "configuration.values", finding: finding)
+        }
+        do throws(ConfigurationMistakes) {
+            let (document, path) = try ConfigurationFile.document(context.configurationFile, context.surroundings)
+            let parsed = try Configuration.parse(document, context.surroundings)
+            let origin = configuration(.ok(path ?? "no file: defaults and environment only"))
+            return [origin] + examine(parsed, context, progress)
+        } catch {
+            return error.all.map { configuration(.error("\($0)", "`entitled check-config --help` lists all keys")) }
+        }
+    }
+
+    private func examine(
+        _ configuration: Configuration, _ context: CommandContext,
+        _ progress: @escaping @Sendable (Double, String) -> Void
+    ) -> [NamedFinding] {
+        let database = DatabaseAccess(configuration.database, stateDirectory: configuration.stateDirectory)
+        let ward = Ward(
+            configuration: configuration, database: database, surroundings: context.surroundings,
+            clock: SystemClock(), patience: patience, progress: progress)
+        return Doctor(ward: ward, isOffline: options.isOffline).examine()
+    }
+}

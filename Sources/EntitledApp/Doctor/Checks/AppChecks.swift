@@ -1,0 +1,67 @@
+import Base
+import Postgres
+import Records
+import Subscriptions
+
+/// Apps: when they were heard of last, and what their products give.
+enum AppChecks {
+    static let all = [
+        Check("apps.configured", within: .seconds(5)) { configured($0) },
+        Check("apps.notifications") { ward, connection in try notifications(ward, connection) },
+        Check("apps.products") { ward, connection in try products(ward, connection) },
+    ]
+
+    private static func configured(_ ward: Ward) -> [Finding] {
+        let apps = ward.configuration.apps
+        guard !apps.isEmpty else {
+            return [.error("no app is configured: every notification is refused", "add one to apps")]
+        }
+        return apps.map { app in
+            let places = app.environments.map(\.rawValue).joined(separator: ", ")
+            guard app.serverAPI == nil else { return .ok("\(app.id): \(app.bundleID), \(places)") }
+            return .warning(
+                "\(app.id): \(app.bundleID), \(places), without apps[].server_api: what is missed is not fetched",
+                "make an In-App Purchase key in App Store Connect, and set server_api")
+        }
+    }
+
+    /// Days.
+    private static let reach: Int64 = 90
+    /// Subscribers renew every day where there are some.
+    private static let silence: Int64 = 7 * 86_400_000
+
+    private static func notifications(_ ward: Ward, _ connection: PostgresConnection) throws -> [Finding] {
+        let now = ward.clock.now()
+        let sources = ward.configuration.apps.flatMap { app in
+            app.environments.map { Arrivals.Source(app: app.id, environment: $0) }
+        }
+        let newest = try Arrivals(of: sources, reach: reach, now: now, on: connection).newest
+        return sources.map { source in
+            let name = "\(source.app), \(source.environment.rawValue)"
+            let action = "look at the URL in App Store Connect (App Information, App Store Server Notifications, V2)"
+            guard let last = newest[source] else {
+                let message = "\(name): no notification in the last \(reach) days"
+                return source.environment == .production ? .warning(message, action) : .ok(message)
+            }
+            let message = "\(name): the last notification came \(ago(now - last)), \(Timestamp.text(last))"
+            return source.environment == .production && now - last > silence ? .warning(message, action) : .ok(message)
+        }
+    }
+
+    private static func ago(_ age: Int64) -> String { age < 2000 ? "just now" : "\(Age.text(age)) ago" }
+
+    private static func products(_ ward: Ward, _ connection: PostgresConnection) throws -> [Finding] {
+        let catalogue = ward.configuration.catalogue
+        let products = try ProductStore.list(on: connection).map(\.product.productID)
+        let unmapped = Set(products).filter { catalogue.entitlements(of: $0).isEmpty }.sorted()
+        guard !unmapped.isEmpty else {
+            return [.ok(products.isEmpty ? "nothing was bought yet" : "every product that was bought gives something")]
+        }
+        let few = unmapped.prefix(5).joined(separator: ", ") + (unmapped.count > 5 ? ", …" : "")
+        return [
+            .warning(
+                "\(unmapped.count) products were bought that give nothing: \(few)",
+                "add them to entitlements; `entitled products list --unmapped` shows all")
+        ]
+    }
+}

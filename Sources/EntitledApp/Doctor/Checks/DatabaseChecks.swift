@@ -1,0 +1,79 @@
+import Base
+import Postgres
+import Retention
+import Schemas
+
+/// The server and the database: what must hold for promises to be kept.
+enum DatabaseChecks {
+    static let all = [
+        Check("database.server") { ward, connection in try server(ward, connection) },
+        Check("database.schema") { _, connection in try schema(connection) },
+        Check("database.days") { ward, connection in try days(ward, connection) },
+    ]
+
+    private static let leastVersion = 150_000
+
+    private static let settings = """
+        SELECT current_setting('fsync'), current_setting('full_page_writes'), current_setting('synchronous_commit'),
+            pg_is_in_recovery(), current_setting('server_encoding'), current_setting('autovacuum'),
+            pg_database_size(current_database()), current_setting('max_connections')::int8,
+            (SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'client backend')
+        """
+
+    private static func server(_ ward: Ward, _ connection: PostgresConnection) throws -> [Finding] {
+        let row = try connection.query(settings).one()
+        var findings: [Finding] = []
+        if connection.serverVersion < leastVersion {
+            findings.append(.error("Postgres is older than 15", "use Postgres 15 or newer"))
+        }
+        let why = "a crash of the database's host can lose what was acknowledged"
+        for (column, name) in ["fsync", "full_page_writes", "synchronous_commit"].enumerated()
+        where try row.text(column) == "off" {
+            findings.append(.error("\(name) is off: \(why)", "set \(name) = on and reload Postgres"))
+        }
+        if try row.bool(3) {
+            findings.append(.error("the database is a standby: nothing can be written", "connect to the primary"))
+        }
+        if try row.text(4) != "UTF8" {
+            findings.append(.error("the database's encoding is \(try row.text(4))", "make the database with UTF8"))
+        }
+        if try row.text(5) == "off" {
+            findings.append(
+                .error("autovacuum is off: the queues will slow down", "set autovacuum = on and reload Postgres"))
+        }
+        let (connections, most) = (try row.int(8), try row.int(7))
+        if connections * 10 > most * 9 {
+            findings.append(
+                .warning("\(connections) of \(most) connections are in use", "raise max_connections, or end some"))
+        }
+        guard findings.isEmpty else { return findings }
+        return [.ok("commits are durable; \(size(try row.int(6))) on disk, \(connections) of \(most) connections")]
+    }
+
+    private static func schema(_ connection: PostgresConnection) throws -> [Finding] {
+        // A connection of a role is refused where this is not so.
+        [.ok("the schema is version \(try SchemaVersion.read(on: connection) ?? 0), as this program needs")]
+    }
+
+    /// Days are made a week ahead. Without one, rows still find a place, which has to be cleared later.
+    private static func days(_ ward: Ward, _ connection: PostgresConnection) throws -> [Finding] {
+        let today = Day(of: ward.clock.now())
+        var least = Int.max
+        for table in DayTable.allCases {
+            let made = Set(try table.days(on: connection))
+            let ahead = (0...31).prefix { made.contains(today.adding(Int64($0))) }.count
+            least = min(least, ahead)
+        }
+        let action = "start a worker; its log says why it cannot make them"
+        switch least {
+        case 0: return [.error("there is no partition for today", action)]
+        case 1: return [.error("there is no partition for tomorrow", action)]
+        case 2..<4: return [.warning("partitions are made for \(least - 1) days ahead only", action)]
+        default: return [.ok("partitions are made for \(least - 1) days ahead")]
+        }
+    }
+
+    private static func size(_ bytes: Int64) -> String {
+        bytes < 10 << 30 ? "\(bytes >> 20) MB" : "\(bytes >> 30) GB"
+    }
+}

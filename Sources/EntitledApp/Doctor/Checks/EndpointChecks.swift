@@ -1,0 +1,78 @@
+import Base
+import Postgres
+import Records
+import Schemas
+
+/// The consumers of webhooks.
+enum EndpointChecks {
+    static let all = [
+        Check("endpoints.state") { ward, connection in try state(ward, connection) },
+        Check("endpoints.secrets", reading: .worker) { ward, connection in try secrets(ward, connection) },
+    ]
+
+    private static func state(_ ward: Ward, _ connection: PostgresConnection) throws -> [Finding] {
+        let endpoints = try EndpointStore.list(on: connection)
+        guard !endpoints.isEmpty else {
+            return [.warning("there is no endpoint: nobody gets webhooks", "entitled endpoints add URL")]
+        }
+        let now = ward.clock.now()
+        return try endpoints.map { endpoint in
+            let name = "\(endpoint.id) (\(host(of: endpoint.url)))"
+            if let reason = endpoint.disabledReason {
+                return .warning(
+                    "\(name) is disabled: \(reason); its events are held", "entitled endpoints enable \(endpoint.id)")
+            }
+            if endpoint.pausedUntil > now {
+                return .warning("\(name) asked to be left alone until \(Timestamp.text(endpoint.pausedUntil))", nil)
+            }
+            guard let failure = try failure(of: endpoint.id, on: connection) else { return .ok("\(name) is enabled") }
+            return .warning(
+                "\(name) fails: webhooks wait to be tried again, last answer \(failure)",
+                "entitled deliveries list --endpoint \(endpoint.id)")
+        }
+    }
+
+    /// Without path and query, which may hold a secret.
+    private static func host(of url: String) -> String {
+        let parts = url.split(separator: "/", maxSplits: 2, omittingEmptySubsequences: true)
+        return parts.count > 1 ? String(parts[1].split(separator: "@").last ?? "") : "?"
+    }
+
+    /// Those that are tried again have the latest times, so this passes no others.
+    private static let waiting = """
+        SELECT d.last_status FROM entitled.lane l CROSS JOIN LATERAL (
+            SELECT last_status, attempts, next_ms FROM entitled.delivery
+            WHERE lane = l.lane AND endpoint = $1 AND state = 0 ORDER BY next_ms DESC LIMIT 1
+        ) d
+        WHERE d.attempts > 0 ORDER BY d.next_ms DESC LIMIT 1
+        """
+
+    private static func failure(of endpoint: String, on connection: PostgresConnection) throws -> String? {
+        guard let row = try connection.query(waiting, [.text(endpoint)]).first else { return nil }
+        return try row.optionalInt(0).map { "\($0)" } ?? "none"
+    }
+
+    private static func secrets(_ ward: Ward, _ connection: PostgresConnection) throws -> [Finding] {
+        let sealer = try SealingKeys.existing(ward.configuration)
+        guard let sealer else {
+            return try EndpointStore.list(on: connection).isEmpty
+                ? [.ok("there is no secret yet")]
+                : [
+                    .error(
+                        "the key that encrypts webhook secrets is not here, so nothing can be signed",
+                        "copy webhook-secrets.key from the host that made it into \(ward.configuration.stateDirectory),"
+                            + " or set webhooks.secret_keys")
+                ]
+        }
+        let endpoints = try EndpointStore.load(sealer: sealer, now: ward.clock.now(), on: connection)
+        let broken = endpoints.filter { !$0.isSendable }
+        guard broken.isEmpty else {
+            return broken.map { endpoint in
+                .error(
+                    "the secrets of \(endpoint.id) cannot be read with the keys that are here: nothing is sent to it",
+                    "give the key that sealed them in webhooks.secret_keys, or make the endpoint anew")
+            }
+        }
+        return [.ok("the secrets of all endpoints can be read")]
+    }
+}

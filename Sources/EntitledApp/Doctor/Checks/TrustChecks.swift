@@ -1,0 +1,74 @@
+import Base
+import Crypto
+import HTTPServer
+
+/// Certificates: the roots that Apple's chains must end in, and our own.
+enum TrustChecks {
+    static let all = [
+        Check("certificates.roots", within: .seconds(5)) { roots($0) },
+        Check("certificates.own", within: .seconds(5)) { own($0) },
+    ]
+
+    private static let day: Int64 = 86_400_000
+    /// 2039-04-30T18:19:06Z, as the certificate says.
+    private static let appleRootEnd: Int64 = 2_187_800_346_000
+
+    private static func roots(_ ward: Ward) -> [Finding] {
+        let trust = ward.configuration.trust
+        let now = ward.clock.now()
+        var findings = trust.rootSHA256.map { digest -> Finding in
+            let name = Hex.encode(digest)
+            guard name.uppercased() == ConfigurationKeys.Trust.appleRoot else {
+                return .warning(
+                    "trust.root_sha256 \(name.prefix(16))… is not the root of Apple that is known here",
+                    "compare it with https://www.apple.com/certificateauthority/")
+            }
+            return ends("Apple Root CA - G3 \(name.prefix(16))…", appleRootEnd, now, soon: 365)
+        }
+        for der in trust.rootCertificates {
+            guard let certificate = Certificate(der: der) else {
+                findings.append(.error("a certificate of trust.root_files cannot be read", "give it in PEM or DER"))
+                continue
+            }
+            let name = "\(certificate.subject) \(Hex.encode(certificate.fingerprint).prefix(16))…"
+            let validity = ends(name, certificate.notAfter, now, soon: 365)
+            guard validity.status == .ok, hasProduction(ward),
+                Hex.encode(certificate.fingerprint).uppercased() != ConfigurationKeys.Trust.appleRoot
+            else {
+                findings.append(validity)
+                continue
+            }
+            findings.append(
+                .warning(
+                    "\(name) from trust.root_files is trusted beside Apple's",
+                    "take it out of trust.root_files, unless this is a test: its owner can sign purchases"))
+        }
+        return findings
+    }
+
+    private static func hasProduction(_ ward: Ward) -> Bool {
+        ward.configuration.apps.contains { $0.environments.contains(.production) }
+    }
+
+    private static func own(_ ward: Ward) -> [Finding] {
+        guard let files = ward.configuration.ingest.tls else {
+            return [.ok("ingest speaks plain HTTP: TLS ends at a proxy in front of it")]
+        }
+        do throws(TLSFiles.Failure) {
+            let identity = try files.identity(reading: ward.surroundings.readFile)
+            return [ends("the certificate in \(files.certificate)", identity.notAfter, ward.clock.now(), soon: 14)]
+        } catch {
+            return [.error("\(error)", "give a certificate chain and its key, in PEM, that this user may read")]
+        }
+    }
+
+    /// - Parameter soon: in days.
+    private static func ends(_ name: String, _ end: Int64, _ now: Int64, soon: Int64) -> Finding {
+        let date = Timestamp.text(end)
+        if end <= now { return .error("\(name) ended \(date)", "replace it") }
+        if end - now < soon * day {
+            return .warning("\(name) ends \(date), in \(Age.text(end - now))", "replace it in time")
+        }
+        return .ok("\(name) is valid until \(date)")
+    }
+}

@@ -1,0 +1,145 @@
+import Base
+import Postgres
+import Queue
+import Records
+import Subscriptions
+
+/// Who works, and what waits.
+enum WorkChecks {
+    static let all = [
+        Check("work.ingest") { ward, connection in try ingest(ward, connection) },
+        Check("work.workers") { ward, connection in try workers(ward, connection) },
+        Check("work.notifications") { ward, connection in try pending(ward, connection) },
+        Check("work.held") { _, connection in try held(connection) },
+        Check("work.deliveries") { ward, connection in try pastDue(ward, connection) },
+        Check("work.dead") { ward, connection in try dead(ward, connection) },
+        Check("work.refunds") { ward, connection in try refunds(ward, connection) },
+    ]
+
+    private static let every = Lane.all
+    private static let counted = 1000
+
+    private static let heard = """
+        SELECT max(minute) * 60000, floor(extract(epoch FROM clock_timestamp()) * 1000)::int8 FROM entitled.listening
+        """
+
+    /// By the server's clock, as the minutes are noted.
+    private static func ingest(_ ward: Ward, _ connection: PostgresConnection) throws -> [Finding] {
+        let row = try connection.query(heard).one()
+        let now = try row.int(1)
+        guard let last = try row.optionalInt(0) else {
+            return [.error("no ingest process was ever here: Apple finds nobody", "start `entitled ingest`")]
+        }
+        guard now - last < 5 * 60_000 else {
+            return [
+                .error(
+                    "no ingest process could store anything for \(Age.text(now - last))",
+                    "start `entitled ingest`, or look at its log")
+            ]
+        }
+        let outages = try Listening.outages(now: now, on: connection).filter { $0.upperBound > now - 7 * 86_400_000 }
+        guard let latest = outages.last else { return [.ok("ingest stores what comes")] }
+        let length = Age.text(latest.upperBound - latest.lowerBound)
+        return [
+            .warning(
+                "ingest stores what comes, but could not for \(length) from \(Timestamp.text(latest.lowerBound)) on",
+                "what Apple sent then comes again by itself within a week; in the sandbox it does not")
+        ]
+    }
+
+    private static let living = """
+        SELECT (SELECT count(*) FROM entitled.worker WHERE seen_at > clock_timestamp() - $1 * interval '1 millisecond'),
+            count(*) FILTER (WHERE lease_until >= clock_timestamp()), count(*) FROM entitled.lane
+        """
+
+    private static func workers(_ ward: Ward, _ connection: PostgresConnection) throws -> [Finding] {
+        // A lease that was renewed a moment too late is taken again at once.
+        let row = try connection.query(living, [.int8(2 * ward.configuration.worker.lease.milliseconds)]).one()
+        let (workers, owned, lanes) = (try row.int(0), try row.int(1), try row.int(2))
+        guard workers > 0 else {
+            return [.error("no worker is alive: what comes in is kept, and not applied", "start `entitled worker`")]
+        }
+        let count = workers == 1 ? "1 worker" : "\(workers) workers"
+        guard owned == lanes else {
+            return [
+                .warning(
+                    "\(count), but \(lanes - owned) of \(lanes) lanes belong to nobody",
+                    "run it again in a moment; if it stays so, look at the workers' logs")
+            ]
+        }
+        return [.ok("\(count), all \(lanes) lanes are owned")]
+    }
+
+    private static func pending(_ ward: Ward, _ connection: PostgresConnection) throws -> [Finding] {
+        guard let oldest = try PendingNotification.oldest(in: every, on: connection) else {
+            return [.ok("no notification waits to be applied")]
+        }
+        let age = ward.clock.now() - SequenceGenerator.instant(of: oldest)
+        let message = "the oldest notification that is not applied yet waits for \(Age.text(age))"
+        let action = "look at the workers' logs, and whether there are enough of them"
+        if age > 15 * 60_000 { return [.error(message, action)] }
+        return [age > 60_000 ? .warning(message, action) : .ok(message)]
+    }
+
+    private static let needAPerson = """
+        SELECT count(*) FILTER (WHERE next_ms IS NULL), count(*) FROM (
+            SELECT next_ms FROM entitled.held_notification LIMIT $1
+        ) h
+        """
+
+    private static func held(_ connection: PostgresConnection) throws -> [Finding] {
+        let row = try connection.query(needAPerson, [.int8(Int64(counted))]).one()
+        let (abandoned, all) = (try row.int(0), try row.int(1))
+        guard all > 0 else { return [.ok("no notification is held")] }
+        let number = all == counted ? "at least \(all)" : "\(all)"
+        let rest = abandoned > 0 ? ", \(abandoned) of them are not tried again by themselves" : ", and tried again"
+        return [
+            .warning(
+                "\(number) held, because applying them failed\(rest)",
+                "entitled notifications list --state held; then `entitled notifications reprocess UUID`")
+        ]
+    }
+
+    private static func pastDue(_ ward: Ward, _ connection: PostgresConnection) throws -> [Finding] {
+        let now = ward.clock.now()
+        let late = try DeliveryStore.pastDue(
+            in: every, before: now - 5 * 60_000, now: now, eachAtMost: 20, on: connection)
+        guard late > 0 else { return [.ok("no webhook is late")] }
+        return [
+            .warning(
+                "\(late) webhooks or more should have been sent over five minutes ago",
+                "look at the workers, and at how long consumers take to answer")
+        ]
+    }
+
+    private static let dead = """
+        SELECT count(*) FROM (
+            SELECT 1 FROM entitled.delivery WHERE created_ms >= $1 AND state = 2 LIMIT $2
+        ) d
+        """
+
+    private static func dead(_ ward: Ward, _ connection: PostgresConnection) throws -> [Finding] {
+        let since = ward.clock.now() - 14 * 86_400_000
+        let found = try connection.query(dead, [.int8(since), .int8(Int64(counted))]).one().int(0)
+        guard found > 0 else { return [.ok("no webhook of the last 14 days was given up")] }
+        let number = found == counted ? "at least \(found)" : "\(found)"
+        return [
+            .warning(
+                "\(number) webhooks of the last 14 days were given up",
+                "entitled deliveries list --state dead; then `entitled deliveries resend ID`")
+        ]
+    }
+
+    /// Only of apps where somebody means to answer.
+    private static func refunds(_ ward: Ward, _ connection: PostgresConnection) throws -> [Finding] {
+        let answering = Set(ward.configuration.apps.filter { $0.refunds.policy != .never }.map(\.id))
+        let now = ward.clock.now()
+        let open = try RefundRequestStore.list(openAt: now, atMost: counted, on: connection).map(\.request)
+            .filter { answering.contains($0.key.purchase.app) }
+        guard let first = open.map(\.deadline).min() else { return [.ok("Apple waits for no answer about a refund")] }
+        let message =
+            "Apple waits for \(open.count) answers about refunds, for the first one \(Age.text(first - now)) more"
+        guard first - now < 2 * 3_600_000 else { return [.ok(message)] }
+        return [.warning(message, "entitled refunds list --open; then `entitled refunds answer TRANSACTION-ID`")]
+    }
+}

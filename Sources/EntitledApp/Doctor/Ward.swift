@@ -1,0 +1,27 @@
+import Base
+import Postgres
+import Schemas
+
+/// What the doctor's checks look at.
+struct Ward: Sendable {
+    let configuration: Configuration
+    let database: DatabaseAccess
+    let surroundings: ConfigurationSurroundings
+    let clock: any WallClock
+    /// How long Apple's test notification may be on its way.
+    let patience: Duration
+    /// Says how far something long is, 0 to 1.
+    let progress: @Sendable (Double, String) -> Void
+
+    /// Of each statement: a check must not wait for what somebody else has locked, nor disturb who works.
+    static let statementTimeout = Duration.seconds(5)
+
+    /// A checked connection whose statements are bounded.
+    func connect(_ role: DatabaseRole) throws -> PostgresConnection {
+        let connection = try database.connect(role)
+        _ = try connection.query(
+            "SELECT set_config('statement_timeout', $1, false), set_config('lock_timeout', $1, false)",
+            [.text("\(Ward.statementTimeout.milliseconds)ms")])
+        return connection
+    }
+}

@@ -49,11 +49,13 @@ let modules: [Target] = [
     .target(
         name: "Records",
         dependencies: ["Base", "Crypto", "Compression", "Postgres", "AppStore", "Subscriptions", "Queue"]),
+    // What Apple signed on its way into the database: verified, for one of our apps, ready to be stored.
+    .target(name: "Admission", dependencies: ["Base", "AppStore", "Queue"]),
     // The store's endpoint.
     .target(
         name: "Ingest",
         dependencies: [
-            "Base", "Telemetry", "Lifecycle", "Crypto", "Compression", "Postgres", "HTTPServer", "AppStore", "Queue",
+            "Base", "Telemetry", "Lifecycle", "Crypto", "Postgres", "HTTPServer", "AppStore", "Queue", "Admission",
         ]),
     // What people and apps do with customers: joining ids, moving purchases, deleting.
     .target(
@@ -83,7 +85,8 @@ let modules: [Target] = [
         name: "EntitledApp",
         dependencies: [
             "Base", "Telemetry", "Lifecycle", "Crypto", "Postgres", "HTTPServer", "HTTPClient", "AppStore",
-            "AppStoreAPI", "Subscriptions", "Schemas", "Queue", "Records", "Customers", "Rebuild", "Ingest", "Apply", "Deliver",
+            "AppStoreAPI", "Subscriptions", "Schemas", "Queue", "Records", "Customers", "Rebuild", "Admission",
+            "Ingest", "Apply", "Deliver",
             "Retention", "API",
         ]),
     .executableTarget(name: "entitled", dependencies: ["EntitledApp"]),
@@ -94,7 +97,8 @@ let modules: [Target] = [
     .executableTarget(
         name: "Benchmarks",
         dependencies: [
-            "AppStore", "Base", "Crypto", "HTTPServer", "Ingest", "Lifecycle", "Postgres", "Queue", "StoreSimulator",
+            "Admission", "AppStore", "Base", "Crypto", "HTTPServer", "Ingest", "Lifecycle", "Postgres", "Queue",
+            "StoreSimulator",
             "Telemetry", "TestSupport",
         ]),
 ]
@@ -163,7 +167,8 @@ let tests: [Target] = [
     .testTarget(
         name: "IntegrationTests",
         dependencies: [
-            "AppStore", "Apply", "Base", "Crypto", "Customers", "Deliver", "HTTPClient", "HTTPServer", "Ingest",
+            "Admission", "AppStore", "AppStoreAPI", "Apply", "Base", "Crypto", "Customers", "Deliver", "HTTPClient",
+            "HTTPServer", "Ingest",
             "Lifecycle", "Postgres", "Queue", "Rebuild", "Records", "Retention", "StoreSimulator", "Subscriptions",
             "Telemetry", "TestSupport",
         ]),

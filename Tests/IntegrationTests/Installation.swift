@@ -1,3 +1,4 @@
+import Admission
 import AppStore
 import Apply
 import Base

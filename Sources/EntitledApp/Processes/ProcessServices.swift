@@ -1,4 +1,5 @@
 import API
+import Admission
 import AppStore
 import Apply
 import Base

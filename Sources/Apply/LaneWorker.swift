@@ -45,9 +45,7 @@ package final class LaneWorker: Service {
         self.configuration = configuration
         self.session = session
         preparer = NotificationPreparer(verifier: verifier, dictionaries: HeaderDictionaries())
-        applier = Applier(
-            patience: configuration.expiryPatience, defaultGrace: configuration.defaultGrace,
-            bodies: configuration.bodies)
+        applier = Applier(defaultGrace: configuration.defaultGrace, bodies: configuration.bodies)
         self.settler = settler
         self.sealer = sealer
         self.engine = engine
@@ -168,10 +166,24 @@ package struct LaneWorkerConfiguration: Sendable {
     /// How long grace lasts where Apple says that there is some and gives no end.
     package var defaultGrace: Duration
     package var bodies: EventBody
+    /// Nil where nobody looks into Apple's history.
+    package var reconciliation: Reconciliation?
+
+    /// Looks into Apple's history, as far as ends have to do with them.
+    package struct Reconciliation: Sendable {
+        /// Those with a key.
+        package let places: Set<AppEnvironment>
+        package let interval: Duration
+
+        package init(places: Set<AppEnvironment>, interval: Duration) {
+            self.places = places
+            self.interval = interval
+        }
+    }
 
     package init(
         worker: [UInt8], host: String, lease: Duration, expiryPatience: Duration, drainTimeout: Duration,
-        defaultGrace: Duration, bodies: EventBody
+        defaultGrace: Duration, bodies: EventBody, reconciliation: Reconciliation? = nil
     ) {
         self.worker = worker
         self.host = host
@@ -180,5 +192,6 @@ package struct LaneWorkerConfiguration: Sendable {
         self.drainTimeout = drainTimeout
         self.defaultGrace = defaultGrace
         self.bodies = bodies
+        self.reconciliation = reconciliation
     }
 }

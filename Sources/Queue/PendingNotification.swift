@@ -7,6 +7,7 @@ package struct PendingNotification: Sendable {
     package let lane: Lane
     package let seq: Int64
     package let identity: NotificationIdentity
+    package let source: NotificationSource
     package let header: [UInt8]
     package let stored: StoredJWS
 
@@ -28,7 +29,7 @@ package struct PendingNotification: Sendable {
 
     /// One day at a time, with its bounds: planning for all days that are kept would take longer than reading.
     private static let select = """
-        SELECT p.lane, p.seq, n.app, n.environment, n.uuid, n.header, h.header, n.payload, n.signature
+        SELECT p.lane, p.seq, n.app, n.environment, n.uuid, n.header, h.header, n.payload, n.signature, n.source
         FROM unnest($1::int2[], $2::int8[]) AS p(lane, seq)
         LEFT JOIN LATERAL (
             SELECT * FROM entitled.notification n
@@ -94,7 +95,7 @@ package struct PendingNotification: Sendable {
             ])
     }
 
-    /// Of the first nine columns.
+    /// Of the first ten columns.
     static func notification(_ row: PostgresRow) throws -> PendingNotification {
         let (lane, seq) = (Lane(number: Int16(clamping: try row.int(0))), try row.int(1))
         guard let app = try row.optionalText(2), let uuid = try row.optionalText(4),
@@ -105,7 +106,8 @@ package struct PendingNotification: Sendable {
             return PendingNotification(lane: lane, seq: seq, identity: identity, lacking: "its JWS header is missing")
         }
         return PendingNotification(
-            lane: lane, seq: seq, identity: identity, header: header,
+            lane: lane, seq: seq, identity: identity, source: NotificationSource(code: try row.int(9)),
+            header: header,
             stored: StoredJWS(headerID: try row.uuid(5), payload: try row.bytes(7), signature: try row.bytes(8)),
             gap: nil)
     }
@@ -162,7 +164,7 @@ extension PendingNotification {
         lacking gap: String
     ) {
         self.init(
-            lane: lane, seq: seq, identity: identity, header: [],
+            lane: lane, seq: seq, identity: identity, source: .store, header: [],
             stored: StoredJWS(headerID: [], payload: [], signature: []), gap: gap)
     }
 }

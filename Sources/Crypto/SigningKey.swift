@@ -66,6 +66,9 @@ package final class SigningKey: @unchecked Sendable {
         encoded { i2d_PUBKEY(key, $0) }
     }
 
+    /// What checks this key's ES256 signatures; nil unless it is on P-256.
+    package var verificationKey: VerificationKey? { VerificationKey(sharing: key) }
+
     /// ECDSA with SHA-256 as `r ‖ s`, 32 bytes each (JWS ES256, RFC 7518 §3.4). Only for P-256.
     package func signES256(_ message: [UInt8]) throws(IssuingError) -> [UInt8] {
         guard curve == .p256 else { throw IssuingError(what: "ES256 needs a key on P-256") }

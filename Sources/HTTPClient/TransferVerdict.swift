@@ -10,7 +10,8 @@ extension Transfer {
             return .response(
                 OutgoingResponse(
                     status: status, retryAfter: retryAfter, delivery: delivery, date: date, body: body,
-                    truncated: truncated, milliseconds: elapsed, reusedConnection: easy.number(CURLINFO_NUM_CONNECTS) == 0))
+                    truncated: truncated, milliseconds: elapsed,
+                    reusedConnection: easy.number(CURLINFO_NUM_CONNECTS) == 0))
         }
         if let refusal { return failure(.refusedAddress, refusal) }
         if let exhaustion { return failure(.infrastructure, exhaustion) }

@@ -56,6 +56,7 @@ struct ConfigurationDocumentsTests {
         #expect(Set(leaves.keys) == Set(ConfigurationKeys.all.map(\.path)))
         var bench = ConfigurationBench()
         bench.files["/etc/entitled/AuthKey_2X9R4HXF34.p8"] = .denied
+        bench.files["/etc/entitled/AuthKey_7B3M2KX9QA.p8"] = .denied
         for name in ["fullchain.pem", "privkey.pem"] {
             bench.files["/etc/letsencrypt/live/notifications.example.com/\(name)"] = .denied
         }

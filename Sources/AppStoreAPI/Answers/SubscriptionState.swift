@@ -49,7 +49,8 @@ package struct SubscriptionState: Sendable {
         }
         // What is not signed must fit what is.
         let id = answer.originalTransactionID
-        guard transaction.payload.originalTransactionId == id, renewal.map({ $0.payload.originalTransactionId == id }) ?? true
+        guard transaction.payload.originalTransactionId == id,
+            renewal.map({ $0.payload.originalTransactionId == id }) ?? true
         else { throw .malformed("\(place) names another subscription than what is signed in it") }
         self.group = group
         status = SubscriptionStatus(rawValue: answer.status)

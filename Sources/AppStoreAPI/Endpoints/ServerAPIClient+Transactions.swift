@@ -110,7 +110,8 @@ extension ServerAPIClient {
         _ token: String, of originalTransactionID: String, in environment: StoreEnvironment,
         _ options: CallOptions = CallOptions()
     ) throws(ServerAPIError) {
-        var call = try ServerAPICall(.appAccountToken, ["v1", "transactions", originalTransactionID, "appAccountToken"])
+        var call = try ServerAPICall(
+            .appAccountToken, ["v1", "transactions", originalTransactionID, "appAccountToken"])
         call.method = "PUT"
         call.body = .object(["appAccountToken": .string(token)])
         _ = try send(call, in: environment, options)

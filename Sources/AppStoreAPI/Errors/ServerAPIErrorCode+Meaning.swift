@@ -61,7 +61,8 @@ extension ServerAPIErrorCode {
         case .aboveImageRequiresAnImage: "a header above the image needs an image"
         case .subscriptionExtensionIneligible: "the subscription cannot be extended now"
         case .subscriptionMaxExtension: "the subscription was extended as often as Apple allows in a year"
-        case .familySharedSubscriptionExtensionIneligible: "a subscription that is shared by the family cannot be extended"
+        case .familySharedSubscriptionExtensionIneligible:
+            "a subscription that is shared by the family cannot be extended"
         case .maximumNumberOfImagesReached: "there are as many images as Apple allows"
         case .maximumNumberOfMessagesReached: "there are as many messages as Apple allows"
         case .messageNotApproved: "the message is not approved"

@@ -26,7 +26,8 @@ extension Unauthorized: CustomStringConvertible {
         let production =
             environment == .production
             ? "; an app that was never released in the App Store is refused in Production whatever the key" : ""
-        return "\(refused) and does not say why: check issuer_id and key_id, that bundle_id \(bundleID) is right, and in"
+        return
+            "\(refused) and does not say why: check issuer_id and key_id, that bundle_id \(bundleID) is right, and in"
             + " App Store Connect that the key is an In-App Purchase key and was not revoked\(production)"
     }
 }

@@ -121,9 +121,24 @@ extension Configuration {
         _ reader: inout ConfigurationReader, _ section: ConfigurationReader.Section
     ) -> ServerAPI {
         typealias Keys = ConfigurationKeys.App
+        let issuerID = reader.value(Keys.issuerID, in: section)
         return ServerAPI(
-            issuerID: reader.value(Keys.issuerID, in: section), keyID: reader.value(Keys.keyID, in: section),
+            issuerID: issuerID, keyID: reader.value(Keys.keyID, in: section),
             privateKeyFile: reader.value(Keys.privateKeyFile, in: section),
-            baseURL: reader.value(Keys.baseURL, in: section))
+            baseURL: reader.value(Keys.baseURL, in: section),
+            sandboxBaseURL: reader.value(Keys.sandboxBaseURL, in: section),
+            previous: reader.has("previous", in: section)
+                ? readPreviousKey(&reader, reader.section("previous", in: section), issuerID) : nil)
+    }
+
+    /// Nearly always of the same issuer.
+    private static func readPreviousKey(
+        _ reader: inout ConfigurationReader, _ section: ConfigurationReader.Section, _ issuerID: String
+    ) -> PreviousKey {
+        typealias Keys = ConfigurationKeys.App.Previous
+        return PreviousKey(
+            issuerID: reader.value(Keys.issuerID, in: section) ?? issuerID,
+            keyID: reader.value(Keys.keyID, in: section),
+            privateKeyFile: reader.value(Keys.privateKeyFile, in: section))
     }
 }

@@ -132,6 +132,18 @@ package struct Configuration: Sendable {
         package let privateKeyFile: String
         /// Without a slash at its end; nil for Apple's own.
         package let baseURL: String?
+        /// In place of `baseURL` for the sandbox.
+        package let sandboxBaseURL: String?
+        /// Another key, which serves where Apple refuses the first: while one replaces the other.
+        package let previous: PreviousKey?
+    }
+
+    /// The other key for Apple's Server API.
+    package struct PreviousKey: Sendable {
+        package let issuerID: String
+        package let keyID: String
+        /// Absolute path.
+        package let privateKeyFile: String
     }
 
     package struct Webhooks: Sendable {

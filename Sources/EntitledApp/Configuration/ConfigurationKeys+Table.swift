@@ -16,6 +16,8 @@ extension ConfigurationKeys {
         Trust.rootSHA256.entry, Trust.rootFiles.entry, Trust.ocsp.entry,
         App.id.entry, App.bundleID.entry, App.appleAppID.entry, App.environments.entry,
         App.issuerID.entry, App.keyID.entry, App.privateKeyFile.entry, App.baseURL.entry,
+        App.sandboxBaseURL.entry, App.Previous.issuerID.entry, App.Previous.keyID.entry,
+        App.Previous.privateKeyFile.entry,
         entitlements.entry,
         Webhooks.retrySchedule.entry, Webhooks.timeout.entry, Webhooks.allowPrivateNetworks.entry,
         Webhooks.usdRates.entry,
@@ -41,6 +43,8 @@ extension ConfigurationKeys {
         "trust": "The roots that Apple's certificate chains may end in, and whether certificates are revoked.",
         "apps[]": "One app.",
         "apps[].server_api": "Apple's Server API, for what was missed; without it nothing is fetched.",
+        "apps[].server_api.previous":
+            "Another key, tried where Apple refuses the first: while a new key replaces an old one.",
         "webhooks": "Sending events.",
         "log": "Log lines.",
     ]

@@ -192,6 +192,24 @@ package enum ConfigurationKeys {
             "For Apple's Server API: the key itself.")
         static let baseURL = Key<String?>(
             "apps[].server_api.base_url", .optional(.baseURL), default: nil,
-            "Another server in place of Apple's, for every environment; for tests.")
+            "Another server in place of Apple's, for every environment; for tests. By http: only on this host.")
+        static let sandboxBaseURL = Key<String?>(
+            "apps[].server_api.sandbox_base_url", .optional(.baseURL), default: nil,
+            "The same for the sandbox alone; not set: base_url.")
+
+        /// Another key, which serves where Apple refuses the first.
+        enum Previous {
+            static let issuerID = Key<String?>(
+                "apps[].server_api.previous.issuer_id",
+                .optional(.name("the issuer id of App Store Connect's In-App Purchase keys")), default: nil,
+                "Whose key it is; not set: that of server_api.")
+            static let keyID = Key<String>(
+                "apps[].server_api.previous.key_id",
+                .identifier("the id of the key: letters and digits", marks: "", longest: 64),
+                default: "", isRequired: true, "Which key it is.")
+            static let privateKeyFile = Key<String>(
+                "apps[].server_api.previous.private_key_file", .privateKeyFile, default: "", isRequired: true,
+                "The key itself.")
+        }
     }
 }

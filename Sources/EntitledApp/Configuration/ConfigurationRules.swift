@@ -68,6 +68,13 @@ enum ConfigurationRules {
                         "\(JSON.string(app.bundleID).shown), which apps[\(other)] has too", "a bundle id of its own"
                     ))
             }
+            if let api = app.serverAPI, let previous = api.previous, previous.keyID == api.keyID {
+                breaches.append(
+                    (
+                        ["\(place).server_api.previous.key_id", "\(place).server_api.key_id"],
+                        "\(JSON.string(api.keyID).shown), which is key_id too", "the id of another key"
+                    ))
+            }
             if app.environments.contains(.production), app.appleAppID == nil {
                 breaches.append(
                     (

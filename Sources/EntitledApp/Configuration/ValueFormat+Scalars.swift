@@ -1,3 +1,4 @@
+import AppStoreAPI
 import Base
 
 extension ValueFormat where Value == String {
@@ -43,8 +44,8 @@ extension ValueFormat where Value == String {
             switch surroundings.readFile(path) {
             case .denied: return .value(path)
             case .contents(let bytes):
-                guard String(decoding: bytes, as: UTF8.self).contains("-----BEGIN PRIVATE KEY-----") else {
-                    return .wrong(json, allowed, reason: "no private key in it")
+                if let flaw = ServerAPIKey.flaw(in: String(decoding: bytes, as: UTF8.self)) {
+                    return .wrong(json, allowed, reason: flaw)
                 }
                 return .value(path)
             case let other: return .wrong(json, allowed, reason: other.failure)

@@ -13,7 +13,7 @@ protocol StoresimCommand {
 /// `storesim`: the App Store for tests, demonstrations and benchmarks.
 package enum StoresimProgram {
     private static var commands: [any StoresimCommand.Type] {
-        [PKICommand.self, SignCommand.self, PlayCommand.self, ReceiveCommand.self]
+        [PKICommand.self, SignCommand.self, PlayCommand.self, ReceiveCommand.self, ServeCommand.self]
     }
 
     /// Runs the command line (without the program's name). 0: done, 1: it could not be done, 2: wrong use.

@@ -6,6 +6,13 @@ struct PayloadMembers {
 
     var json: JSON { .object(members) }
 
+    init() {}
+
+    /// Those of an object; none of anything else.
+    init(_ json: JSON) {
+        members = json.members ?? []
+    }
+
     mutating func text(_ name: String, _ value: String?) {
         if let value { members.append(.init(name: name, value: .string(value))) }
     }
@@ -20,6 +27,15 @@ struct PayloadMembers {
 
     mutating func add(_ name: String, _ value: JSON?) {
         if let value { members.append(.init(name: name, value: value)) }
+    }
+
+    /// In its place if it is there, else at the end; nil takes it away.
+    mutating func set(_ name: String, _ value: JSON?) {
+        guard let index = members.firstIndex(where: { $0.name == name }) else {
+            add(name, value)
+            return
+        }
+        if let value { members[index] = .init(name: name, value: value) } else { members.remove(at: index) }
     }
 
     mutating func append(_ more: [JSON.Member]) {

@@ -18,4 +18,11 @@ final class Letter: Sendable {
             return made
         }
     }
+
+    /// The JWS alone, as Apple's history has it.
+    func signedPayload(_ signer: NotificationSigner) throws -> String {
+        let body = try body(signer)
+        // `{"signedPayload":"` before it and `"}` behind it.
+        return String(decoding: body.dropFirst(18).dropLast(2), as: UTF8.self)
+    }
 }

@@ -1,0 +1,8 @@
+import Lifecycle
+
+/// Standing still between two questions.
+enum Pause {
+    static func wait(_ time: Duration) {
+        _ = Monitor(()).wait(timeout: time) { _ -> Bool? in nil }
+    }
+}

@@ -63,6 +63,9 @@ let modules: [Target] = [
     // Records again from the log, and how they differ from it.
     .target(
         name: "Rebuild", dependencies: ["Base", "Crypto", "Postgres", "Subscriptions", "Queue", "Records"]),
+    // Long work that outlives who began it, and the kind of it that sends consumers again what they missed.
+    .target(
+        name: "Replay", dependencies: ["Base", "Telemetry", "Lifecycle", "Crypto", "Postgres", "Queue", "Records"]),
     // Sending webhooks.
     .target(
         name: "Deliver",
@@ -87,7 +90,7 @@ let modules: [Target] = [
             "Base", "Telemetry", "Lifecycle", "Crypto", "Postgres", "HTTPServer", "HTTPClient", "AppStore",
             "AppStoreAPI", "Subscriptions", "Schemas", "Queue", "Records", "Customers", "Rebuild", "Admission",
             "Ingest", "Apply", "Deliver",
-            "Retention", "API",
+            "Retention", "API", "Replay",
         ]),
     .executableTarget(name: "entitled", dependencies: ["EntitledApp"]),
     // The App Store for tests, demonstrations and benchmarks. Shares no code with verification.
@@ -159,6 +162,12 @@ let tests: [Target] = [
             "Base", "Crypto", "Lifecycle", "Postgres", "Queue", "Records", "Retention", "Schemas", "Subscriptions",
             "Telemetry", "TestSupport",
         ]),
+    .testTarget(
+        name: "ReplayTests",
+        dependencies: [
+            "Base", "Crypto", "Lifecycle", "Postgres", "Queue", "Records", "Replay", "Retention", "Telemetry",
+            "TestSupport",
+        ]),
     .testTarget(name: "StoreSimulatorTests", dependencies: ["AppStore", "Base", "Crypto", "StoreSimulator"]),
     .testTarget(
         name: "EntitledAppTests",
@@ -176,7 +185,8 @@ let tests: [Target] = [
     .testTarget(
         name: "EndToEndTests",
         dependencies: [
-            "Base", "Crypto", "HTTPClient", "Lifecycle", "Postgres", "StoreSimulator", "Telemetry", "TestSupport",
+            "Base", "Crypto", "HTTPClient", "Lifecycle", "Postgres", "Queue", "Records", "StoreSimulator", "Telemetry",
+            "TestSupport",
         ]),
 ]
 

@@ -17,6 +17,7 @@ package enum Schemas {
         Migration(
             version: 4, name: "held_retries",
             sql: String(decoding: PackageResources.v0004_held_retries_sql, as: UTF8.self)),
+        Migration(version: 5, name: "jobs", sql: String(decoding: PackageResources.v0005_jobs_sql, as: UTF8.self)),
         Migration(
             version: 6, name: "history", sql: String(decoding: PackageResources.v0006_history_sql, as: UTF8.self)),
     ]

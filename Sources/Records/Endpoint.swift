@@ -54,4 +54,12 @@ package enum WebhookSecret {
     package static let length = 24
 
     package static func text(_ bytes: [UInt8]) -> String { "whsec_" + Base64.encode(bytes) }
+
+    /// Nil for what is not spelled so, or has no bytes.
+    package static func bytes(_ text: String) -> [UInt8]? {
+        guard text.hasPrefix("whsec_"), let bytes = Base64.decode(text.utf8.dropFirst(6)), !bytes.isEmpty else {
+            return nil
+        }
+        return bytes
+    }
 }

@@ -51,6 +51,11 @@ package enum EndpointStore {
         try connection.query("SELECT \(columns) \(living) FOR SHARE OF e", [.text(nil)]).map { try endpoint($0) }
     }
 
+    /// The same for one endpoint; nil if there is no such.
+    package static func lock(_ id: String, on connection: PostgresConnection) throws -> Endpoint? {
+        try connection.query("SELECT \(columns) \(living) FOR SHARE OF e", [.text(id)]).first.map { try endpoint($0) }
+    }
+
     private static func endpoint(
         _ row: PostgresRow, authorization: Redacted<String>? = nil, secrets: [Redacted<[UInt8]>] = [],
         isSendable: Bool = false

@@ -40,6 +40,13 @@ struct EventCleaner {
         WHERE e.lane = t.lane AND e.id = t.id RETURNING 1
         """
 
+    /// Against who puts an old event in line again, or for the first time (`DeliveryReplay`): that one either committed
+    /// before, and its delivery is seen afterwards, or finds the body gone.
+    private static let lock = """
+        SELECT 1 FROM entitled.event e JOIN unnest($1::int2[], $2::uuid[]) AS t(lane, id)
+            ON e.lane = t.lane AND e.id = t.id ORDER BY e.lane, e.id FOR NO KEY UPDATE OF e
+        """
+
     private struct Name: Hashable {
         let lane: Lane
         let id: [UInt8]
@@ -59,9 +66,9 @@ struct EventCleaner {
         let events = try rows.map { Name(lane: Lane(number: Int16(clamping: try $0.int(0))), id: try $0.uuid(1)) }
         var step = Step()
         if !events.isEmpty {
-            let (clear, deliveries) = try finished(events, limit, on: connection)
+            let clear = try finished(events, limit, on: connection).events
             kept += Int64(events.count - clear.count)
-            step = try clean(clear, deliveries, limit, on: connection)
+            step = try clean(clear, limit, on: connection)
         }
         if blocks.isLast {
             step.kept = kept
@@ -96,13 +103,14 @@ struct EventCleaner {
         return (events.filter { !open.contains($0) }, found.filter { !open.contains($0.event) }.map(\.delivery))
     }
 
-    private func clean(
-        _ events: [Name], _ deliveries: [Name], _ limit: Int64, on connection: PostgresConnection
-    ) throws -> Step {
+    private func clean(_ events: [Name], _ limit: Int64, on connection: PostgresConnection) throws -> Step {
         guard !events.isEmpty else { return Step() }
         do {
             return try connection.transaction {
                 _ = try connection.query("SELECT set_config('synchronous_commit', 'on', true)")
+                _ = try connection.query(
+                    EventCleaner.lock, [.int2s(events.map(\.lane.number)), .uuids(events.map(\.id))])
+                let (events, deliveries) = try finished(events, limit, on: connection)
                 let deleted = try connection.query(
                     EventCleaner.delete,
                     [.int2s(deliveries.map(\.lane.number)), .uuids(deliveries.map(\.id)), .int8(limit)]

@@ -28,6 +28,8 @@ package enum CommandTree {
                 group("purchases", "What was bought.", [PurchaseOptions.list, PurchaseOptions.claim]),
                 group("products", "Products that were bought.", [PurchaseOptions.products]),
                 group("apple", "What Apple knows, by its App Store Server API.", AppleOptions.declarations),
+                group("replay", "Sending again, and fetching again, what was missed.", ReplayOptions.declarations),
+                command(ListenOptions.declaration),
                 command(RebuildOptions.declaration),
                 CommandNode(CheckConfigCommand.self), CommandNode(VersionCommand.self),
             ])

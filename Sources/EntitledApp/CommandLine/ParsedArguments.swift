@@ -23,6 +23,9 @@ package struct ParsedArguments: Sendable, Equatable {
 
     /// Milliseconds since 1970.
     package func time(_ name: String) -> Int64? { text(name).flatMap(Timestamp.parse) }
+
+    /// A moment, nil where it was not given.
+    package func moment(_ name: String) -> Moment? { text(name).flatMap(Moment.init(text:)) }
 }
 
 /// Wrong use of the command line: one line for the person, exit status 2.

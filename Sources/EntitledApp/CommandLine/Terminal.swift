@@ -10,12 +10,16 @@ package struct Terminal: Sendable {
     /// Whether a person looks at standard error.
     private let showsProgress: Bool
 
+    /// Asks somebody a question and gives the line that they answer; nil where there is nobody to ask.
+    package let ask: (@Sendable (_ question: String) -> String)?
+
     package init(
-        isInteractive: Bool, showsProgress: Bool = false, output: @escaping @Sendable ([UInt8]) -> Void,
+        isInteractive: Bool, showsProgress: Bool = false, ask: (@Sendable (String) -> String)? = nil, output: @escaping @Sendable ([UInt8]) -> Void,
         errors: @escaping @Sendable ([UInt8]) -> Void
     ) {
         self.isInteractive = isInteractive
         self.showsProgress = showsProgress
+        self.ask = ask
         self.output = output
         self.errors = errors
     }
@@ -23,8 +27,14 @@ package struct Terminal: Sendable {
     /// That of this process. `NO_COLOR` (https://no-color.org) counts.
     package static func ofProcess(_ environment: [String: String]) -> Terminal {
         let isPlain = !(environment["NO_COLOR"] ?? "").isEmpty || environment["TERM"] == "dumb"
+        let isThere = isatty(0) == 1 && isatty(2) == 1
+        let ask: @Sendable (String) -> String = { question in
+            Terminal.write(Array(question.utf8), to: 2)
+            return readLine() ?? ""
+        }
         return Terminal(
             isInteractive: isatty(1) == 1 && !isPlain, showsProgress: isatty(2) == 1 && !isPlain,
+            ask: isThere ? ask : nil,
             output: { Terminal.write($0, to: 1) },
             errors: { Terminal.write($0, to: 2) })
     }
@@ -42,6 +52,11 @@ package struct Terminal: Sendable {
     /// One JSON document: a line for machines, indented for people.
     package func document(_ json: JSON) {
         output((isInteractive ? Array(Terminal.escaped(json.indentedText).utf8) : json.bytes) + [UInt8(ascii: "\n")])
+    }
+
+    /// One JSON document of many, a line each.
+    package func line(_ json: JSON) {
+        output(json.bytes + [UInt8(ascii: "\n")])
     }
 
     package func table(_ table: TextTable) {

@@ -8,6 +8,8 @@ package enum ValueKind: Sendable {
     case choice([String], String)
     /// ISO 8601.
     case time
+    /// The same, or how long ago.
+    case moment
     case integer(ClosedRange<Int64>, String)
 
     /// As usage lines show the value.
@@ -15,7 +17,7 @@ package enum ValueKind: Sendable {
         switch self {
         case .text(let name), .choice(_, let name), .integer(_, let name): name
         case .file: "FILE"
-        case .time: "TIME"
+        case .time, .moment: "TIME"
         }
     }
 
@@ -26,6 +28,7 @@ package enum ValueKind: Sendable {
         case .file: "a path"
         case .choice(let words, _): "one of \(words.joined(separator: ", "))"
         case .time: "a time in ISO 8601, such as 2026-11-21T01:02:03Z"
+        case .moment: "a time in ISO 8601, such as 2026-11-21T01:02:03Z, or how long ago, such as 24h"
         case .integer(let range, _):
             "a whole number from \(range.lowerBound)" + (range.upperBound == .max ? "" : " to \(range.upperBound)")
         }
@@ -35,7 +38,7 @@ package enum ValueKind: Sendable {
     var isWorthExplaining: Bool {
         switch self {
         case .text, .file: false
-        case .choice, .time: true
+        case .choice, .time, .moment: true
         case .integer(let range, _): range.upperBound != .max
         }
     }
@@ -45,6 +48,7 @@ package enum ValueKind: Sendable {
         case .text, .file: !text.isEmpty && !text.utf8.contains(0)
         case .choice(let words, _): words.contains(text)
         case .time: Timestamp.parse(text) != nil
+        case .moment: Timestamp.parse(text) != nil || Duration(text: text) != nil
         case .integer(let range, _): Int64(text).map(range.contains) ?? false
         }
     }

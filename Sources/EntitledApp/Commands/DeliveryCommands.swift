@@ -1,7 +1,10 @@
 import Base
+import Crypto
 import Postgres
+import Queue
 import Records
 import Schemas
+import Subscriptions
 
 /// `entitled deliveries …`: what was sent, and to whom.
 enum DeliveryCommands {
@@ -86,19 +89,22 @@ enum DeliveryCommands {
 
     struct Resend: Command {
         static let declaration = DeliveryOptions.resend
-        private let options: DeliveryOptions.One
+        private let options: DeliveryOptions.Resend
 
         init(_ parsed: ParsedArguments) {
-            options = DeliveryOptions.One(parsed)
+            options = DeliveryOptions.Resend(parsed)
         }
 
         func run(_ context: CommandContext) throws -> Int32 {
             let id = try DeliveryCommands.id(options.id)
             let connection = try DatabaseAccess(try context.configuration()).connect(.worker)
+            guard !options.asNewID else {
+                try copy(id, on: connection, context)
+                return 0
+            }
             switch try DeliveryRepair.resend(id, now: SystemClock().now(), on: connection) {
             case .notFound: throw DeliveryCommands.noSuch(id)
-            case .endpointDisabled(let reason):
-                throw CommandFailure("its endpoint takes nothing now (\(reason)): enable it first")
+            case .endpointDisabled(let reason): throw DeliveryCommands.disabled(reason)
             case .reopened: break
             }
             if context.json {
@@ -108,6 +114,29 @@ enum DeliveryCommands {
             }
             return 0
         }
+
+        private func copy(
+            _ id: DeliveryID, on connection: PostgresConnection, _ context: CommandContext
+        ) throws {
+            let event = UUIDText.bytes(EventID.uuid(of: SecureRandom.bytes(16))) ?? []
+            switch try EventCopy.send(id, as: event, now: SystemClock().now(), on: connection) {
+            case .notFound: throw DeliveryCommands.noSuch(id)
+            case .endpointDisabled(let reason): throw DeliveryCommands.disabled(reason)
+            case .bodyGone: throw CommandFailure("its event is too old: retention has dropped the body")
+            case .bodyUnclear: throw CommandFailure("its event's body does not name its id once, so it cannot get another")
+            case .sent(let event, let delivery):
+                if context.json {
+                    context.terminal.document(
+                        .object([
+                            "id": .string(delivery.text), "event_id": .string(UUIDText.upper(event)),
+                            "resent_from": .string(id.text), "state": .string("pending"),
+                        ]))
+                } else {
+                    context.terminal.print(
+                        "\(delivery.text) is sent now: the same event under the new id \(UUIDText.upper(event))")
+                }
+            }
+        }
     }
 
     private static func id(_ text: String) throws -> DeliveryID {
@@ -115,6 +144,10 @@ enum DeliveryCommands {
             throw CommandFailure("\(text) is no delivery id: they look like dlv_… in `entitled deliveries list`")
         }
         return id
+    }
+
+    private static func disabled(_ reason: String) -> CommandFailure {
+        CommandFailure("its endpoint takes nothing now (\(reason)): enable it first")
     }
 
     private static func noSuch(_ id: DeliveryID) -> CommandFailure {

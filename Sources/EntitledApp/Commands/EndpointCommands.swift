@@ -4,6 +4,7 @@ import HTTPClient
 import Postgres
 import Queue
 import Records
+import Replay
 import Schemas
 import Subscriptions
 import Telemetry
@@ -27,14 +28,22 @@ enum EndpointCommands {
                 throw UsageError("--authorization must not contain control characters")
             }
             let (connection, sealer) = try EndpointCommands.open(configuration)
-            let added = try EndpointStore.add(
-                url: url, authorization: options.authorization, environments: options.environments,
-                events: options.events, apps: options.apps, sealer: sealer, now: SystemClock().now(), on: connection)
+            let now = SystemClock().now()
+            let (added, job) = try connection.transaction {
+                let added = try EndpointStore.add(
+                    url: url, authorization: options.authorization, environments: options.environments,
+                    events: options.events, apps: options.apps, sealer: sealer, now: now, on: connection)
+                return (added, try EndpointBackFill.make(for: added.id, options.since, now: now, context, on: connection))
+            }
             let secret = WebhookSecret.text(added.secret.exposed)
             if context.json {
                 context.terminal.document(
-                    .object(["id": .string(added.id), "url": .string(url), "secret": .string(secret)]))
+                    .object([
+                        "id": .string(added.id), "url": .string(url), "secret": .string(secret),
+                        "job": job.map { .int($0.id) },
+                    ]))
             } else {
+                if let job { context.terminal.print(try EndpointBackFill.text(job, on: connection)) }
                 context.terminal.print(
                     """
                     added \(added.id): \(url)
@@ -95,21 +104,6 @@ enum EndpointCommands {
             let database = try DatabaseAccess(try context.configuration())
             try EndpointCommands.show(options.id, on: try database.connect(.api), context)
             return 0
-        }
-    }
-
-    struct Enable: Command {
-        static let declaration = EndpointOptions.enable
-        private let options: EndpointOptions.One
-
-        init(_ parsed: ParsedArguments) {
-            options = EndpointOptions.One(parsed)
-        }
-
-        func run(_ context: CommandContext) throws -> Int32 {
-            try EndpointCommands.change(options.id, context) { connection in
-                try EndpointStore.enable(options.id, on: connection)
-            }
         }
     }
 
@@ -228,14 +222,17 @@ enum EndpointCommands {
     }
 
     /// Deliveries follow their endpoint; if this is cut short, the workers go on with it.
-    private static func settleDeliveries(on connection: PostgresConnection) throws {
+    static func settleDeliveries(on connection: PostgresConnection) throws {
         while try DeliveryStore.followEndpoints(in: Lane.all, now: SystemClock().now(), on: connection) > 0 {}
     }
 
-    private static func show(_ id: String, on connection: PostgresConnection, _ context: CommandContext) throws {
+    /// - Parameter more: members that the document has beside the endpoint's.
+    static func show(
+        _ id: String, more: [JSON.Member] = [], on connection: PostgresConnection, _ context: CommandContext
+    ) throws {
         guard let endpoint = try EndpointStore.list(id: id, on: connection).first else { throw noSuch(id) }
         if context.json {
-            context.terminal.document(endpoint.document)
+            context.terminal.document(.object((endpoint.document.members ?? []) + more))
         } else {
             context.terminal.print(
                 """
@@ -248,7 +245,7 @@ enum EndpointCommands {
         }
     }
 
-    private static func noSuch(_ id: String) -> CommandFailure {
+    static func noSuch(_ id: String) -> CommandFailure {
         CommandFailure("there is no endpoint \(id); see: entitled endpoints list")
     }
 }

@@ -13,6 +13,7 @@ import Lifecycle
 import Postgres
 import Queue
 import Records
+import Replay
 import Retention
 import Schemas
 import Subscriptions
@@ -111,7 +112,10 @@ struct ProcessServices {
             worker: id, times: configuration.retentionTimes,
             session: try database.session(.worker, logger: logger, refused: refused), clock: clock, logger: logger,
             metrics: metrics)
-        return Part(services: [HTTPClientService(client: client), retention, worker]) {
+        let jobs = JobKeeper(
+            worker: id, kinds: [WebhookReplayWork.kind],
+            session: try database.session(.worker, logger: logger, refused: refused), logger: logger)
+        return Part(services: [HTTPClientService(client: client), retention, jobs, worker]) {
             worker.isReady ? [] : ["the database is away"]
         }
     }

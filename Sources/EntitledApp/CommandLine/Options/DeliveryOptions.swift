@@ -15,7 +15,18 @@ package enum DeliveryOptions {
         }
     }
 
-    /// `deliveries show` and `deliveries resend`.
+    /// `deliveries resend`.
+    package struct Resend: Sendable, Equatable {
+        package let id: String
+        package let asNewID: Bool
+
+        package init(_ parsed: ParsedArguments) {
+            id = parsed.text("ID") ?? ""
+            asNewID = parsed.has("--as-new-id")
+        }
+    }
+
+    /// `deliveries show`.
     package struct One: Sendable, Equatable {
         package let id: String
 
@@ -36,7 +47,14 @@ package enum DeliveryOptions {
         examples: ["deliveries list --state dead", "deliveries list --endpoint ID --limit 1000 --json"])
 
     package static let show = one("show", "Shows a delivery and its attempts.")
-    package static let resend = one("resend", "Sends a delivery's event once more, at once, under the same id.")
+    package static let resend = CommandDeclaration(
+        "resend", "Sends a delivery's event once more, at once, under the same id.",
+        discussion:
+            "A consumer that keeps the ids it has seen passes over one that it knows. With --as-new-id the event goes to"
+            + " this endpoint as another one: `webhook-id` and `event.id` are new, everything else is as it was.",
+        arguments: [ArgumentDeclaration(.text("ID"), "The delivery's id, as `deliveries list` shows it.")],
+        options: [OptionDeclaration("--as-new-id", "As another event, for consumers that know the old id.")],
+        examples: ["deliveries resend ID", "deliveries resend ID --as-new-id"])
 
     package static let declarations = [list, show, resend]
 

@@ -13,8 +13,11 @@ package enum EndpointOptions {
         package let events: [String]
         /// Ids of configured apps; empty: all.
         package let apps: [String]
+        /// Events since then are sent to it too.
+        package let since: Moment?
 
         package init(_ parsed: ParsedArguments) {
+            since = parsed.moment("--since")
             url = parsed.text("URL") ?? ""
             authorization = parsed.text("--authorization")
             environments = parsed.texts("--environment").compactMap(StoreEnvironment.init(rawValue:))
@@ -23,7 +26,27 @@ package enum EndpointOptions {
         }
     }
 
-    /// The commands that take one endpoint: show, enable, disable, rotate-secret, test, remove.
+    /// `endpoints enable`.
+    package struct Enable: Sendable, Equatable {
+        /// What becomes of deliveries that wait for it.
+        package enum Held: Sendable {
+            case deliver
+            case drop
+        }
+
+        package let id: String
+        /// Nil: ask, where somebody can be asked, else deliver.
+        package let held: Held?
+
+        package init(_ parsed: ParsedArguments) throws {
+            let (delivers, drops) = (parsed.has("--deliver-held"), parsed.has("--drop-held"))
+            if delivers, drops { throw UsageError("--deliver-held and --drop-held: only one of them") }
+            id = parsed.text("ID") ?? ""
+            held = delivers ? .deliver : drops ? .drop : nil
+        }
+    }
+
+    /// The commands that take one endpoint: show, disable, rotate-secret, test, remove.
     package struct One: Sendable, Equatable {
         package let id: String
 
@@ -46,6 +69,7 @@ package enum EndpointOptions {
             OptionDeclaration(
                 "--event", .text("TYPE"), isRepeatable: true, "Only events of this type, such as RENEWAL."),
             OptionDeclaration("--app", .text("ID"), isRepeatable: true, "Only events of this app."),
+            OptionDeclaration("--since", .moment, "Sends it the events since then too, as `replay webhooks --missing`."),
         ],
         examples: [
             "endpoints add https://example.com/hooks",
@@ -56,7 +80,18 @@ package enum EndpointOptions {
         "list", "Lists all consumers and their state.", examples: ["endpoints list", "endpoints list --json"])
 
     package static let show = one("show", "Shows a consumer.")
-    package static let enable = one("enable", "Lets a disabled consumer have its events again, also those it missed.")
+    package static let enable = CommandDeclaration(
+        "enable", "Lets a disabled consumer have its events again, also those it missed.",
+        discussion:
+            "Events of the time when it was disabled were kept for it. On a terminal it asks what to do with them;"
+            + " elsewhere they are delivered unless --drop-held is given. What is dropped can be sent later with"
+            + " `replay webhooks --failed`.",
+        arguments: [ArgumentDeclaration(.text("ID"), "The endpoint's id, as `endpoints list` shows it.")],
+        options: [
+            OptionDeclaration("--deliver-held", "Sends what was kept for it."),
+            OptionDeclaration("--drop-held", "Gives up what was kept for it: dead deliveries with that reason."),
+        ],
+        examples: ["endpoints enable ID", "endpoints enable ID --drop-held"])
     package static let disable = one("disable", "Holds a consumer's events back until it is enabled.")
     package static let rotateSecret = one(
         "rotate-secret", "Makes a new secret and shows it, once; the old one stays alive for a while.")

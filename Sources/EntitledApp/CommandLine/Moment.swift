@@ -1,0 +1,21 @@
+import Base
+
+/// A time as somebody said it: in ISO 8601, or how long ago.
+package struct Moment: Sendable, Equatable {
+    /// As it was said.
+    package let text: String
+    private let time: Int64?
+    private let ago: Int64
+
+    /// Nil for what is neither.
+    package init?(text: String) {
+        let (time, ago) = (Timestamp.parse(text), Duration(text: text))
+        guard time != nil || ago != nil else { return nil }
+        self.text = text
+        self.time = time
+        self.ago = ago?.milliseconds ?? 0
+    }
+
+    /// Milliseconds since 1970.
+    package func milliseconds(now: Int64) -> Int64 { time ?? now - ago }
+}

@@ -1,0 +1,67 @@
+import Base
+import Crypto
+import Deliver
+import HTTPClient
+import Queue
+import Records
+import Replay
+import Telemetry
+
+/// Posts events to a consumer in the making, as deliveries are: once, one after the other.
+///
+/// Wherever its URL leads to: who typed it sits at this machine.
+final class EventForwarder: Sendable {
+    /// What came of one event.
+    struct Answer: Sendable {
+        /// Nil: there was none.
+        let status: Int?
+        let error: String?
+        let milliseconds: Int64
+    }
+
+    let url: String
+    /// As people give it to their consumer.
+    let secret: String
+    private let key: [UInt8]
+    private let timeout: Duration
+    private let client: HTTPClient
+
+    init(to url: String, secret: String?, timeout: Duration) throws {
+        do {
+            self.url = try WebhookURL(parsing: url).text
+        } catch {
+            throw CommandFailure("--forward-to: this URL cannot be used: \(error)")
+        }
+        guard let key = secret.map(WebhookSecret.bytes) ?? SecureRandom.bytes(WebhookSecret.length) else {
+            throw UsageError("--secret must be \(WebhookSecret.text([])) and base64, as endpoints have it")
+        }
+        self.key = key
+        self.secret = WebhookSecret.text(key)
+        self.timeout = timeout
+        client = try HTTPClient(
+            configuration: HTTPClientConfiguration(
+                allowedNetworks: ["0.0.0.0/0", "::/0"].compactMap(Network.init(parsing:))), logger: .silent,
+            metrics: Metrics())
+        client.start()
+    }
+
+    /// From any thread: what is in flight is cut.
+    func stop() {
+        client.stop()
+    }
+
+    func send(_ event: LiveEvents.Event) -> Answer {
+        let endpoint = Endpoint(id: "listen", url: url, created: 0, secrets: [Redacted(key)], isSendable: true)
+        let delivery = DueDelivery(
+            id: DeliveryID(lane: event.key.lane, event: event.key.id, endpoint: endpoint.id), endpoint: endpoint.id,
+            event: event.key.id, eventType: event.type, attempts: 0, roundStart: 0, body: event.body)
+        let request = WebhookRequest.make(
+            delivery, endpoint: endpoint, timestamp: SystemClock().now() / 1000, timeout: timeout)
+        switch client.sendAndWait(request) {
+        case .response(let response):
+            return Answer(status: response.status, error: nil, milliseconds: response.milliseconds)
+        case .failure(let failure):
+            return Answer(status: failure.status, error: failure.message, milliseconds: failure.milliseconds)
+        }
+    }
+}

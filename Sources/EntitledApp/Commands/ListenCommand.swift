@@ -1,0 +1,142 @@
+import Base
+import Lifecycle
+import Postgres
+import Queue
+import Records
+import Replay
+import Schemas
+import Subscriptions
+import Telemetry
+
+/// `entitled listen`.
+struct ListenCommand: Command {
+    static let declaration = ListenOptions.declaration
+    private let options: ListenOptions
+
+    private static let interval = Duration.milliseconds(300)
+
+    init(_ parsed: ParsedArguments) throws {
+        options = try ListenOptions(parsed)
+    }
+
+    func run(_ context: CommandContext) throws -> Int32 {
+        let configuration = try context.configuration()
+        try check(configuration)
+        let database = try DatabaseAccess(configuration)
+        let endpoint = try endpoint(database)
+        // Before any thread: every thread must leave the signals to the one that waits for them.
+        Signals.block()
+        let forwarder = try options.forwardTo.map {
+            try EventForwarder(to: $0, secret: options.secret, timeout: configuration.webhooks.timeout)
+        }
+        let end = Monitor(false)
+        _ = ServiceThread("signals") {
+            _ = Signals.wait()
+            end.change { $0 = true }
+            forwarder?.stop()
+        }
+        greet(forwarder, context)
+        let session = try database.session(.api, logger: .silent, refused: { _ in })
+        try listen(session, events(for: endpoint), forwarder, end, context)
+        return 0
+    }
+
+    private func check(_ configuration: Configuration) throws {
+        let known = EventType.allCases.map(\.rawValue)
+        for event in options.events where !known.contains(event) {
+            throw UsageError("--event \(event): there is no such event; known are \(known.joined(separator: ", "))")
+        }
+        let apps = configuration.apps.map(\.id)
+        for app in options.apps where !apps.contains(app) {
+            throw UsageError("--app \(app): no such app is configured; configured are \(apps.joined(separator: ", "))")
+        }
+    }
+
+    /// Also what shows at once that there is a database, and that it is ours.
+    private func endpoint(_ database: DatabaseAccess) throws -> Endpoint? {
+        let connection = try database.connect(.api)
+        guard let id = options.endpoint else { return nil }
+        guard let endpoint = try EndpointStore.list(id: id, on: connection).first else {
+            throw EndpointCommands.noSuch(id)
+        }
+        return endpoint
+    }
+
+    private func events(for endpoint: Endpoint?) -> LiveEvents {
+        let (types, apps) = (options.events, options.apps)
+        return LiveEvents(since: options.since?.milliseconds(now: SystemClock().now())) { type, app, environment in
+            (types.isEmpty || types.contains(type)) && (apps.isEmpty || apps.contains(app))
+                && endpoint?.wants(type: type, app: app, environment: environment) ?? true
+        }
+    }
+
+    private func greet(_ forwarder: EventForwarder?, _ context: CommandContext) {
+        if context.json {
+            context.terminal.line(
+                .object([
+                    "listening": .bool(true), "forward_to": .text(forwarder?.url),
+                    "secret": .text(forwarder.map(\.secret)),
+                ]))
+            return
+        }
+        if let forwarder {
+            context.terminal.print("forwarding to \(forwarder.url), signed with \(forwarder.secret)")
+        }
+        context.terminal.print("listening; Ctrl-C ends it")
+    }
+
+    private func listen(
+        _ session: PostgresSession, _ events: LiveEvents, _ forwarder: EventForwarder?, _ end: Monitor<Bool>,
+        _ context: CommandContext
+    ) throws {
+        var events = events
+        var (isAway, rest) = (false, Duration.zero)
+        while end.wait(timeout: rest, for: { $0 ? true : nil }) == nil {
+            do {
+                let found = try session.withConnection { connection in try events.look(on: connection) }
+                isAway = false
+                rest = found.hasMore ? .zero : ListenCommand.interval
+                for event in found.events where !end.read({ $0 }) {
+                    ListenedEvent(event).show(forwarder?.send(event), context)
+                }
+            } catch let error as PostgresError where error.kind == .connection {
+                if !isAway { context.terminal.complain("the database is away; waiting for it") }
+                isAway = true
+                rest = max(session.retryDelay, ListenCommand.interval)
+            }
+        }
+    }
+}
+
+/// An event as a person sees it.
+private struct ListenedEvent {
+    private let event: LiveEvents.Event
+    private let body: JSON?
+
+    init(_ event: LiveEvents.Event) {
+        self.event = event
+        body = (try? JSON(parsing: event.body))?["event"]
+    }
+
+    func show(_ answer: EventForwarder.Answer?, _ context: CommandContext) {
+        let (id, user, product) = (
+            UUIDText.upper(event.key.id), body?["app_user_id"]?.stringValue, body?["product_id"]?.stringValue
+        )
+        if context.json {
+            context.terminal.line(
+                .object([
+                    "time": .string(Timestamp.precise(event.created)), "type": .string(event.type),
+                    "app_user_id": .text(user), "product_id": .text(product),
+                    "environment": .string(event.environment.rawValue), "app": .string(event.app),
+                    "event_id": .string(id), "status": answer.map { .integer($0.status.map { Int64($0) }) },
+                    "error": answer.map { .text($0.error) }, "milliseconds": answer.map { .int($0.milliseconds) },
+                ]))
+            return
+        }
+        let parts = [
+            Timestamp.precise(event.created), event.type, user ?? "-", product ?? "-", event.environment.rawValue, id,
+        ]
+        let outcome = answer.map { "  → \($0.status.map(String.init) ?? $0.error ?? "") in \($0.milliseconds) ms" } ?? ""
+        context.terminal.print(Terminal.harmless(parts.joined(separator: "  ") + outcome))
+    }
+}

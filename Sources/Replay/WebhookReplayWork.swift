@@ -1,0 +1,137 @@
+import Base
+import Postgres
+import Queue
+import Records
+
+/// Puts what a replay is about in line for its endpoint, a little at a time.
+///
+/// What happens now goes first: never more than a few deliveries of the endpoint are due at once by it, so that a live
+/// event waits behind those and not behind a million. Each step commits what it put in line with how far it came, so
+/// that no end of a process loses or doubles anything (`JobLease`).
+package struct WebhookReplayWork: JobWork {
+    package static let kind = JobKind("webhooks") { WebhookReplayWork() }
+
+    /// Deliveries of the endpoint that are due, at most, for more to be put in line.
+    package static let dueLimit = 64
+    private static let waitingPause = Duration.milliseconds(100)
+    /// How long what was begun before the job is waited for, in ms.
+    private static let patience: Int64 = 60_000
+
+    private var walk: CandidateWalk?
+    /// When the rate lets it go on.
+    private var next = ContinuousClock.now
+
+    package init() {}
+
+    package mutating func step(_ lease: JobLease, on connection: PostgresConnection) throws -> JobStep {
+        let wait = next - ContinuousClock.now
+        guard wait <= .zero else {
+            // Nothing but that the lease goes on.
+            return JobStep(try lease.step(on: connection) { _, _ in }.job, pause: wait)
+        }
+        var work = self
+        let (advance, job) = try lease.step(on: connection) { job, now in
+            try work.advance(&job, now, on: connection)
+        }
+        self = work
+        if let rate = job.rate, advance.queued > 0 {
+            next = ContinuousClock.now + .seconds(Double(advance.queued) / Double(max(1, rate)))
+        }
+        return JobStep(
+            job, pause: advance.isWaiting ? WebhookReplayWork.waitingPause : .zero, isWaiting: advance.isWaiting)
+    }
+
+    private struct Advance {
+        var queued = 0
+        var isWaiting = false
+    }
+
+    private mutating func advance(
+        _ job: inout Job, _ now: Int64, on connection: PostgresConnection
+    ) throws -> Advance {
+        guard let replay = WebhookReplay(json: job.parameters) else {
+            return fail(&job, "its parameters cannot be read")
+        }
+        guard let endpoint = try EndpointStore.lock(replay.endpoint, on: connection) else {
+            return fail(&job, "endpoint \(replay.endpoint) was removed")
+        }
+        if let reason = endpoint.disabledReason {
+            return fail(&job, "endpoint \(endpoint.id) is disabled (\(reason)): enable it and ask again")
+        }
+        if job.cursor.isEmpty {
+            guard try isSettled(job, now, on: connection) else { return Advance(isWaiting: true) }
+            job.cursor = WalkPosition.start(of: replay.since).words + [String(min(replay.until ?? now, now))]
+        }
+        guard let start = WalkPosition(words: job.cursor.prefix(3)), let until = job.cursor.last.flatMap({ Int64($0) })
+        else { return fail(&job, "its cursor cannot be read") }
+        let limit = WebhookReplayWork.dueLimit
+        let due = try DeliveryReplay.due(endpoint.id, now: now, atMost: limit, on: connection)
+        guard due <= limit / 2 else { return Advance(isWaiting: true) }
+        let room = job.rate.map { min(limit - due, max(1, $0 / 10)) } ?? limit - due
+        var walk = self.walk ?? CandidateWalk(replay)
+        let page = try walk.page(of: endpoint, from: start, until: until, on: connection)
+        self.walk = walk
+        return try take(page, room, &job, until, walk, endpoint.id, now, on: connection)
+    }
+
+    /// As much of the page as there is room for.
+    private func take(
+        _ page: WalkPage<CandidateWalk.Candidate>, _ room: Int, _ job: inout Job, _ until: Int64,
+        _ walk: CandidateWalk, _ endpoint: String, _ now: Int64, on connection: PostgresConnection
+    ) throws -> Advance {
+        var known: [DeliveryReplay.EventKey] = []
+        var new: [DeliveryReplay.EventKey] = []
+        var counts = JobCounts()
+        var (end, isLast) = (page.end, page.isLast)
+        var last: WalkPosition?
+        for (candidate, position) in page.rows {
+            let isQueued = candidate.standing == .again || candidate.standing == .first
+            if isQueued, known.count + new.count == room {
+                (end, isLast) = (last ?? end, false)
+                break
+            }
+            switch candidate.standing {
+            case .other: break
+            case .gone: counts.skipped += 1
+            case .waits: counts.matched += 1
+            case .again: known.append(candidate.event)
+            case .first: new.append(candidate.event)
+            }
+            last = position
+        }
+        let put = try DeliveryReplay.queue(
+            known: known, in: walk.reopened, new: new, to: endpoint, now: now, on: connection)
+        counts.matched += Int64(known.count + new.count - put.gone)
+        counts.queued += Int64(put.queued)
+        counts.skipped += Int64(put.gone)
+        job.counts += counts
+        job.fraction = fraction(of: job, at: end, until)
+        job.cursor = end.words + [String(until)]
+        if isLast {
+            job.state = .done
+            job.fraction = 1
+        }
+        return Advance(queued: put.queued)
+    }
+
+    private func fraction(of job: Job, at position: WalkPosition, _ until: Int64) -> Double {
+        guard let since = WebhookReplay(json: job.parameters)?.since, until > since else { return 0 }
+        return min(1, max(0, Double(position.time - since) / Double(until - since)))
+    }
+
+    private static let settled = "SELECT pg_snapshot_xmin(pg_current_snapshot())::text::int8 > $1"
+
+    /// Whether every transaction that ran when the job was made is over: one that makes an event may have looked at the
+    /// endpoints before this one was among them, and shows its event only now. Workers' transactions are short; those of
+    /// others are not waited for any longer.
+    private func isSettled(_ job: Job, _ now: Int64, on connection: PostgresConnection) throws -> Bool {
+        if now - job.created > WebhookReplayWork.patience { return true }
+        return try connection.query(WebhookReplayWork.settled, [.int8(job.madeIn)]).one().bool(0)
+    }
+
+    private func fail(_ job: inout Job, _ reason: String) -> Advance {
+        job.state = .failed
+        job.error = reason
+        return Advance()
+    }
+}

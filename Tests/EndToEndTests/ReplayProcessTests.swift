@@ -1,0 +1,129 @@
+import Base
+import Glibc
+import Queue
+import StoreSimulator
+import TestSupport
+import Testing
+
+@Suite(.enabled(if: Program.isBuilt, "skipped: \(Program.path) is not built"))
+struct ReplayProcessTests {
+    /// Each event once, under its id, and nothing counted twice.
+    private func check(_ scene: ReplayScene, _ consumer: Consumer, _ count: Int) throws {
+        try scene.untilDelivered(Int64(count))
+        #expect(consumer.requests.count == count)
+        #expect(Set(consumer.requests.map(\.id)) == ReplayScene.ids(count))
+        #expect(consumer.requests.allSatisfy { $0.event?["id"]?.stringValue == $0.id })
+        let job = try scene.job()
+        #expect(job?["state"]?.stringValue == "done")
+        #expect(job?["matched"]?.intValue == Int64(count))
+        #expect(job?["queued"]?.intValue == Int64(count))
+        #expect(try scene.database.count("SELECT count(*) FROM entitled.job") == 1)
+    }
+
+    @Test func `the same command line goes on with a replay whose command was killed`() throws {
+        let scene = try ReplayScene(events: 300)
+        let consumer = try Consumer()
+        defer { consumer.stop() }
+        let (endpoint, worker) = (try scene.addEndpoint(consumer), try scene.site.start("worker"))
+        _ = try worker.address("admin")
+        let words = ["replay", "webhooks", "--endpoint", endpoint, "--since", "24h", "--missing", "--rate", "100"]
+        func start() throws -> Program {
+            try Program(words + ["--json", "--config", "\(scene.site.folder)/entitled.json5"], folder: scene.site.folder)
+        }
+        let first = try start()
+        _ = try consumer.wait(40)
+        first.kill()
+        _ = try first.wait()
+        #expect(consumer.requests.count < 300)
+        let second = try start()
+        #expect(try second.wait() == 0)
+        #expect(second.document?["queued"]?.intValue == 300)
+        try check(scene, consumer, 300)
+        withExtendedLifetime(worker) {}
+    }
+
+    @Test func `a worker goes on with a replay whose command was killed, and reopens each delivery once`() throws {
+        let scene = try ReplayScene(events: 300)
+        let consumer = try Consumer()
+        defer { consumer.stop() }
+        let (endpoint, worker) = (try scene.addEndpoint(consumer), try scene.site.start("worker"))
+        _ = try worker.address("admin")
+        try scene.site.run("replay", "webhooks", "--endpoint", endpoint, "--since", "24h", "--missing")
+        try check(scene, consumer, 300)
+        let command = try scene.site.start(
+            "replay", "webhooks", "--endpoint", endpoint, "--since", "24h", "--all", "--rate", "100")
+        _ = try consumer.wait(340)
+        command.kill()
+        _ = try command.wait()
+        #expect(try scene.database.count("SELECT count(*) FROM entitled.job WHERE state = 'running'") == 1)
+        try scene.untilDone(2)
+        #expect(try scene.job(2)?["queued"]?.intValue == 300)
+        try scene.untilDelivered(300)
+        let times = Dictionary(grouping: consumer.requests, by: \.id).mapValues(\.count)
+        #expect(times.count == 300 && times.values.allSatisfy { $0 == 2 })
+        #expect(Set(consumer.requests.map(\.attempt)) == ["1", "2"])
+        withExtendedLifetime(worker) {}
+    }
+
+    @Test func `what happens now overtakes thousands that are replayed`() throws {
+        let scene = try ReplayScene(events: 2000)
+        let consumer = try Consumer()
+        defer { consumer.stop() }
+        let endpoint = try scene.addEndpoint(consumer)
+        let (ingest, worker) = (try scene.site.start("ingest"), try scene.site.start("worker"))
+        let command = try scene.site.start(
+            "replay", "webhooks", "--endpoint", endpoint, "--since", "24h", "--missing", "--json")
+        let before = try consumer.wait(100).count
+        var life = SubscriberLife(app: Site.app, seed: 7)
+        #expect(try scene.site.post(life.start(at: Site.start), to: ingest.address("ingest")) == 200)
+        #expect(try command.wait() == 0)
+        try scene.untilDelivered(2001)
+        let place = try #require(consumer.requests.firstIndex { $0.type == "INITIAL_PURCHASE" })
+        #expect(place < before + 1000, "\(place) of 2001 came before it, \(before) of them before it happened")
+        withExtendedLifetime((ingest, worker)) {}
+    }
+
+    @Test func `a replay is refused, cancelled and left to a worker with words that say what to do`() throws {
+        let scene = try ReplayScene(events: 200)
+        let consumer = try Consumer()
+        defer { consumer.stop() }
+        let (site, endpoint) = (scene.site, try scene.addEndpoint(consumer))
+        let both = try site.run(
+            "replay", "webhooks", "--endpoint", endpoint, "--since", "1h", "--all", "--missing", status: 2)
+        #expect(both.logLines.count == 1)
+        try site.run("replay", "webhooks", "--endpoint", endpoint, "--since", "yesterday", status: 2)
+        let none = try site.run("replay", "webhooks", "--endpoint", "we_none", "--since", "1h", status: 1)
+        #expect(none.log.contains("there is no endpoint we_none"))
+        try site.run("endpoints", "disable", endpoint)
+        let disabled = try site.run("replay", "webhooks", "--endpoint", endpoint, "--since", "1h", status: 1)
+        #expect(disabled.log.contains("enable it first"))
+        try site.run("endpoints", "enable", endpoint)
+        let left = try site.run("replay", "webhooks", "--endpoint", endpoint, "--since", "1h", "--missing")
+        #expect(left.text.contains("no worker is running"))
+        #expect(try scene.job()?["state"]?.stringValue == "running")
+        #expect(try scene.job()?["queued"]?.intValue == 64)
+        let cancelled = try site.run("replay", "cancel", "1", "--json")
+        #expect(cancelled.document?["state"]?.stringValue == "cancelled")
+        let again = try site.run("replay", "cancel", "1", status: 1)
+        #expect(again.log.contains("is over already: cancelled"))
+        let list = try site.run("replay", "list", "--json").document?["replays"]?.arrayValue
+        #expect(list?.map { $0["state"]?.stringValue } == ["cancelled"])
+        let worker = try site.start("worker")
+        try scene.untilDelivered(64)
+        #expect(consumer.requests.count == 64)
+        withExtendedLifetime(worker) {}
+    }
+
+    @Test func `an endpoint that is added gets what was before, from a worker`() throws {
+        let scene = try ReplayScene(events: 100)
+        let consumer = try Consumer()
+        defer { consumer.stop() }
+        let worker = try scene.site.start("worker")
+        let added = try scene.site.run("endpoints", "add", consumer.url(), "--since", "1h", "--json").document
+        #expect(added?["secret"]?.stringValue?.hasPrefix("whsec_") == true)
+        let job = try #require(added?["job"]?.intValue)
+        try scene.untilDone(job)
+        try check(scene, consumer, 100)
+        withExtendedLifetime(worker) {}
+    }
+}

@@ -81,6 +81,13 @@ let modules: [Target] = [
     .target(
         name: "Retention",
         dependencies: ["Base", "Telemetry", "Lifecycle", "Postgres", "Queue", "Records"]),
+    // Apple's notification history beside ours: what was missed comes back.
+    .target(
+        name: "Reconcile",
+        dependencies: [
+            "Base", "Telemetry", "Lifecycle", "Postgres", "AppStore", "AppStoreAPI", "Queue", "Records", "Admission",
+            "Replay",
+        ]),
     // The REST listener.
     .target(name: "API", dependencies: ["Base", "Telemetry", "HTTPServer"]),
     // Configuration, wiring, commands.
@@ -90,7 +97,7 @@ let modules: [Target] = [
             "Base", "Telemetry", "Lifecycle", "Crypto", "Postgres", "HTTPServer", "HTTPClient", "AppStore",
             "AppStoreAPI", "Subscriptions", "Schemas", "Queue", "Records", "Customers", "Rebuild", "Admission",
             "Ingest", "Apply", "Deliver",
-            "Retention", "API", "Replay",
+            "Retention", "API", "Replay", "Reconcile",
         ]),
     .executableTarget(name: "entitled", dependencies: ["EntitledApp"]),
     // The App Store for tests, demonstrations and benchmarks. Shares no code with verification.
@@ -168,6 +175,9 @@ let tests: [Target] = [
             "Base", "Crypto", "Lifecycle", "Postgres", "Queue", "Records", "Replay", "Retention", "Telemetry",
             "TestSupport",
         ]),
+    .testTarget(
+        name: "ReconcileTests",
+        dependencies: ["Admission", "AppStoreAPI", "Base", "Queue", "Reconcile", "Replay"]),
     .testTarget(name: "StoreSimulatorTests", dependencies: ["AppStore", "Base", "Crypto", "StoreSimulator"]),
     .testTarget(
         name: "EntitledAppTests",

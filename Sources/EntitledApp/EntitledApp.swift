@@ -37,6 +37,7 @@ package enum EntitledApp {
         "apple extend": AppleExtendCommand.init,
         "apple extend-all": AppleExtendAllCommand.init,
         "apple test-notification": AppleTestNotificationCommand.init,
+        "replay history": ReplayHistoryCommand.init,
         "replay webhooks": ReplayWebhooksCommand.init,
         "replay list": ReplayJobCommands.List.init,
         "replay show": ReplayJobCommands.Show.init,

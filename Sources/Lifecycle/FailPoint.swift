@@ -30,6 +30,9 @@ package enum FailPoint: String, Sendable, CaseIterable {
     case retentionAfterMake = "retention.after-make"
     case retentionBeforeDrop = "retention.before-drop"
     case retentionAfterDrop = "retention.after-drop"
+    /// A page of Apple's history is there.
+    case historyBeforeCommit = "history.before-commit"
+    case historyAfterCommit = "history.after-commit"
 
     package static let variable = "ENTITLED_FAIL_POINT"
 

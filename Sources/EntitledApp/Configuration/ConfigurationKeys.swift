@@ -86,6 +86,15 @@ package enum ConfigurationKeys {
             "How long events and their finished deliveries are kept, from the last thing that happened to them.")
     }
 
+    enum Reconcile {
+        static let enabled = Key<Bool>(
+            "reconcile.enabled", .flag, default: true,
+            "Whether the worker looks into Apple's notification history by itself, for every app with server_api.")
+        static let interval = Key<Duration>(
+            "reconcile.interval", .duration(.seconds(60)...(.seconds(86400))), default: .seconds(3600),
+            "How often; what Apple could not deliver is found so soon, all else within a day.")
+    }
+
     static let defaultGracePeriod = Key<Duration>(
         "default_grace_period", .duration(.zero...(.seconds(28 * 86400))), default: .seconds(3 * 86400),
         "How long access goes on after an unpaid period where Apple says that there is grace and gives no end."

@@ -123,6 +123,20 @@ extension ValueFormat where Value == Int64 {
     }
 }
 
+extension ValueFormat where Value == Bool {
+    static var flag: ValueFormat<Bool> {
+        let allowed = "true or false"
+        return ValueFormat(
+            allowed: allowed, schema: .object(["type": .string("boolean")]),
+            fromText: { text in ["true": .bool(true), "false": .bool(false)][text] ?? .string(text) },
+            write: { .bool($0) }
+        ) { json, _ in
+            guard case .bool(let value) = json else { return .wrong(json, allowed) }
+            return .value(value)
+        }
+    }
+}
+
 extension ValueFormat where Value: RawRepresentable & CaseIterable, Value.RawValue == String {
     /// One of a few words.
     static var word: ValueFormat<Value> {

@@ -49,12 +49,8 @@ struct ProcessServices {
             session: { first },
             sequence: { SequenceGenerator(clock: SystemClock(), node: UInt16.random(in: 0...UInt16.max)) },
             clock: clock, logger: logger, metrics: metrics)
-        let apps = configuration.apps.map { app in
-            AppRegistry.App(
-                id: app.id, bundleID: app.bundleID, appleAppID: app.appleAppID, environments: app.environments)
-        }
         let handler = IngestHandler(
-            apps: AppRegistry(apps), verifier: try verifier(revocation?.policyAtTheDoor), committer: committer,
+            apps: configuration.appRegistry, verifier: try verifier(revocation?.policyAtTheDoor), committer: committer,
             dictionaries: HeaderDictionaries(), logger: logger, metrics: metrics)
         let settings = configuration.ingest
         let identity = try identity(settings.tls)
@@ -94,12 +90,17 @@ struct ProcessServices {
         let client = try httpClient(logger)
         let (clock, metrics, timeout) = (clock, metrics, configuration.webhooks.timeout)
         let id = SecureRandom.bytes(16)
+        let history = try HistoryServices(
+            configuration, verifier: try verifier(revocation?.policyAtTheDoor), logger: logger, metrics: metrics)
         let worker = LaneWorker(
             configuration: LaneWorkerConfiguration(
                 worker: id, host: ProcessInfo.processInfo.hostName,
                 lease: configuration.worker.lease, expiryPatience: configuration.worker.expiryPatience,
                 drainTimeout: configuration.drainTimeout, defaultGrace: configuration.defaultGracePeriod,
-                bodies: configuration.eventBodies),
+                bodies: configuration.eventBodies,
+                reconciliation: history.reconciliation.map {
+                    LaneWorkerConfiguration.Reconciliation(places: $0.places, interval: $0.interval)
+                }),
             session: session, verifier: try verifier(revocation?.policyInside),
             settler: Settler(
                 policy: RetryPolicy(schedule: configuration.webhooks.retrySchedule), logger: logger, metrics: metrics),
@@ -113,9 +114,15 @@ struct ProcessServices {
             session: try database.session(.worker, logger: logger, refused: refused), clock: clock, logger: logger,
             metrics: metrics)
         let jobs = JobKeeper(
-            worker: id, kinds: [WebhookReplayWork.kind],
+            worker: id, kinds: [WebhookReplayWork.kind, history.jobs],
             session: try database.session(.worker, logger: logger, refused: refused), logger: logger)
-        return Part(services: [HTTPClientService(client: client), retention, jobs, worker]) {
+        let reconciler = history.reconciler(
+            worker: id, session: try database.session(.worker, logger: logger, refused: refused), clock: clock,
+            logger: logger, metrics: metrics)
+        let services: [any Service] = [
+            HTTPClientService(client: client), retention, reconciler, jobs, history.transports, worker,
+        ]
+        return Part(services: services) {
             worker.isReady ? [] : ["the database is away"]
         }
     }

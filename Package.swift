@@ -144,7 +144,7 @@ let tests: [Target] = [
         dependencies: [
             "AppStore", "AppStoreAPI", "Base", "Crypto", "HTTPClient", "HTTPServer", "Lifecycle", "StoreSimulator",
             "Telemetry", "TestSupport",
-        ]),
+        ], exclude: ["AppleClient"]),
     .testTarget(name: "FuzzTests", dependencies: ["AppStore", "Base", "Fuzzing"], exclude: ["Corpus"]),
     .testTarget(name: "SubscriptionsTests", dependencies: ["Base", "Subscriptions"]),
     .testTarget(

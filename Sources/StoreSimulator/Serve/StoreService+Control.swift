@@ -31,6 +31,9 @@ extension StoreService {
         state.change { $0.faults.add(fault, at: SystemClock().now()) }
     }
 
+    /// Requests of the Server API so far.
+    package var callCount: Int { state.read { $0.calls.count } }
+
     package func clearFaults() {
         state.change { $0.faults.clear() }
     }

@@ -1,0 +1,103 @@
+import Base
+import Crypto
+import Foundation
+import HTTPServer
+import StoreSimulator
+import Telemetry
+import TestSupport
+import Testing
+
+@testable import AppStoreAPI
+
+/// Apple's own Python client, unmodified but for its base URL, and Apple's verifier, against the simulated store: so the
+/// store is like Apple's where our client is not the judge.
+///
+/// They come from PyPI into `.build/python`; where that cannot be reached these tests are skipped.
+@Suite(.enabled(if: AppleClient.prepared.folder != nil, "\(AppleClient.prepared.reason)"))
+struct AppleClientTests {
+    private struct Accepting: HTTPHandler {
+        func handle(_ request: HTTPRequest, _ responder: HTTPResponder) { responder.respond(HTTPResponse(status: 200)) }
+    }
+
+    @Test(.timeLimit(.minutes(3)), arguments: [StoreEnvironment.sandbox, .production])
+    func `every endpoint answers as Apple's client expects, and what it signs is verified`(
+        environment: StoreEnvironment
+    ) throws {
+        let receiver = HTTPServer(
+            HTTPServerConfiguration(role: "receiver", listen: "127.0.0.1:0"), handler: Accepting(), logger: .silent)
+        try receiver.start()
+        defer { receiver.drain(until: .now + .seconds(1)) }
+        let bench = try StoreBench(environment) {
+            $0.receiver = ReceiverURL("http://127.0.0.1:\(receiver.boundPort ?? 0)/")
+        }
+        let said = try JSON(parsing: Array(try AppleClient.run(bench, environment).utf8))
+        #expect(said["verified"]?.intValue ?? 0 > 300)
+        // What Apple's library knows of errors, ours does.
+        let codes = said["codes"]?.arrayValue?.compactMap(\.intValue)
+        #expect(codes == ServerAPIErrorCode.allCases.map(\.rawValue).sorted())
+    }
+}
+
+/// Where Apple's client is, and how it is run.
+private enum AppleClient {
+    private static let package = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
+        .deletingLastPathComponent()
+    private static let scripts = package.appending(path: "Tests/AppStoreAPITests/AppleClient").path
+    private static let environment = package.appending(path: ".build/python/apple-client").path
+
+    /// The virtual environment, or why there is none.
+    static let prepared: (folder: String?, reason: String) = {
+        do {
+            let (status, said) = try execute("\(scripts)/prepare", [environment])
+            let last = said.split(separator: "\n").last.map(String.init) ?? ""
+            return status == 0 ? (last, "") : (nil, last)
+        } catch {
+            return (nil, "\(error)")
+        }
+    }()
+
+    static func run(_ bench: StoreBench, _ environment: StoreEnvironment) throws -> String {
+        let folder = try TemporaryFolder.make()
+        defer { TemporaryFolder.remove(folder) }
+        let (input, key, root) = ("\(folder)/given.json", "\(folder)/key.p8", "\(folder)/root.der")
+        try Data(try bench.service.token.key.pem().utf8).write(to: URL(filePath: key))
+        try Data(bench.pki.root.der).write(to: URL(filePath: root))
+        try Data(given(bench, environment, key: key, root: root).bytes).write(to: URL(filePath: input))
+        let (status, said) = try execute(
+            "\(prepared.folder ?? "")/bin/python", ["\(scripts)/apple_client.py", input])
+        guard status == 0 else { throw TestFailure(said) }
+        return said
+    }
+
+    private static func given(_ bench: StoreBench, _ environment: StoreEnvironment, key: String, root: String) -> JSON {
+        let (life, now) = (bench.subscriber, SystemClock().now())
+        let order = "M" + String(UInt64(life.latest.id) ?? 0, radix: 36, uppercase: true)
+        let told = [life, bench.refunded, bench.family].flatMap(\.notifications).filter { $0.signedDate <= now }
+        return .object([
+            "environment": .string(environment.rawValue), "base_url": .string(bench.service.baseURL),
+            "bundle_id": .string(bench.app.bundleID), "apple_app_id": .int(bench.app.appleAppID),
+            "issuer_id": .string(bench.service.token.issuerID), "key_id": .string(bench.service.token.keyID),
+            "private_key": .string(key), "root": .string(root),
+            "subscription": .string(life.latest.originalID), "customer": .string(life.account.appTransactionID),
+            "expires": .int(life.expires),
+            "transactions": .int(Int64(life.periods.count + life.oneTimePurchases.count)),
+            "one_time": .string(life.oneTimePurchases.first?.id ?? ""), "order": .string(order),
+            "refunded": .string(bench.refunded.latest.originalID), "refunds": .int(25),
+            "notifications": .int(Int64(told.count)), "storefronts": .strings([life.account.storefront]),
+        ])
+    }
+
+    private static func execute(_ program: String, _ arguments: [String]) throws -> (status: Int32, said: String) {
+        let process = Process()
+        process.executableURL = URL(filePath: program)
+        process.arguments = arguments
+        let pipe = Pipe()
+        process.standardOutput = pipe
+        process.standardError = pipe
+        process.standardInput = FileHandle.nullDevice
+        try process.run()
+        let said = try pipe.fileHandleForReading.readToEnd() ?? Data()
+        process.waitUntilExit()
+        return (process.terminationStatus, String(decoding: said, as: UTF8.self))
+    }
+}

@@ -50,6 +50,7 @@ struct DeadLetterWalk {
             return (row: letter, position: position)
         }
         let isLast = letters.count < DeadLetterWalk.limit
-        return WalkPage(rows: letters, end: isLast ? .start(of: until) : letters.last?.position ?? start, isLast: isLast)
+        return WalkPage(
+            rows: letters, end: isLast ? .start(of: until) : letters.last?.position ?? start, isLast: isLast)
     }
 }

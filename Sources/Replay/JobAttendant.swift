@@ -61,7 +61,7 @@ package struct JobAttendant {
                 if step.pause > .zero { rest(step.pause) }
             } catch is JobLease.Lost {
                 return nil
-            } catch where JobTrouble.isPassing(error) && failures < JobAttendant.patience {
+            } catch  where JobTrouble.isPassing(error) && failures < JobAttendant.patience {
                 failures += 1
                 rest(.milliseconds(100))
             }

@@ -108,7 +108,7 @@ package final class JobKeeper: Service {
                 if step.job.state != .running { tell(step.job) }
             } catch is JobLease.Lost {
                 attended[id] = nil
-            } catch where JobTrouble.isPassing(error) {
+            } catch  where JobTrouble.isPassing(error) {
                 one.next = ContinuousClock.now + .milliseconds(200)
                 attended[id] = one
             } catch {

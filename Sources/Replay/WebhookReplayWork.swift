@@ -5,19 +5,18 @@ import Records
 
 /// Puts what a replay is about in line for its endpoint, a little at a time.
 ///
-/// What happens now goes first: never more than a few deliveries of the endpoint are due at once by it, so that a live
-/// event waits behind those and not behind a million. Each step commits what it put in line with how far it came, so
-/// that no end of a process loses or doubles anything (`JobLease`).
+/// What happens now goes first: never more than a few deliveries of the endpoint are due at once by it (`ReplayPace`),
+/// so that a live event waits behind those and not behind a million. Each step commits what it put in line with how far
+/// it came, so that no end of a process loses or doubles anything (`JobLease`).
 package struct WebhookReplayWork: JobWork {
     package static let kind = JobKind("webhooks") { WebhookReplayWork() }
 
-    /// Deliveries of the endpoint that are due, at most, for more to be put in line.
-    package static let dueLimit = 64
-    private static let waitingPause = Duration.milliseconds(100)
+    private static let pause = Duration.milliseconds(100)
     /// How long what was begun before the job is waited for, in ms.
-    private static let patience: Int64 = 60_000
+    private static let patience: Int64 = 30_000
 
     private var walk: CandidateWalk?
+    private var pace = ReplayPace()
     /// When the rate lets it go on.
     private var next = ContinuousClock.now
 
@@ -37,12 +36,13 @@ package struct WebhookReplayWork: JobWork {
         if let rate = job.rate, advance.queued > 0 {
             next = ContinuousClock.now + .seconds(Double(advance.queued) / Double(max(1, rate)))
         }
-        return JobStep(
-            job, pause: advance.isWaiting ? WebhookReplayWork.waitingPause : .zero, isWaiting: advance.isWaiting)
+        return JobStep(job, pause: advance.pause, isWaiting: advance.isWaiting)
     }
 
     private struct Advance {
         var queued = 0
+        var pause = Duration.zero
+        /// For the consumer, or for who sends to it.
         var isWaiting = false
     }
 
@@ -59,64 +59,33 @@ package struct WebhookReplayWork: JobWork {
             return fail(&job, "endpoint \(endpoint.id) is disabled (\(reason)): enable it and ask again")
         }
         if job.cursor.isEmpty {
-            guard try isSettled(job, now, on: connection) else { return Advance(isWaiting: true) }
+            guard try isSettled(job, now, on: connection) else { return Advance(pause: WebhookReplayWork.pause) }
             job.cursor = WalkPosition.start(of: replay.since).words + [String(min(replay.until ?? now, now))]
         }
         guard let start = WalkPosition(words: job.cursor.prefix(3)), let until = job.cursor.last.flatMap({ Int64($0) })
         else { return fail(&job, "its cursor cannot be read") }
-        let limit = WebhookReplayWork.dueLimit
-        let due = try DeliveryReplay.due(endpoint.id, now: now, atMost: limit, on: connection)
-        guard due <= limit / 2 else { return Advance(isWaiting: true) }
-        let room = job.rate.map { min(limit - due, max(1, $0 / 10)) } ?? limit - due
+        let due = try DeliveryReplay.due(endpoint.id, now: now, atMost: pace.limit, on: connection)
+        guard let free = pace.room(due: due, at: .now) else {
+            return Advance(pause: WebhookReplayWork.pause, isWaiting: true)
+        }
+        let room = job.rate.map { min(free, max(1, $0 / 10)) } ?? free
         var walk = self.walk ?? CandidateWalk(replay)
         let page = try walk.page(of: endpoint, from: start, until: until, on: connection)
         self.walk = walk
-        return try take(page, room, &job, until, walk, endpoint.id, now, on: connection)
-    }
-
-    /// As much of the page as there is room for.
-    private func take(
-        _ page: WalkPage<CandidateWalk.Candidate>, _ room: Int, _ job: inout Job, _ until: Int64,
-        _ walk: CandidateWalk, _ endpoint: String, _ now: Int64, on connection: PostgresConnection
-    ) throws -> Advance {
-        var known: [DeliveryReplay.EventKey] = []
-        var new: [DeliveryReplay.EventKey] = []
-        var counts = JobCounts()
-        var (end, isLast) = (page.end, page.isLast)
-        var last: WalkPosition?
-        for (candidate, position) in page.rows {
-            let isQueued = candidate.standing == .again || candidate.standing == .first
-            if isQueued, known.count + new.count == room {
-                (end, isLast) = (last ?? end, false)
-                break
-            }
-            switch candidate.standing {
-            case .other: break
-            case .gone: counts.skipped += 1
-            case .waits: counts.matched += 1
-            case .again: known.append(candidate.event)
-            case .first: new.append(candidate.event)
-            }
-            last = position
-        }
+        let portion = ReplayPortion(of: page, atMost: room)
         let put = try DeliveryReplay.queue(
-            known: known, in: walk.reopened, new: new, to: endpoint, now: now, on: connection)
-        counts.matched += Int64(known.count + new.count - put.gone)
-        counts.queued += Int64(put.queued)
-        counts.skipped += Int64(put.gone)
-        job.counts += counts
-        job.fraction = fraction(of: job, at: end, until)
-        job.cursor = end.words + [String(until)]
-        if isLast {
-            job.state = .done
-            job.fraction = 1
-        }
+            known: portion.known, in: walk.reopened, new: portion.new, to: endpoint.id, now: now, on: connection)
+        pace.queued(put.queued)
+        job.counts += portion.counts(put)
+        job.cursor = portion.end.words + [String(until)]
+        job.fraction = portion.isLast ? 1 : fraction(of: replay, at: portion.end, until)
+        if portion.isLast { job.state = .done }
         return Advance(queued: put.queued)
     }
 
-    private func fraction(of job: Job, at position: WalkPosition, _ until: Int64) -> Double {
-        guard let since = WebhookReplay(json: job.parameters)?.since, until > since else { return 0 }
-        return min(1, max(0, Double(position.time - since) / Double(until - since)))
+    private func fraction(of replay: WebhookReplay, at position: WalkPosition, _ until: Int64) -> Double {
+        guard until > replay.since else { return 0 }
+        return min(1, max(0, Double(position.time - replay.since) / Double(until - replay.since)))
     }
 
     private static let settled = "SELECT pg_snapshot_xmin(pg_current_snapshot())::text::int8 > $1"

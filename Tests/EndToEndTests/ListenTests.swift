@@ -14,7 +14,8 @@ struct ListenTests {
         try eventually("it listens: \(listener.log)") { !lines(listener).isEmpty }
     }
 
-    @Test func `events are forwarded as deliveries are, without any endpoint, also after the database was away`() throws {
+    @Test func `events are forwarded as deliveries are, without any endpoint, also after the database was away`() throws
+    {
         let cluster = try TestCluster()
         let site = try Site(try cluster.makeDatabase())
         try site.run("migrate")

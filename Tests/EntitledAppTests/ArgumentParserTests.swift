@@ -106,7 +106,7 @@ struct ArgumentParserTests {
     }
 
     @Test(arguments: [
-        (["replay", "history"], "unknown command 'replay'"),
+        (["replay", "notes"], "unknown command 'replay notes'"),
         (["doctor"], "unknown command 'doctor'"),
         (["notifications", "forget", "u"], "unknown command 'notifications forget'"),
         (["--json", "verfy"], "did you mean 'verify'?"),

@@ -52,7 +52,8 @@ import Testing
         #expect(try bench.run(bench.replay(endpoint, .all)).counts == JobCounts(matched: 20, queued: 15))
         #expect(try bench.count(endpoint, .pending) == 20)
         #expect(
-            try bench.database.count("SELECT count(*) FROM entitled.delivery WHERE state = 0 AND round_start = 1") == 10)
+            try bench.database.count("SELECT count(*) FROM entitled.delivery WHERE state = 0 AND round_start = 1") == 10
+        )
     }
 
     @Test func `times, types, tests and copies`() throws {
@@ -62,8 +63,9 @@ import Testing
         try bench.insert([2], ago: 10_000)
         try bench.insert([3], type: "EXPIRATION", ago: 5_000)
         try bench.insert([4], type: "TEST", ago: 5_000)
-        guard case .sent = try EventCopy.send(
-            copied.id, as: [UInt8](repeating: 9, count: 16), now: bench.now - 5_000, on: bench.connection)
+        guard
+            case .sent = try EventCopy.send(
+                copied.id, as: [UInt8](repeating: 9, count: 16), now: bench.now - 5_000, on: bench.connection)
         else { throw TestFailure("it was not copied") }
         #expect(try bench.count(first, .pending) == 5)
         let late = try bench.addEndpoint()
@@ -112,8 +114,8 @@ import Testing
             return false
         }
         #expect(end.counts.queued == 700)
-        #expect(most == Int64(WebhookReplayWork.dueLimit))
-        #expect(waits >= 700 / WebhookReplayWork.dueLimit)
+        #expect(most == 64)
+        #expect(waits >= 700 / 64)
     }
 
     @Test func `a rate is kept`() throws {
@@ -147,10 +149,10 @@ import Testing
         var looks = 0
         let end = try JobAttendant(job.id, kinds: [WebhookReplayWork.kind]).attend(
             on: bench.connection, rest: { _ in }
-        ) { job, isWaiting in
+        ) { job, _ in
             looks += 1
             if looks == 3 {
-                #expect(isWaiting && job.cursor.isEmpty)
+                #expect(job.cursor.isEmpty)
                 try late.query("COMMIT")
             }
             return false

@@ -14,7 +14,8 @@ package struct Terminal: Sendable {
     package let ask: (@Sendable (_ question: String) -> String)?
 
     package init(
-        isInteractive: Bool, showsProgress: Bool = false, ask: (@Sendable (String) -> String)? = nil, output: @escaping @Sendable ([UInt8]) -> Void,
+        isInteractive: Bool, showsProgress: Bool = false, ask: (@Sendable (String) -> String)? = nil,
+        output: @escaping @Sendable ([UInt8]) -> Void,
         errors: @escaping @Sendable ([UInt8]) -> Void
     ) {
         self.isInteractive = isInteractive

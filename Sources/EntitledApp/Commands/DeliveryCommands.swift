@@ -123,7 +123,8 @@ enum DeliveryCommands {
             case .notFound: throw DeliveryCommands.noSuch(id)
             case .endpointDisabled(let reason): throw DeliveryCommands.disabled(reason)
             case .bodyGone: throw CommandFailure("its event is too old: retention has dropped the body")
-            case .bodyUnclear: throw CommandFailure("its event's body does not name its id once, so it cannot get another")
+            case .bodyUnclear:
+                throw CommandFailure("its event's body does not name its id once, so it cannot get another")
             case .sent(let event, let delivery):
                 if context.json {
                     context.terminal.document(

@@ -18,7 +18,8 @@ enum EndpointBackFill {
     }
 
     static func text(_ job: Job, on connection: PostgresConnection) throws -> String {
-        let who = try JobLedger.isWorkerRunning(on: connection) ? "a worker sends" : "no worker is running: one will send"
+        let who =
+            try JobLedger.isWorkerRunning(on: connection) ? "a worker sends" : "no worker is running: one will send"
         return "\(who) it the events since then (job \(job.id); see: entitled replay show \(job.id))"
     }
 }

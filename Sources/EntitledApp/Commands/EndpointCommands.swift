@@ -33,7 +33,9 @@ enum EndpointCommands {
                 let added = try EndpointStore.add(
                     url: url, authorization: options.authorization, environments: options.environments,
                     events: options.events, apps: options.apps, sealer: sealer, now: now, on: connection)
-                return (added, try EndpointBackFill.make(for: added.id, options.since, now: now, context, on: connection))
+                return (
+                    added, try EndpointBackFill.make(for: added.id, options.since, now: now, context, on: connection)
+                )
             }
             let secret = WebhookSecret.text(added.secret.exposed)
             if context.json {

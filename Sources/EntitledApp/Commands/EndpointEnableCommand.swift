@@ -41,7 +41,8 @@ struct EndpointEnableCommand: Command {
         switch ask("\(held) deliveries wait for it. Deliver or drop them? [deliver/drop] ").lowercased() {
         case "deliver": return .deliver
         case "drop": return .drop
-        default: throw CommandFailure("nothing was changed: answer deliver or drop, or give --deliver-held or --drop-held")
+        default:
+            throw CommandFailure("nothing was changed: answer deliver or drop, or give --deliver-held or --drop-held")
         }
     }
 

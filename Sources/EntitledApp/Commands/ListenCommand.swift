@@ -136,7 +136,8 @@ private struct ListenedEvent {
         let parts = [
             Timestamp.precise(event.created), event.type, user ?? "-", product ?? "-", event.environment.rawValue, id,
         ]
-        let outcome = answer.map { "  → \($0.status.map(String.init) ?? $0.error ?? "") in \($0.milliseconds) ms" } ?? ""
+        let outcome =
+            answer.map { "  → \($0.status.map(String.init) ?? $0.error ?? "") in \($0.milliseconds) ms" } ?? ""
         context.terminal.print(Terminal.harmless(parts.joined(separator: "  ") + outcome))
     }
 }

@@ -68,7 +68,8 @@ struct ReplayWebhooksCommand: Command {
         }
         if let reason = endpoint.disabledReason {
             throw CommandFailure(
-                "endpoint \(endpoint.id) is disabled (\(reason)): enable it first, with: entitled endpoints enable \(endpoint.id)")
+                "endpoint \(endpoint.id) is disabled (\(reason)): enable it first, with: entitled endpoints enable \(endpoint.id)"
+            )
         }
         let origin = ActionLog.Origin.commandLine(context.environment, reason: nil)
         let request = replay.request(

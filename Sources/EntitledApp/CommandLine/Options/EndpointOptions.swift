@@ -69,7 +69,8 @@ package enum EndpointOptions {
             OptionDeclaration(
                 "--event", .text("TYPE"), isRepeatable: true, "Only events of this type, such as RENEWAL."),
             OptionDeclaration("--app", .text("ID"), isRepeatable: true, "Only events of this app."),
-            OptionDeclaration("--since", .moment, "Sends it the events since then too, as `replay webhooks --missing`."),
+            OptionDeclaration(
+                "--since", .moment, "Sends it the events since then too, as `replay webhooks --missing`."),
         ],
         examples: [
             "endpoints add https://example.com/hooks",

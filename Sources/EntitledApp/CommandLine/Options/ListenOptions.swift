@@ -39,5 +39,7 @@ package struct ListenOptions: Sendable, Equatable {
             OptionDeclaration("--app", .text("ID"), isRepeatable: true, "Only events of this app."),
             OptionDeclaration("--since", .moment, "Begins with the events since then."),
         ],
-        examples: ["listen", "listen --forward-to http://localhost:3000/hooks", "listen --since 1h --event RENEWAL --json"])
+        examples: [
+            "listen", "listen --forward-to http://localhost:3000/hooks", "listen --since 1h --event RENEWAL --json",
+        ])
 }

@@ -188,7 +188,8 @@ let tests: [Target] = [
         dependencies: [
             "Admission", "AppStore", "AppStoreAPI", "Apply", "Base", "Crypto", "Customers", "Deliver", "HTTPClient",
             "HTTPServer", "Ingest",
-            "Lifecycle", "Postgres", "Queue", "Rebuild", "Records", "Retention", "StoreSimulator", "Subscriptions",
+            "Lifecycle", "Postgres", "Queue", "Rebuild", "Reconcile", "Records", "Replay", "Retention",
+            "StoreSimulator", "Subscriptions",
             "Telemetry", "TestSupport",
         ]),
     // Real processes, killed for real.

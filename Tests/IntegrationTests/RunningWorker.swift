@@ -20,6 +20,7 @@ final class RunningWorker: Sendable {
     let metrics = Metrics()
     /// Closed, the thread of the worker stands still at its next look at the clock.
     let brake: Gate
+    let id = SecureRandom.bytes(16)
 
     /// A clock with the brake.
     private struct BrakedClock: WallClock {
@@ -35,7 +36,7 @@ final class RunningWorker: Sendable {
     init(
         _ installation: Installation, lease: Duration = .seconds(10), drainTimeout: Duration = .seconds(5),
         schedule: [Duration] = [.seconds(3600)], timeout: Duration = .seconds(20),
-        verifier: SignedDataVerifier? = nil,
+        verifier: SignedDataVerifier? = nil, reconciliation: LaneWorkerConfiguration.Reconciliation? = nil,
         clock: any WallClock = SystemClock()
     ) throws {
         let brake = Gate()
@@ -53,9 +54,9 @@ final class RunningWorker: Sendable {
         let braked = BrakedClock(brake: brake, clock: clock)
         worker = LaneWorker(
             configuration: LaneWorkerConfiguration(
-                worker: SecureRandom.bytes(16), host: "test", lease: lease, expiryPatience: .seconds(86_400),
+                worker: id, host: "test", lease: lease, expiryPatience: .seconds(86_400),
                 drainTimeout: drainTimeout, defaultGrace: .seconds(3 * 86_400),
-                bodies: EventBody(catalogue: installation.catalogue)),
+                bodies: EventBody(catalogue: installation.catalogue), reconciliation: reconciliation),
             session: session, verifier: verifier ?? installation.verifier,
             settler: Settler(policy: RetryPolicy(schedule: schedule), logger: log.logger, metrics: Metrics()),
             sealer: installation.sealer,

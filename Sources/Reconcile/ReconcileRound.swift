@@ -114,6 +114,7 @@ struct ReconcileRound {
             new = try fence.transaction(on: connection) { now in
                 let new = try intake.insert(page.notifications, on: connection)
                 look.current?.add(page, new, walk)
+                look.error = nil
                 if walk.isDone { look.finish(at: now) }
                 try look.write(place, on: connection)
                 return new

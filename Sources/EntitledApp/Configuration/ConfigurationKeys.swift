@@ -67,7 +67,8 @@ package enum ConfigurationKeys {
             "How long a lane stays with a worker that is gone; renewed at a third of it.")
         static let expiryPatience = Key<Duration>(
             "worker.expiry_patience", .duration(.zero...(.seconds(30 * 86400))), default: .seconds(86400),
-            "How long after its expiry a subscription that should renew is believed to have ended.")
+            "How long after its expiry a subscription that should renew is believed to have ended; six hours at most where"
+                + " Apple's history was looked through since (apps[].server_api) and holds no news of it.")
     }
 
     enum Retention {

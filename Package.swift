@@ -181,7 +181,10 @@ let tests: [Target] = [
     .testTarget(name: "StoreSimulatorTests", dependencies: ["AppStore", "Base", "Crypto", "StoreSimulator"]),
     .testTarget(
         name: "EntitledAppTests",
-        dependencies: ["Base", "EntitledApp", "Queue", "Subscriptions", "Telemetry", "TestSupport"]),
+        dependencies: [
+            "AppStoreAPI", "Base", "Crypto", "EntitledApp", "Queue", "StoreSimulator", "Subscriptions", "Telemetry",
+            "TestSupport",
+        ]),
     // Several modules on a real Postgres.
     .testTarget(
         name: "IntegrationTests",

@@ -209,6 +209,11 @@ import Testing
         #expect(try code(token, bench.family.latest.id) == .familyTransactionNotSupported)
     }
 
+    @Test func `a transaction is finished, if there is one`() throws {
+        try client.finish(bench.subscriber.oneTimePurchases[0].id, in: .sandbox)
+        #expect(try failure { try client.finish("999", in: .sandbox) }.code == .transactionIDNotFound)
+    }
+
     @Test func `consumption is told, and never without consent`() throws {
         var told = ConsumptionInformation(
             customerConsented: true, delivery: .delivered, sampleContentProvided: false,

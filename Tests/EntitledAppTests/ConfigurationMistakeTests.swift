@@ -1,4 +1,5 @@
 import Base
+import Crypto
 import EntitledApp
 import Testing
 
@@ -129,7 +130,14 @@ struct ConfigurationMistakeTests {
         #expect(mistake.found.contains(reason))
     }
 
-    @Test(arguments: [(FileReading.missing, "no such file"), (.contents(Array("hello".utf8)), "no private key")])
+    @Test(arguments: [
+        (FileReading.missing, "no such file"), (.contents(Array("hello".utf8)), "no private key"),
+        (
+            .contents(Array("-----BEGIN PRIVATE KEY-----\nAA==\n-----END PRIVATE KEY-----\n".utf8)),
+            "no private key on P-256"
+        ),
+        (.contents(Array(((try? SigningKey.generate(.p384).pem()) ?? "").utf8)), "the private key is on P-384"),
+    ])
     func `a private key that cannot be used says why`(reading: FileReading, reason: String) throws {
         var bench = bench
         bench.files["/srv/k.p8"] = reading
@@ -138,6 +146,21 @@ struct ConfigurationMistakeTests {
             try bench.mistakes("{ apps: [{ id: 'a', bundle_id: 'b', environments: ['Sandbox'], \(server) }] }").first)
         #expect(mistake.key == "apps[0].server_api.private_key_file")
         #expect(mistake.found.contains(reason))
+    }
+
+    @Test(arguments: [
+        ("{ key_id: 'k', private_key_file: '/k' }", ["previous.key_id"]),
+        ("{}", ["previous.key_id", "previous.private_key_file"]),
+        ("7", ["previous", "previous.key_id", "previous.private_key_file"]),
+        ("{ key_id: 'older', private_key_file: '/k', base_url: null }", ["previous.base_url"]),
+        ("{ key_id: 'older', private_key_file: '/k' }", []), ("null", []),
+    ])
+    func `the other key is whole, and another`(previous: String, wrong: [String]) throws {
+        var bench = bench
+        bench.files["/k"] = .denied
+        let server = "server_api: { issuer_id: 'i', key_id: 'k', private_key_file: '/k', previous: \(previous) }"
+        let app = "{ apps: [{ id: 'a', bundle_id: 'b', environments: ['Sandbox'], \(server) }] }"
+        #expect(try bench.keys(app) == wrong.map { "apps[0].server_api.\($0)" })
     }
 
     @Test(arguments: [

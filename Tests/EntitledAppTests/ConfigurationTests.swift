@@ -1,4 +1,5 @@
 import Base
+import Crypto
 import EntitledApp
 import Subscriptions
 import Telemetry
@@ -71,7 +72,7 @@ struct ConfigurationTests {
         var bench = bench
         bench.file("/srv/root.pem", Certificates.pem + Certificates.pem)
         bench.files["/srv/root.der"] = .contents(Certificates.der)
-        bench.file("/srv/AuthKey.p8", "-----BEGIN PRIVATE KEY-----\nAA==\n-----END PRIVATE KEY-----\n")
+        for name in ["AuthKey.p8", "Older.p8"] { bench.file("/srv/\(name)", try SigningKey.generate(.p256).pem()) }
         let configuration = try bench.parse(
             """
             { // every section
@@ -82,7 +83,8 @@ struct ConfigurationTests {
               apps: [ { id: "demo", bundle_id: "com.example.app", apple_app_id: 1234567890,
                         environments: ["Sandbox", "Production", "Sandbox"],
                         server_api: { issuer_id: "57246542-96fe-1a63-e053-0824d011072a", key_id: "2X9R4HXF34",
-                                      private_key_file: "AuthKey.p8", base_url: "http://127.0.0.1:9/" } } ],
+                                      private_key_file: "AuthKey.p8", base_url: "http://127.0.0.1:9/",
+                                      previous: { key_id: "OLDERKEY", private_key_file: "Older.p8" } } } ],
               entitlements: { pro: ["pro_monthly", "pro_yearly"], none: [] },
               webhooks: { retry_schedule: ["1s", "1s"], allow_private_networks: ["127.0.0.0/8", "::1/128"] },
               log: { level: "debug" },
@@ -101,6 +103,10 @@ struct ConfigurationTests {
         #expect(app.appleAppID == 1_234_567_890)
         #expect(app.serverAPI?.privateKeyFile == "/srv/AuthKey.p8")
         #expect(app.serverAPI?.baseURL == "http://127.0.0.1:9")
+        #expect(app.serverAPI?.sandboxBaseURL == nil)
+        #expect(app.serverAPI?.previous?.keyID == "OLDERKEY")
+        #expect(app.serverAPI?.previous?.issuerID == "57246542-96fe-1a63-e053-0824d011072a")
+        #expect(app.serverAPI?.previous?.privateKeyFile == "/srv/Older.p8")
         #expect(configuration.entitlements == ["pro": ["pro_monthly", "pro_yearly"], "none": []])
         #expect(configuration.webhooks.retrySchedule == [.seconds(1), .seconds(1)])
         #expect(configuration.webhooks.allowPrivateNetworks == ["127.0.0.0/8", "::1/128"])

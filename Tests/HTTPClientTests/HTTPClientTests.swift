@@ -199,6 +199,20 @@ struct HTTPClientTests {
         #expect(fixture.server.connections == 0)
     }
 
+    @Test func `a request may have a limit of its own for the answer, whose date is told`() throws {
+        let fixture = try ClientFixture()
+        func response(limit: Int?) throws -> OutgoingResponse {
+            let request = OutgoingRequest(url: fixture.server.url("/date"), method: "GET", responseLimit: limit)
+            return try fixture.client.sendAndWait(request).response()
+        }
+        #expect(try response(limit: nil).body.count == 16 << 10)
+        let whole = try response(limit: 20_000)
+        #expect(whole.body.count == 20_000 && !whole.truncated)
+        #expect(whole.date == "Sun, 06 Nov 1994 08:49:37 GMT")
+        let less = try response(limit: 100)
+        #expect(less.body.count == 100 && less.truncated)
+    }
+
     @Test func `outcomes are counted`() throws {
         let fixture = try ClientFixture()
         _ = fixture.send("/ok")

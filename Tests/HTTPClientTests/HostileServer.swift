@@ -131,6 +131,9 @@ final class HostileServer: Sendable {
         case "status": return send(client, HostileServer.response(parts.count > 1 ? parts[1] : "200"))
         case "retry":
             return send(client, HostileServer.response("503", "Retry-After:  7 \r\nWebhook-Delivery: abort\r\n"))
+        case "date":
+            let date = "Date: Sun, 06 Nov 1994 08:49:37 GMT\r\n"
+            return send(client, HostileServer.response("200", date, String(repeating: "b", count: 20_000)))
         case "redirect": return send(client, HostileServer.response("302", "Location: \(url("/target"))\r\n"))
         case "close": return false
         case "reset":

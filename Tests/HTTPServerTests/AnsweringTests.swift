@@ -32,6 +32,21 @@ import Testing
         #expect(client.answer()?.status == 201)
     }
 
+    @Test func `a reset ends the connection without a byte, and the server goes on`() throws {
+        let server = try TestServer(
+            TestHandler(handling: { request, responder in
+                responder.respond(request.head.path == "/reset" ? .reset : HTTPResponse(status: 200))
+            }))
+        let client = server.client()
+        client.send(get)
+        #expect(client.answer()?.status == 200)
+        client.send("GET /reset HTTP/1.1\r\nHost: a\r\n\r\n")
+        #expect(client.answer() == nil)
+        let another = server.client()
+        another.send(get)
+        #expect(another.answer()?.status == 200)
+    }
+
     @Test func `a request that nobody answers is answered 503`() throws {
         let server = try TestServer(TestHandler(handling: { _, _ in }))
         let client = server.client()

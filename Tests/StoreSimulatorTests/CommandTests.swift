@@ -50,6 +50,11 @@ import Testing
         ("receive --listen here", "is not HOST:PORT"), ("receive --secret abc", "--secret is not whsec_"),
         ("receive --status 99", "is not a status"), ("receive --fail-first x", "is not a whole number"),
         ("receive --fail-first 1 --status 500", "exclude each other"),
+        ("serve --environment Xcode", "is not Sandbox or Production"), ("serve --to https://h/", "is not http"),
+        ("serve --speed 0", "is not a number above 0"), ("serve --lost 101", "from 0 to 100"),
+        ("serve --fault dance", "is not KIND[:PERCENT][@PATH]"), ("serve --fault error:101", "is not KIND"),
+        ("serve --fault outage", "is not KIND"), ("serve --retry-schedule 1h,", "is not a list of durations"),
+        ("serve --port 70000", "from 0 to 65535"), ("serve --requests-per-second 0", "from 1 to"),
     ])
     func `wrong use is one line and status 2`(line: String, wanted: String) {
         let (status, lines, notes) = CommandTests.run(line.split(separator: " ").map(String.init))
@@ -59,7 +64,9 @@ import Testing
         #expect(notes.filter(\.isNewline).count == 1 && notes.hasPrefix("storesim"))
     }
 
-    @Test(arguments: [["--help"], ["pki", "--help"], ["sign", "--help"], ["play", "--help"], ["receive", "-h"]])
+    @Test(arguments: [
+        ["--help"], ["pki", "--help"], ["sign", "--help"], ["play", "--help"], ["receive", "-h"], ["serve", "-h"],
+    ])
     func `help is on every level`(arguments: [String]) {
         let (status, lines, notes) = CommandTests.run(arguments)
         #expect(status == 0 && notes.isEmpty)

@@ -117,6 +117,16 @@ extension ServerAPIClient {
         _ = try send(call, in: environment, options)
     }
 
+    /// Tells Apple that what was bought was delivered, in place of the app (Finish Transaction,
+    /// https://developer.apple.com/documentation/appstoreserverapi/finish-transaction).
+    package func finish(
+        _ transactionID: String, in environment: StoreEnvironment, _ options: CallOptions = CallOptions()
+    ) throws(ServerAPIError) {
+        var call = try ServerAPICall(.finish, ["v1", "transactions", transactionID, "finish"])
+        call.method = "POST"
+        _ = try send(call, in: environment, options)
+    }
+
     /// What the app knows about the use of a purchase, for Apple's decision on a refund, within 12 hours of
     /// CONSUMPTION_REQUEST (Send Consumption Information,
     /// https://developer.apple.com/documentation/appstoreserverapi/send-consumption-information).

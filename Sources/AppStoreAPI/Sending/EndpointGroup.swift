@@ -17,12 +17,13 @@ package enum EndpointGroup: String, Sendable, CaseIterable {
     case massExtensionStatus = "mass_extension_status"
     case consumption
     case appAccountToken = "app_account_token"
+    case finish
 
     /// What Apple allows in production, in a second.
     var published: Double {
         switch self {
         case .transactionInfo, .transactionHistory, .subscriptionStatuses, .appTransactionInfo, .notificationHistory,
-            .consumption:
+            .consumption, .finish:
             50
         case .renewalExtension, .appAccountToken: 20
         case .refundHistory, .orderLookup: 10

@@ -1,4 +1,5 @@
 import Base
+import HTTPClient
 
 /// One request of Apple's Server API, before it is authorized.
 struct ServerAPICall: Sendable {
@@ -31,7 +32,16 @@ struct ServerAPICall: Sendable {
         path = "/inApps/" + parts.map(PercentEncoding.encode).joined(separator: "/")
     }
 
-    func url(_ base: String) -> String {
+    /// What is sent to a server.
+    func request(_ base: String, token: String, timeout: Duration) -> OutgoingRequest {
+        var headers = [("authorization", "Bearer \(token)"), ("accept", "application/json")]
+        if body != nil { headers.append(("content-type", "application/json")) }
+        return OutgoingRequest(
+            url: url(base), method: method, headers: headers, body: body?.bytes ?? [], timeout: timeout,
+            needsNewConnection: repetition == .ifUnsent, responseLimit: answerLimit)
+    }
+
+    private func url(_ base: String) -> String {
         guard !query.isEmpty else { return base + path }
         let fields = query.map { "\(PercentEncoding.encode($0.name))=\(PercentEncoding.encode($0.value))" }
         return base + path + "?" + fields.joined(separator: "&")

@@ -74,19 +74,26 @@ package final class ServerAPIClient: Sendable {
             let reading = AnswerReading(outcome, call, now: clock.now())
             if reading.isAuthorized { noteSuccess(key, environment) }
             guard let error = reading.error else { return reading.body }
-            if case .turnedAway(let after?) = reading.result { pacer.close(call.group, environment, for: after) }
-            let wait = retries.wait(
-                after: reading.result, attempt: number, call.repetition, jitter: .random(in: 0...1))
-            guard let wait, ContinuousClock.now + wait < options.deadline else { throw error }
-            logger.debug(
-                "asking Apple again",
-                [
-                    "app": .string(app.id), "group": .string(call.group.rawValue), "error": .string("\(error)"),
-                    "wait_ms": .int(wait.milliseconds),
-                ])
-            try pause(wait, options)
+            try pause(after: reading.result, attempt: number, call, environment, options, error)
             number += 1
         }
+    }
+
+    /// Waits until the call may be sent again; throws its error where it may not.
+    private func pause(
+        after result: RetryPolicy.Result, attempt number: Int, _ call: ServerAPICall, _ environment: StoreEnvironment,
+        _ options: CallOptions, _ error: ServerAPIError
+    ) throws(ServerAPIError) {
+        if case .turnedAway(let after?) = result { pacer.close(call.group, environment, for: after) }
+        let wait = retries.wait(after: result, attempt: number, call.repetition, jitter: .random(in: 0...1))
+        guard let wait, ContinuousClock.now + wait < options.deadline else { throw error }
+        logger.debug(
+            "asking Apple again",
+            [
+                "app": .string(app.id), "group": .string(call.group.rawValue), "error": .string("\(error)"),
+                "wait_ms": .int(wait.milliseconds),
+            ])
+        try pause(wait, options)
     }
 
     private func transfer(
@@ -100,12 +107,13 @@ package final class ServerAPIClient: Sendable {
         }
         let timeout = min(ServerAPIClient.requestTimeout, options.deadline - ContinuousClock.now)
         guard timeout > .zero else { throw .outOfTime("nothing was sent before the deadline") }
-        var headers = [("authorization", "Bearer \(token)"), ("accept", "application/json")]
-        if call.body != nil { headers.append(("content-type", "application/json")) }
-        let request = OutgoingRequest(
-            url: call.url(app.baseURL(environment)), method: call.method, headers: headers,
-            body: call.body?.bytes ?? [], timeout: timeout, needsNewConnection: call.repetition == .ifUnsent,
-            responseLimit: call.answerLimit)
+        return try outcome(of: call.request(app.baseURL(environment), token: token, timeout: timeout), options)
+    }
+
+    /// Sends a request, and waits for its end or the caller's.
+    private func outcome(
+        of request: OutgoingRequest, _ options: CallOptions
+    ) throws(ServerAPIError) -> TransferOutcome {
         let result = Monitor<TransferOutcome?>(nil)
         let watch = options.cancellation.onCancel { result.change { _ in } }
         defer { options.cancellation.forget(watch) }

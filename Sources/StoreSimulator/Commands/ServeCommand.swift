@@ -35,14 +35,14 @@ struct ServeCommand: StoresimCommand {
             ])
     }
 
-    private let folder: ServeFolder
+    private let path: String
     private let port: UInt16
     private let settings: StoreSettings
     private let plan: LetterPlan
     private let json: Bool
 
     init(_ arguments: CommandArguments) throws(UsageError) {
-        folder = ServeFolder(path: arguments.text("--dir") ?? "./storesim")
+        path = arguments.text("--dir") ?? "./storesim"
         port = try arguments.integer("--port", in: 0...UInt16.max, default: 0)
         json = arguments.isSet("--json")
         var app = StoreApp()
@@ -97,19 +97,21 @@ struct ServeCommand: StoresimCommand {
 
     func run(_ terminal: Terminal) throws -> Int32 {
         Signals.block()
-        try FileAccess.makeFolder(folder.path)
+        let folder = try ServeFolder(making: path)
         let pki = try folder.pki(now: SystemClock().now())
         let token = try folder.token(bundleID: plan.app.bundleID)
         let service = StoreService(settings, pki, token: token, notifications: plan.notifications())
         try service.start(port: port)
         let file = try folder.writeConfiguration(plan.app, token, pki, baseURL: service.baseURL)
-        terminal.line(json ? described(service, pki, file).text : text(service, pki, file))
+        terminal.line(json ? described(service, pki, folder, file).text : text(service, pki, file))
         _ = Signals.wait()
         service.stop()
         return 0
     }
 
-    private func described(_ service: StoreService, _ pki: StorePKI, _ file: String) -> JSON {
+    private func described(
+        _ service: StoreService, _ pki: StorePKI, _ folder: ServeFolder, _ file: String
+    ) -> JSON {
         .object([
             "message": .string("listening"), "base_url": .string(service.baseURL), "config": .string(file),
             "issuer_id": .string(service.token.issuerID), "key_id": .string(service.token.keyID),

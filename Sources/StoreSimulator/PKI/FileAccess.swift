@@ -13,6 +13,13 @@ enum FileAccess {
         access(path, F_OK) == 0
     }
 
+    /// From the root on, links followed; as it is where there is nothing.
+    static func absolute(_ path: String) -> String {
+        guard let resolved = realpath(path, nil) else { return path }
+        defer { free(resolved) }
+        return String(cString: resolved)
+    }
+
     /// With the folders above it.
     static func makeFolder(_ path: String) throws(Failure) {
         var built = path.hasPrefix("/") ? "/" : ""

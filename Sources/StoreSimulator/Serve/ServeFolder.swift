@@ -5,7 +5,14 @@ import Crypto
 /// Server API as Apple gives it (`AuthKey_….p8`), and a configuration of `entitled` (`entitled.json5`). What is there is
 /// used again.
 struct ServeFolder {
+    /// Absolute, so that what names files in it can be used from anywhere.
     let path: String
+
+    /// Makes it where it is missing.
+    init(making path: String) throws {
+        try FileAccess.makeFolder(path)
+        self.path = FileAccess.absolute(path)
+    }
 
     private var idsPath: String { "\(path)/server_api.json" }
 
@@ -46,17 +53,18 @@ struct ServeFolder {
               apps: [
                 {
                   id: "demo",
-                  bundle_id: "\(app.bundleID)",
+                  bundle_id: \(JSON.string(app.bundleID).text),
                   apple_app_id: \(app.appleAppID),
                   environments: ["\(app.environment)"],
                   server_api: {
                     issuer_id: "\(token.issuerID)",
                     key_id: "\(token.keyID)",
-                    private_key_file: "\(keyPath(token.keyID))",
+                    private_key_file: \(JSON.string(keyPath(token.keyID)).text),
                     base_url: "\(baseURL)",
                   },
                 },
               ],
+              entitlements: { pro: ["pro_monthly", "pro_yearly", "pro_lifetime"], basic: ["basic_monthly"] },
             }
 
             """

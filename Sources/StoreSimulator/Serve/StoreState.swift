@@ -21,7 +21,7 @@ struct StoreState {
     /// Not signed yet, the next one first.
     private var planned: ArraySlice<StoreNotification>
     /// Places in the history, by when their next attempt is due; ms since 1970.
-    private var due: [(time: Int64, place: Int)] = []
+    private var due: ArraySlice<(time: Int64, place: Int)> = []
 
     private static let callLimit = 10_000
 
@@ -76,8 +76,14 @@ struct StoreState {
     }
 
     private mutating func schedule(_ place: Int, at time: Int64) {
-        let index = due.firstIndex { $0.time > time } ?? due.endIndex
-        due.insert((time, place), at: index)
+        var (low, high) = (due.startIndex, due.endIndex)
+        // Nearly always the last one.
+        if due.last.map({ $0.time <= time }) ?? true { low = high }
+        while low < high {
+            let middle = low + (high - low) / 2
+            if due[middle].time <= time { low = middle + 1 } else { high = middle }
+        }
+        due.insert((time, place), at: low)
     }
 
     /// The place of what is to be sent now; it is not given out again before its attempt is recorded.

@@ -33,6 +33,9 @@ package enum FailPoint: String, Sendable, CaseIterable {
     /// A page of Apple's history is there.
     case historyBeforeCommit = "history.before-commit"
     case historyAfterCommit = "history.after-commit"
+    /// A step of a replay has put something in line.
+    case replayBeforeCommit = "replay.before-commit"
+    case replayAfterCommit = "replay.after-commit"
 
     package static let variable = "ENTITLED_FAIL_POINT"
 

@@ -57,6 +57,17 @@ package enum EventCopy {
         }
     }
 
+    private static let origin = "SELECT original FROM entitled.event_copy WHERE lane = $1 AND id = $2"
+
+    /// The event that this one repeats, an upper-case UUID as that is; nil if it is none.
+    package static func original(
+        of event: String, in lane: Lane, on connection: PostgresConnection
+    ) throws -> String? {
+        guard let id = UUIDText.bytes(event) else { return nil }
+        let rows = try connection.query(origin, [.int2(lane.number), .uuid(id)])
+        return try rows.first.map { UUIDText.upper(try $0.uuid(0)) }
+    }
+
     /// The body with another id, every other byte as it was. What looks like the member inside of a text has its quotes
     /// escaped, so that it cannot be mistaken for it.
     static func renamed(_ body: [UInt8], from old: [UInt8], to new: [UInt8]) -> [UInt8]? {

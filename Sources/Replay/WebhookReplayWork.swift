@@ -1,4 +1,5 @@
 import Base
+import Lifecycle
 import Postgres
 import Queue
 import Records
@@ -33,6 +34,7 @@ package struct WebhookReplayWork: JobWork {
             try work.advance(&job, now, on: connection)
         }
         self = work
+        if advance.queued > 0 { FailPoint.replayAfterCommit.pass() }
         if let rate = job.rate, advance.queued > 0 {
             next = ContinuousClock.now + .seconds(Double(advance.queued) / Double(max(1, rate)))
         }
@@ -80,6 +82,7 @@ package struct WebhookReplayWork: JobWork {
         job.cursor = portion.end.words + [String(until)]
         job.fraction = portion.isLast ? 1 : fraction(of: replay, at: portion.end, until)
         if portion.isLast { job.state = .done }
+        if put.queued > 0 { FailPoint.replayBeforeCommit.pass() }
         return Advance(queued: put.queued)
     }
 

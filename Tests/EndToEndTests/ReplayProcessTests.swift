@@ -67,6 +67,25 @@ struct ReplayProcessTests {
         withExtendedLifetime(worker) {}
     }
 
+    @Test(arguments: [FailPoint.replayBeforeCommit, .replayAfterCommit])
+    func `a command that dies around a commit leaves a step whole or not at all`(_ point: FailPoint) throws {
+        let scene = try ReplayScene(events: 300)
+        let consumer = try Consumer()
+        defer { consumer.stop() }
+        let (endpoint, worker) = (try scene.addEndpoint(consumer), try scene.site.start("worker"))
+        _ = try worker.address("admin")
+        let words = [
+            "replay", "webhooks", "--endpoint", endpoint, "--since", "24h", "--all", "--config",
+            "\(scene.site.folder)/entitled.json5",
+        ]
+        let doomed = try Program(
+            words, folder: scene.site.folder, environment: [FailPoint.variable: "\(point.rawValue):2"])
+        #expect(try doomed.wait() == 128 + SIGKILL)
+        #expect(try Program(words, folder: scene.site.folder).wait() == 0)
+        try check(scene, consumer, 300)
+        withExtendedLifetime(worker) {}
+    }
+
     @Test func `what happens now overtakes thousands that are replayed`() throws {
         let scene = try ReplayScene(events: 2000)
         let isOpen = Monitor(false)

@@ -36,6 +36,9 @@ struct ResendTests {
             revenueCat: requests[1].headers["x-revenuecat-webhook-signature"], body: requests[1].body,
             now: SystemClock().now())
         #expect(fault == nil)
+        let copy = try #require(sent?["id"]?.stringValue)
+        let copied = try site.run("deliveries", "show", copy, "--json").document
+        #expect(copied?["repeats_event"]?.stringValue == requests[0].id)
         try site.run("rebuild", "--dry-run")
         let after = try site.run("customers", "show", life.latest.originalID, "--json").document
         let steps = after?["timeline"]?.arrayValue?.compactMap { $0["events"]?.arrayValue?.count }

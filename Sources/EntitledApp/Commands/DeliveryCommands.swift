@@ -53,8 +53,10 @@ enum DeliveryCommands {
             let id = try DeliveryCommands.id(options.id)
             let connection = try DatabaseAccess(try context.configuration()).connect(.api)
             guard let found = try DeliveryReader.show(id, on: connection) else { throw DeliveryCommands.noSuch(id) }
+            let original = try EventCopy.original(of: found.delivery.event, in: id.lane, on: connection)
             if context.json {
                 let more = [
+                    JSON.Member(name: "repeats_event", value: .text(original)),
                     JSON.Member(name: "attempt_history", value: .array(found.attempts.map(\.document))),
                     JSON.Member(name: "body", value: .raw(found.body)),
                 ]
@@ -70,6 +72,7 @@ enum DeliveryCommands {
                 state        \(delivery.state.name)\(delivery.reason.map { ": \(Terminal.harmless($0))" } ?? "")
                 created      \(Timestamp.text(delivery.created))
                 """)
+            if let original { context.terminal.print("repeats      \(original)") }
             if delivery.state == .pending {
                 context.terminal.print("next         \(Timestamp.text(delivery.next))")
             }

@@ -45,13 +45,13 @@ enum EndpointCommands {
                         "job": job.map { .int($0.id) },
                     ]))
             } else {
-                if let job { context.terminal.print(try EndpointBackFill.text(job, on: connection)) }
                 context.terminal.print(
                     """
                     added \(added.id): \(url)
                     secret: \(secret)
                     Keep it now: it is not shown again. Send a test event with: entitled endpoints test \(added.id)
                     """)
+                if let job { context.terminal.print(try EndpointBackFill.text(job, on: connection)) }
             }
             return 0
         }

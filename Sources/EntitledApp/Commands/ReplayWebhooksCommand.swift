@@ -90,7 +90,8 @@ struct ReplayWebhooksCommand: Command {
         var bar = ProgressBar(context.terminal)
         defer { bar.clear() }
         var lacksWorker = false
-        var nextLook = ContinuousClock.now
+        // One that is starting shows itself by then.
+        var nextLook = ContinuousClock.now + .seconds(2)
         let attendant = JobAttendant(job.id, kinds: [WebhookReplayWork.kind])
         let end = try attendant.attend(on: connection, rest: { usleep(UInt32(clamping: $0.milliseconds * 1000)) }) {
             job, isWaiting in

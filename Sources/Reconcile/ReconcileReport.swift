@@ -14,7 +14,7 @@ final class ReconcileReport: Sendable {
     private let told = Monitor<[AppEnvironment: (text: String, at: ContinuousClock.Instant)]>([:])
 
     /// The same failure is told so often.
-    private static let pause = Duration.seconds(3600)
+    private static let pause = Duration.seconds(6 * 3600)
 
     /// - Parameter started: ms since 1970.
     init(started: Int64, logger: Logger, metrics: Metrics) {

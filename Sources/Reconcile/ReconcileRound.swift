@@ -12,6 +12,8 @@ struct ReconcileRound {
         let reader: HistoryReader
         /// Whether this worker looks for the first time since it owns the lane.
         var isStart = true
+        /// Between a look that failed and the next, in ms.
+        var pause: Int64 = 0
         /// So that apps, and installations, do not all ask at the same moment; in ms.
         var jitter: Int64 = 0
     }
@@ -25,7 +27,7 @@ struct ReconcileRound {
 
     /// Of one page.
     private static let pageTime = Duration.seconds(15)
-    /// After a look that failed; shorter where looks are more frequent. In ms.
+    /// After a look that failed for what passes by itself, in ms.
     private static let retry: Int64 = 300_000
 
     init(_ configuration: ReconcilerConfiguration, _ cancellation: Cancellation, _ report: ReconcileReport) {
@@ -64,7 +66,7 @@ struct ReconcileRound {
     ) throws -> Bool {
         var look = known
         if look.error != nil {
-            guard duty.isStart || now >= (look.tried ?? 0) + min(ReconcileRound.retry, interval) else { return false }
+            guard duty.isStart || now >= (look.tried ?? 0) + duty.pause else { return false }
         }
         if look.current == nil {
             guard duty.isStart || now >= LookPlan.next(after: look.past, interval: interval) + duty.jitter else {
@@ -85,6 +87,8 @@ struct ReconcileRound {
             look.fail("\(error)", at: now, keeps: error.isRetryable)
             try fence.transaction(on: connection) { _ in try look.write(duty.place, on: connection) }
             duty.isStart = false
+            // An app that was never released is refused in production until it is.
+            duty.pause = error.isRetryable ? min(ReconcileRound.retry, interval) : interval
             report.failed(error, duty.place)
             return false
         }

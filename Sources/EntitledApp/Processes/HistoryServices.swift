@@ -17,16 +17,21 @@ struct HistoryServices: Sendable {
     private let accesses: [String: ServerAPIAccess]
     private let door: NotificationDoor
 
+    /// An app whose key cannot be read or used is told and left out: what Apple sends goes on.
+    ///
     /// - Parameter verifier: as the store's endpoint has it.
-    /// - Throws: `CommandFailure` for a key that cannot be read or used.
-    init(_ configuration: Configuration, verifier: SignedDataVerifier, logger: Logger, metrics: Metrics) throws {
+    init(_ configuration: Configuration, verifier: SignedDataVerifier, logger: Logger, metrics: Metrics) {
         self.configuration = configuration
         door = NotificationDoor(
             apps: configuration.appRegistry, verifier: verifier, dictionaries: HeaderDictionaries())
         var accesses: [String: ServerAPIAccess] = [:]
         for app in configuration.apps where app.serverAPI != nil {
-            accesses[app.id] = try ServerAPIAccess(
-                app, verifier: verifier, readFile: FileReading.read, logger: logger, metrics: metrics)
+            do {
+                accesses[app.id] = try ServerAPIAccess(
+                    app, verifier: verifier, readFile: FileReading.read, logger: logger, metrics: metrics)
+            } catch {
+                logger.error("nothing is fetched from Apple", ["app": .string(app.id), "error": .string("\(error)")])
+            }
         }
         self.accesses = accesses
     }

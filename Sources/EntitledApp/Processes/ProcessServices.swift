@@ -90,7 +90,7 @@ struct ProcessServices {
         let client = try httpClient(logger)
         let (clock, metrics, timeout) = (clock, metrics, configuration.webhooks.timeout)
         let id = SecureRandom.bytes(16)
-        let history = try HistoryServices(
+        let history = HistoryServices(
             configuration, verifier: try verifier(revocation?.policyAtTheDoor), logger: logger, metrics: metrics)
         let worker = LaneWorker(
             configuration: LaneWorkerConfiguration(

@@ -93,7 +93,9 @@ final class PlayedHistory: Sendable {
     }
 
     /// What somebody asks for, done to its end.
-    func replay(sendsEvents: Bool = false, days: Int64 = 25) throws -> Job {
+    ///
+    /// - Parameter token: goes on after this page of the first window, as Apple named it once.
+    func replay(sendsEvents: Bool = false, days: Int64 = 25, after token: String? = nil) throws -> Job {
         let connection = try installation.database.connect(role: "entitled_worker")
         let now = SystemClock().now()
         let replay = HistoryReplay(
@@ -101,6 +103,11 @@ final class PlayedHistory: Sendable {
         let job = try JobLedger.open(
             replay.request(from: "\(days)d", until: "0s", rate: nil, madeBy: "a test"), on: connection
         ).job
+        if let token {
+            let words = HistoryWalk(replay.question, from: replay.from, until: replay.until).words + [token]
+            _ = try connection.query(
+                "UPDATE entitled.job SET cursor = $2 WHERE id = $1", [.int8(job.id), .texts(words)])
+        }
         let reader = reader
         return try JobAttendant(job.id, kinds: [HistoryReplayWork.kind { _ in reader }]).attend(
             on: connection, rest: { _ in }, isEnough: { _, _ in false })

@@ -201,6 +201,28 @@ import Testing
         try installation.untilDeliveries(2, .delivered)
     }
 
+    @Test func `a place that Apple does not know any more costs reading a window again, in parts`() throws {
+        let installation = try Installation()
+        let history = try PlayedHistory(installation, Self.lives(12))
+        let job = try history.replay(after: "of_another_time")
+        #expect((job.state, job.counts.queued) == (.done, 48))
+        // Refused once, then eight parts of a window of 25 days.
+        #expect(history.calls.filter { $0 == 400 }.count == 1)
+        #expect(history.calls.count >= 9)
+    }
+
+    @Test func `a replay of an app that cannot be asked fails with the reason`() throws {
+        let installation = try Installation()
+        let history = try PlayedHistory(installation, Self.lives(1), faults: [StoreFault(.notFound, times: 1)])
+        let job = try history.replay()
+        #expect(job.state == .failed)
+        #expect(job.error?.contains("4040010") == true)
+        // Asked for again, it goes on.
+        let again = try history.replay()
+        #expect(again.id == job.id)
+        #expect((again.state, again.counts.queued) == (.done, 4))
+    }
+
     @Test func `a replay takes what is not known, once`() throws {
         let installation = try Installation()
         let notifications = Self.lives(12)

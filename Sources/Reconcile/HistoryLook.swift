@@ -53,8 +53,8 @@ struct HistoryLook: Sendable, Equatable {
         FROM entitled.history_look WHERE app = $1 AND environment = $2
         """
     private static let upsert = """
-        INSERT INTO entitled.history_look (app, environment, covered_ms, whole_ms, tried_ms, error, cursor, found, missed,
-            refused, first_missed_ms, last_missed_ms)
+        INSERT INTO entitled.history_look (app, environment, covered_ms, whole_ms, tried_ms, error, cursor, found,
+            missed, refused, first_missed_ms, last_missed_ms)
         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)
         ON CONFLICT (app, environment) DO UPDATE SET covered_ms = excluded.covered_ms, whole_ms = excluded.whole_ms,
             tried_ms = excluded.tried_ms, error = excluded.error, cursor = excluded.cursor, found = excluded.found,

@@ -5,7 +5,8 @@ import Base
 ///
 /// Apple's list of failures is short and shows what it could not deliver. It does not show what was answered 200 and is
 /// lost: by a database that was restored or failed over, by another server that answered in our place. So everything is
-/// looked through once a day, at each start and after each outage of ours; in the sandbox, where little happens, always.
+/// looked through once a day, at each start and after each outage of ours; in the sandbox, where little happens,
+/// always.
 struct LookPlan: Sendable, Equatable {
     enum Reason: String, Sendable {
         /// Nothing was ever looked through.

@@ -49,11 +49,13 @@ let modules: [Target] = [
     .target(
         name: "Records",
         dependencies: ["Base", "Crypto", "Compression", "Postgres", "AppStore", "Subscriptions", "Queue"]),
+    // What Apple signed on its way into the database: verified, for one of our apps, ready to be stored.
+    .target(name: "Admission", dependencies: ["Base", "AppStore", "Queue"]),
     // The store's endpoint.
     .target(
         name: "Ingest",
         dependencies: [
-            "Base", "Telemetry", "Lifecycle", "Crypto", "Compression", "Postgres", "HTTPServer", "AppStore", "Queue",
+            "Base", "Telemetry", "Lifecycle", "Crypto", "Postgres", "HTTPServer", "AppStore", "Queue", "Admission",
         ]),
     // What people and apps do with customers: joining ids, moving purchases, deleting.
     .target(
@@ -85,6 +87,13 @@ let modules: [Target] = [
         dependencies: [
             "Base", "Telemetry", "Lifecycle", "Crypto", "Postgres", "AppStoreAPI", "Subscriptions", "Queue", "Records",
         ]),
+    // Apple's notification history beside ours: what was missed comes back.
+    .target(
+        name: "Reconcile",
+        dependencies: [
+            "Base", "Telemetry", "Lifecycle", "Postgres", "AppStore", "AppStoreAPI", "Queue", "Records", "Admission",
+            "Replay",
+        ]),
     // The REST listener.
     .target(name: "API", dependencies: ["Base", "Telemetry", "HTTPServer"]),
     // Configuration, wiring, commands.
@@ -92,8 +101,8 @@ let modules: [Target] = [
         name: "EntitledApp",
         dependencies: [
             "Base", "Telemetry", "Lifecycle", "Crypto", "Postgres", "HTTPServer", "HTTPClient", "AppStore",
-            "AppStoreAPI", "Subscriptions", "Schemas", "Queue", "Records", "Customers", "Rebuild", "Ingest", "Apply",
-            "Deliver", "Retention", "Refunds", "API", "Replay",
+            "AppStoreAPI", "Subscriptions", "Schemas", "Queue", "Records", "Customers", "Rebuild", "Admission",
+            "Ingest", "Apply", "Deliver", "Retention", "Refunds", "API", "Replay", "Reconcile",
         ]),
     .executableTarget(name: "entitled", dependencies: ["EntitledApp"]),
     // The App Store for tests, demonstrations and benchmarks. Shares no code with verification.
@@ -103,8 +112,8 @@ let modules: [Target] = [
     .executableTarget(
         name: "Benchmarks",
         dependencies: [
-            "AppStore", "Base", "Crypto", "HTTPServer", "Ingest", "Lifecycle", "Postgres", "Queue", "Records",
-            "StoreSimulator", "Telemetry", "TestSupport",
+            "Admission", "AppStore", "Base", "Crypto", "HTTPServer", "Ingest", "Lifecycle", "Postgres", "Queue",
+            "Records", "StoreSimulator", "Telemetry", "TestSupport",
         ]),
 ]
 
@@ -171,6 +180,9 @@ let tests: [Target] = [
             "Base", "Crypto", "Lifecycle", "Postgres", "Queue", "Records", "Replay", "Retention", "Telemetry",
             "TestSupport",
         ]),
+    .testTarget(
+        name: "ReconcileTests",
+        dependencies: ["Admission", "AppStoreAPI", "Base", "Queue", "Reconcile", "Replay"]),
     .testTarget(name: "StoreSimulatorTests", dependencies: ["AppStore", "Base", "Crypto", "StoreSimulator"]),
     .testTarget(
         name: "EntitledAppTests",
@@ -182,9 +194,9 @@ let tests: [Target] = [
     .testTarget(
         name: "IntegrationTests",
         dependencies: [
-            "AppStore", "AppStoreAPI", "Apply", "Base", "Crypto", "Customers", "Deliver", "HTTPClient", "HTTPServer",
-            "Ingest", "Lifecycle", "Postgres", "Queue", "Rebuild", "Records", "Refunds", "Retention", "StoreSimulator",
-            "Subscriptions", "Telemetry", "TestSupport",
+            "Admission", "AppStore", "AppStoreAPI", "Apply", "Base", "Crypto", "Customers", "Deliver", "HTTPClient",
+            "HTTPServer", "Ingest", "Lifecycle", "Postgres", "Queue", "Rebuild", "Reconcile", "Records", "Refunds",
+            "Replay", "Retention", "StoreSimulator", "Subscriptions", "Telemetry", "TestSupport",
         ]),
     // Real processes, killed for real.
     .testTarget(

@@ -30,5 +30,7 @@ package enum Schemas {
             version: 9, name: "health", sql: String(decoding: PackageResources.v0009_health_sql, as: UTF8.self)),
         Migration(
             version: 10, name: "refunds", sql: String(decoding: PackageResources.v0010_refunds_sql, as: UTF8.self)),
+        Migration(
+            version: 11, name: "history", sql: String(decoding: PackageResources.v0011_history_sql, as: UTF8.self)),
     ]
 }

@@ -11,16 +11,13 @@ import Subscriptions
 /// Runs inside a transaction that passed the fence; whatever it is given is in lanes that did. The same notification
 /// applied again changes nothing and makes no event.
 struct Applier: Sendable {
-    private let patience: Int64
     private let defaultGrace: Int64
     private let bodies: EventBody
     private let products = ProductStore()
 
     /// - Parameters:
-    ///   - patience: how long the news of a renewal is waited for.
     ///   - defaultGrace: how long grace lasts where Apple says that there is some and gives no end.
-    init(patience: Duration, defaultGrace: Duration, bodies: EventBody) {
-        self.patience = patience.milliseconds
+    init(defaultGrace: Duration, bodies: EventBody) {
         self.defaultGrace = defaultGrace.milliseconds
         self.bodies = bodies
     }
@@ -36,7 +33,9 @@ struct Applier: Sendable {
         /// Whether nothing is waiting that could say that access goes on; found out where it matters.
         var isQuiet = true
         var belief: EndBelief
-        var drafts: [EventDraft] = []
+        /// The notification that came last.
+        var lastNews: NewsOrigin?
+        var drafts: [Draft] = []
         var newFacts: [FactStore.New] = []
         var owner = ""
 
@@ -44,6 +43,12 @@ struct Applier: Sendable {
         func isOver(_ now: Int64) -> Bool {
             [former, purchase].contains { $0?.ending.map { $0.believed(belief) <= now } ?? false }
         }
+    }
+
+    /// What is to be told, and whether only the record is to know.
+    private struct Draft {
+        let event: EventDraft
+        let isForTheRecord: Bool
     }
 
     /// What comes of a transaction once it is committed.
@@ -60,14 +65,14 @@ struct Applier: Sendable {
     ///   - woken: purchases whose time has come.
     ///   - waiting: of these lanes those in which something waits beside the notifications; there the end of access is
     ///     not told. Asked only where it matters, because the answer may cost much.
-    ///   - outages: our outages of late; silence in them means nothing.
+    ///   - beliefs: what silence means.
     ///   - now: milliseconds by the server's clock.
     func apply(
-        _ notifications: [PreparedNotification], woken: [PurchaseStore.DueWake], outages: [Range<Int64>], now: Int64,
+        _ notifications: [PreparedNotification], woken: [PurchaseStore.DueWake], beliefs: EndBeliefs, now: Int64,
         on connection: PostgresConnection, waiting: (Set<Lane>) throws -> Set<Lane>
     ) throws -> Outcome {
         var works = try load(
-            notifications, woken, EndBelief(patience: patience, outages: outages), on: connection)
+            notifications, woken, beliefs, on: connection)
         if !notifications.isEmpty { FailPoint.applyAfterRead.pass() }
         fold(notifications, &works, now)
         let busy = try waiting(Set(works.filter { $0.isOver(now) }.map(\.key.lane)))
@@ -109,7 +114,7 @@ struct Applier: Sendable {
     // MARK: - Steps
 
     private func load(
-        _ notifications: [PreparedNotification], _ woken: [PurchaseStore.DueWake], _ belief: EndBelief,
+        _ notifications: [PreparedNotification], _ woken: [PurchaseStore.DueWake], _ beliefs: EndBeliefs,
         on connection: PostgresConnection
     ) throws -> [Work] {
         var keys: [PurchaseKey] = []
@@ -125,7 +130,7 @@ struct Applier: Sendable {
             let purchase = Purchase(folding: known.facts, key: key, defaultGrace: defaultGrace)
             return Work(
                 key: key, facts: known.facts, formerOwner: owner, former: purchase, purchase: purchase,
-                belief: belief.knowing(late: known.late))
+                belief: beliefs.belief(of: key).knowing(late: known.late), lastNews: known.lastNews)
         }
     }
 
@@ -139,16 +144,19 @@ struct Applier: Sendable {
             }
             for row in rows {
                 row.insert(into: &works[place].facts)
-                works[place].newFacts.append(FactStore.New(key: key, seq: notification.pending.seq, fact: row))
+                works[place].newFacts.append(new(key, row, notification.pending))
             }
-            let arrived = SequenceGenerator.instant(of: notification.pending.seq)
-            if let late = EndBelief.lateness(signed: fact.signedDate, arrived: arrived, in: key.environment) {
+            let origin = NewsOrigin(seq: notification.pending.seq, source: notification.pending.source)
+            if let late = origin.lateness(signed: fact.signedDate, in: key.environment) {
                 works[place].belief = works[place].belief.knowing(late: [late])
             }
+            if origin.seq > works[place].lastNews?.seq ?? .min { works[place].lastNews = origin }
             guard let after = Purchase(folding: works[place].facts, key: key, defaultGrace: defaultGrace)
             else { continue }
-            works[place].drafts += EventDeriver(belief: works[place].belief).changes(
+            let changes = EventDeriver(belief: works[place].belief).changes(
                 before: works[place].purchase, after: after, cause: .notification(fact), now: now)
+            let isForTheRecord = origin.isForTheRecord(fact.signedDate)
+            works[place].drafts += changes.map { Draft(event: $0, isForTheRecord: isForTheRecord) }
             works[place].purchase = after
         }
     }
@@ -158,7 +166,11 @@ struct Applier: Sendable {
         for place in works.indices where works[place].isQuiet {
             guard let after = works[place].purchase else { continue }
             let deriver = EventDeriver(belief: works[place].belief)
-            works[place].drafts += deriver.ends(before: works[place].former, after: after, now: now)
+            let ends = deriver.ends(before: works[place].former, after: after, now: now)
+            // An end that was long past when the last news of it was fetched is no news for anybody.
+            let isForTheRecord =
+                after.ending.map { works[place].lastNews?.isForTheRecord($0.instant) ?? false } ?? false
+            works[place].drafts += ends.map { Draft(event: $0, isForTheRecord: isForTheRecord) }
         }
     }
 
@@ -188,7 +200,7 @@ struct Applier: Sendable {
     private func announcements(_ notifications: [PreparedNotification]) -> [FactStore.New] {
         notifications.compactMap { notification in
             guard case .announcement(let key, let row) = notification.content else { return nil }
-            return FactStore.New(key: key, seq: notification.pending.seq, fact: row)
+            return new(key, row, notification.pending)
         }
     }
 
@@ -228,13 +240,19 @@ struct Applier: Sendable {
         }
     }
 
-    private func event(_ draft: EventDraft, _ identity: EventIdentity) -> NewEvent {
+    private func event(_ made: Draft, _ identity: EventIdentity) -> NewEvent {
+        let draft = made.event
         let id = draft.id(digest: Applier.digest)
         let body = bodies.json(draft, id: id, identity: identity, appID: draft.purchase.app)
         return NewEvent(
             lane: draft.purchase.lane, id: UUIDText.bytes(id) ?? [], type: draft.type.rawValue,
             app: draft.purchase.app, environment: draft.purchase.environment,
-            originalTransactionID: draft.purchase.originalTransactionID, body: body.bytes)
+            originalTransactionID: draft.purchase.originalTransactionID, body: body.bytes,
+            isForTheRecord: made.isForTheRecord)
+    }
+
+    private func new(_ key: PurchaseKey, _ row: FactRow, _ pending: PendingNotification) -> FactStore.New {
+        FactStore.New(key: key, seq: pending.seq, fact: row, source: pending.source)
     }
 
     /// Headers that came with notifications are in the database already.

@@ -63,7 +63,7 @@ struct LaneTurn {
             policy: configuration.health, tells: configuration.operationsURL != nil, lease: configuration.lease,
             logger: logger, metrics: metrics)
         operations = OperationsKeeper(url: configuration.operationsURL, sealer: sealer, logger: logger)
-        outages = OutageWatch(lease: configuration.lease)
+        outages = OutageWatch(configuration)
         gauges = QueueGauges(metrics: metrics, lease: configuration.lease)
         self.clock = clock
         self.logger = logger
@@ -308,7 +308,7 @@ struct LaneTurn {
             let awake = woken.filter { passed.lanes.contains($0.key.lane) }
             let busy = try waiting(Set(awake.map(\.key.lane)))
             applied = try applier.apply(
-                ours, woken: awake.filter { !busy.contains($0.key.lane) }, outages: outages.known, now: passed.now,
+                ours, woken: awake.filter { !busy.contains($0.key.lane) }, beliefs: outages.beliefs, now: passed.now,
                 on: connection, waiting: waiting)
             if !prepared.isEmpty { FailPoint.applyBeforeCommit.pass() }
             return passed

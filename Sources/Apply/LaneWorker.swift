@@ -45,9 +45,7 @@ package final class LaneWorker: Service {
         self.configuration = configuration
         self.session = session
         preparer = NotificationPreparer(verifier: verifier, dictionaries: HeaderDictionaries())
-        applier = Applier(
-            patience: configuration.expiryPatience, defaultGrace: configuration.defaultGrace,
-            bodies: configuration.bodies)
+        applier = Applier(defaultGrace: configuration.defaultGrace, bodies: configuration.bodies)
         self.settler = settler
         self.sealer = sealer
         self.engine = engine
@@ -172,11 +170,25 @@ package struct LaneWorkerConfiguration: Sendable {
     package var health: HealthPolicy
     /// Where operators are told of such things; vetted at every attempt.
     package var operationsURL: String?
+    /// Nil where nobody looks into Apple's history.
+    package var reconciliation: Reconciliation?
+
+    /// Looks into Apple's history, as far as ends have to do with them.
+    package struct Reconciliation: Sendable {
+        /// Those with a key.
+        package let places: Set<AppEnvironment>
+        package let interval: Duration
+
+        package init(places: Set<AppEnvironment>, interval: Duration) {
+            self.places = places
+            self.interval = interval
+        }
+    }
 
     package init(
         worker: [UInt8], host: String, lease: Duration, expiryPatience: Duration, drainTimeout: Duration,
         defaultGrace: Duration, bodies: EventBody, health: HealthPolicy = HealthPolicy(disableAfter: nil),
-        operationsURL: String? = nil
+        operationsURL: String? = nil, reconciliation: Reconciliation? = nil
     ) {
         self.worker = worker
         self.host = host
@@ -187,5 +199,6 @@ package struct LaneWorkerConfiguration: Sendable {
         self.bodies = bodies
         self.health = health
         self.operationsURL = operationsURL
+        self.reconciliation = reconciliation
     }
 }

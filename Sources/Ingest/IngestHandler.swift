@@ -1,7 +1,6 @@
+import Admission
 import AppStore
 import Base
-import Compression
-import FoundationEssentials
 import HTTPServer
 import Queue
 import Telemetry
@@ -10,10 +9,8 @@ import Telemetry
 package final class IngestHandler: HTTPHandler {
     package static let path = "/apple/notifications"
 
-    private let apps: AppRegistry
-    private let verifier: SignedDataVerifier
+    private let door: NotificationDoor
     private let committer: NotificationCommitter
-    private let dictionaries: HeaderDictionaries
     private let refused: RefusedSubjects
     private let logger: Logger
     private let metrics: Metrics
@@ -22,10 +19,8 @@ package final class IngestHandler: HTTPHandler {
         apps: AppRegistry, verifier: SignedDataVerifier, committer: NotificationCommitter,
         dictionaries: HeaderDictionaries, logger: Logger, metrics: Metrics
     ) {
-        self.apps = apps
-        self.verifier = verifier
+        door = NotificationDoor(apps: apps, verifier: verifier, dictionaries: dictionaries)
         self.committer = committer
-        self.dictionaries = dictionaries
         self.logger = logger
         self.metrics = metrics
         refused = RefusedSubjects(logger: logger, metrics: metrics)
@@ -65,31 +60,30 @@ package final class IngestHandler: HTTPHandler {
         package let message: String
     }
 
-    /// Everything between the body and the database: cheap checks first, then the signature, then whose it is.
+    /// Everything between the body and the database.
     package func read(_ body: [UInt8]) -> Result<NewNotification, Refusal> {
         guard let jws = RequestBody.signedPayload(in: body) else {
             return .failure(
                 Refusal(
                     status: 400, code: "malformed_body", message: "the body is no JSON object with a signedPayload"))
         }
-        let verified: VerifiedJWS
-        switch verifier.verify(jws) {
-        case .success(let data): verified = data
-        case .failure(let failure): return .failure(refusal(for: failure))
-        }
-        guard let payload = NotificationPayload(payload: verified.payload) else {
-            return .failure(
-                Refusal(status: 400, code: "malformed_jws", message: "signed, but no notification of version 2"))
-        }
-        switch apps.admit(payload.subject) {
-        case .unknownApp(let message):
-            refused.note(payload.subject, reason: "unknown_app")
-            return .failure(Refusal(status: 403, code: "unknown_app", message: message))
-        case .environmentNotAllowed(let message):
-            refused.note(payload.subject, reason: "environment_not_allowed")
-            return .failure(Refusal(status: 403, code: "environment_not_allowed", message: message))
-        case .admitted(let app, let environment):
-            return notification(payload, verified, app.id, environment)
+        return door.admit(jws, from: .store).mapError(refusal)
+    }
+
+    private func refusal(for refusal: NotificationDoor.Refusal) -> Refusal {
+        switch refusal {
+        case .unverified(let failure): return self.refusal(for: failure)
+        case .noNotification:
+            return Refusal(status: 400, code: "malformed_jws", message: "signed, but no notification of version 2")
+        case .unknownApp(let subject, let message):
+            refused.note(subject, reason: "unknown_app")
+            return Refusal(status: 403, code: "unknown_app", message: message)
+        case .environmentNotAllowed(let subject, let message):
+            refused.note(subject, reason: "environment_not_allowed")
+            return Refusal(status: 403, code: "environment_not_allowed", message: message)
+        case .unready(let reason):
+            logger.error("a notification could not be made ready", ["error": .string(reason)])
+            return Refusal(status: 503, code: "unavailable", message: "please send it again")
         }
     }
 
@@ -107,25 +101,5 @@ package final class IngestHandler: HTTPHandler {
         default:
             Refusal(status: 403, code: "untrusted", message: failure.detail)
         }
-    }
-
-    private func notification(
-        _ payload: NotificationPayload, _ verified: VerifiedJWS, _ app: String, _ environment: StoreEnvironment
-    ) -> Result<NewNotification, Refusal> {
-        let headerID = StoredJWS.headerID(verified.header)
-        let packed: [UInt8]
-        do {
-            packed = try dictionaries.compress(verified.payload, header: verified.header, id: headerID)
-        } catch {
-            logger.error("a payload could not be compressed", ["error": .string("\(error)")])
-            return .failure(Refusal(status: 503, code: "unavailable", message: "please send it again"))
-        }
-        let stored = StoredJWS(headerID: headerID, payload: packed, signature: verified.signature)
-        let notification = NewNotification(
-            identity: NotificationIdentity(app: app, environment: environment, uuid: payload.notificationUUID),
-            type: payload.notificationType.rawValue, subtype: payload.subtype?.rawValue,
-            originalTransactionID: payload.statedOriginalTransactionId, signedDate: payload.signedDate,
-            source: .store, header: verified.header, stored: stored)
-        return .success(notification)
     }
 }

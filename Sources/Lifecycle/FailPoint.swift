@@ -32,6 +32,9 @@ package enum FailPoint: String, Sendable, CaseIterable {
     case retentionAfterMake = "retention.after-make"
     case retentionBeforeDrop = "retention.before-drop"
     case retentionAfterDrop = "retention.after-drop"
+    /// A page of Apple's history is there.
+    case historyBeforeCommit = "history.before-commit"
+    case historyAfterCommit = "history.after-commit"
     /// A step of a replay has put something in line.
     case replayBeforeCommit = "replay.before-commit"
     case replayAfterCommit = "replay.after-commit"

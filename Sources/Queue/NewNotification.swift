@@ -2,8 +2,17 @@ import Base
 
 /// Where a notification came from.
 package enum NotificationSource: Int16, Sendable {
+    /// Apple sent it.
     case store = 0
+    /// It was found in Apple's history.
     case history = 1
+    /// The same, and somebody wants its events to be sent however old they are.
+    case historyToSend = 2
+
+    /// What a column says; what is not known counts as sent by Apple.
+    package init(code: Int64) {
+        self = Int16(exactly: code).flatMap(NotificationSource.init) ?? .store
+    }
 }
 
 /// A verified notification on its way into the database.

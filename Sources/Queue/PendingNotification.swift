@@ -9,6 +9,7 @@ package struct PendingNotification: Sendable {
     package let identity: NotificationIdentity
     /// Apple's `notificationType`.
     package let type: String
+    package let source: NotificationSource
     package let header: [UInt8]
     package let stored: StoredJWS
 
@@ -34,7 +35,7 @@ package struct PendingNotification: Sendable {
     /// One day at a time, with its bounds: planning for all days that are kept would take longer than reading.
     private static let select = """
         SELECT p.lane, p.seq, n.app, n.environment, n.uuid, n.header, h.header, n.payload, n.signature, n.type,
-            EXISTS (SELECT 1 FROM entitled.endpoint WHERE format = 1 AND removed_ms IS NULL)
+            n.source, EXISTS (SELECT 1 FROM entitled.endpoint WHERE format = 1 AND removed_ms IS NULL)
         FROM unnest($1::int2[], $2::int8[]) AS p(lane, seq)
         LEFT JOIN LATERAL (
             SELECT * FROM entitled.notification n
@@ -100,7 +101,7 @@ package struct PendingNotification: Sendable {
             ])
     }
 
-    private static func notification(_ row: PostgresRow) throws -> PendingNotification {
+    static func notification(_ row: PostgresRow) throws -> PendingNotification {
         let (lane, seq) = (Lane(number: Int16(clamping: try row.int(0))), try row.int(1))
         guard let app = try row.optionalText(2), let uuid = try row.optionalText(4),
             let environment = StoreEnvironment(code: Int16(clamping: try row.int(3))),
@@ -110,12 +111,13 @@ package struct PendingNotification: Sendable {
         guard let header = try row.optionalBytes(6) else {
             return PendingNotification(
                 lane: lane, seq: seq, identity: identity, type: type, lacking: "its JWS header is missing",
-                isForwarded: try row.bool(10))
+                isForwarded: try row.bool(11))
         }
         return PendingNotification(
-            lane: lane, seq: seq, identity: identity, type: type, header: header,
+            lane: lane, seq: seq, identity: identity, type: type, source: NotificationSource(code: try row.int(10)),
+            header: header,
             stored: StoredJWS(headerID: try row.uuid(5), payload: try row.bytes(7), signature: try row.bytes(8)),
-            gap: nil, isForwarded: try row.bool(10))
+            gap: nil, isForwarded: try row.bool(11))
     }
 
     /// One short index scan of each lane. What is known cannot have gone, because its lane is ours.
@@ -170,7 +172,7 @@ extension PendingNotification {
         type: String = "", lacking gap: String, isForwarded: Bool = false
     ) {
         self.init(
-            lane: lane, seq: seq, identity: identity, type: type, header: [],
+            lane: lane, seq: seq, identity: identity, type: type, source: .store, header: [],
             stored: StoredJWS(headerID: [], payload: [], signature: []), gap: gap, isForwarded: isForwarded)
     }
 }

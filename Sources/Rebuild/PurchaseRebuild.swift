@@ -7,13 +7,13 @@ import Subscriptions
 
 /// Purchases again from their facts, some of a lane at a time.
 struct PurchaseRebuild {
-    let belief: EndBelief
+    let beliefs: EndBeliefs
     /// ms of grace where Apple says that there is some and gives no end.
     let defaultGrace: Int64
     private let products = ProductStore()
 
-    init(belief: EndBelief, defaultGrace: Int64) {
-        self.belief = belief
+    init(beliefs: EndBeliefs, defaultGrace: Int64) {
+        self.beliefs = beliefs
         self.defaultGrace = defaultGrace
     }
 
@@ -115,7 +115,8 @@ struct PurchaseRebuild {
     /// Only what is still to come is armed. What is armed in a record stays so, or is armed for sooner: with less
     /// patience the end that it is to tell may lie behind us, and a timer that fires in vain is set anew.
     private func wake(_ purchase: Purchase, _ known: FactStore.Known, _ armed: Int64?, _ now: Int64) -> Int64? {
-        let next = known.facts.nextWake(of: purchase, after: now, belief: belief.knowing(late: known.late))
+        let belief = beliefs.belief(of: purchase.key).knowing(late: known.late)
+        let next = known.facts.nextWake(of: purchase, after: now, belief: belief)
         return [armed, next].compactMap { $0 }.min()
     }
 

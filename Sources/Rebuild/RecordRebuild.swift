@@ -46,8 +46,8 @@ package struct RecordRebuild: Sendable {
         on connection: PostgresConnection, progress: (Progress) -> Void, found: (Difference) -> Void
     ) throws -> RebuildTotals {
         let now = try RecordRebuild.serverTime(on: connection)
-        let belief = EndBelief(patience: patience, outages: try Listening.outages(now: now, on: connection))
-        let purchases = PurchaseRebuild(belief: belief, defaultGrace: defaultGrace)
+        let beliefs = try EndBeliefs.read(patience: patience, now: now, on: connection)
+        let purchases = PurchaseRebuild(beliefs: beliefs, defaultGrace: defaultGrace)
         let earlier = isDry ? nil : try RebuildJob.unfinished(now: now, settings: settings, on: connection)
         var job =
             try earlier

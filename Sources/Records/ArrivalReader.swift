@@ -6,7 +6,7 @@ import Subscriptions
 /// Reads what came about purchases in the order in which it came, for operators.
 package enum ArrivalReader {
     private static let select = """
-        SELECT t.place, f.seq, f.kind, f.signed_ms, f.payload
+        SELECT t.place, f.seq, f.kind, f.signed_ms, f.payload, f.source
         FROM unnest($1::int2[], $2::text[], $3::text[], $4::int2[], $5::int4[])
             AS t(lane, otid, app, environment, place)
         JOIN entitled.fact f ON f.lane = t.lane AND f.original_transaction_id = t.otid AND f.app = t.app
@@ -26,14 +26,15 @@ package enum ArrivalReader {
                 .int2s(keys.map(\.lane.number)), .texts(keys.map(\.originalTransactionID)), .texts(keys.map(\.app)),
                 .int2s(keys.map(\.environment.code)), .int4s((0..<Int32(keys.count)).map { $0 }),
             ])
-        var (last, facts) = (Origin(place: 0, seq: .min), PurchaseFacts())
+        var (last, facts) = (Origin(place: 0, seq: .min, source: .store), PurchaseFacts())
         func close() {
             guard arrivals.indices.contains(last.place), facts != PurchaseFacts() else { return }
             arrivals[last.place].append(last.arrival(of: facts))
         }
         for row in rows {
             guard let kind = FactRow.Kind(rawValue: Int16(clamping: try row.int(2))) else { continue }
-            let origin = Origin(place: Int(try row.int(0)), seq: try row.int(1))
+            let origin = Origin(
+                place: Int(try row.int(0)), seq: try row.int(1), source: NotificationSource(code: try row.int(5)))
             if origin != last {
                 close()
                 (last, facts) = (origin, PurchaseFacts())
@@ -51,12 +52,14 @@ package enum ArrivalReader {
     private struct Origin: Equatable {
         let place: Int
         let seq: Int64
+        let source: NotificationSource
 
         func arrival(of facts: PurchaseFacts) -> PurchaseArrival {
             let cause =
                 facts.notifications.first.map(Cause.notification) ?? facts.assignments.first.map { .action($0.action) }
                 ?? .observation(id: String(seq))
-            return PurchaseArrival(arrived: SequenceGenerator.instant(of: seq), facts: facts, cause: cause)
+            return PurchaseArrival(
+                arrived: SequenceGenerator.instant(of: seq), isFetched: source != .store, facts: facts, cause: cause)
         }
     }
 }

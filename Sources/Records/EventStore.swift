@@ -13,10 +13,12 @@ package struct NewEvent: Sendable {
     package let environment: StoreEnvironment
     package let originalTransactionID: String?
     package let body: [UInt8]
+    /// Whether it is for nobody, only for the record.
+    package let isForTheRecord: Bool
 
     package init(
         lane: Lane, id: [UInt8], type: String, app: String, environment: StoreEnvironment,
-        originalTransactionID: String?, body: [UInt8]
+        originalTransactionID: String?, body: [UInt8], isForTheRecord: Bool = false
     ) {
         self.lane = lane
         self.id = id
@@ -25,6 +27,7 @@ package struct NewEvent: Sendable {
         self.environment = environment
         self.originalTransactionID = originalTransactionID
         self.body = body
+        self.isForTheRecord = isForTheRecord
     }
 }
 
@@ -102,7 +105,7 @@ package enum EventStore {
     package static func insert(
         _ events: [NewEvent], only: String? = nil, now: Int64, on connection: PostgresConnection
     ) throws -> [DueDelivery] {
-        let fresh = try insertFresh(events, now: now, on: connection)
+        let fresh = try insertFresh(events, now: now, on: connection).filter { !$0.isForTheRecord }
         guard !fresh.isEmpty else { return [] }
         let endpoints = try EndpointStore.lock(.revenuecat, on: connection)
         var made: [(delivery: DueDelivery, state: DeliveryState)] = []

@@ -10,7 +10,7 @@ extension PurchaseKey {
 /// Facts in the database.
 package enum FactStore {
     private static let select = """
-        SELECT t.place, f.kind, f.signed_ms, f.payload, f.seq
+        SELECT t.place, f.kind, f.signed_ms, f.payload, f.seq, f.source
         FROM unnest($1::int2[], $2::text[], $3::text[], $4::int2[], $5::int4[])
             AS t(lane, otid, app, environment, place)
         JOIN entitled.fact f ON f.lane = t.lane AND f.original_transaction_id = t.otid AND f.app = t.app
@@ -20,8 +20,10 @@ package enum FactStore {
     /// What is known of a purchase.
     package struct Known: Sendable {
         package internal(set) var facts = PurchaseFacts()
-        /// From signing to arrival of news that came late, in ms.
+        /// From signing to arrival of news that Apple sent late, in ms.
         package internal(set) var late: [Range<Int64>] = []
+        /// The notification that came last.
+        package internal(set) var lastNews: NewsOrigin?
     }
 
     /// The facts of these purchases, in their order.
@@ -47,13 +49,12 @@ package enum FactStore {
                 kind: kind, signedDate: try row.int(2), header: nil, signature: nil,
                 payload: try FactCodec.restore(try row.bytes(3)))
             fact.insert(into: &known[place].facts)
-            let arrived = SequenceGenerator.instant(of: try row.int(4))
-            if kind == .notification,
-                let late = EndBelief.lateness(
-                    signed: fact.signedDate, arrived: arrived, in: keys[place].environment)
-            {
+            guard kind == .notification else { continue }
+            let origin = NewsOrigin(seq: try row.int(4), source: NotificationSource(code: try row.int(5)))
+            if let late = origin.lateness(signed: fact.signedDate, in: keys[place].environment) {
                 known[place].late.append(late)
             }
+            if origin.seq > known[place].lastNews?.seq ?? .min { known[place].lastNews = origin }
         }
         return known
     }
@@ -63,19 +64,21 @@ package enum FactStore {
         package let key: PurchaseKey
         package let seq: Int64
         package let fact: FactRow
+        package let source: NotificationSource
 
-        package init(key: PurchaseKey, seq: Int64, fact: FactRow) {
+        package init(key: PurchaseKey, seq: Int64, fact: FactRow, source: NotificationSource = .store) {
             self.key = key
             self.seq = seq
             self.fact = fact
+            self.source = source
         }
     }
 
     private static let insert = """
         INSERT INTO entitled.fact (lane, app, environment, original_transaction_id, digest, kind, signed_ms, seq, header,
-            payload, signature)
+            payload, signature, source)
         SELECT * FROM unnest($1::int2[], $2::text[], $3::int2[], $4::text[], $5::uuid[], $6::int2[], $7::int8[],
-            $8::int8[], $9::uuid[], $10::bytea[], $11::bytea[])
+            $8::int8[], $9::uuid[], $10::bytea[], $11::bytea[], $12::int2[])
         ON CONFLICT DO NOTHING
         """
 
@@ -96,7 +99,7 @@ package enum FactStore {
                 .int8s(facts.map(\.fact.signedDate)), .int8s(facts.map(\.seq)),
                 .uuids(facts.map { $0.fact.header.map(StoredJWS.headerID) }),
                 .byteas(try facts.map { try FactCodec.compress($0.fact.payload) }),
-                .byteas(facts.map(\.fact.signature)),
+                .byteas(facts.map(\.fact.signature)), .int2s(facts.map(\.source.rawValue)),
             ])
     }
 }

@@ -16,12 +16,12 @@ package enum TimelineReader {
         of keys: [PurchaseKey], appUserIDs: [String], patience: Int64, defaultGrace: Int64, now: Int64,
         on connection: PostgresConnection
     ) throws -> Timeline {
-        let belief = EndBelief(patience: patience, outages: try Listening.outages(now: now, on: connection))
+        let beliefs = try EndBeliefs.read(patience: patience, now: now, on: connection)
         let arrivals = try ArrivalReader.arrivals(of: keys, on: connection)
         let replays = zip(keys, arrivals).map { key, arrivals in
             (
                 key: key,
-                steps: PurchaseReplay(of: key, belief: belief, defaultGrace: defaultGrace).steps(
+                steps: PurchaseReplay(of: key, belief: beliefs.belief(of: key), defaultGrace: defaultGrace).steps(
                     arrivals, until: now)
             )
         }

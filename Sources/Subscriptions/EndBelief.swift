@@ -10,6 +10,9 @@ package struct EndBelief: Sendable, Equatable {
     package let patience: Int64
     /// When Apple's news may not have reached us, in ms since 1970, by their beginnings.
     package let outages: [Range<Int64>]
+    /// Until when Apple's history was looked through, in ms since 1970: whatever was signed by then is known, outage or
+    /// not. Nil where it is not looked at.
+    package let covered: Int64?
 
     /// The longest wait between two of Apple's attempts, and an hour for Apple's own delay.
     static let repetition: Int64 = 73 * .hour
@@ -19,9 +22,13 @@ package struct EndBelief: Sendable, Equatable {
     static let earliestRenewal: Int64 = 24 * .hour
     /// News that is later than this was sent before, in vain; in ms.
     package static let lateAfter: Int64 = 30 * 60 * .second
+    /// How much later than an end Apple's history must have been looked through, in ms: Apple's own news was seen to be an
+    /// hour late.
+    static let coverMargin: Int64 = 6 * .hour
 
-    package init(patience: Int64 = 24 * .hour, outages: [Range<Int64>] = []) {
+    package init(patience: Int64 = 24 * .hour, outages: [Range<Int64>] = [], covered: Int64? = nil) {
         self.patience = patience
+        self.covered = covered
         self.outages = outages.sorted { $0.lowerBound < $1.lowerBound }
     }
 
@@ -29,7 +36,12 @@ package struct EndBelief: Sendable, Equatable {
     ///
     /// - Parameter late: from the signing of such news to its arrival, in ms.
     package func knowing(late: [Range<Int64>]) -> EndBelief {
-        late.isEmpty ? self : EndBelief(patience: patience, outages: outages + late)
+        late.isEmpty ? self : EndBelief(patience: patience, outages: outages + late, covered: covered)
+    }
+
+    /// The same for an app and environment whose history was looked through until then.
+    package func knowing(covered: Int64?) -> EndBelief {
+        EndBelief(patience: patience, outages: outages, covered: covered)
     }
 
     /// The time in which news was under way, if it was sent in vain before.
@@ -45,8 +57,29 @@ package struct EndBelief: Sendable, Equatable {
         return signed..<arrived
     }
 
-    /// When this end is believed, in ms.
+    /// When this end is believed, in ms. Apple's history ends the waiting for news that it does not hold.
     func believed(_ end: Int64, _ certainty: Ending.Certainty, in environment: StoreEnvironment) -> Int64 {
+        let waited = waited(end, certainty, in: environment)
+        let enough = coveredEnough(end)
+        guard let covered, covered >= enough else { return waited }
+        return min(waited, enough)
+    }
+
+    /// Until when history must have been looked through for this end to be believed, in ms.
+    private func coveredEnough(_ end: Int64) -> Int64 { end.later(by: min(patience, EndBelief.coverMargin)) }
+
+    /// When to look again whether this end is believed, in ms: each hour, because history may be looked through soon.
+    func nextLook(
+        _ end: Int64, _ certainty: Ending.Certainty, in environment: StoreEnvironment, after now: Int64
+    ) -> Int64 {
+        let believed = believed(end, certainty, in: environment)
+        let (past, isFar) = now.subtractingReportingOverflow(end)
+        guard covered != nil, believed > now, !isFar, past < 1000 * .day else { return believed }
+        return min(believed, past < 0 ? end : end.later(by: (past / .hour + 1) * .hour))
+    }
+
+    /// The same by waiting alone.
+    private func waited(_ end: Int64, _ certainty: Ending.Certainty, in environment: StoreEnvironment) -> Int64 {
         let isRepeated = environment == .production
         switch certainty {
         case .told: return end

@@ -23,6 +23,11 @@ package struct Ending: Sendable, Equatable {
         belief.believed(instant, certainty, in: environment)
     }
 
+    /// When to look again whether it may be told, in ms.
+    package func nextLook(after now: Int64, _ belief: EndBelief) -> Int64 {
+        belief.nextLook(instant, certainty, in: environment, after: now)
+    }
+
     package enum Certainty: Sendable, Equatable {
         /// Apple says that it ended, or nothing could renew it.
         case told
@@ -66,7 +71,7 @@ extension Purchase {
 
     /// The next instant, in ms, at which time alone changes what is to be told or shown; nil: none, or all are past.
     package func nextWake(after now: Int64, belief: EndBelief) -> Int64? {
-        [ending?.believed(belief), retryEndsAt].compactMap { $0 }.filter { $0 > now }.min()
+        [ending?.nextLook(after: now, belief), retryEndsAt].compactMap { $0 }.filter { $0 > now }.min()
     }
 
     private var endCertainty: Ending.Certainty {

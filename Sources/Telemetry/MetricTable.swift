@@ -142,7 +142,20 @@ extension Metric {
         "Requests of Apple's Server API, by what they were about and what came back.",
         alarm: #"increase(entitled_server_api_requests_total{outcome="unauthorized"}[15m]) > 0"#)
 
-    private static let asking = [serverAPIRequests]
+    package static let reconcileAge = Metric(
+        "entitled_reconcile_age_seconds", .gauge, labels: ["app", "environment"],
+        "How long ago Apple's notification history was looked through up to then. The same of each worker.",
+        alarm: "max by (app, environment) (entitled_reconcile_age_seconds) > 14400")
+    package static let reconcileMissed = Metric(
+        "entitled_reconcile_missed_total", .counter, labels: ["app", "environment"],
+        "Notifications that Apple sent and we did not have; the first look at an app does not count.",
+        alarm: "increase(entitled_reconcile_missed_total[1h]) > 0")
+    package static let reconcileRefused = Metric(
+        "entitled_reconcile_refused_total", .counter, labels: ["app", "environment", "reason"],
+        "Notifications of Apple's history that were not taken, by the reason.",
+        alarm: "increase(entitled_reconcile_refused_total[1d]) > 0")
+
+    private static let asking = [serverAPIRequests, reconcileAge, reconcileMissed, reconcileRefused]
 
     // MARK: - What is kept
 

@@ -15,6 +15,7 @@ final class Site: Sendable {
 
     let folder: String
     let database: TestDatabase?
+    let pki: StorePKI
     private let signer: NotificationSigner
     private let client: HTTPClient
 
@@ -22,7 +23,7 @@ final class Site: Sendable {
     init(_ database: TestDatabase?, _ changes: [String: JSON] = [:]) throws {
         folder = try TemporaryFolder.make()
         self.database = database
-        let pki = try StorePKI.generate(now: SystemClock().now())
+        pki = try StorePKI.generate(now: SystemClock().now())
         signer = NotificationSigner(pki)
         client = try HTTPClient(
             configuration: HTTPClientConfiguration(

@@ -35,6 +35,8 @@ struct ConfigurationMistakeTests {
         ("{ retention: { notifications: '179d' } }", "retention.notifications"),
         ("{ retention: { events: '3651d' } }", "retention.events"),
         ("{ retention: { attempts: '6d' } }", "retention.attempts"),
+        ("{ reconcile: { enabled: 'yes' } }", "reconcile.enabled"),
+        ("{ reconcile: { interval: '59s' } }", "reconcile.interval"),
         ("{ worker: { expiry_patience: '31d' } }", "worker.expiry_patience"),
         ("{ entitlements_from_sandbox: 'some' }", "entitlements_from_sandbox"),
         ("{ entitlements_from_sandbox: ['a', 7] }", "entitlements_from_sandbox[1]"),

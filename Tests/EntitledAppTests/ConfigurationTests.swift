@@ -18,6 +18,8 @@ struct ConfigurationTests {
         #expect(configuration.ingest.bodyTimeout == .seconds(30))
         #expect(configuration.ingest.idleTimeout == .seconds(60))
         #expect(configuration.retention.notifications == .seconds(400 * 86_400))
+        #expect(configuration.reconcile.isEnabled)
+        #expect(configuration.reconcile.interval == .seconds(3600))
         #expect(configuration.retention.attempts == .seconds(90 * 86_400))
         #expect(configuration.retention.events == .seconds(400 * 86_400))
         #expect(configuration.worker.lease == .seconds(10))

@@ -30,6 +30,7 @@ struct EnvironmentTests {
             "ENTITLED_ENTITLEMENTS_FROM_SANDBOX": "none", "ENTITLED_ENTITLEMENTS": "{pro: ['a']}",
             "ENTITLED_APPS": "[{id: 'a', bundle_id: 'b', apple_app_id: 7}]", "ENTITLED_TRUST_ROOT_FILES": "[]",
             "ENTITLED_DRAIN_TIMEOUT": "5s", "ENTITLED_DATABASE_URL": "postgres://x/y",
+            "ENTITLED_RECONCILE_ENABLED": "false",
         ]
         let configuration = try bench.parse("{ apps: [{ id: 'other', bundle_id: 'other', apple_app_id: 1 }] }")
         #expect(configuration.stateDirectory == "/srv/here")
@@ -39,6 +40,7 @@ struct EnvironmentTests {
         #expect(configuration.entitlements == ["pro": ["a"]])
         #expect(configuration.apps.map(\.id) == ["a"])
         #expect(configuration.drainTimeout == .seconds(5))
+        #expect(!configuration.reconcile.isEnabled)
         #expect(configuration.database.url?.exposed == "postgres://x/y")
     }
 

@@ -1,3 +1,4 @@
+import Admission
 import AppStore
 import Apply
 import Base
@@ -36,6 +37,8 @@ final class Installation: Sendable {
     }
 
     static let app = StoreApp(environment: "Production")
+    static let registered = AppRegistry.App(
+        id: "demo", bundleID: app.bundleID, appleAppID: app.appleAppID, environments: [.production, .sandbox])
     static let sandbox = StoreApp()
     /// A moment of the recent past, in milliseconds.
     static let start = SystemClock().now() - 20 * StoreProduct.day
@@ -68,13 +71,9 @@ final class Installation: Sendable {
             session: { PostgresSession(target, backOff: .milliseconds(20)...Duration.milliseconds(100)) },
             sequence: sequence,
             clock: SystemClock(), logger: log.logger, metrics: Metrics())
-        let apps = [
-            AppRegistry.App(
-                id: "demo", bundleID: Installation.app.bundleID, appleAppID: Installation.app.appleAppID,
-                environments: [.production, .sandbox])
-        ]
         handler = IngestHandler(
-            apps: AppRegistry(apps), verifier: verifier, committer: committer, dictionaries: HeaderDictionaries(),
+            apps: AppRegistry([Installation.registered]), verifier: verifier, committer: committer,
+            dictionaries: HeaderDictionaries(),
             logger: log.logger, metrics: Metrics())
         committer.start()
     }

@@ -20,6 +20,7 @@ final class RunningWorker: Sendable {
     let metrics = Metrics()
     /// Closed, the thread of the worker stands still at its next look at the clock.
     let brake: Gate
+    let id = SecureRandom.bytes(16)
 
     /// A clock with the brake.
     private struct BrakedClock: WallClock {
@@ -36,7 +37,7 @@ final class RunningWorker: Sendable {
         _ installation: Installation, lease: Duration = .seconds(10), drainTimeout: Duration = .seconds(5),
         schedule: [Duration] = [.seconds(3600)], timeout: Duration = .seconds(20),
         verifier: SignedDataVerifier? = nil, limits: SendLimits = SendLimits(), disableAfter: Duration? = nil,
-        operationsURL: String? = nil,
+        operationsURL: String? = nil, reconciliation: LaneWorkerConfiguration.Reconciliation? = nil,
         clock: any WallClock = SystemClock()
     ) throws {
         let brake = Gate()
@@ -54,10 +55,11 @@ final class RunningWorker: Sendable {
         let braked = BrakedClock(brake: brake, clock: clock)
         worker = LaneWorker(
             configuration: LaneWorkerConfiguration(
-                worker: SecureRandom.bytes(16), host: "test", lease: lease, expiryPatience: .seconds(86_400),
+                worker: id, host: "test", lease: lease, expiryPatience: .seconds(86_400),
                 drainTimeout: drainTimeout, defaultGrace: .seconds(3 * 86_400),
                 bodies: EventBody(catalogue: installation.catalogue),
-                health: HealthPolicy(disableAfter: disableAfter), operationsURL: operationsURL),
+                health: HealthPolicy(disableAfter: disableAfter), operationsURL: operationsURL,
+                reconciliation: reconciliation),
             session: session, verifier: verifier ?? installation.verifier,
             settler: Settler(
                 policy: RetryPolicy(schedule: schedule),

@@ -100,6 +100,60 @@ struct EndBeliefTests {
         }
     }
 
+    private static let outage = epoch..<end + 10 * day
+    private static let enough = end + 6 * hour
+
+    /// Outages, until when Apple's history was looked through, and when the end is believed then.
+    @Test(
+        arguments: [
+            ("nobody looks", [], nil, normal),
+            ("not far enough", [], enough - 1, normal),
+            ("far enough", [], enough, enough),
+            ("much further", [], end + 30 * day, enough),
+            ("an outage, and not far enough", [outage], enough - 1, end + 10 * day + 73 * hour),
+            ("an outage that was made good", [outage], enough, enough),
+        ] as [(String, [Range<Int64>], Int64?, Int64)])
+    func `what Apple's history does not hold did not happen`(
+        name: String, outages: [Range<Int64>], covered: Int64?, believed: Int64
+    ) throws {
+        let belief = EndBelief(patience: day, outages: outages, covered: covered)
+        #expect(try ending().believed(belief) == believed, "\(name)")
+        #expect(try ending().believed(belief.knowing(late: [])) == believed, "\(name)")
+        let late = belief.knowing(late: [epoch..<Self.end + hour])
+        #expect(try ending().believed(late) >= believed, "\(name)")
+        #expect((try ending().believed(late) == Self.enough) == (believed == Self.enough), "\(name)")
+    }
+
+    @Test func `less patience than the margin needs no more of history`() throws {
+        let belief = EndBelief(patience: hour, outages: [Self.outage], covered: Self.end + hour)
+        #expect(try ending().believed(belief) == Self.end + hour)
+    }
+
+    /// Now, and when the purchase is looked at next, where history is looked at and was not far enough.
+    @Test(
+        arguments: [
+            ("long before", epoch, end), ("at the end", end, end + hour),
+            ("a little later", end + hour - 1, end + hour), ("an hour later", end + hour, end + 2 * hour),
+            ("just before it is believed anyway", normal - 1, normal), ("then", normal, nil),
+        ] as [(String, Int64, Int64?)])
+    func `a silent end is looked at each hour while history may tell of it`(
+        name: String, now: Int64, next: Int64?
+    ) throws {
+        var life = Life()
+        _ = life.start(lasts: day)
+        let purchase = try #require(life.purchase())
+        #expect(purchase.nextWake(after: now, belief: EndBelief(patience: day, covered: .min)) == next, "\(name)")
+        let alone = purchase.nextWake(after: now, belief: EndBelief(patience: day))
+        #expect(alone == (now < Self.normal ? Self.normal : nil), "\(name)")
+    }
+
+    @Test func `instants at the edge of what can be said do not trap the next look`() throws {
+        for (now, covered) in [(Int64.min, Int64.min), (.max, .max), (.min, .max), (.max, .min)] {
+            let belief = EndBelief(patience: .max, outages: [.min..<Int64.max], covered: covered)
+            _ = try ending().nextLook(after: now, belief)
+        }
+    }
+
     @Test func `a purchase in billing retry wakes when Apple gives up`() throws {
         var life = Life()
         _ = life.start()

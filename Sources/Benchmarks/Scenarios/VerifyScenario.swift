@@ -1,3 +1,4 @@
+import Admission
 import AppStore
 import Base
 import Crypto

@@ -28,10 +28,11 @@ package enum CommandTree {
                     ]),
                 group("purchases", "What was bought.", [PurchaseOptions.list, PurchaseOptions.claim]),
                 group("products", "Products that were bought.", [PurchaseOptions.products]),
+                group("apple", "What Apple knows, by its App Store Server API.", AppleOptions.declarations),
                 group("replay", "Sending again, and fetching again, what was missed.", ReplayOptions.declarations),
                 group("refunds", "What Apple asks before it decides on a refund.", RefundOptions.declarations),
-                command(ListenOptions.declaration), command(DoctorOptions.declaration),
-                group("apple", "What Apple knows, by its App Store Server API.", AppleOptions.declarations),
+                command(ListenOptions.declaration), command(RebuildOptions.declaration),
+                command(DoctorOptions.declaration),
                 CommandNode(CheckConfigCommand.self), CommandNode(VersionCommand.self),
             ])
     }

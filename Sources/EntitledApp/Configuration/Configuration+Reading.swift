@@ -13,6 +13,7 @@ extension Configuration {
         let ingest = readIngest(&reader)
         let worker = readWorker(&reader)
         let retention = readRetention(&reader)
+        let reconcile = readReconcile(&reader)
         let sandbox = reader.value(ConfigurationKeys.entitlementsFromSandbox)
         let defaultGracePeriod = reader.value(ConfigurationKeys.defaultGracePeriod)
         let restoreBehavior = reader.value(ConfigurationKeys.restoreBehavior)
@@ -26,8 +27,9 @@ extension Configuration {
         let log = Log(level: reader.value(ConfigurationKeys.logLevel, in: reader.section("log")))
         let configuration = Configuration(
             stateDirectory: stateDirectory, database: database, ingest: ingest, worker: worker,
-            retention: retention, entitlementsFromSandbox: sandbox, defaultGracePeriod: defaultGracePeriod,
-            restoreBehavior: restoreBehavior, api: api, admin: admin, trust: trust, apps: apps,
+            retention: retention, reconcile: reconcile, entitlementsFromSandbox: sandbox,
+            defaultGracePeriod: defaultGracePeriod, restoreBehavior: restoreBehavior, api: api, admin: admin,
+            trust: trust, apps: apps,
             entitlements: entitlements, webhooks: webhooks, drainTimeout: drainTimeout, log: log,
             settings: reader.settings)
         ConfigurationRules.check(configuration, &reader)
@@ -73,6 +75,13 @@ extension Configuration {
         return Retention(
             notifications: reader.value(Keys.notifications, in: section),
             attempts: reader.value(Keys.attempts, in: section), events: reader.value(Keys.events, in: section))
+    }
+
+    private static func readReconcile(_ reader: inout ConfigurationReader) -> Reconcile {
+        typealias Keys = ConfigurationKeys.Reconcile
+        let section = reader.section("reconcile")
+        return Reconcile(
+            isEnabled: reader.value(Keys.enabled, in: section), interval: reader.value(Keys.interval, in: section))
     }
 
     private static func readAPI(_ reader: inout ConfigurationReader) -> API {

@@ -13,6 +13,7 @@ package struct Configuration: Sendable {
     package let ingest: Ingest
     package let worker: Worker
     package let retention: Retention
+    package let reconcile: Reconcile
     package let entitlementsFromSandbox: SandboxAccess
     /// How long grace lasts where Apple says that there is some and gives no end.
     package let defaultGracePeriod: Duration
@@ -84,6 +85,12 @@ package struct Configuration: Sendable {
         package let notifications: Duration
         package let attempts: Duration
         package let events: Duration
+    }
+
+    /// Looking into Apple's notification history.
+    package struct Reconcile: Sendable {
+        package let isEnabled: Bool
+        package let interval: Duration
     }
 
     /// Whose sandbox purchases give entitlements.

@@ -67,7 +67,8 @@ package enum ConfigurationKeys {
             "How long a lane stays with a worker that is gone; renewed at a third of it.")
         static let expiryPatience = Key<Duration>(
             "worker.expiry_patience", .duration(.zero...(.seconds(30 * 86400))), default: .seconds(86400),
-            "How long after its expiry a subscription that should renew is believed to have ended.")
+            "How long after its expiry a subscription that should renew is believed to have ended; six hours at most where"
+                + " Apple's history was looked through since (apps[].server_api) and holds no news of it.")
     }
 
     enum Retention {
@@ -84,6 +85,15 @@ package enum ConfigurationKeys {
         static let events = Key<Duration>(
             "retention.events", .duration(history...longest), default: .seconds(400 * 86400),
             "How long events and their finished deliveries are kept, from the last thing that happened to them.")
+    }
+
+    enum Reconcile {
+        static let enabled = Key<Bool>(
+            "reconcile.enabled", .flag, default: true,
+            "Whether the worker looks into Apple's notification history by itself, for every app with server_api.")
+        static let interval = Key<Duration>(
+            "reconcile.interval", .duration(.seconds(60)...(.seconds(86400))), default: .seconds(3600),
+            "How often; what Apple could not deliver is found so soon, all else within a day.")
     }
 
     static let defaultGracePeriod = Key<Duration>(
@@ -173,10 +183,10 @@ package enum ConfigurationKeys {
             "Through which all webhooks go. The proxy resolves names and connects, so it must refuse private addresses"
                 + " itself; addresses in URLs and ports are judged here as well. Its own faults cost no attempt.")
         static let http2 = Key<Bool>(
-            "webhooks.http2", .switch, default: false,
+            "webhooks.http2", .flag, default: false,
             "Offer HTTP/2 to consumers that speak TLS. Many deliveries then share one connection.")
         static let keepResponseBodies = Key<Bool>(
-            "webhooks.keep_response_bodies", .switch, default: true,
+            "webhooks.keep_response_bodies", .flag, default: true,
             "Keep what consumers answer with the attempts: 16 KiB of the body, and the head where it was no success.")
         static let usdRates = Key<[String: Int64]>(
             "webhooks.usd_rates", .dollarRates, default: [:],

@@ -144,13 +144,14 @@ extension ValueFormat where Value == Int64 {
 }
 
 extension ValueFormat where Value == Bool {
-    static var `switch`: ValueFormat<Bool> {
+    static var flag: ValueFormat<Bool> {
         let allowed = "true or false"
         return ValueFormat(
             allowed: allowed, schema: .object(["type": .string("boolean")]),
-            fromText: { ["true": .bool(true), "false": .bool(false)][$0] ?? .string($0) }, write: { .bool($0) }
+            fromText: { text in ["true": .bool(true), "false": .bool(false)][text] ?? .string(text) },
+            write: { .bool($0) }
         ) { json, _ in
-            guard let value = json.boolValue else { return .wrong(json, allowed) }
+            guard case .bool(let value) = json else { return .wrong(json, allowed) }
             return .value(value)
         }
     }

@@ -1,4 +1,5 @@
 import API
+import Admission
 import AppStore
 import Apply
 import Base
@@ -48,12 +49,8 @@ struct ProcessServices {
             session: { first },
             sequence: { SequenceGenerator(clock: SystemClock(), node: UInt16.random(in: 0...UInt16.max)) },
             clock: clock, logger: logger, metrics: metrics)
-        let apps = configuration.apps.map { app in
-            AppRegistry.App(
-                id: app.id, bundleID: app.bundleID, appleAppID: app.appleAppID, environments: app.environments)
-        }
         let handler = IngestHandler(
-            apps: AppRegistry(apps), verifier: try verifier(revocation?.policyAtTheDoor), committer: committer,
+            apps: configuration.appRegistry, verifier: try verifier(revocation?.policyAtTheDoor), committer: committer,
             dictionaries: HeaderDictionaries(), logger: logger, metrics: metrics)
         let settings = configuration.ingest
         let identity = try identity(settings.tls)
@@ -95,13 +92,18 @@ struct ProcessServices {
         let limits = SendLimits(
             perEndpoint: configuration.webhooks.maxInFlightPerEndpoint, total: configuration.webhooks.maxInFlight)
         let id = SecureRandom.bytes(16)
+        let history = HistoryServices(
+            configuration, verifier: try verifier(revocation?.policyAtTheDoor), logger: logger, metrics: metrics)
         let worker = LaneWorker(
             configuration: LaneWorkerConfiguration(
                 worker: id, host: ProcessInfo.processInfo.hostName,
                 lease: configuration.worker.lease, expiryPatience: configuration.worker.expiryPatience,
                 drainTimeout: configuration.drainTimeout, defaultGrace: configuration.defaultGracePeriod,
                 bodies: configuration.eventBodies, health: configuration.healthPolicy,
-                operationsURL: configuration.webhooks.operationsURL),
+                operationsURL: configuration.webhooks.operationsURL,
+                reconciliation: history.reconciliation.map {
+                    LaneWorkerConfiguration.Reconciliation(places: $0.places, interval: $0.interval)
+                }),
             session: session, verifier: try verifier(revocation?.policyInside),
             settler: Settler(
                 policy: RetryPolicy(schedule: configuration.webhooks.retrySchedule),
@@ -119,10 +121,15 @@ struct ProcessServices {
             session: try database.session(.worker, logger: logger, refused: refused), clock: clock, logger: logger,
             metrics: metrics)
         let jobs = JobKeeper(
-            worker: id, kinds: [WebhookReplayWork.kind],
+            worker: id, kinds: [WebhookReplayWork.kind, history.jobs],
             session: try database.session(.worker, logger: logger, refused: refused), logger: logger)
-        let refunds = try refundServices(worker: id)
-        return Part(services: [HTTPClientService(client: client), retention, jobs] + refunds + [worker]) {
+        let reconciler = history.reconciler(
+            worker: id, session: try database.session(.worker, logger: logger, refused: refused), clock: clock,
+            logger: logger, metrics: metrics)
+        let refunds = try refundServices(worker: id, history.accesses)
+        let services: [any Service] =
+            [HTTPClientService(client: client), retention, reconciler, jobs, history.transports] + refunds + [worker]
+        return Part(services: services) {
             worker.isReady ? [] : ["the database is away"]
         }
     }

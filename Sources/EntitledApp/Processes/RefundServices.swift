@@ -10,17 +10,14 @@ import Telemetry
 
 extension ProcessServices {
     /// What answers Apple's questions about refunds; none where no app wants that.
-    func refundServices(worker: [UInt8]) throws -> [any Service] {
+    ///
+    /// - Parameter accesses: the ways to Apple, by app; whoever opened them closes them, first of all.
+    func refundServices(worker: [UInt8], _ accesses: [String: ServerAPIAccess]) throws -> [any Service] {
         let apps = configuration.apps.filter { $0.refunds.policy != .never }
         guard !apps.isEmpty else { return [] }
-        let (logger, metrics) = (logger, metrics)
         var senders: [String: RefundDesk.Send] = [:]
-        var transports: [ServerAPIAccess] = []
-        for app in apps where app.serverAPI != nil {
-            let access = try ServerAPIAccess(
-                app, verifier: SignedDataVerifier(trust: try configuration.trustAnchors(), revocation: nil),
-                readFile: FileReading.read, logger: logger, metrics: metrics)
-            transports.append(access)
+        for app in apps {
+            guard let access = accesses[app.id] else { continue }
             senders[app.id] = { request, information in
                 Result { () throws(ServerAPIError) in
                     try access.client.sendConsumption(
@@ -32,7 +29,7 @@ extension ProcessServices {
         let policies = Dictionary(apps.map { ($0.id, $0.refunds.policyOfDesk) }) { first, _ in first }
         let desk = RefundDesk(worker: worker, policies: policies, senders: senders, logger: logger, metrics: metrics)
         let session = try database.session(.worker, logger: logger, refused: refused)
-        return [RefundTransports(open: transports), RefundKeeper(desk: desk, session: session, logger: logger)]
+        return [RefundKeeper(desk: desk, session: session, logger: logger)]
     }
 }
 
@@ -48,17 +45,5 @@ extension Configuration.Refunds {
                     delivery: ConsumptionInformation.Delivery.delivered.rawValue,
                     sampleContentProvided: providesSamples, preference: wish?.rawValue))
         }
-    }
-}
-
-/// The ways to Apple as a service: cut first, so that no call keeps the process from ending.
-private struct RefundTransports: Service {
-    let name = "refunds-http"
-    let open: [ServerAPIAccess]
-
-    func start() {}
-
-    func drain(until deadline: ContinuousClock.Instant) {
-        open.forEach { $0.close() }
     }
 }

@@ -4,17 +4,21 @@ import Base
 package struct PurchaseArrival: Sendable, Equatable {
     /// When it came, in ms since 1970.
     package let arrived: Int64
+    /// Whether we fetched it from Apple's history; then it tells nothing about how late what Apple sends is.
+    package let isFetched: Bool
     package let facts: PurchaseFacts
     package let cause: Cause
 
-    package init(arrived: Int64, facts: PurchaseFacts, cause: Cause) {
+    package init(arrived: Int64, isFetched: Bool = false, facts: PurchaseFacts, cause: Cause) {
         self.arrived = arrived
+        self.isFetched = isFetched
         self.facts = facts
         self.cause = cause
     }
 
     fileprivate func lateness(in environment: StoreEnvironment) -> [Range<Int64>] {
-        facts.notifications.compactMap {
+        guard !isFetched else { return [] }
+        return facts.notifications.compactMap {
             EndBelief.lateness(signed: $0.signedDate, arrived: arrived, in: environment)
         }
     }

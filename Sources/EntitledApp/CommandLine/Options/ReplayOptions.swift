@@ -68,7 +68,7 @@ package enum ReplayOptions {
     package static let show = one("show", "Shows how far a replay is.")
     package static let cancel = one("cancel", "Ends a replay; what it has put in line is sent.")
 
-    package static let declarations = [webhooks, list, show, cancel]
+    package static let declarations = [history, webhooks, list, show, cancel]
 
     private static func one(_ name: String, _ summary: String) -> CommandDeclaration {
         CommandDeclaration(

@@ -44,7 +44,7 @@ enum AppleChecks {
                 .error("Apple cannot be reached: \(failure.message)", "let this host reach api.storekit.apple.com:443")
             ]
         case .response(let response):
-            guard let date = response.date.flatMap(HTTPDate.parse) else {
+            guard let date = response.date.flatMap({ HTTPDate.parse($0, now: before) }) else {
                 return [.warning("Apple's answer has no date", nil)]
             }
             // Whole seconds: half of one is the best guess of the rest.

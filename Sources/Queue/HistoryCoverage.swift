@@ -1,0 +1,38 @@
+import Base
+import Postgres
+
+/// An app in one of the store's environments.
+package struct AppEnvironment: Hashable, Sendable {
+    package let app: String
+    package let environment: StoreEnvironment
+
+    package init(app: String, environment: StoreEnvironment) {
+        self.app = app
+        self.environment = environment
+    }
+}
+
+/// How far Apple's notification history was looked through, in ms since 1970.
+package struct HistoryCoverage: Sendable, Equatable {
+    /// Everything that was signed by then is known; nil before the first look came to its end.
+    package let covered: Int64?
+    /// When somebody looked last, whatever came of it.
+    package let tried: Int64?
+
+    package init(covered: Int64?, tried: Int64?) {
+        self.covered = covered
+        self.tried = tried
+    }
+
+    package static func read(on connection: PostgresConnection) throws -> [AppEnvironment: HistoryCoverage] {
+        var known: [AppEnvironment: HistoryCoverage] = [:]
+        for row in try connection.query(
+            "SELECT app, environment, covered_ms, tried_ms FROM entitled.history_look")
+        {
+            guard let environment = StoreEnvironment(code: Int16(clamping: try row.int(1))) else { continue }
+            known[AppEnvironment(app: try row.text(0), environment: environment)] = HistoryCoverage(
+                covered: try row.optionalInt(2), tried: try row.optionalInt(3))
+        }
+        return known
+    }
+}

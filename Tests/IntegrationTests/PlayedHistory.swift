@@ -1,0 +1,115 @@
+import Admission
+import AppStore
+import AppStoreAPI
+import Base
+import Crypto
+import HTTPClient
+import Lifecycle
+import Postgres
+import Queue
+import Reconcile
+import Replay
+import Telemetry
+import TestSupport
+
+@testable import StoreSimulator
+
+/// Apple's history of one app, and those who read it.
+final class PlayedHistory: Sendable {
+    let place: AppEnvironment
+    let reader: HistoryReader
+    let log = LogTape()
+    let metrics = Metrics()
+    private let service: StoreService
+    private let http: HTTPClient
+    private let installation: Installation
+
+    init(
+        _ installation: Installation, _ notifications: [StoreNotification], app: StoreApp = Installation.app,
+        faults: [StoreFault] = []
+    ) throws {
+        self.installation = installation
+        let environment: StoreEnvironment = app.isSandbox ? .sandbox : .production
+        place = AppEnvironment(app: "demo", environment: environment)
+        var settings = StoreSettings()
+        settings.app = app
+        settings.faults = faults
+        service = try StoreService(
+            settings, Installation.keys, token: .generate(bundleID: app.bundleID),
+            notifications: notifications.sorted { $0.signedDate < $1.signedDate })
+        try service.start()
+        let subject = ServerAPIApp(
+            id: "demo", bundleID: app.bundleID, appleAppID: app.appleAppID, environments: [environment],
+            baseURLs: [environment: service.baseURL])
+        http = try HTTPClient(
+            configuration: ServerAPIClient.configuration(for: subject), logger: .silent, metrics: Metrics())
+        http.start()
+        let client = ServerAPIClient(
+            app: subject,
+            keys: [
+                try ServerAPIKey(
+                    issuerID: service.token.issuerID, keyID: service.token.keyID, pem: service.token.key.pem())
+            ], http: http, verifier: installation.verifier, retries: RetryPolicy(base: .milliseconds(10)),
+            logger: .silent, metrics: Metrics())
+        reader = HistoryReader(
+            client: client,
+            door: NotificationDoor(
+                apps: AppRegistry([Installation.registered]), verifier: installation.verifier,
+                dictionaries: HeaderDictionaries()))
+    }
+
+    deinit {
+        service.stop()
+        http.stop()
+    }
+
+    /// Requests so far, by their status.
+    var calls: [Int] { service.state.read { $0.calls.map(\.status) } }
+
+    func clearFaults() { service.clearFaults() }
+
+    private func session() -> PostgresSession {
+        PostgresSession(
+            installation.database.target(role: "entitled_worker"),
+            backOff: .milliseconds(20)...Duration.milliseconds(100))
+    }
+
+    /// Compares, as a service of the worker's process does, until the body is done.
+    func reconciling<Result>(as worker: [UInt8], _ body: () throws -> Result) throws -> Result {
+        let reconciler = Reconciler(
+            ReconcilerConfiguration(
+                worker: worker, lease: .seconds(10), interval: .seconds(3600), clock: SystemClock(),
+                duties: [(place, reader)]),
+            session: session(), cancellation: Cancellation(), logger: log.logger, metrics: metrics)
+        reconciler.start()
+        defer { reconciler.drain(until: .now + .seconds(10)) }
+        return try body()
+    }
+
+    /// Whether everything was looked through once.
+    func isCovered() throws -> Bool {
+        try installation.database.count(
+            "SELECT count(*) FROM entitled.history_look WHERE whole_ms IS NOT NULL AND cursor = '{}'") == 1
+    }
+
+    /// What somebody asks for, done to its end.
+    ///
+    /// - Parameter token: goes on after this page of the first window, as Apple named it once.
+    func replay(sendsEvents: Bool = false, days: Int64 = 25, after token: String? = nil) throws -> Job {
+        let connection = try installation.database.connect(role: "entitled_worker")
+        let now = SystemClock().now()
+        let replay = HistoryReplay(
+            HistoryQuestion(place), from: now - days * StoreProduct.day, until: now, sendsEvents: sendsEvents)
+        let job = try JobLedger.open(
+            replay.request(from: "\(days)d", until: "0s", rate: nil, madeBy: "a test"), on: connection
+        ).job
+        if let token {
+            let words = HistoryWalk(replay.question, from: replay.from, until: replay.until).words + [token]
+            _ = try connection.query(
+                "UPDATE entitled.job SET cursor = $2 WHERE id = $1", [.int8(job.id), .texts(words)])
+        }
+        let reader = reader
+        return try JobAttendant(job.id, kinds: [HistoryReplayWork.kind { _ in reader }]).attend(
+            on: connection, rest: { _ in }, isEnough: { _, _ in false })
+    }
+}

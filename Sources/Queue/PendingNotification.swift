@@ -10,6 +10,8 @@ package struct PendingNotification: Sendable {
     /// Apple's `notificationType`.
     package let type: String
     package let source: NotificationSource
+    /// When Apple signed it, in ms.
+    package let signed: Int64?
     package let header: [UInt8]
     package let stored: StoredJWS
 
@@ -35,7 +37,7 @@ package struct PendingNotification: Sendable {
     /// One day at a time, with its bounds: planning for all days that are kept would take longer than reading.
     private static let select = """
         SELECT p.lane, p.seq, n.app, n.environment, n.uuid, n.header, h.header, n.payload, n.signature, n.type,
-            n.source, EXISTS (SELECT 1 FROM entitled.endpoint WHERE format = 1 AND removed_ms IS NULL)
+            n.source, EXISTS (SELECT 1 FROM entitled.endpoint WHERE format = 1 AND removed_ms IS NULL), n.signed_ms
         FROM unnest($1::int2[], $2::int8[]) AS p(lane, seq)
         LEFT JOIN LATERAL (
             SELECT * FROM entitled.notification n
@@ -115,7 +117,7 @@ package struct PendingNotification: Sendable {
         }
         return PendingNotification(
             lane: lane, seq: seq, identity: identity, type: type, source: NotificationSource(code: try row.int(10)),
-            header: header,
+            signed: try row.optionalInt(12), header: header,
             stored: StoredJWS(headerID: try row.uuid(5), payload: try row.bytes(7), signature: try row.bytes(8)),
             gap: nil, isForwarded: try row.bool(11))
     }
@@ -172,7 +174,7 @@ extension PendingNotification {
         type: String = "", lacking gap: String, isForwarded: Bool = false
     ) {
         self.init(
-            lane: lane, seq: seq, identity: identity, type: type, source: .store, header: [],
+            lane: lane, seq: seq, identity: identity, type: type, source: .store, signed: nil, header: [],
             stored: StoredJWS(headerID: [], payload: [], signature: []), gap: gap, isForwarded: isForwarded)
     }
 }

@@ -105,7 +105,7 @@ package enum EventStore {
     package static func insert(
         _ events: [NewEvent], only: String? = nil, now: Int64, on connection: PostgresConnection
     ) throws -> [DueDelivery] {
-        let fresh = try insertFresh(events, now: now, on: connection).filter { !$0.isForTheRecord }
+        let fresh = try insertFresh(events, now: now, on: connection).filter { !$0.event.isForTheRecord }
         guard !fresh.isEmpty else { return [] }
         let endpoints = try EndpointStore.lock(.revenuecat, on: connection)
         var made: [(delivery: DueDelivery, state: DeliveryState)] = []

@@ -59,9 +59,16 @@ package enum NotificationDeliveryStore {
         return try rows.filter { try $0.int(0) == Int64(DeliveryState.pending.rawValue) }.count
     }
 
+    /// What was found in Apple's history long after it was signed is sent to nobody, as its events are not.
+    private static func isForTheRecord(_ notification: PendingNotification) -> Bool {
+        let origin = NewsOrigin(seq: notification.seq, source: notification.source)
+        return notification.signed.map(origin.isForTheRecord) ?? false
+    }
+
     private static func wants(_ endpoint: Endpoint, _ notification: PendingNotification) -> Bool {
         let identity = notification.identity
         return endpoint.wants(type: notification.type, app: identity.app, environment: identity.environment)
             && SequenceGenerator.instant(of: notification.seq) >= endpoint.created - clockTolerance
+            && !isForTheRecord(notification)
     }
 }

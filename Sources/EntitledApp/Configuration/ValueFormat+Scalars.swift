@@ -241,15 +241,3 @@ extension ValueFormat where Value == Redacted<[UInt8]> {
         }
     }
 }
-
-extension ValueFormat where Value == Bool {
-    static var flag: ValueFormat<Bool> {
-        let allowed = "true or false"
-        return ValueFormat(
-            allowed: allowed, schema: .object(["type": .string("boolean")]),
-            fromText: { ["true": .bool(true), "false": .bool(false)][$0] ?? .string($0) }, write: { .bool($0) }
-        ) { json, _ in
-            json.boolValue.map { .value($0) } ?? .wrong(json, allowed)
-        }
-    }
-}

@@ -86,7 +86,7 @@ enum PrivilegeChecks {
         "endpoint", "event", "delivery", "attempt",
     ]
     /// What nobody reads but who sends.
-    private static let secretTables: Set = ["endpoint_secret", "sealing_key"]
+    private static let secretTables: Set = ["sealing_key"]
 
     private static func excess(_ role: DatabaseRole, _ table: Table) -> [Finding] {
         guard !table.isOwned else {

@@ -52,7 +52,7 @@ struct DeliveryLookout {
             }
             owed.note(item.changes, of: item.endpoint, now: now)
         }
-        if !owed.isEmpty { hurry() }
+        if owed.isUrgent { hurry() }
     }
 
     /// A look if its time has come, else only what is due for lines that run low.

@@ -17,6 +17,10 @@ package struct EndpointChanges: Sendable {
 
     package var isEmpty: Bool { disablings.isEmpty && pauses.isEmpty }
 
+    /// Whether it should not wait for the next regular look. An endpoint is disabled once; a pause can be asked for with
+    /// every answer, and nothing more is begun to that endpoint before the next look anyway.
+    package var isUrgent: Bool { !disablings.isEmpty }
+
     package mutating func note(_ change: Change, of endpoint: String, now: Int64) {
         if let disabling = change.disabling, disablings[endpoint] == nil {
             disablings[endpoint] = disabling

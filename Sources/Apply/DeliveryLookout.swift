@@ -19,6 +19,8 @@ struct DeliveryLookout {
     private var nextLook = ContinuousClock.now
     private var nextFill = ContinuousClock.now
     private var nextSweep = ContinuousClock.now
+    /// Whether endpoints that were removed long ago are looked at too.
+    private var sweepsAll = true
     private var unsendable: Set<String> = []
     /// What consumers asked for with their answers, and is not done yet.
     private var owed = EndpointChanges()
@@ -44,6 +46,12 @@ struct DeliveryLookout {
     /// Looks at the next opportunity.
     mutating func hurry() {
         nextLook = ContinuousClock.now
+    }
+
+    /// There are lanes of which nobody may have taken care for long.
+    mutating func gainedLanes() {
+        sweepsAll = true
+        hurry()
     }
 
     /// Results that are committed; the next look does what they ask of their endpoints.
@@ -97,9 +105,13 @@ struct DeliveryLookout {
             endpoints.filter { !owing.contains($0.id) }, failures: failures, workers: workers, now: now)
         if begun >= nextSweep {
             defer { nextSweep = ContinuousClock.now + pause(since: begun, 20, DeliveryLookout.sweepInterval) }
-            try bounded(connection) {
-                _ = try DeliveryStore.followEndpoints(in: lanes, now: now, on: connection)
+            let (isWhole, since) = (sweepsAll, sweepsAll ? Int64.min : nil)
+            // Once, should it take too long: it must not keep what is due waiting for ever.
+            sweepsAll = false
+            let changed = try bounded(connection) {
+                try DeliveryStore.followEndpoints(in: lanes, removedSince: since, now: now, on: connection)
             }
+            sweepsAll = isWhole && changed > 0
         }
         try fill(engine.room(), lanes, now, on: connection)
         tally.keep(Set(endpoints.map(\.id)))

@@ -156,7 +156,7 @@ struct LaneTurn {
         metrics.count(.laneTakeovers, by: Double(change.takenOver.count))
         if !gained.isEmpty {
             logger.info("lanes gained", ["count": .int(Int64(gained.count))])
-            lookout.hurry()
+            lookout.gainedLanes()
         }
         metrics.gauge(.lanesOwned, Double(leases.epochs.count))
     }

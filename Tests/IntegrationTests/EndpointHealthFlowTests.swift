@@ -186,6 +186,22 @@ import Testing
         #expect(leaving.requests.count == 1)
     }
 
+    @Test func `what is left of an endpoint that was removed long ago is given up by who comes`() throws {
+        let installation = try Installation()
+        let consumer = try Consumer()
+        let (id, other) = (try installation.addEndpoint(consumer).id, try installation.addEndpoint(consumer).id)
+        for id in [id, other] { try insert(2, for: id, installation) }
+        // Nobody ran meanwhile, or a clock was wrong.
+        try installation.database.execute(
+            "UPDATE entitled.endpoint SET removed_ms = created_ms - 172800000, disabled_reason = 'removed'")
+        try installation.database.execute(
+            "UPDATE entitled.delivery SET state = 3 WHERE endpoint = $1", [.text(other)])
+        let worker = try RunningWorker(installation)
+        defer { worker.stop(); consumer.stop() }
+        try installation.untilDeliveries(4, .dead)
+        #expect(consumer.requests.isEmpty)
+    }
+
     @Test func `deliveries that are given up are told once, with their number`() throws {
         let installation = try Installation()
         let (consumer, operators) = (try Consumer { _, _ in .status(500) }, try Consumer())

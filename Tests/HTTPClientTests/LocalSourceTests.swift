@@ -1,4 +1,3 @@
-import CCurl
 import Glibc
 import Lifecycle
 import Telemetry
@@ -9,10 +8,9 @@ import Testing
 /// Hosts that do not speak every version of IP.
 struct LocalSourceTests {
     @Test func `used up ports are our fault, an IP version that this host does not speak is not`() {
-        let error = Int(EADDRNOTAVAIL)
-        #expect(Transfer.kind(of: CURLE_COULDNT_CONNECT, error: error) { true } == .infrastructure)
-        #expect(Transfer.kind(of: CURLE_COULDNT_CONNECT, error: error) { false } == .connect)
-        #expect(Transfer.kind(of: CURLE_COULDNT_CONNECT, error: Int(ECONNREFUSED)) { true } == .connect)
+        #expect(Transfer.unconnected(Int(EADDRNOTAVAIL)) { true } == .infrastructure)
+        #expect(Transfer.unconnected(Int(EADDRNOTAVAIL)) { false } == .connect)
+        #expect(Transfer.unconnected(Int(ECONNREFUSED)) { true } == .connect)
     }
 
     @Test func `the loopback can be reached`() {

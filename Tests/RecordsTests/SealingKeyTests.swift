@@ -176,8 +176,7 @@ import Testing
         #expect(try sendable(new) == 1)
     }
 
-    @Test func `who stands still while an endpoint is changed loses it, so that no maker of events waits for long`() throws
-    {
+    @Test func `who stands still while an endpoint is changed loses it`() throws {
         let bench = try Bench()
         let id = try bench.addEndpoint()
         let patience = try bench.connection.transaction {

@@ -19,6 +19,8 @@ struct DeliveryLookout {
     private var nextLook = ContinuousClock.now
     private var nextFill = ContinuousClock.now
     private var nextSweep = ContinuousClock.now
+    /// Whether endpoints that were removed long ago are looked at too.
+    private var sweepsAll = true
     private var unsendable: Set<String> = []
     /// What consumers asked for with their answers, and is not done yet.
     private var owed = EndpointChanges()
@@ -31,6 +33,8 @@ struct DeliveryLookout {
     private static let lookInterval = Duration.milliseconds(200)
     private static let sweepInterval = Duration.seconds(1)
     private static let healthInterval = Duration.seconds(1)
+    /// For an endpoint's row.
+    private static let lockPatience = "100ms"
 
     init(engine: DeliveryEngine, sealer: SecretSealer, lease: Duration, logger: Logger) {
         self.engine = engine
@@ -44,6 +48,12 @@ struct DeliveryLookout {
         nextLook = ContinuousClock.now
     }
 
+    /// There are lanes of which nobody may have taken care for long.
+    mutating func gainedLanes() {
+        sweepsAll = true
+        hurry()
+    }
+
     /// Results that are committed; the next look does what they ask of their endpoints.
     mutating func note(_ decided: [Settler.Decided], now: Int64) {
         for item in decided {
@@ -52,7 +62,7 @@ struct DeliveryLookout {
             }
             owed.note(item.changes, of: item.endpoint, now: now)
         }
-        if !owed.isEmpty { hurry() }
+        if owed.isUrgent { hurry() }
     }
 
     /// A look if its time has come, else only what is due for lines that run low.
@@ -89,24 +99,42 @@ struct DeliveryLookout {
         try makeChanges(on: connection)
         let endpoints = try EndpointStore.load(sealer: sealer, now: now, on: connection)
         complain(about: endpoints)
-        engine.update(endpoints, failures: failures, workers: workers, now: now)
+        // Who asked for no more, or for a pause, gets nothing while that is not written down yet.
+        let owing = owed.endpoints
+        engine.update(
+            endpoints.filter { !owing.contains($0.id) }, failures: failures, workers: workers, now: now)
         if begun >= nextSweep {
             defer { nextSweep = ContinuousClock.now + pause(since: begun, 20, DeliveryLookout.sweepInterval) }
-            try bounded(connection) {
-                _ = try DeliveryStore.followEndpoints(in: lanes, now: now, on: connection)
+            let (isWhole, since) = (sweepsAll, sweepsAll ? Int64.min : nil)
+            // Once, should it take too long: it must not keep what is due waiting for ever.
+            sweepsAll = false
+            let changed = try bounded(connection) {
+                try DeliveryStore.followEndpoints(in: lanes, removedSince: since, now: now, on: connection)
             }
+            sweepsAll = isWhole && changed > 0
         }
         try fill(engine.room(), lanes, now, on: connection)
         tally.keep(Set(endpoints.map(\.id)))
         try keepHealth(begun, on: connection)
     }
 
+    /// Each alone, and without waiting for long: makers of events share these rows, so that many of them may keep one
+    /// locked for seconds, one after the other. Then it is tried again at the next look; nothing else waits for it.
     private mutating func makeChanges(on connection: PostgresConnection) throws {
-        guard !owed.isEmpty else { return }
-        let disabled = try bounded(connection) { try owed.make(on: connection) }
-        owed = EndpointChanges()
-        for (endpoint, cause) in disabled {
-            logger.info("endpoint disabled", ["endpoint": .string(endpoint), "reason": .string(cause.rawValue)])
+        for endpoint in owed.endpoints.shuffled() {
+            let changes = owed.of(endpoint)
+            do {
+                let disabled = try bounded(connection, lock: DeliveryLookout.lockPatience) {
+                    try changes.make(on: connection)
+                }
+                owed.remove(endpoint)
+                for (endpoint, cause) in disabled {
+                    logger.info(
+                        "endpoint disabled", ["endpoint": .string(endpoint), "reason": .string(cause.rawValue)])
+                }
+            } catch let error as PostgresError where error.sqlstate == "55P03" {
+                return
+            }
         }
     }
 
@@ -140,12 +168,14 @@ struct DeliveryLookout {
     }
 
     /// Somebody's lock on an endpoint or a delivery must not cost the lanes.
-    private func bounded<Result>(_ connection: PostgresConnection, _ body: () throws -> Result) throws -> Result {
+    private func bounded<Result>(
+        _ connection: PostgresConnection, lock patience: String? = nil, _ body: () throws -> Result
+    ) throws -> Result {
         let limits = PostgresStatement(
             """
-            SELECT set_config('statement_timeout', $1, true), set_config('lock_timeout', $1, true),
+            SELECT set_config('statement_timeout', $1, true), set_config('lock_timeout', $2, true),
                 set_config('synchronous_commit', 'on', true)
-            """, [.text(timeout)])
+            """, [.text(timeout), .text(patience ?? timeout)])
         return try connection.transaction(opening: [limits]) { _ in try body() }
     }
 

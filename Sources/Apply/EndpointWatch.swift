@@ -20,6 +20,8 @@ struct EndpointWatch {
     private static let interval = Duration.seconds(1)
     /// What is told in one transaction.
     private static let limit = 64
+    /// For an endpoint's row, which makers of events may keep locked: the lanes do not wait for it.
+    private static let lockPatience = "100ms"
 
     init(policy: HealthPolicy, tells: Bool, lease: Duration, logger: Logger, metrics: Metrics) {
         self.policy = policy
@@ -91,18 +93,20 @@ struct EndpointWatch {
     /// next look, from its row.
     private func disable(_ concern: EndpointConcern, on connection: PostgresConnection) throws {
         guard let since = concern.health.streak?.since else { return }
-        _ = try bounded(connection) {
+        _ = try bounded(connection, lock: EndpointWatch.lockPatience) {
             try EndpointStore.disable(
                 concern.health.endpoint, because: .failing, failingSince: since, on: connection)
         }
     }
 
-    private func bounded<Result>(_ connection: PostgresConnection, _ body: () throws -> Result) throws -> Result {
+    private func bounded<Result>(
+        _ connection: PostgresConnection, lock patience: String? = nil, _ body: () throws -> Result
+    ) throws -> Result {
         let limits = PostgresStatement(
             """
-            SELECT set_config('statement_timeout', $1, true), set_config('lock_timeout', $1, true),
+            SELECT set_config('statement_timeout', $1, true), set_config('lock_timeout', $2, true),
                 set_config('synchronous_commit', 'on', true)
-            """, [.text(timeout)])
+            """, [.text(timeout), .text(patience ?? timeout)])
         return try connection.transaction(opening: [limits]) { _ in try body() }
     }
 }

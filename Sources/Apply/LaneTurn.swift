@@ -94,7 +94,8 @@ struct LaneTurn {
             try turn.lookout.take(
                 lanes: turn.leases.owned, workers: turn.leases.workers, now: turn.now, on: connection)
         }
-        try tend { turn in try turn.watch.take(turn.leases, now: turn.now, on: connection) }
+        // What is told before there is somebody to tell would be told to nobody, and noted as told.
+        if operations.isDone { try tend { turn in try turn.watch.take(turn.leases, now: turn.now, on: connection) } }
         let wasBusy = try work(on: connection)
         do {
             return try retryHeld(on: connection) || wasBusy
@@ -155,7 +156,7 @@ struct LaneTurn {
         metrics.count(.laneTakeovers, by: Double(change.takenOver.count))
         if !gained.isEmpty {
             logger.info("lanes gained", ["count": .int(Int64(gained.count))])
-            lookout.hurry()
+            lookout.gainedLanes()
         }
         metrics.gauge(.lanesOwned, Double(leases.epochs.count))
     }

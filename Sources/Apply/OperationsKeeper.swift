@@ -8,7 +8,9 @@ struct OperationsKeeper {
     private let url: String?
     private let sealer: SecretSealer
     private let logger: Logger
-    private var isDone = false
+    /// Whether whoever is to be told is there, or nobody is.
+    private(set) var isDone = false
+    private var nextTry = ContinuousClock.now
 
     init(url: String?, sealer: SecretSealer, logger: Logger) {
         self.url = url
@@ -17,10 +19,13 @@ struct OperationsKeeper {
     }
 
     mutating func keep(now: Int64, on connection: PostgresConnection) throws {
-        guard !isDone else { return }
+        let begun = ContinuousClock.now
+        guard !isDone, begun >= nextTry else { return }
+        // Whoever locks the endpoint meanwhile must not cost each turn the time that is waited for him.
+        defer { nextTry = ContinuousClock.now + max(.seconds(1), (ContinuousClock.now - begun) * 10) }
         let limits = PostgresStatement(
             """
-            SELECT set_config('statement_timeout', '2s', true), set_config('lock_timeout', '2s', true),
+            SELECT set_config('statement_timeout', '2s', true), set_config('lock_timeout', '200ms', true),
                 set_config('synchronous_commit', 'on', true)
             """)
         let isChanged = try connection.transaction(opening: [limits]) { _ in

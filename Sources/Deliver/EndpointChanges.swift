@@ -17,6 +17,27 @@ package struct EndpointChanges: Sendable {
 
     package var isEmpty: Bool { disablings.isEmpty && pauses.isEmpty }
 
+    /// Whether it should not wait for the next regular look. An endpoint is disabled once; a pause can be asked for with
+    /// every answer, and nothing more is begun to that endpoint before the next look anyway.
+    package var isUrgent: Bool { !disablings.isEmpty }
+
+    /// Those that are to be changed.
+    package var endpoints: Set<String> { Set(disablings.keys).union(pauses.keys) }
+
+    /// What is owed to one of them alone.
+    package func of(_ endpoint: String) -> EndpointChanges {
+        var changes = EndpointChanges()
+        changes.disablings[endpoint] = disablings[endpoint]
+        changes.pauses[endpoint] = pauses[endpoint]
+        return changes
+    }
+
+    /// It is done.
+    package mutating func remove(_ endpoint: String) {
+        disablings[endpoint] = nil
+        pauses[endpoint] = nil
+    }
+
     package mutating func note(_ change: Change, of endpoint: String, now: Int64) {
         if let disabling = change.disabling, disablings[endpoint] == nil {
             disablings[endpoint] = disabling

@@ -87,7 +87,8 @@ package struct RetryPolicy: Sendable {
     ) -> Decision {
         let outcome = "status_\(response.status)"
         let asked = [429, 503].contains(response.status) ? retryAfter(response.retryAfter, now: now) : nil
-        let pauses = response.status == 429 ? asked : nil
+        // No time at all is no pause: it would only write the endpoint's row, at the consumer's pace.
+        let pauses = response.status == 429 && asked ?? 0 > 0 ? asked : nil
         switch Wish(response.delivery) {
         case .disable where mayDisable:
             return disabled(.asked)

@@ -41,7 +41,13 @@ extension Transfer {
             return (kind, "through the proxy: \(message)")
         }
         if headersTooLarge { return (.tooLarge, "the response has more header bytes than allowed") }
-        return (Transfer.kind(of: code, error: easy.number(CURLINFO_OS_ERRNO)), message)
+        if code == CURLE_COULDNT_CONNECT {
+            let kind = Transfer.unconnected(easy.number(CURLINFO_OS_ERRNO)) {
+                self.addresses.allSatisfy(LocalSource.exists)
+            }
+            return (kind, message)
+        }
+        return (Transfer.kind(of: code), message)
     }
 
     private func lacksTunnel(_ easy: EasyHandle) -> Bool {
@@ -82,10 +88,15 @@ extension Transfer {
 
     private var elapsed: Int64 { (ContinuousClock.now - started).milliseconds }
 
-    private static func kind(of code: CURLcode, error: Int) -> TransferFailure.Kind {
+    /// - Parameter hasSources: whether this host could reach all of the target's addresses. Then EADDRNOTAVAIL says that
+    ///   its ports are used up; else that it does not speak the target's IP version, which waiting does not mend.
+    static func unconnected(_ error: Int, hasSources: () -> Bool) -> TransferFailure.Kind {
+        error == Int(EADDRNOTAVAIL) && hasSources() ? .infrastructure : .connect
+    }
+
+    private static func kind(of code: CURLcode) -> TransferFailure.Kind {
         switch code {
         case CURLE_OPERATION_TIMEDOUT: .timeout
-        case CURLE_COULDNT_CONNECT: error == Int(EADDRNOTAVAIL) ? .infrastructure : .connect
         case CURLE_GOT_NOTHING, CURLE_SEND_ERROR, CURLE_RECV_ERROR, CURLE_PARTIAL_FILE, CURLE_HTTP2_STREAM: .closed
         case CURLE_SSL_CONNECT_ERROR, CURLE_PEER_FAILED_VERIFICATION, CURLE_SSL_CIPHER, CURLE_SSL_CERTPROBLEM,
             CURLE_SSL_INVALIDCERTSTATUS, CURLE_SSL_ISSUER_ERROR, CURLE_SSL_SHUTDOWN_FAILED:

@@ -118,7 +118,7 @@ package enum DeliveryStore {
                 (SELECT lane, id, state FROM entitled.delivery
                 WHERE lane = owned.lane AND endpoint = e.id AND state = 4 AND e.removed_ms IS NOT NULL LIMIT 1000)
             ) d
-            WHERE e.disabled_reason IS NOT NULL AND (e.removed_ms IS NULL OR e.removed_ms > $2 - 86400000)
+            WHERE e.disabled_reason IS NOT NULL AND (e.removed_ms IS NULL OR e.removed_ms > $3)
             LIMIT 5000
         )
         UPDATE entitled.delivery d
@@ -136,7 +136,7 @@ package enum DeliveryStore {
                 SELECT lane, id FROM entitled.delivery
                 WHERE lane = owned.lane AND endpoint = e.id AND state = 3 LIMIT 1000
             ) d
-            WHERE e.disabled_reason IS NULL OR e.removed_ms > $2 - 86400000
+            WHERE e.disabled_reason IS NULL OR e.removed_ms > $3
             LIMIT 5000
         )
         UPDATE entitled.delivery d
@@ -146,10 +146,17 @@ package enum DeliveryStore {
         RETURNING 1
         """
 
+    /// For how long what is left of a removed endpoint is looked for at every time, in ms: there may be many such
+    /// endpoints, and whoever owned the lanes all that time has found it.
+    package static let recently: Int64 = 86_400_000
+
+    /// - Parameter removedSince: ms; endpoints that were removed before are passed over.
     package static func followEndpoints(
-        in lanes: [Lane], now: Int64, on connection: PostgresConnection
+        in lanes: [Lane], removedSince: Int64? = nil, now: Int64, on connection: PostgresConnection
     ) throws -> Int {
-        let parameters: [PostgresValue] = [.int2s(lanes.map(\.number)), .int8(now)]
+        let parameters: [PostgresValue] = [
+            .int2s(lanes.map(\.number)), .int8(now), .int8(removedSince ?? now - recently),
+        ]
         return try connection.query(follow, parameters).count + connection.query(free, parameters).count
     }
 

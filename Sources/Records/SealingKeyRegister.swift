@@ -51,7 +51,13 @@ package enum SealingKeyRegister {
         on connection: PostgresConnection, _ body: () throws -> Result
     ) throws -> Result {
         func locked() throws -> Result {
-            _ = try connection.query("SELECT set_config('synchronous_commit', 'on', true)")
+            // Endpoints are changed in here, whose rows every transaction that makes events shares: a command that is
+            // stopped half-way must not keep them for long.
+            _ = try connection.query(
+                """
+                SELECT set_config('synchronous_commit', 'on', true),
+                    set_config('idle_in_transaction_session_timeout', '5s', true)
+                """)
             _ = try connection.query("LOCK TABLE entitled.sealing_key IN SHARE ROW EXCLUSIVE MODE")
             return try body()
         }

@@ -73,4 +73,24 @@ struct ListenTests {
         let refused = try scene.site.run("listen", "--event", "NOTHING", status: 2)
         #expect(refused.log.contains("there is no such event"))
     }
+
+    @Test func `what operators are told is no webhook of consumers`() throws {
+        let scene = try ReplayScene(events: 1)
+        try scene.database.execute(
+            """
+            INSERT INTO entitled.event (lane, id, type, app, environment, created_ms, body)
+            SELECT lane, gen_random_uuid(), 'endpoint.failing', '', environment, created_ms - 1, body FROM entitled.event
+            WHERE type = 'RENEWAL'
+            """)
+        let consumer = try Consumer()
+        defer { consumer.stop() }
+        let listener = try scene.site.start("listen", "--since", "1h", "--forward-to", consumer.url(), "--json")
+        try eventually("the event is shown: \(listener.log)") {
+            lines(listener).contains { $0["type"]?.stringValue == "RENEWAL" }
+        }
+        listener.kill(SIGTERM)
+        #expect(try listener.wait() == 0)
+        #expect(lines(listener).compactMap { $0["type"]?.stringValue } == ["RENEWAL"])
+        #expect(consumer.requests.count == 1)
+    }
 }

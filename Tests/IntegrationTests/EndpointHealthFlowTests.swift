@@ -160,6 +160,48 @@ import Testing
         #expect(told(operators, of: asked) == ["endpoint.disabled\"asked\""])
     }
 
+    @Test func `an endpoint whose row is locked keeps no other waiting, and gets nothing after it asked for no more`()
+        throws
+    {
+        let installation = try Installation()
+        let (leaving, staying) = (try Consumer { _, _ in .status(410) }, try Consumer())
+        let (gone, well) = (try installation.addEndpoint(leaving).id, try installation.addEndpoint(staying).id)
+        try insert(1, for: well, installation)
+        try insert(2, for: gone, installation)
+        try installation.database.execute("UPDATE entitled.delivery SET next_ms = next_ms + 3600000")
+        try insert(1, for: gone, installation)
+        let other = try installation.database.connect(role: "entitled_worker")
+        _ = try other.query("BEGIN")
+        _ = try other.query("SELECT 1 FROM entitled.endpoint WHERE id = $1 FOR NO KEY UPDATE", [.text(gone)])
+        let worker = try RunningWorker(installation)
+        defer { worker.stop(); leaving.stop(); staying.stop() }
+        try eventually("its answer is written down") {
+            try installation.database.count("SELECT count(*) FROM entitled.attempt") == 1
+        }
+        try installation.database.execute("UPDATE entitled.delivery SET next_ms = next_ms - 3600000")
+        try installation.untilDeliveries(1, .delivered)
+        #expect(leaving.requests.count == 1)
+        _ = try other.query("ROLLBACK")
+        try installation.untilDeliveries(3, .held)
+        #expect(leaving.requests.count == 1)
+    }
+
+    @Test func `what is left of an endpoint that was removed long ago is given up by who comes`() throws {
+        let installation = try Installation()
+        let consumer = try Consumer()
+        let (id, other) = (try installation.addEndpoint(consumer).id, try installation.addEndpoint(consumer).id)
+        for id in [id, other] { try insert(2, for: id, installation) }
+        // Nobody ran meanwhile, or a clock was wrong.
+        try installation.database.execute(
+            "UPDATE entitled.endpoint SET removed_ms = created_ms - 172800000, disabled_reason = 'removed'")
+        try installation.database.execute(
+            "UPDATE entitled.delivery SET state = 3 WHERE endpoint = $1", [.text(other)])
+        let worker = try RunningWorker(installation)
+        defer { worker.stop(); consumer.stop() }
+        try installation.untilDeliveries(4, .dead)
+        #expect(consumer.requests.isEmpty)
+    }
+
     @Test func `deliveries that are given up are told once, with their number`() throws {
         let installation = try Installation()
         let (consumer, operators) = (try Consumer { _, _ in .status(500) }, try Consumer())
@@ -180,6 +222,26 @@ import Testing
             "UPDATE entitled.endpoint_health SET dead_told_ms = dead_told_ms - 3600000, dead = greatest(dead, 1)")
         _ = try operators.wait(2)
         #expect(told(operators, of: id) == ["delivery.dead", "delivery.dead"])
+    }
+
+    @Test func `nothing is told before there is somebody to tell, and nothing waits for that`() throws {
+        let installation = try Installation()
+        let (consumer, operators) = (try Consumer(), try Consumer())
+        let id = try installation.addEndpoint(consumer).id
+        try installation.database.execute(
+            "INSERT INTO entitled.endpoint_health (endpoint, dead, dead_newest) VALUES ($1, 1, '{dlv_1}')", [.text(id)])
+        // Somebody seals, and does not end.
+        let other = try installation.database.connect(role: "entitled_worker")
+        _ = try other.query("BEGIN")
+        _ = try other.query("LOCK TABLE entitled.sealing_key IN SHARE ROW EXCLUSIVE MODE")
+        let worker = try RunningWorker(installation, operationsURL: operators.url())
+        defer { worker.stop(); consumer.stop(); operators.stop() }
+        try worker.log.wait(for: "a turn failed")
+        try insert(1, for: id, installation)
+        try installation.untilDeliveries(1, .delivered)
+        _ = try other.query("ROLLBACK")
+        #expect(try operators.wait(1).count == 1)
+        #expect(told(operators, of: id) == ["delivery.dead"])
     }
 
     @Test func `an endpoint of operations that answers 410 is tried again, and nothing is told of it`() throws {

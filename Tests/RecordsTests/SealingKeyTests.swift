@@ -175,4 +175,14 @@ import Testing
         #expect(outcome == .changed)
         #expect(try sendable(new) == 1)
     }
+
+    @Test func `who stands still while an endpoint is changed loses it`() throws {
+        let bench = try Bench()
+        let id = try bench.addEndpoint()
+        let patience = try bench.connection.transaction {
+            _ = try EndpointSecrets.rotate(of: id, sealer: bench.sealer, now: Bench.now, on: bench.connection)
+            return try bench.connection.query("SHOW idle_in_transaction_session_timeout").one().text(0)
+        }
+        #expect(patience == "5s")
+    }
 }

@@ -66,7 +66,8 @@ struct ListenCommand: Command {
         let (types, apps) = (options.events, options.apps)
         return LiveEvents(since: options.since?.milliseconds(now: SystemClock().now())) { type, app, environment in
             (types.isEmpty || types.contains(type)) && (apps.isEmpty || apps.contains(app))
-                && endpoint?.wants(type: type, app: app, environment: environment) ?? true
+                // What operators are told goes to no other endpoint either.
+                && endpoint?.wants(type: type, app: app, environment: environment) ?? !OperationsEvent.isOne(type)
         }
     }
 

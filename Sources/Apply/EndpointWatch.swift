@@ -76,7 +76,7 @@ struct EndpointWatch {
         let level: Logger.Level = telling.event.kind == .recovered ? .info : .warning
         logger.log(
             level, EndpointWatch.message(telling.event.kind),
-            ["endpoint": .string(telling.endpoint), "data": .string(telling.event.data.text)])
+            ["endpoint": .string(telling.endpoint), "data": telling.event.data])
     }
 
     private static func message(_ kind: OperationsEvent.Kind) -> String {

@@ -77,7 +77,7 @@ package struct Settler: Sendable {
     /// Counts and says what happened, once it is committed.
     package func report(_ decided: [Decided]) {
         for item in decided {
-            metrics.count(.webhookAttempts, ["outcome": outcomeClass(item)])
+            metrics.count(.webhookAttempts, ["outcome": AttemptOutcome(item.result.outcome).rawValue])
             guard item.decision.state == .dead else { continue }
             logger.info(
                 "delivery given up",
@@ -87,10 +87,5 @@ package struct Settler: Sendable {
                     "event.type": .string(item.result.delivery.eventType), "reason": .text(item.decision.reason),
                 ])
         }
-    }
-
-    private func outcomeClass(_ item: Decided) -> String {
-        guard let status = item.result.outcome.status else { return AttemptOutcome(item.result.outcome).rawValue }
-        return "\(status / 100)xx"
     }
 }

@@ -100,16 +100,19 @@ package enum DeliveryReplay {
     ///
     /// - Parameters:
     ///   - known: events with a delivery to this endpoint.
+    ///   - notifications: its deliveries of notifications as they came. One whose notification is gone is given up again
+    ///     when it is to be sent, and says so.
     ///   - new: events without one.
     /// - Returns: how many are due now, and of how many events the body is gone.
     package static func queue(
-        known: [EventKey], in states: [DeliveryState], new: [EventKey], to endpoint: String, now: Int64,
+        known: [EventKey], notifications: [DeliveryID] = [], in states: [DeliveryState], new: [EventKey],
+        to endpoint: String, now: Int64,
         on connection: PostgresConnection
     ) throws -> (queued: Int, gone: Int) {
-        guard !known.isEmpty || !new.isEmpty else { return (0, 0) }
+        guard !known.isEmpty || !new.isEmpty || !notifications.isEmpty else { return (0, 0) }
         let kept = try lock(known + new, on: connection)
         func id(_ event: EventKey) -> DeliveryID { DeliveryID(lane: event.lane, event: event.id, endpoint: endpoint) }
-        let again = known.filter { kept[$0] != nil }.map(id)
+        let again = known.filter { kept[$0] != nil }.map(id) + notifications
         let first = new.filter { kept[$0] != nil }
         var queued = 0
         if !again.isEmpty {

@@ -11,6 +11,8 @@ package enum EventCopy {
     package enum Outcome: Sendable, Equatable {
         case sent(event: [UInt8], delivery: DeliveryID)
         case notFound
+        /// It is of a notification as it came, which has Apple's id only.
+        case notAnEvent
         /// Nothing can be sent to its endpoint.
         case endpointDisabled(String)
         /// Retention has emptied the event.
@@ -21,8 +23,8 @@ package enum EventCopy {
 
     private static let select = """
         SELECT e.id, e.type, e.app, e.environment, e.original_transaction_id, e.body, d.endpoint,
-            coalesce(p.disabled_reason, CASE WHEN p.id IS NULL THEN 'removed' END)
-        FROM entitled.delivery d JOIN entitled.event e ON e.lane = d.lane AND e.id = d.event
+            coalesce(p.disabled_reason, CASE WHEN p.id IS NULL THEN 'removed' END), d.notification_seq IS NOT NULL
+        FROM entitled.delivery d LEFT JOIN entitled.event e ON e.lane = d.lane AND e.id = d.event
         LEFT JOIN entitled.endpoint p ON p.id = d.endpoint AND p.removed_ms IS NULL
         WHERE d.lane = $1 AND d.id = $2
         """
@@ -40,6 +42,8 @@ package enum EventCopy {
             _ = try connection.query("SELECT set_config('synchronous_commit', 'on', true)")
             let rows = try connection.query(select, [.int2(delivery.lane.number), .uuid(delivery.bytes)])
             guard let row = rows.first else { return .notFound }
+            guard try !row.bool(8) else { return .notAnEvent }
+            guard try row.optionalText(1) != nil else { return .bodyGone }
             if let reason = try row.optionalText(7) { return .endpointDisabled(reason) }
             let (original, endpoint, stored) = (try row.uuid(0), try row.text(6), try row.bytes(5))
             guard !stored.isEmpty else { return .bodyGone }

@@ -20,6 +20,8 @@ struct CandidateWalk {
 
     struct Candidate {
         let event: DeliveryReplay.EventKey
+        /// The delivery, where it is of a notification as it came.
+        var notification: DeliveryID?
         let standing: Standing
     }
 
@@ -63,7 +65,9 @@ struct CandidateWalk {
 
     private func candidate(_ letter: DeadLetterWalk.Letter) -> Candidate {
         let isMeant = letter.isDead && isMeant(letter.type)
-        return Candidate(event: letter.event, standing: !isMeant ? .other : letter.isGone ? .gone : .again)
+        return Candidate(
+            event: letter.event, notification: letter.notification,
+            standing: !isMeant ? .other : letter.isGone ? .gone : .again)
     }
 
     private func candidate(

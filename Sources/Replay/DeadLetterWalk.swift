@@ -8,6 +8,8 @@ import Records
 struct DeadLetterWalk {
     struct Letter {
         let event: DeliveryReplay.EventKey
+        /// The delivery, where it is of a notification as it came: that has no event.
+        let notification: DeliveryID?
         let type: String
         /// To the endpoint that is looked for, and given up.
         let isDead: Bool
@@ -21,7 +23,7 @@ struct DeadLetterWalk {
         SELECT d.created_ms, d.lane, d.id, d.event, d.event_type, d.state = 2 AND d.endpoint = $4, coalesce((
                 SELECT octet_length(e.body) = 0 FROM entitled.event e
                 WHERE d.state = 2 AND d.endpoint = $4 AND e.lane = d.lane AND e.id = d.event
-            ), false)
+            ), false), d.notification_seq IS NOT NULL
         FROM (
             SELECT * FROM entitled.delivery
             WHERE created_ms >= $1 AND created_ms < $5 AND (created_ms, lane, id) > ($1, $2, $3)
@@ -44,8 +46,10 @@ struct DeadLetterWalk {
         let letters = try rows.map { row in
             let position = WalkPosition(
                 time: try row.int(0), lane: Int16(clamping: try row.int(1)), id: try row.uuid(2))
+            let lane = Lane(number: position.lane)
             let letter = Letter(
-                event: DeliveryReplay.EventKey(lane: Lane(number: position.lane), id: try row.uuid(3)),
+                event: DeliveryReplay.EventKey(lane: lane, id: try row.uuid(3)),
+                notification: try row.bool(7) ? DeliveryID(lane: lane, bytes: try row.uuid(2)) : nil,
                 type: try row.text(4), isDead: try row.bool(5), isGone: try row.bool(6))
             return (row: letter, position: position)
         }

@@ -16,6 +16,8 @@ package struct LiveEvents {
         /// Milliseconds.
         package let created: Int64
         package let body: [UInt8]
+        /// Which event of its purchase it is; nil for what is about none.
+        package let sequence: Int64?
     }
 
     /// Longer than transactions that make events take.
@@ -40,7 +42,7 @@ package struct LiveEvents {
 
     private static let clock = "SELECT (extract(epoch FROM clock_timestamp()) * 1000)::int8"
     private static let bodies = """
-        SELECT e.id, e.body FROM entitled.event e
+        SELECT e.id, e.body, e.sequence FROM entitled.event e
         JOIN unnest($1::int2[], $2::uuid[]) AS t(lane, id) ON e.lane = t.lane AND e.id = t.id
         WHERE octet_length(e.body) > 0
         """
@@ -71,16 +73,18 @@ package struct LiveEvents {
             event.environment.map { wants(event.type, event.app, $0) } ?? false
         }
         guard !wanted.isEmpty else { return [] }
-        var bodies: [[UInt8]: [UInt8]] = [:]
+        var found: [[UInt8]: (body: [UInt8], sequence: Int64?)] = [:]
         let keys = wanted.map(\.row.key)
         for row in try connection.query(LiveEvents.bodies, [.int2s(keys.map(\.lane.number)), .uuids(keys.map(\.id))]) {
-            bodies[try row.uuid(0)] = try EventBodyCodec.restore(try row.bytes(1))
+            found[try row.uuid(0)] = (try EventBodyCodec.restore(try row.bytes(1)), try row.optionalInt(2))
         }
-        return wanted.compactMap { event, position in
-            guard let environment = event.environment, let body = bodies[event.key.id] else { return nil }
+        let events: [Event] = wanted.compactMap { event, position in
+            guard let environment = event.environment, let content = found[event.key.id] else { return nil }
             return Event(
                 key: event.key, type: event.type, app: event.app, environment: environment, created: position.time,
-                body: body)
+                body: content.body, sequence: content.sequence)
         }
+        // Those of one instant in the order of their purchase.
+        return events.sorted { ($0.created, $0.sequence ?? 0) < ($1.created, $1.sequence ?? 0) }
     }
 }

@@ -6,6 +6,8 @@ struct ReplayPortion {
     private(set) var known: [DeliveryReplay.EventKey] = []
     /// Events without a delivery.
     private(set) var new: [DeliveryReplay.EventKey] = []
+    /// Deliveries of notifications as they came that are over.
+    private(set) var notifications: [DeliveryID] = []
     let end: WalkPosition
     let isLast: Bool
     /// Meant and on their way already; meant and without a body.
@@ -13,11 +15,19 @@ struct ReplayPortion {
 
     /// - Parameter room: one at least.
     init(of page: WalkPage<CandidateWalk.Candidate>, atMost room: Int) {
-        var last: WalkPosition?
+        var (last, free): (WalkPosition?, Int) = (nil, room)
         for (candidate, position) in page.rows {
             switch candidate.standing {
-            case .again where known.count + new.count < room: known.append(candidate.event)
-            case .first where known.count + new.count < room: new.append(candidate.event)
+            case .again where free > 0:
+                free -= 1
+                if let notification = candidate.notification {
+                    notifications.append(notification)
+                } else {
+                    known.append(candidate.event)
+                }
+            case .first where free > 0:
+                free -= 1
+                new.append(candidate.event)
             case .again, .first:
                 (end, isLast) = (last ?? page.end, false)
                 return
@@ -30,10 +40,12 @@ struct ReplayPortion {
         (end, isLast) = (page.end, page.isLast)
     }
 
+    private var count: Int { known.count + new.count + notifications.count }
+
     /// What it comes to, by what was put in line, and what had lost its body when it was to be.
     func counts(_ put: (queued: Int, gone: Int)) -> JobCounts {
         JobCounts(
-            matched: waiting + Int64(known.count + new.count - put.gone), queued: Int64(put.queued),
+            matched: waiting + Int64(count - put.gone), queued: Int64(put.queued),
             skipped: gone + Int64(put.gone))
     }
 }

@@ -76,7 +76,8 @@ package struct WebhookReplayWork: JobWork {
         self.walk = walk
         let portion = ReplayPortion(of: page, atMost: room)
         let put = try DeliveryReplay.queue(
-            known: portion.known, in: walk.reopened, new: portion.new, to: endpoint.id, now: now, on: connection)
+            known: portion.known, notifications: portion.notifications, in: walk.reopened, new: portion.new,
+            to: endpoint.id, now: now, on: connection)
         pace.queued(put.queued)
         job.counts += portion.counts(put)
         job.cursor = portion.end.words + [String(until)]

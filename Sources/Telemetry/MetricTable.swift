@@ -102,9 +102,9 @@ extension Metric {
         alarm: "max(entitled_deliveries_blocked_oldest_seconds) > 3600")
     package static let webhookAttempts = Metric(
         "entitled_webhook_attempts_total", .counter, labels: ["outcome"],
-        "Attempts to deliver webhooks, by what came of them.",
+        "Attempts to deliver webhooks, by what came of them, as `deliveries show` names it.",
         alarm:
-            #"sum(rate(entitled_webhook_attempts_total{outcome!="2xx"}[15m])) / sum(rate(entitled_webhook_attempts_total[15m])) > 0.1"#
+            #"sum(rate(entitled_webhook_attempts_total{outcome!="delivered"}[15m])) / sum(rate(entitled_webhook_attempts_total[15m])) > 0.1"#
     )
     package static let endpointsFailing = Metric(
         "entitled_endpoints_failing", .gauge,

@@ -80,6 +80,8 @@ struct EndpointHealthTests {
             now: SystemClock().now())
         #expect(fault == nil)
         #expect(try site.run("endpoints", "remove", "we_operations", status: 1).log.contains("operations_url"))
+        let update = try site.run("endpoints", "update", "we_operations", "--all-apps", status: 1)
+        #expect(update.log.contains("operations_url"))
         let shown = try site.run("endpoints", "show", "we_operations", "--json").document
         #expect(shown?["is_operations"]?.boolValue == true && shown?["state"]?.stringValue == "enabled")
         worker.kill(SIGTERM)

@@ -74,6 +74,11 @@ struct EndpointSettingsTests {
             Refused(words: ["rotate-secret", events, "--overlap", "31d"], status: 2, says: "from 0s to 30d"),
             Refused(words: ["add", "https://127.0.0.1:1", "--format", "xml"], status: 2, says: "raw"),
             Refused(words: ["test", raw], status: 1, says: "Apple"),
+            Refused(words: ["add", "ftp://example.com"], status: 2, says: "ftp://example.com cannot be used"),
+            Refused(words: ["add", "http://a.invalid"], status: 1, says: "http: is only for"),
+            Refused(
+                words: ["add", "https://127.0.0.1:1", "--since", "2999-01-01T00:00:00Z"], status: 2, says: "to come"),
+            Refused(words: ["update", raw, "--event", "RENEWAL"], status: 2, says: "RENEWAL is an event"),
         ]
         for test in cases {
             let program = try Program(

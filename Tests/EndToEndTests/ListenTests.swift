@@ -34,6 +34,7 @@ struct ListenTests {
             revenueCat: request.headers["x-revenuecat-webhook-signature"], body: request.body,
             now: SystemClock().now())
         #expect(fault == nil)
+        #expect(request.headers["entitled-sequence"] == "1")
         #expect(request.path == "/mine" && request.attempt == "1" && request.event?["id"]?.stringValue == request.id)
         try eventually("it is shown") { lines(listener).count == 2 }
         let shown = lines(listener)[1]

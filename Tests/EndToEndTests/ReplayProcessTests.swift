@@ -44,6 +44,44 @@ struct ReplayProcessTests {
         withExtendedLifetime(worker) {}
     }
 
+    @Test func `notifications as they came that were given up are sent again, and nothing else of them can be`() throws
+    {
+        let site = try Site(
+            try TestCluster.shared.makeMigratedDatabase(),
+            [
+                "webhooks": .object([
+                    "allow_private_networks": .strings(["127.0.0.0/8"]), "retry_schedule": .strings(["100ms"]),
+                ])
+            ])
+        let consumer = try Consumer { _, before in .status(before < 2 ? 500 : 200) }
+        defer { consumer.stop() }
+        let endpoint = try #require(
+            try site.run("endpoints", "add", consumer.url(), "--format", "raw", "--json").document?["id"]?.stringValue)
+        let program = try site.start("run")
+        let ingest = try program.address("ingest")
+        var life = SubscriberLife(app: Site.app, seed: 91)
+        #expect(try site.post(life.start(at: Site.start), to: ingest) == 200)
+        func deliveries(_ state: String) throws -> [JSON] {
+            try site.run("deliveries", "list", "--endpoint", endpoint, "--state", state, "--json")
+                .document?["deliveries"]?.arrayValue ?? []
+        }
+        try eventually("it is given up") { try deliveries("dead").count == 1 }
+        let words = ["replay", "webhooks", "--endpoint", endpoint, "--since", "1h"]
+        let dead = try #require(try deliveries("dead").first?["id"]?.stringValue)
+        #expect(try site.run("deliveries", "resend", dead, "--as-new-id", status: 1).log.contains("Apple's id"))
+        for mode in ["--all", "--missing"] {
+            #expect(
+                try site.run("replay", "webhooks", "--endpoint", endpoint, "--since", "1h", mode, status: 1).log
+                    .contains("only --failed"))
+        }
+        let again = try Program(words + ["--json", "--config", "\(site.folder)/entitled.json5"], folder: site.folder)
+        #expect(try again.wait() == 0)
+        #expect(again.document?["queued"]?.intValue == 1 && again.document?["skipped"]?.intValue == 0)
+        try eventually("it arrives") { try deliveries("delivered").count == 1 }
+        #expect(Set(consumer.requests.map(\.body)).count == 1 && consumer.requests.count == 3)
+        withExtendedLifetime(program) {}
+    }
+
     @Test func `a worker goes on with a replay whose command was killed, and reopens each delivery once`() throws {
         let scene = try ReplayScene(events: 300)
         let consumer = try Consumer()

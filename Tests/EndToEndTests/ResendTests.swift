@@ -80,7 +80,7 @@ struct ResendTests {
         #expect(try consumer.wait(1).count == 1)
         try hold(3)
         let told = try site.run("endpoints", "enable", id)
-        #expect(told.text.contains("1 held deliveries are sent now"))
+        #expect(told.text.contains("1 held delivery is sent now"))
         #expect(Set(try consumer.wait(2).map(\.id)).count == 2)
         try site.run("endpoints", "enable", id, "--drop-held", "--deliver-held", status: 2)
         withExtendedLifetime(worker) {}

@@ -18,4 +18,11 @@ package struct Moment: Sendable, Equatable {
 
     /// Milliseconds since 1970.
     package func milliseconds(now: Int64) -> Int64 { time ?? now - ago }
+
+    /// The same for a beginning, which cannot be to come.
+    package func milliseconds(ofOption name: String, now: Int64) throws(UsageError) -> Int64 {
+        let found = milliseconds(now: now)
+        guard found <= now else { throw UsageError("\(name) \(text) is still to come") }
+        return found
+    }
 }

@@ -13,7 +13,9 @@ enum AttemptPage {
             "attempt \(attempt.number)    \(Timestamp.text(attempt.started))  \(attempt.outcome)"
                 + (attempt.status.map { "  status \($0)" } ?? ""),
         ]
-        if let detail = attempt.detail { lines.append("  reason     \(detail)") }
+        if let detail = attempt.detail, detail != attempt.status.map({ "status \($0)" }) {
+            lines.append("  reason     \(detail)")
+        }
         lines.append("  time       \(timeLine(attempt))")
         if let peer = attempt.peer {
             let version = attempt.version.map { ", HTTP/\($0)" } ?? ""

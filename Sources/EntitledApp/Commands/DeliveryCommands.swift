@@ -20,6 +20,11 @@ enum DeliveryCommands {
             let connection = try DatabaseAccess(try context.configuration()).connect(.api)
             let found = try DeliveryReader.list(
                 endpoint: options.endpoint, state: options.state, atMost: options.limit, on: connection)
+            if found.isEmpty, let endpoint = options.endpoint,
+                try EndpointStore.list(id: endpoint, on: connection).isEmpty
+            {
+                throw EndpointCommands.noSuch(endpoint)
+            }
             if context.json {
                 context.terminal.document(.object(["deliveries": .array(found.map { .object($0.members) })]))
                 return 0
@@ -33,7 +38,8 @@ enum DeliveryCommands {
                 table.add([
                     Timestamp.text(item.created), item.eventType, item.state.name, String(item.attempts),
                     item.lastStatus.map(String.init) ?? "", item.nextAttempt.map(Timestamp.text) ?? "",
-                    item.endpoint, item.id.text, item.reason ?? "",
+                    item.endpoint, item.id.text,
+                    item.reason ?? (item.blockedSince == nil ? "" : "waits for an earlier event of its purchase"),
                 ])
             }
             context.terminal.table(table)
@@ -132,6 +138,9 @@ enum DeliveryCommands {
             switch try EventCopy.send(id, as: event, now: SystemClock().now(), on: connection) {
             case .notFound: throw DeliveryCommands.noSuch(id)
             case .endpointDisabled(let reason): throw DeliveryCommands.disabled(reason)
+            case .notAnEvent:
+                throw CommandFailure(
+                    "it is of a notification as it came, which has Apple's id only: leave out --as-new-id")
             case .bodyGone: throw CommandFailure("its event is too old: retention has dropped the body")
             case .bodyUnclear:
                 throw CommandFailure("its event's body does not name its id once, so it cannot get another")

@@ -6,7 +6,8 @@ import Telemetry
 enum EndpointAddress {
     /// The URL as it will be used.
     ///
-    /// A name that does not resolve now is taken for `https:`: it may resolve tomorrow, and is vetted then.
+    /// A name that does not resolve now is taken for `https:`: it may resolve tomorrow, and is vetted then. Throws
+    /// `UsageError` for what is no such URL, `CommandFailure` for one that leads where nothing may be sent.
     ///
     /// - Parameter isProxied: whether a proxy resolves names, and judges them.
     static func check(_ text: String, allowed: [Network], isProxied: Bool = false) throws -> String {
@@ -14,7 +15,7 @@ enum EndpointAddress {
         do {
             url = try WebhookURL(parsing: text)
         } catch {
-            throw CommandFailure("this URL cannot be used: \(error)")
+            throw UsageError("\(Terminal.harmless(text)) cannot be used: \(error)")
         }
         let policy = AddressPolicy(allowedNetworks: allowed)
         if isProxied {
@@ -26,14 +27,28 @@ enum EndpointAddress {
         switch Resolver.lookUpOnce(url.host, allowed) {
         case .addresses(let addresses):
             if case .refused(let reason) = policy.verdict(for: url, at: addresses) {
-                throw CommandFailure("nothing may be sent to \(url.origin): \(reason)")
+                throw CommandFailure(
+                    "nothing may be sent to \(url.origin): \(reason) (see webhooks.allow_private_networks)")
             }
         case let failure where url.scheme == .http:
-            throw CommandFailure("\(url.host) cannot be looked up, so http: is not allowed to it: \(failure)")
+            throw CommandFailure(
+                "http: is only for webhooks.allow_private_networks, and \(url.host) \(failure.fault): use https:")
         default:
             break
         }
         return url.text
+    }
+}
+
+extension Resolution {
+    /// Why there is no address.
+    fileprivate var fault: String {
+        switch self {
+        case .addresses: "has addresses"
+        case .notFound: "does not exist"
+        case .temporarily: "cannot be looked up now"
+        case .infrastructure(let reason): "cannot be looked up by this host (\(reason))"
+        }
     }
 }
 

@@ -11,7 +11,8 @@ enum EndpointBackFill {
     ) throws -> Job? {
         guard let since else { return nil }
         let replay = WebhookReplay(
-            endpoint: endpoint, mode: .missing, since: since.milliseconds(now: now), until: nil, types: [])
+            endpoint: endpoint, mode: .missing, since: try since.milliseconds(ofOption: "--since", now: now),
+            until: nil, types: [])
         let origin = ActionLog.Origin.commandLine(context.environment, reason: nil)
         return try JobLedger.make(
             replay.request(since: since.text, until: nil, rate: nil, madeBy: origin.actor), on: connection)
@@ -20,6 +21,6 @@ enum EndpointBackFill {
     static func text(_ job: Job, on connection: PostgresConnection) throws -> String {
         let who =
             try JobLedger.isWorkerRunning(on: connection) ? "a worker sends" : "no worker is running: one will send"
-        return "\(who) it the events since then (job \(job.id); see: entitled replay show \(job.id))"
+        return "\(who) it the events since then; see: entitled replay show \(job.id)"
     }
 }

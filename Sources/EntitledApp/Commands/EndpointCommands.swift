@@ -86,8 +86,10 @@ enum EndpointCommands {
             }
             var table = TextTable(["id", "state", "health", "url", "gets", "ordering"])
             for endpoint in endpoints {
+                let page = health.of(endpoint)
                 table.add([
-                    endpoint.id, endpoint.stateText, health.of(endpoint).word, endpoint.url, endpoint.filterText,
+                    endpoint.id, page.disablingCode.map { "disabled (\($0))" } ?? "enabled", page.word, endpoint.url,
+                    endpoint.filterText,
                     endpoint.ordering.rawValue,
                 ])
             }

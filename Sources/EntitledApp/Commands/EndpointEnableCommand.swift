@@ -29,17 +29,21 @@ struct EndpointEnableCommand: Command {
         if !context.json, held > 0 {
             context.terminal.print(
                 choice == .drop
-                    ? "\(dropped) held deliveries are given up" : "\(delivered) held deliveries are sent now")
+                    ? "\(count(dropped)) given up" : "\(count(delivered)) sent now")
         }
         let counts = JSON.object(["held_delivered": .int(delivered), "held_dropped": .int(dropped)]).members ?? []
         try EndpointCommands.show(options.id, more: counts, configuration, on: connection, context)
         return 0
     }
 
+    private func count(_ held: Int64) -> String { held == 1 ? "1 held delivery is" : "\(held) held deliveries are" }
+
     private func choice(_ held: Int64, _ context: CommandContext) throws -> EndpointOptions.Enable.Held {
         if let held = options.held { return held }
         guard held > 0, !context.json, let ask = context.terminal.ask else { return .deliver }
-        switch ask("\(held) deliveries wait for it. Deliver or drop them? [deliver/drop] ").lowercased() {
+        switch ask(
+            "\(held == 1 ? "1 delivery waits" : "\(held) deliveries wait") for it. Deliver or drop? [deliver/drop] "
+        ).lowercased() {
         case "deliver": return .deliver
         case "drop": return .drop
         default:

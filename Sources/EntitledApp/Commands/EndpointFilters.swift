@@ -11,16 +11,21 @@ enum EndpointFilters {
         events: [String], apps: [String], format: EndpointFormat, _ configuration: Configuration,
         _ context: CommandContext
     ) throws {
+        try check(events: events, format: format, context)
+        let configured = configuration.apps.map(\.id)
+        for app in apps where !configured.contains(app) {
+            throw UsageError(
+                "--app \(app): no such app is configured; configured are \(configured.joined(separator: ", "))")
+        }
+    }
+
+    /// The types alone.
+    static func check(events: [String], format: EndpointFormat, _ context: CommandContext) throws {
         for event in events {
             switch format {
             case .revenuecat: try checkEvent(event)
             case .raw: try checkNotificationType(event, context)
             }
-        }
-        let configured = configuration.apps.map(\.id)
-        for app in apps where !configured.contains(app) {
-            throw UsageError(
-                "--app \(app): no such app is configured; configured are \(configured.joined(separator: ", "))")
         }
     }
 
@@ -33,6 +38,9 @@ enum EndpointFilters {
 
     private static func checkNotificationType(_ type: String, _ context: CommandContext) throws(UsageError) {
         guard !NotificationType(rawValue: type).isKnown else { return }
+        guard !EventType.allCases.contains(where: { $0.rawValue == type }) else {
+            throw UsageError("--event \(type) is an event; notifications as they came have Apple's types, as DID_RENEW")
+        }
         let isPlausible = type.utf8.allSatisfy { byte in
             (UInt8(ascii: "A")...UInt8(ascii: "Z")).contains(byte) || byte == UInt8(ascii: "_")
                 || (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(byte)

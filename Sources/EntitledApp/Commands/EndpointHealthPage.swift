@@ -61,7 +61,8 @@ struct EndpointHealthPage {
     var text: String {
         var text = word
         if let streak = health.streak {
-            text += " since \(Timestamp.text(streak.since)): \(streak.failures) failures"
+            text += endpoint.isEnabled ? " since " : "; failing since "
+            text += "\(Timestamp.text(streak.since)): \(streak.failures) failures"
         }
         if let failure = health.lastFailure {
             text += "; last failure \(failure.outcome) at \(Timestamp.text(failure.at))"

@@ -67,15 +67,21 @@ struct EndpointPage {
             "state          \(Terminal.harmless(endpoint.stateText))",
             "health         \(Terminal.harmless(health.text))",
             "gets           \(Terminal.harmless(endpoint.filterText))",
-            "format         \(endpoint.format.name)",
-            "ordering       \(endpoint.ordering.rawValue)\(blockedText)",
+        ]
+        if !endpoint.isOperations {
+            lines += [
+                "format         \(endpoint.format.name)",
+                "ordering       \(endpoint.ordering.rawValue)\(blockedText)",
+            ]
+        }
+        lines += [
             "authorization  \(endpoint.hasAuthorization ? "set" : "none")",
             "headers        \(endpoint.headerNames.isEmpty ? "none" : endpoint.headerNames.joined(separator: ", "))",
             "retries        \(schedule.text): \(schedule.summary) (\(own))",
-            "secrets        \(live.secrets.count) live: \(live.secrets.map(EndpointPage.life).joined(separator: "; "))",
         ]
+        lines += live.secrets.map { "secret         \(EndpointPage.life($0))" }
         lines += publicKeys.map { "public key     \($0.text) (\(EndpointPage.life($0.summary)))" }
-        lines.append("since          \(Timestamp.text(endpoint.created))")
+        lines.append("added          \(Timestamp.text(endpoint.created))")
         return lines.joined(separator: "\n")
     }
 

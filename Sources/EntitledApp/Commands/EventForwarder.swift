@@ -30,7 +30,7 @@ final class EventForwarder: Sendable {
         do {
             self.url = try WebhookURL(parsing: url).text
         } catch {
-            throw CommandFailure("--forward-to: this URL cannot be used: \(error)")
+            throw UsageError("--forward-to: \(Terminal.harmless(url)) cannot be used: \(error)")
         }
         guard let key = secret.map(WebhookSecret.bytes) ?? SecureRandom.bytes(WebhookSecret.length) else {
             throw UsageError("--secret must be \(WebhookSecret.text([])) and base64, as endpoints have it")
@@ -54,7 +54,8 @@ final class EventForwarder: Sendable {
         let endpoint = Endpoint(id: "listen", url: url, created: 0, secrets: [Redacted(key)], isSendable: true)
         let delivery = DueDelivery(
             id: DeliveryID(lane: event.key.lane, event: event.key.id, endpoint: endpoint.id), endpoint: endpoint.id,
-            event: event.key.id, eventType: event.type, attempts: 0, roundStart: 0, body: event.body)
+            event: event.key.id, eventType: event.type, attempts: 0, roundStart: 0, body: event.body,
+            sequence: event.sequence)
         let request = WebhookRequest.make(
             delivery, endpoint: endpoint, timestamp: SystemClock().now() / 1000, timeout: timeout)
         switch client.sendAndWait(request) {

@@ -35,9 +35,10 @@ struct ListenCommand: Command {
             end.change { $0 = true }
             forwarder?.stop()
         }
+        let events = try events(for: endpoint)
         greet(forwarder, context)
         let session = try database.session(.api, logger: .silent, refused: { _ in })
-        try listen(session, events(for: endpoint), forwarder, end, context)
+        try listen(session, events, forwarder, end, context)
         return 0
     }
 
@@ -59,12 +60,16 @@ struct ListenCommand: Command {
         guard let endpoint = try EndpointStore.list(id: id, on: connection).first else {
             throw EndpointCommands.noSuch(id)
         }
+        guard endpoint.format == .revenuecat, !endpoint.isOperations else {
+            throw CommandFailure("endpoint \(id) gets no events of subscribers, which are what is listened for")
+        }
         return endpoint
     }
 
-    private func events(for endpoint: Endpoint?) -> LiveEvents {
+    private func events(for endpoint: Endpoint?) throws -> LiveEvents {
         let (types, apps) = (options.events, options.apps)
-        return LiveEvents(since: options.since?.milliseconds(now: SystemClock().now())) { type, app, environment in
+        let since = try options.since?.milliseconds(ofOption: "--since", now: SystemClock().now())
+        return LiveEvents(since: since) { type, app, environment in
             (types.isEmpty || types.contains(type)) && (apps.isEmpty || apps.contains(app))
                 // What operators are told goes to no other endpoint either.
                 && endpoint?.wants(type: type, app: app, environment: environment) ?? !OperationsEvent.isOne(type)

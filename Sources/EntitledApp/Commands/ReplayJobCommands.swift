@@ -94,7 +94,7 @@ enum ReplayJobCommands {
             skipped  \(job.counts.skipped)
             rate     \(job.rate.map { "\($0) each second" } ?? "as fast as the consumer takes them")
             made     \(Timestamp.text(job.created)) by \(Terminal.harmless(job.madeBy))
-            last     \(Timestamp.text(job.finished ?? job.updated))
+            \(job.finished == nil ? "moved  " : "ended  ")  \(Timestamp.text(job.finished ?? job.updated))
             """)
     }
 }

@@ -4,7 +4,6 @@ import Postgres
 import Records
 import Replay
 import Schemas
-import Subscriptions
 
 /// `entitled replay webhooks`.
 struct ReplayWebhooksCommand: Command {
@@ -16,23 +15,29 @@ struct ReplayWebhooksCommand: Command {
     }
 
     func run(_ context: CommandContext) throws -> Int32 {
-        let database = try DatabaseAccess(try checked(context))
+        let connection = try DatabaseAccess(try context.configuration()).connect(options.isDry ? .api : .worker)
+        guard let endpoint = try EndpointStore.list(id: options.endpoint, on: connection).first else {
+            throw EndpointCommands.noSuch(options.endpoint)
+        }
+        try check(endpoint, context)
         let now = SystemClock().now()
         let replay = WebhookReplay(
-            endpoint: options.endpoint, mode: options.mode, since: options.since.milliseconds(now: now),
+            endpoint: options.endpoint, mode: options.mode,
+            since: try options.since.milliseconds(ofOption: "--since", now: now),
             until: options.until?.milliseconds(now: now), types: options.events)
         if let until = replay.until, until <= replay.since { throw UsageError("--until must be after --since") }
         return options.isDry
-            ? try count(replay, on: try database.connect(.api), context)
-            : try send(replay, on: try database.connect(.worker), context)
+            ? try count(replay, on: connection, context)
+            : try send(replay, to: endpoint, on: connection, context)
     }
 
-    private func checked(_ context: CommandContext) throws -> Configuration {
-        let known = EventType.allCases.map(\.rawValue)
-        for event in options.events where !known.contains(event) {
-            throw UsageError("--event \(event): there is no such event; known are \(known.joined(separator: ", "))")
+    private func check(_ endpoint: Endpoint, _ context: CommandContext) throws {
+        guard endpoint.format == .revenuecat || options.mode == .failed else {
+            throw CommandFailure(
+                "endpoint \(endpoint.id) gets notifications as they came, of which only --failed can be sent again")
         }
-        return try context.configuration()
+        guard !endpoint.isOperations else { return }
+        try EndpointFilters.check(events: options.events, format: endpoint.format, context)
     }
 
     // MARK: - Counting
@@ -61,11 +66,8 @@ struct ReplayWebhooksCommand: Command {
     // MARK: - Sending
 
     private func send(
-        _ replay: WebhookReplay, on connection: PostgresConnection, _ context: CommandContext
+        _ replay: WebhookReplay, to endpoint: Endpoint, on connection: PostgresConnection, _ context: CommandContext
     ) throws -> Int32 {
-        guard let endpoint = try EndpointStore.list(id: options.endpoint, on: connection).first else {
-            throw EndpointCommands.noSuch(options.endpoint)
-        }
         if let reason = endpoint.disabledReason {
             throw CommandFailure(
                 "endpoint \(endpoint.id) is disabled (\(reason)): enable it first, with: entitled endpoints enable \(endpoint.id)"
@@ -77,7 +79,7 @@ struct ReplayWebhooksCommand: Command {
             rate: options.rate, madeBy: origin.actor)
         let opened = try JobLedger.open(request, on: connection)
         if !opened.isNew, !context.json {
-            context.terminal.print("going on with job \(opened.job.id), begun \(Timestamp.text(opened.job.created))")
+            context.terminal.print("going on with replay \(opened.job.id), begun \(Timestamp.text(opened.job.created))")
         }
         let (job, lacksWorker) = try attend(opened.job, on: connection, context)
         return try tell(job, lacksWorker, context)
@@ -105,8 +107,8 @@ struct ReplayWebhooksCommand: Command {
     }
 
     private func tell(_ job: Job, _ lacksWorker: Bool, _ context: CommandContext) throws -> Int32 {
-        if job.state == .failed { throw CommandFailure("job \(job.id) stopped: \(job.error ?? "")") }
-        if job.state == .cancelled { throw CommandFailure("job \(job.id) was cancelled") }
+        if job.state == .failed { throw CommandFailure("replay \(job.id) stopped: \(job.error ?? "")") }
+        if job.state == .cancelled { throw CommandFailure("replay \(job.id) was cancelled") }
         if context.json {
             context.terminal.document(
                 .object([
@@ -118,7 +120,7 @@ struct ReplayWebhooksCommand: Command {
         }
         if lacksWorker {
             context.terminal.print(
-                "no worker is running, so nothing is sent: once one does, it goes on with job \(job.id)")
+                "no worker is running, so nothing is sent: once one does, it goes on with replay \(job.id)")
         } else {
             context.terminal.print(
                 "\(job.counts.queued) put in line\(ReplayText.skipped(job.counts.skipped)); see: entitled deliveries list"

@@ -75,10 +75,11 @@ enum SecretCommands {
                     on: connection)
             } catch let unprepared as SecretRewrap.Unprepared {
                 throw CommandFailure(
-                    "workers run that lack the key \(sealer.fingerprint), on \(unprepared.hosts.joined(separator: ", ")): "
-                        + "add it to webhooks.secret_keys there and restart them")
+                    "workers ran within the last minute that lack the key \(sealer.fingerprint), on "
+                        + "\(unprepared.hosts.joined(separator: ", ")): add it to webhooks.secret_keys there, restart "
+                        + "them, and try again")
             }
-            tell(outcome, sealer.fingerprint, context)
+            tell(outcome, sealer, context)
             guard outcome.unreadable.isEmpty else {
                 let names = outcome.unreadable.map { "\($0.endpoint) (\($0.what))" }
                 throw CommandFailure(
@@ -88,11 +89,11 @@ enum SecretCommands {
             return 0
         }
 
-        private func tell(_ outcome: SecretRewrap.Outcome, _ key: String, _ context: CommandContext) {
+        private func tell(_ outcome: SecretRewrap.Outcome, _ sealer: SecretSealer, _ context: CommandContext) {
             if context.json {
                 context.terminal.document(
                     .object([
-                        "key": .string(key), "sealed": .int(Int64(outcome.sealed)),
+                        "key": .string(sealer.fingerprint), "sealed": .int(Int64(outcome.sealed)),
                         "changed": .int(Int64(outcome.changed)),
                         "unreadable": .array(
                             outcome.unreadable.map {
@@ -102,8 +103,9 @@ enum SecretCommands {
                 return
             }
             context.terminal.print(
-                "\(outcome.sealed) secrets are encrypted with the key \(key), \(outcome.changed) of them newly")
-            if outcome.unreadable.isEmpty {
+                "\(outcome.sealed) secrets are encrypted with the key \(sealer.fingerprint), \(outcome.changed) of them newly"
+            )
+            if outcome.unreadable.isEmpty, sealer.fingerprints.count > 1 {
                 context.terminal.print("older keys may be removed from webhooks.secret_keys now, on every host")
             }
         }

@@ -55,7 +55,7 @@ enum ConfigurationRules {
         guard let url = webhooks.operationsURL.flatMap({ try? WebhookURL(parsing: $0) }) else { return [] }
         let policy = AddressPolicy(allowedNetworks: webhooks.allowPrivateNetworks.compactMap(Network.init(parsing:)))
         var fault =
-            url.scheme == .http && webhooks.allowPrivateNetworks.isEmpty ? "http: leaves the host unsealed" : nil
+            url.scheme == .http && webhooks.allowPrivateNetworks.isEmpty ? "http: is not encrypted" : nil
         if let address = url.literalAddress, case .refused(let reason) = policy.verdict(for: url, at: [address]) {
             fault = reason
         }

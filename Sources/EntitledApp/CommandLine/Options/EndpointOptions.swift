@@ -50,7 +50,7 @@ package enum EndpointOptions {
 
         package init(_ parsed: ParsedArguments) throws {
             let (delivers, drops) = (parsed.has("--deliver-held"), parsed.has("--drop-held"))
-            if delivers, drops { throw UsageError("--deliver-held and --drop-held: only one of them") }
+            if delivers, drops { throw UsageError("--deliver-held and --drop-held exclude each other") }
             id = parsed.text("ID") ?? ""
             held = delivers ? .deliver : drops ? .drop : nil
         }
@@ -93,7 +93,8 @@ package enum EndpointOptions {
 
     static let ordering = OptionDeclaration(
         "--ordering", .choice(Ordering.allCases.map(\.rawValue), "ORDERING"),
-        "purchase: the next event of a purchase only when the one before it is delivered or given up (none).")
+        "purchase: the next event of a purchase goes only when the one before it is delivered or given up; none, the"
+            + " default: each goes at once.")
 
     static let filters = [
         OptionDeclaration("--environment", .environment, isRepeatable: true, "Only what is of this environment."),

@@ -18,10 +18,14 @@ package enum ReplayOptions {
         package init(_ parsed: ParsedArguments) throws {
             let modes = WebhookReplay.Mode.allCases.filter { parsed.has("--\($0.rawValue)") }
             guard modes.count <= 1 else {
-                throw UsageError("only one of \(modes.map { "--\($0.rawValue)" }.joined(separator: " and "))")
+                throw UsageError("\(modes.map { "--\($0.rawValue)" }.joined(separator: " and ")) exclude each other")
             }
-            guard let endpoint = parsed.text("--endpoint") else { throw UsageError("--endpoint is needed") }
-            guard let since = parsed.moment("--since") else { throw UsageError("--since is needed") }
+            guard let endpoint = parsed.text("--endpoint") else {
+                throw UsageError("entitled replay webhooks needs --endpoint ID; see entitled replay webhooks --help")
+            }
+            guard let since = parsed.moment("--since") else {
+                throw UsageError("entitled replay webhooks needs --since TIME; see entitled replay webhooks --help")
+            }
             self.endpoint = endpoint
             self.since = since
             mode = modes.first ?? .failed

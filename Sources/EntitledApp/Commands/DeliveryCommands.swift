@@ -108,6 +108,7 @@ enum DeliveryCommands {
             switch try DeliveryRepair.resend(id, now: SystemClock().now(), on: connection) {
             case .notFound: throw DeliveryCommands.noSuch(id)
             case .endpointDisabled(let reason): throw DeliveryCommands.disabled(reason)
+            case .gone(let reason): throw CommandFailure("it cannot be sent any more: \(reason)")
             case .reopened: print("\(id.text) is sent again now, under the same webhook-id", id, context)
             case .blocked:
                 print(
@@ -132,6 +133,8 @@ enum DeliveryCommands {
             switch try EventCopy.send(id, as: event, now: SystemClock().now(), on: connection) {
             case .notFound: throw DeliveryCommands.noSuch(id)
             case .endpointDisabled(let reason): throw DeliveryCommands.disabled(reason)
+            case .isNotification:
+                throw CommandFailure("notifications as they came keep Apple's UUID: leave --as-new-id away")
             case .bodyGone: throw CommandFailure("its event is too old: retention has dropped the body")
             case .bodyUnclear:
                 throw CommandFailure("its event's body does not name its id once, so it cannot get another")

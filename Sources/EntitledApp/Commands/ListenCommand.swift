@@ -59,6 +59,9 @@ struct ListenCommand: Command {
         guard let endpoint = try EndpointStore.list(id: id, on: connection).first else {
             throw EndpointCommands.noSuch(id)
         }
+        guard endpoint.format == .revenuecat, !endpoint.isOperations else {
+            throw UsageError("--endpoint \(id): it gets \(endpoint.filterText), and these are events of purchases")
+        }
         return endpoint
     }
 

@@ -4,7 +4,6 @@ import Postgres
 import Records
 import Replay
 import Schemas
-import Subscriptions
 
 /// `entitled replay webhooks`.
 struct ReplayWebhooksCommand: Command {
@@ -16,23 +15,33 @@ struct ReplayWebhooksCommand: Command {
     }
 
     func run(_ context: CommandContext) throws -> Int32 {
-        let database = try DatabaseAccess(try checked(context))
+        let configuration = try context.configuration()
+        let database = try DatabaseAccess(configuration)
         let now = SystemClock().now()
         let replay = WebhookReplay(
             endpoint: options.endpoint, mode: options.mode, since: options.since.milliseconds(now: now),
             until: options.until?.milliseconds(now: now), types: options.events)
         if let until = replay.until, until <= replay.since { throw UsageError("--until must be after --since") }
+        let connection = try database.connect(options.isDry ? .api : .worker)
+        guard let endpoint = try EndpointStore.list(id: options.endpoint, on: connection).first else {
+            throw EndpointCommands.noSuch(options.endpoint)
+        }
+        if let misuse = replay.misuse(of: endpoint) { throw UsageError(misuse) }
+        if endpoint.isOperations {
+            try checkOperations()
+        } else {
+            try EndpointFilters.check(
+                events: options.events, apps: [], format: endpoint.format, configuration, context)
+        }
         return options.isDry
-            ? try count(replay, on: try database.connect(.api), context)
-            : try send(replay, on: try database.connect(.worker), context)
+            ? try count(replay, on: connection, context) : try send(replay, to: endpoint, on: connection, context)
     }
 
-    private func checked(_ context: CommandContext) throws -> Configuration {
-        let known = EventType.allCases.map(\.rawValue)
-        for event in options.events where !known.contains(event) {
-            throw UsageError("--event \(event): there is no such event; known are \(known.joined(separator: ", "))")
+    private func checkOperations() throws(UsageError) {
+        for event in options.events where !OperationsEvent.isOne(event) {
+            let known = OperationsEvent.Kind.allCases.map(\.rawValue).joined(separator: ", ")
+            throw UsageError("--event \(event): there is no such operations event; known are \(known)")
         }
-        return try context.configuration()
     }
 
     // MARK: - Counting
@@ -61,11 +70,8 @@ struct ReplayWebhooksCommand: Command {
     // MARK: - Sending
 
     private func send(
-        _ replay: WebhookReplay, on connection: PostgresConnection, _ context: CommandContext
+        _ replay: WebhookReplay, to endpoint: Endpoint, on connection: PostgresConnection, _ context: CommandContext
     ) throws -> Int32 {
-        guard let endpoint = try EndpointStore.list(id: options.endpoint, on: connection).first else {
-            throw EndpointCommands.noSuch(options.endpoint)
-        }
         if let reason = endpoint.disabledReason {
             throw CommandFailure(
                 "endpoint \(endpoint.id) is disabled (\(reason)): enable it first, with: entitled endpoints enable \(endpoint.id)"
@@ -131,6 +137,6 @@ struct ReplayWebhooksCommand: Command {
 /// What commands say about replays.
 enum ReplayText {
     static func skipped(_ count: Int64) -> String {
-        count == 0 ? "" : "; \(count) cannot be, because retention has dropped their bodies"
+        count == 0 ? "" : "; \(count) cannot be sent any more, because retention has dropped their bodies"
     }
 }

@@ -177,8 +177,8 @@ let tests: [Target] = [
         name: "IntegrationTests",
         dependencies: [
             "AppStore", "Apply", "Base", "Crypto", "Customers", "Deliver", "HTTPClient", "HTTPServer", "Ingest",
-            "Lifecycle", "Postgres", "Queue", "Rebuild", "Records", "Retention", "StoreSimulator", "Subscriptions",
-            "Telemetry", "TestSupport",
+            "Lifecycle", "Postgres", "Queue", "Rebuild", "Records", "Replay", "Retention", "StoreSimulator",
+            "Subscriptions", "Telemetry", "TestSupport",
         ]),
     // Real processes, killed for real.
     .testTarget(

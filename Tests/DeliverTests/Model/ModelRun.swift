@@ -32,7 +32,7 @@ final class ModelRun {
     init(_ database: TestDatabase) throws {
         self.database = database
         operating = try database.connect(role: "entitled_worker")
-        for table in ["delivery", "event", "attempt", "endpoint", "endpoint_secret"] {
+        for table in ["delivery", "event", "event_copy", "attempt", "endpoint", "endpoint_secret"] {
             try database.execute("TRUNCATE entitled.\(table)")
         }
         for _ in 0..<2 { try replace(workers.count) }
@@ -66,6 +66,9 @@ final class ModelRun {
         case .look: try look(worker)
         case .wait: clock.advance(by: [.seconds(60), .seconds(4000), .seconds(4 * 86_400)][chance.pick(3)])
         case .resend: try resend(&chance)
+        case .replay: try replay(endpoint, &chance)
+        case .copy: try copy(&chance)
+        case .drop: try drop(&chance)
         case .disable: try change(endpoint, isFollowed: chance.pick(2) == 0) { $0.isDisabled = true }
         case .enable: try change(endpoint, isFollowed: chance.pick(2) == 0) { $0.isDisabled = false }
         case .remove: try change(endpoint, isFollowed: true) { $0.isRemoved = true }
@@ -114,23 +117,24 @@ final class ModelRun {
             return NewEvent(
                 lane: Lane(number: Int16(purchase)), id: id, type: "RENEWAL", app: "demo", environment: .production,
                 originalTransactionID: purchase == Self.purchases ? nil : "200\(purchase)",
-                body: Array("{\"event\":\(number)}".utf8))
+                body: Array("{\"id\":\"\(UUIDText.upper(id))\",\"event\":\(number)}".utf8))
         }
     }
 
     private func commit(_ worker: Int, _ events: [NewEvent] = []) throws {
         let done = try workers[worker].commit(events)
-        settled(done.results)
-        model.publish(done.events)
+        // The endpoint of one that is gone is disabled behind the transaction.
+        settled(done.results) { $0.publish(done.events, at: clock.now()) }
     }
 
-    private func settled(_ results: [AttemptResult]) {
+    private func settled(_ results: [AttemptResult], together: (inout ReferenceModel) -> Void = { _ in }) {
         let attempts = results.map { result in
             ReferenceModel.Attempt(
                 delivery: result.delivery.id, attempts: result.delivery.attempts,
                 roundStart: result.delivery.roundStart, outcome: result.outcome.inModel)
         }
         model.settle(attempts)
+        together(&model)
         for attempt in attempts where attempt.outcome == .gone {
             guard let endpoint = model.deliveries[attempt.delivery]?.endpoint else { continue }
             model.change(endpoint) { $0.isDisabled = true }
@@ -166,6 +170,52 @@ final class ModelRun {
         let id = all[chance.pick(all.count)]
         _ = try DeliveryRepair.resend(id, now: clock.now(), on: operating)
         model.resend(id)
+    }
+
+    /// What a job does in one step, about all events or about some; the lists are read before anything is locked.
+    private func replay(_ id: String, _ chance: inout ModelChance) throws {
+        let (isAll, isWhole) = (chance.pick(2) == 0, chance.pick(2) == 0)
+        let events = model.events.filter { _ in isWhole || chance.pick(2) == 0 }
+        guard let endpoint = try EndpointStore.list(id: id, on: operating).first else { return }
+        func key(_ event: ReferenceModel.Published) -> DeliveryReplay.EventKey {
+            DeliveryReplay.EventKey(lane: event.lane, id: event.id)
+        }
+        let states = try DeliveryReplay.states(of: events.map(key), to: id, on: operating)
+        let over = isAll ? [DeliveryState.dead, .delivered] : [.dead]
+        let known = events.filter { event in states[event.id].map(over.contains) ?? false }.map { event in
+            DeliveryReplay.Ended(
+                id: DeliveryID(lane: event.lane, event: event.id, endpoint: id), event: key(event))
+        }
+        let new = isAll ? events.filter { !$0.isCopy && states[$0.id] == nil }.map(key) : []
+        try operating.transaction {
+            let lanes = Set(known.map(\.id.lane) + new.map(\.lane))
+            guard let locked = try DeliveryReplay.lock(endpoint, lanes: lanes, on: operating), locked.isEnabled
+            else { return }
+            _ = try DeliveryReplay.queue(
+                known: known, in: over, new: new, to: locked, now: clock.now(), on: operating)
+        }
+        model.replay(events, to: id, isAll: isAll, at: clock.now())
+    }
+
+    private func copy(_ chance: inout ModelChance) throws {
+        guard !model.order.isEmpty else { return }
+        let id = model.order[chance.pick(model.order.count)]
+        let event = (0..<16).map { _ in UInt8(truncatingIfNeeded: chance.next()) }
+        _ = try EventCopy.send(id, as: event, now: clock.now(), on: operating)
+        model.copy(id, as: event, at: clock.now())
+    }
+
+    /// Up to the present, or to when one of those that are there was made.
+    private func drop(_ chance: inout ModelChance) throws {
+        let disabled = model.endpoints.filter { $0.isDisabled && !$0.isRemoved }.map(\.id)
+        guard !disabled.isEmpty else { return }
+        let endpoint = disabled[chance.pick(disabled.count)]
+        let times = model.order.compactMap { model.deliveries[$0]?.created } + [clock.now()]
+        let last = chance.pick(2) == 0 ? clock.now() : times[chance.pick(times.count)]
+        while try DeliveryStore.followEndpoints(in: Lane.all, now: clock.now(), on: operating) > 0 {}
+        model.follow()
+        while try HeldDeliveries.drop(of: endpoint, madeUntil: last, now: clock.now(), on: operating) > 0 {}
+        model.drop(endpoint, madeUntil: last)
     }
 
     private func change(

@@ -178,7 +178,8 @@ package enum DeliveryReplay {
             reopen,
             [
                 .int2s(again.map(\.id.lane.number)), .uuids(again.map(\.id.bytes)), .int8(now),
-                .int2s(states.map(\.rawValue)), .uuids(orders.map { $0?.purchase }), .int8s(orders.map { $0?.sequence }),
+                .int2s(states.map(\.rawValue)), .uuids(orders.map { $0?.purchase }),
+                .int8s(orders.map { $0?.sequence }),
             ]
         ).map { try DeliveryOrder.Line($0) }
     }

@@ -5,8 +5,11 @@ import Queue
 /// Deliveries that wait for their endpoint to be enabled: the held ones, and what is blocked behind them.
 package enum HeldDeliveries {
     private static let held = """
-        SELECT count(*) FROM unnest($1::int2[]) AS every(lane)
-        JOIN entitled.delivery d ON d.lane = every.lane AND d.endpoint = $2 AND d.state IN (3, 4)
+        SELECT count(*) FROM unnest($1::int2[]) AS every(lane) CROSS JOIN LATERAL (
+            SELECT 1 FROM entitled.delivery WHERE lane = every.lane AND endpoint = $2 AND state = 3
+            UNION ALL
+            SELECT 1 FROM entitled.delivery WHERE lane = every.lane AND endpoint = $2 AND state = 4
+        ) d
         """
 
     package static func count(of endpoint: String, on connection: PostgresConnection) throws -> Int64 {
@@ -15,10 +18,15 @@ package enum HeldDeliveries {
 
     /// What follows one that is dropped is pending until it is held like that.
     private static let few = """
-        SELECT d.lane, d.id, d.ordered_by IS NOT NULL
-        FROM unnest($1::int2[]) AS every(lane) CROSS JOIN unnest('{3,4,0}'::int2[]) AS open(state) CROSS JOIN LATERAL (
-            SELECT lane, id, ordered_by FROM entitled.delivery
-            WHERE lane = every.lane AND endpoint = $2 AND state = open.state AND created_ms <= $3 LIMIT 1000
+        SELECT d.lane, d.id, d.ordered_by IS NOT NULL FROM unnest($1::int2[]) AS every(lane) CROSS JOIN LATERAL (
+            (SELECT lane, id, ordered_by FROM entitled.delivery
+            WHERE lane = every.lane AND endpoint = $2 AND state = 3 AND created_ms <= $3 LIMIT 1000)
+            UNION ALL
+            (SELECT lane, id, ordered_by FROM entitled.delivery
+            WHERE lane = every.lane AND endpoint = $2 AND state = 4 AND created_ms <= $3 LIMIT 1000)
+            UNION ALL
+            (SELECT lane, id, ordered_by FROM entitled.delivery
+            WHERE lane = every.lane AND endpoint = $2 AND state = 0 AND created_ms <= $3 LIMIT 1000)
         ) d
         LIMIT 1000
         """

@@ -2,8 +2,8 @@
 /// are something that can happen.
 struct ModelStep: Sendable, CustomStringConvertible {
     enum Kind: String, CaseIterable {
-        case publish, answer, commit, look, wait, resend, replay, copy, disable, drop, enable, remove, add, rotate, takeOver
-        case crash, restart
+        case publish, answer, commit, look, wait, resend, replay, copy, takeOver, crash, restart
+        case disable, drop, enable, remove, add, rotate
 
         /// How often.
         fileprivate var weight: Int {

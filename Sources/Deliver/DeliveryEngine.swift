@@ -35,18 +35,23 @@ package final class DeliveryEngine: Sendable {
     private let client: HTTPClient
     private let timeout: Duration
     private let clock: any WallClock
+    private let instant: @Sendable () -> ContinuousClock.Instant
     private let metrics: Metrics
     private let onResult: @Sendable () -> Void
 
-    /// - Parameter onResult: called from any thread when there is a result to take.
+    /// - Parameters:
+    ///   - instant: of a clock that never jumps, which paces and pauses go by.
+    ///   - onResult: called from any thread when there is a result to take.
     package init(
         client: HTTPClient, limits: SendLimits = SendLimits(), timeout: Duration, clock: any WallClock,
-        metrics: Metrics, onResult: @escaping @Sendable () -> Void
+        instant: @escaping @Sendable () -> ContinuousClock.Instant = { .now }, metrics: Metrics,
+        onResult: @escaping @Sendable () -> Void
     ) {
         state = Monitor(State(queue: SendQueue(limits: limits)))
         self.client = client
         self.timeout = timeout
         self.clock = clock
+        self.instant = instant
         self.metrics = metrics
         self.onResult = onResult
     }
@@ -57,7 +62,7 @@ package final class DeliveryEngine: Sendable {
     ///   - failures: in a row, as all workers together saw them; of those endpoints that were ever sent to.
     ///   - workers: how many are alive.
     package func update(_ endpoints: [Endpoint], failures: [String: Int] = [:], workers: Int = 1, now: Int64) {
-        let instant = ContinuousClock.now
+        let instant = self.instant()
         metrics.gauge(.clockDifference, Double(clock.now() - now) / 1000)
         state.change { state in
             state.serverClock = (now, instant)
@@ -72,7 +77,7 @@ package final class DeliveryEngine: Sendable {
     ///
     /// - Parameter onlyLow: only for lines that run low and are known to be longer in the database.
     package func room(onlyLow: Bool = false) -> [String: Int] {
-        let now = ContinuousClock.now
+        let now = instant()
         return state.read { state in
             guard !state.isDraining else { return [:] }
             var room: [String: Int] = [:]
@@ -186,7 +191,7 @@ package final class DeliveryEngine: Sendable {
     // MARK: - Sending
 
     private func send() {
-        let now = ContinuousClock.now
+        let now = instant()
         let (chosen, time) = state.change { state in
             (state.queue.next(now: now), state.serverClock.map { $0.time + (now - $0.at).milliseconds })
         }
@@ -206,7 +211,7 @@ package final class DeliveryEngine: Sendable {
     }
 
     private func finished(_ result: AttemptResult) {
-        let now = ContinuousClock.now
+        let now = instant()
         state.change { state in
             var result = result
             result.schedule = state.queue.endpoints[result.delivery.endpoint]?.retrySchedule

@@ -146,12 +146,17 @@ package enum DeliveryOrder {
     }
 }
 
+extension DeliveryOrder {
+    /// 16 bytes that follow from the purchase.
+    static func purchase(_ originalTransactionID: String, app: String, environment: StoreEnvironment) -> [UInt8] {
+        let name = "\(app)\u{0}\(environment.rawValue)\u{0}\(originalTransactionID)"
+        return Array(Crypto.Digest.sha256(Array(name.utf8)).prefix(16))
+    }
+}
+
 extension NewEvent {
-    /// 16 bytes that follow from the purchase; nil for an event about none.
+    /// Names its purchase in `DeliveryOrder`; nil for an event about none.
     var purchase: [UInt8]? {
-        originalTransactionID.map { id in
-            let name = "\(app)\u{0}\(environment.rawValue)\u{0}\(id)"
-            return Array(Crypto.Digest.sha256(Array(name.utf8)).prefix(16))
-        }
+        originalTransactionID.map { DeliveryOrder.purchase($0, app: app, environment: environment) }
     }
 }

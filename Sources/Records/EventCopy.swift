@@ -6,15 +6,16 @@ import Queue
 ///
 /// The copy is an event of its own in the same lane, with the same body but for the id in it, and a row in `event_copy`
 /// that names the original. Its id is random: what makes, rebuilds or explains events computes ids from their causes, so
-/// nobody takes it for a fact, and a replay gives it to no other endpoint.
+/// nobody takes it for a fact, and a replay gives it to no other endpoint. It bears its original's number and belongs to no
+/// purchase: so it takes no number from the purchase, waits for nothing in its order, and nothing waits for it.
 package enum EventCopy {
     package enum Outcome: Sendable, Equatable {
         case sent(event: [UInt8], delivery: DeliveryID)
         case notFound
-        /// It is of a notification as it came, which has Apple's id only.
-        case notAnEvent
         /// Nothing can be sent to its endpoint.
         case endpointDisabled(String)
+        /// Its id is Apple's.
+        case isNotification
         /// Retention has emptied the event.
         case bodyGone
         /// The body does not name its id exactly once.
@@ -22,7 +23,7 @@ package enum EventCopy {
     }
 
     private static let select = """
-        SELECT e.id, e.type, e.app, e.environment, e.original_transaction_id, e.body, d.endpoint,
+        SELECT e.id, e.type, e.app, e.environment, e.sequence, e.body, d.endpoint,
             coalesce(p.disabled_reason, CASE WHEN p.id IS NULL THEN 'removed' END), d.notification_seq IS NOT NULL
         FROM entitled.delivery d LEFT JOIN entitled.event e ON e.lane = d.lane AND e.id = d.event
         LEFT JOIN entitled.endpoint p ON p.id = d.endpoint AND p.removed_ms IS NULL
@@ -42,8 +43,7 @@ package enum EventCopy {
             _ = try connection.query("SELECT set_config('synchronous_commit', 'on', true)")
             let rows = try connection.query(select, [.int2(delivery.lane.number), .uuid(delivery.bytes)])
             guard let row = rows.first else { return .notFound }
-            guard try !row.bool(8) else { return .notAnEvent }
-            guard try row.optionalText(1) != nil else { return .bodyGone }
+            if try row.bool(8) { return .isNotification }
             if let reason = try row.optionalText(7) { return .endpointDisabled(reason) }
             let (original, endpoint, stored) = (try row.uuid(0), try row.text(6), try row.bytes(5))
             guard !stored.isEmpty else { return .bodyGone }
@@ -52,7 +52,7 @@ package enum EventCopy {
             else { return .bodyUnclear }
             let copy = NewEvent(
                 lane: delivery.lane, id: id, type: try row.text(1), app: try row.text(2), environment: environment,
-                originalTransactionID: try row.optionalText(4), body: body)
+                originalTransactionID: nil, body: body, sequence: try row.optionalInt(4))
             _ = try connection.query(
                 note,
                 [.int2(delivery.lane.number), .uuid(id), .uuid(original), .text(endpoint), .int8(now)])

@@ -15,10 +15,22 @@ package struct NewEvent: Sendable {
     package let body: [UInt8]
     /// Whether it is for nobody, only for the record.
     package let isForTheRecord: Bool
+    /// Of a copy: that of its original, so that it takes none. Nil for all others, which get the next of their purchase.
+    let sequence: Int64?
 
     package init(
         lane: Lane, id: [UInt8], type: String, app: String, environment: StoreEnvironment,
         originalTransactionID: String?, body: [UInt8], isForTheRecord: Bool = false
+    ) {
+        self.init(
+            lane: lane, id: id, type: type, app: app, environment: environment,
+            originalTransactionID: originalTransactionID, body: body, isForTheRecord: isForTheRecord, sequence: nil)
+    }
+
+    /// - Parameter sequence: given only with no `originalTransactionID`: numbers of purchases are given out by the database.
+    init(
+        lane: Lane, id: [UInt8], type: String, app: String, environment: StoreEnvironment,
+        originalTransactionID: String?, body: [UInt8], isForTheRecord: Bool = false, sequence: Int64?
     ) {
         self.lane = lane
         self.id = id
@@ -28,6 +40,7 @@ package struct NewEvent: Sendable {
         self.originalTransactionID = originalTransactionID
         self.body = body
         self.isForTheRecord = isForTheRecord
+        self.sequence = sequence
     }
 }
 
@@ -70,14 +83,14 @@ package enum EventStore {
     /// lanes are held, so nobody else gives out the same.
     private static let insertEvents = """
         WITH fresh AS MATERIALIZED (
-            SELECT t.* FROM unnest($1::int2[], $2::uuid[], $3::text[], $4::text[], $5::int2[], $6::text[], $7::bytea[])
-                WITH ORDINALITY AS t(lane, id, type, app, environment, otid, body, place)
+            SELECT t.* FROM unnest($1::int2[], $2::uuid[], $3::text[], $4::text[], $5::int2[], $6::text[], $7::bytea[],
+                $9::int8[]) WITH ORDINALITY AS t(lane, id, type, app, environment, otid, body, sequence, place)
             WHERE NOT EXISTS (SELECT 1 FROM entitled.event e WHERE e.lane = t.lane AND e.id = t.id)
         )
         INSERT INTO entitled.event
             (lane, id, type, app, environment, original_transaction_id, created_ms, body, sequence)
         SELECT f.lane, f.id, f.type, f.app, f.environment, f.otid, $8, f.body,
-            CASE WHEN f.otid IS NOT NULL THEN coalesce(last.sequence, 0)
+            CASE WHEN f.otid IS NULL THEN f.sequence ELSE coalesce(last.sequence, 0)
                 + row_number() OVER (PARTITION BY f.lane, f.otid, f.app, f.environment ORDER BY f.place) END
         FROM fresh f LEFT JOIN LATERAL (
             SELECT e.sequence FROM entitled.event e
@@ -146,6 +159,7 @@ package enum EventStore {
                 .texts(events.map(\.app)), .int2s(events.map(\.environment.code)),
                 .texts(events.map(\.originalTransactionID)),
                 .byteas(try events.map { try EventBodyCodec.compress($0.body) }), .int8(now),
+                .int8s(events.map(\.sequence)),
             ])
         var inserted: [[UInt8]: Int64?] = [:]
         for row in rows {

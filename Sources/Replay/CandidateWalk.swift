@@ -5,7 +5,7 @@ import Records
 
 /// Goes through what a replay may be about, and says of each what there is to do.
 struct CandidateWalk {
-    enum Standing: Sendable {
+    enum Candidate: Sendable {
         /// It is not meant.
         case other
         /// It is meant, and its body is gone.
@@ -13,16 +13,9 @@ struct CandidateWalk {
         /// It is on its way already.
         case waits
         /// It has a delivery that is over.
-        case again
+        case again(DeliveryReplay.Ended)
         /// It has no delivery.
-        case first
-    }
-
-    struct Candidate {
-        let event: DeliveryReplay.EventKey
-        /// The delivery, where it is of a notification as it came.
-        var notification: DeliveryID?
-        let standing: Standing
+        case first(DeliveryReplay.EventKey)
     }
 
     private let replay: WebhookReplay
@@ -64,26 +57,22 @@ struct CandidateWalk {
     }
 
     private func candidate(_ letter: DeadLetterWalk.Letter) -> Candidate {
-        let isMeant = letter.isDead && isMeant(letter.type)
-        return Candidate(
-            event: letter.event, notification: letter.notification,
-            standing: !isMeant ? .other : letter.isGone ? .gone : .again)
+        guard letter.isDead, isMeant(letter.type) else { return .other }
+        return letter.isGone ? .gone : .again(letter.delivery)
     }
 
     private func candidate(
         _ event: EventWalk.Event, of endpoint: Endpoint, _ state: DeliveryState?
     ) -> Candidate {
-        Candidate(event: event.key, standing: isWanted(event, by: endpoint) ? standing(event, state) : .other)
-    }
-
-    private func standing(_ event: EventWalk.Event, _ state: DeliveryState?) -> Standing {
+        guard isWanted(event, by: endpoint) else { return .other }
         guard let state else {
             // Tests and copies were made for one endpoint, which has them.
             if event.isCopy || event.type == "TEST" { return .other }
-            return event.isGone ? .gone : .first
+            return event.isGone ? .gone : .first(event.key)
         }
         guard replay.mode == .all else { return .other }
         if state == .pending || state == .held { return .waits }
-        return event.isGone ? .gone : .again
+        let id = DeliveryID(lane: event.key.lane, event: event.key.id, endpoint: endpoint.id)
+        return event.isGone ? .gone : .again(DeliveryReplay.Ended(id: id, event: event.key))
     }
 }

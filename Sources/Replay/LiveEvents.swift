@@ -69,8 +69,10 @@ package struct LiveEvents {
     private func whole(
         _ rows: [(row: EventWalk.Event, position: WalkPosition)], on connection: PostgresConnection
     ) throws -> [Event] {
+        // What was made for one endpoint alone, or for operators, is news to nobody else.
         let wanted = rows.filter { event, _ in
-            event.environment.map { wants(event.type, event.app, $0) } ?? false
+            !event.isCopy && !OperationsEvent.isOne(event.type)
+                && event.environment.map { wants(event.type, event.app, $0) } ?? false
         }
         guard !wanted.isEmpty else { return [] }
         var found: [[UInt8]: (body: [UInt8], sequence: Int64?)] = [:]

@@ -46,6 +46,24 @@ package struct WebhookReplay: Sendable, Equatable {
             types: json["types"]?.arrayValue?.compactMap(\.stringValue) ?? [])
     }
 
+    /// Why it cannot be asked for such an endpoint, whatever its state is; nil if it can.
+    package func misuse(of endpoint: Endpoint) -> String? {
+        guard mode != .failed else { return nil }
+        if endpoint.isOperations {
+            return "\(endpoint.id) gets what was told when it happened: only --failed sends it again"
+        }
+        return endpoint.format == .revenuecat
+            ? nil : "endpoint \(endpoint.id) gets notifications as they came: only --failed sends them again"
+    }
+
+    /// Why it cannot be done for this endpoint now; nil if it can.
+    func objection(to endpoint: Endpoint) -> String? {
+        if let reason = endpoint.disabledReason {
+            return "endpoint \(endpoint.id) is disabled (\(reason)): enable it and ask again"
+        }
+        return misuse(of: endpoint)
+    }
+
     /// How a job for it is asked for.
     ///
     /// - Parameters:

@@ -23,7 +23,7 @@ package enum WebhookReplayCount {
                 try walk.page(of: endpoint, from: position, until: until, on: connection)
             }
             for (candidate, _) in page.rows {
-                switch candidate.standing {
+                switch candidate {
                 case .other: break
                 case .gone: counts.skipped += 1
                 case .waits: counts.matched += 1

@@ -13,6 +13,8 @@ package struct WebhookReplayWork: JobWork {
     package static let kind = JobKind("webhooks") { WebhookReplayWork() }
 
     private static let pause = Duration.milliseconds(100)
+    /// Where lanes are locked for it, which their owners wait for.
+    private static let mostInOrder = 64
     /// How long what was begun before the job is waited for, in ms.
     private static let patience: Int64 = 30_000
 
@@ -54,12 +56,10 @@ package struct WebhookReplayWork: JobWork {
         guard let replay = WebhookReplay(json: job.parameters) else {
             return fail(&job, "its parameters cannot be read")
         }
-        guard let endpoint = try EndpointStore.lock(replay.endpoint, on: connection) else {
+        guard let endpoint = try EndpointStore.list(id: replay.endpoint, on: connection).first else {
             return fail(&job, "endpoint \(replay.endpoint) was removed")
         }
-        if let reason = endpoint.disabledReason {
-            return fail(&job, "endpoint \(endpoint.id) is disabled (\(reason)): enable it and ask again")
-        }
+        if let objection = replay.objection(to: endpoint) { return fail(&job, objection) }
         if job.cursor.isEmpty {
             guard try isSettled(job, now, on: connection) else { return Advance(pause: WebhookReplayWork.pause) }
             job.cursor = WalkPosition.start(of: replay.since).words + [String(min(replay.until ?? now, now))]
@@ -70,14 +70,20 @@ package struct WebhookReplayWork: JobWork {
         guard let free = pace.room(due: due, at: .now) else {
             return Advance(pause: WebhookReplayWork.pause, isWaiting: true)
         }
-        let room = job.rate.map { min(free, max(1, $0 / 10)) } ?? free
+        let isOrdered = endpoint.ordering == .purchase
+        let most = isOrdered ? min(free, WebhookReplayWork.mostInOrder) : free
         var walk = self.walk ?? CandidateWalk(replay)
         let page = try walk.page(of: endpoint, from: start, until: until, on: connection)
         self.walk = walk
-        let portion = ReplayPortion(of: page, atMost: room)
+        let portion = ReplayPortion(
+            of: page, atMost: job.rate.map { min(most, max(1, $0 / 10)) } ?? most, isTogether: isOrdered)
+        guard let locked = try DeliveryReplay.lock(endpoint, lanes: portion.lanes, on: connection) else {
+            // What became of it is seen by the next step.
+            return Advance()
+        }
+        if let objection = replay.objection(to: locked) { return fail(&job, objection) }
         let put = try DeliveryReplay.queue(
-            known: portion.known, notifications: portion.notifications, in: walk.reopened, new: portion.new,
-            to: endpoint.id, now: now, on: connection)
+            known: portion.known, in: walk.reopened, new: portion.new, to: locked, now: now, on: connection)
         pace.queued(put.queued)
         job.counts += portion.counts(put)
         job.cursor = portion.end.words + [String(until)]

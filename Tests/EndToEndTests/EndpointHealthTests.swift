@@ -80,8 +80,22 @@ struct EndpointHealthTests {
             now: SystemClock().now())
         #expect(fault == nil)
         #expect(try site.run("endpoints", "remove", "we_operations", status: 1).log.contains("operations_url"))
-        let update = try site.run("endpoints", "update", "we_operations", "--all-apps", status: 1)
-        #expect(update.log.contains("operations_url"))
+        func update(_ option: String, _ value: String) throws -> String {
+            try site.run("endpoints", "update", "we_operations", option, value, status: 1).log
+        }
+        #expect(try update("--url", operators.url("/other")).contains("set webhooks.operations_url"))
+        #expect(try update("--event", "RENEWAL").contains("no filter or order applies"))
+        #expect(try update("--ordering", "purchase").contains("no filter or order applies"))
+        func replay(_ option: String, _ event: String, status: Int32) throws -> Program {
+            try site.run(
+                "replay", "webhooks", "--endpoint", "we_operations", "--since", "1h", "--dry-run", "--json", option,
+                "--event", event, status: status)
+        }
+        #expect(try replay("--all", "delivery.dead", status: 2).log.contains("only --failed"))
+        #expect(try replay("--failed", "RENEWAL", status: 2).log.contains("endpoint.failing"))
+        #expect(try replay("--failed", "delivery.dead", status: 0).document?["matched"]?.intValue == 0)
+        let listen = try site.run("listen", "--endpoint", "we_operations", status: 2)
+        #expect(listen.log.contains("gets operations events"))
         let shown = try site.run("endpoints", "show", "we_operations", "--json").document
         #expect(shown?["is_operations"]?.boolValue == true && shown?["state"]?.stringValue == "enabled")
         worker.kill(SIGTERM)

@@ -59,6 +59,18 @@ struct ListenTests {
         let scene = try ReplayScene(events: 700)
         let consumer = try Consumer()
         defer { consumer.stop() }
+        // A copy for one endpoint, and what operators are told.
+        try #require(scene.site.database).execute(
+            """
+            WITH copied AS (
+                INSERT INTO entitled.event (lane, id, type, app, environment, created_ms, body)
+                SELECT lane, gen_random_uuid(), t.type, app, environment, created_ms, body
+                FROM (SELECT * FROM entitled.event LIMIT 1) e, (VALUES ('RENEWAL'), ('endpoint.failing')) AS t(type)
+                RETURNING lane, id, type, created_ms
+            )
+            INSERT INTO entitled.event_copy (lane, id, original, endpoint, created_ms)
+            SELECT lane, id, id, 'we_some', created_ms FROM copied WHERE type = 'RENEWAL'
+            """)
         let listener = try scene.site.start("listen", "--since", "1h", "--json")
         try eventually("all are shown") { lines(listener).count == 701 }
         #expect(Set(lines(listener).compactMap { $0["event_id"]?.stringValue }) == ReplayScene.ids(700))

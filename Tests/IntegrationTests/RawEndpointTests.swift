@@ -3,6 +3,7 @@ import HTTPServer
 import Postgres
 import Queue
 import Records
+import Replay
 import StoreSimulator
 import TestSupport
 import Testing
@@ -159,6 +160,42 @@ import Testing
         let requests = consumer.requests
         #expect(requests.map(\.attempt) == ["1", "2", "3", "4"])
         #expect(requests.allSatisfy { $0.body == body && $0.id == notification.uuid })
+    }
+
+    @Test func `what was given up is replayed as long as it is kept, and only then sent again`() throws {
+        let consumer = try Consumer { _, before in .status(before < 3 ? 503 : 200) }
+        let endpoint = try add(consumer, schedule: [])
+        let worker = try RunningWorker(installation)
+        defer { worker.stop(); consumer.stop() }
+        var notices = StoreNotices(app: Installation.app, seed: 90)
+        let tests = (0..<3).map { _ in notices.test(at: Installation.start) }
+        for test in tests { try post(test) }
+        try installation.untilDeliveries(3, .dead)
+        try installation.database.execute(
+            "DELETE FROM entitled.notification WHERE uuid = $1", [.text(tests[0].uuid)])
+        let gone = try #require(try deliveries(endpoint).first { $0.event == tests[0].uuid })
+        guard case .gone(let reason) = try DeliveryRepair.resend(gone.id, now: SystemClock().now(), on: connection)
+        else { throw TestFailure("what is gone was sent again") }
+        #expect(reason.contains("is gone"))
+        let kept = try #require(try deliveries(endpoint).first { $0.event == tests[1].uuid })
+        let copied = try EventCopy.send(
+            kept.id, as: [UInt8](repeating: 7, count: 16), now: SystemClock().now(), on: connection)
+        #expect(copied == .isNotification)
+        func replay(_ mode: WebhookReplay.Mode) throws -> Job {
+            let replay = WebhookReplay(endpoint: endpoint, mode: mode, since: 0, until: nil, types: ["TEST"])
+            let job = try JobLedger.open(
+                replay.request(since: mode.rawValue, until: nil, rate: nil, madeBy: "tester"), on: connection
+            ).job
+            return try JobAttendant(job.id, kinds: [WebhookReplayWork.kind]).attend(
+                on: connection, rest: { _ in }, isEnough: { _, _ in false })
+        }
+        #expect(try replay(.failed).counts == JobCounts(matched: 2, queued: 2, skipped: 1))
+        try installation.untilDeliveries(2, .delivered)
+        #expect(Set(consumer.requests.dropFirst(3).map(\.id)) == Set(tests[1...].map(\.uuid)))
+        for mode in [WebhookReplay.Mode.missing, .all] {
+            let job = try replay(mode)
+            #expect(job.state == .failed && job.error?.contains("only --failed") == true)
+        }
     }
 
     @Test func `the payload is kept once, with the notification`() throws {

@@ -44,4 +44,42 @@ import Testing
         #expect(try bench.database.count("SELECT count(*) FROM entitled.event_copy") == 0)
         #expect(try bench.database.count("SELECT count(*) FROM entitled.event") == 1)
     }
+
+    @Test func `a copy has its original's number, and neither takes one nor waits for anything`() throws {
+        let bench = try Bench()
+        let endpoint = try bench.addEndpoint(ordering: .purchase)
+        func event(_ number: UInt8) -> NewEvent {
+            let id = UUIDText.upper([UInt8](repeating: number, count: 16))
+            return Bench.event(number, body: #"{"event":{"id":"\#(id)"}}"#)
+        }
+        let first = try #require(try bench.insert([event(1), event(2), event(3)]).first)
+        let second = DeliveryID(lane: first.id.lane, event: event(2).id, endpoint: endpoint)
+        // Its lane is somebody else's at this moment.
+        let owner = try bench.database.connect(role: "entitled_worker")
+        let outcome = try owner.transaction {
+            try Fence.lock([first.id.lane], on: owner)
+            return try EventCopy.send(second, as: new, now: Bench.now, on: bench.connection)
+        }
+        guard case .sent(_, let copy) = outcome else { throw TestFailure("\(outcome)") }
+        let due = try bench.due([endpoint: 9])
+        #expect(Dictionary(uniqueKeysWithValues: due.map { ($0.id, $0.sequence) }) == [first.id: 1, copy: 2])
+        let sent = try #require(due.first { $0.id == copy })
+        #expect(try bench.settle(sent, .pending, wait: 3_600_000).isEmpty)
+        // Nothing of the purchase waits for it.
+        var next = [first]
+        for number in 1...3 {
+            #expect(next.compactMap(\.sequence) == [Int64(number)])
+            next = try bench.settle(try #require(next.first), .delivered)
+        }
+        #expect(try bench.insert([event(4)]).map(\.sequence) == [4])
+        // A copy's copy is one of the same event.
+        guard
+            case .sent = try EventCopy.send(
+                copy, as: [UInt8](repeating: 0xcd, count: 16), now: Bench.now, on: bench.connection)
+        else { throw TestFailure("it was not copied") }
+        #expect(
+            try bench.database.texts("SELECT sequence::text FROM entitled.event ORDER BY id") == [
+                "1", "2", "3", "4", "2", "2",
+            ])
+    }
 }

@@ -21,12 +21,19 @@ final class Bench {
     }
 
     func addEndpoint(
-        events: [String] = [], apps: [String] = [], environments: [StoreEnvironment] = []
+        events: [String] = [], apps: [String] = [], environments: [StoreEnvironment] = [], ordering: Ordering = .none
     ) throws -> String {
         try EndpointStore.add(
             url: "https://example.com/hooks", authorization: nil, environments: environments, events: events,
-            apps: apps, sealer: sealer, now: now - 100 * Bench.day, on: connection
+            apps: apps, ordering: ordering, sealer: sealer, now: now - 100 * Bench.day, on: connection
         ).id
+    }
+
+    func endpoint(_ id: String) throws -> Endpoint {
+        guard let endpoint = try EndpointStore.list(id: id, on: connection).first else {
+            throw TestFailure("there is no endpoint \(id)")
+        }
+        return endpoint
     }
 
     // MARK: - Events

@@ -63,7 +63,7 @@ import Testing
                 job.counts.queued = 1
                 _ = try DeliveryReplay.queue(
                     known: [], in: [], new: [DeliveryReplay.EventKey(lane: Lane(number: 1), id: Bench.event(1).id)],
-                    to: endpoint, now: now, on: doomed)
+                    to: try bench.endpoint(endpoint), now: now, on: doomed)
                 throw Death()
             }
         }

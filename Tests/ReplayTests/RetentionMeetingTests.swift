@@ -48,7 +48,7 @@ import Testing
         try bench.connection.query("BEGIN")
         let put = try DeliveryReplay.queue(
             known: [], in: [], new: [DeliveryReplay.EventKey(lane: Lane(number: 1), id: Bench.event(1).id)],
-            to: endpoint, now: bench.now, on: bench.connection)
+            to: try bench.endpoint(endpoint), now: bench.now, on: bench.connection)
         #expect(put.queued == 1)
         let cleaner = TestThread { [bench = Sent(bench)] in
             try self.cleanOnce(bench.value, try bench.value.database.connect(role: "entitled_worker"))

@@ -10,13 +10,21 @@ struct SendScenario {
 
     /// Deliveries in a second that the consumers could take: more than a worker can send.
     private static let offered = 8000.0
-    /// Of one endpoint in flight.
-    private static let perEndpoint = 8
+    /// The most that the configuration gives one endpoint.
+    private static let perEndpoint = 1000
 
-    /// Configuration of a worker with so much in flight. What one endpoint may have is fixed as yet, so that there are
-    /// as many endpoints as it takes.
-    private static func limits(_ inFlight: Int) -> (settings: [JSON.Member], endpoints: Int) {
-        ([], max(1, (inFlight + perEndpoint - 1) / perEndpoint))
+    /// As few consumers as may have so much in flight together, and the configuration of a worker that uses all of it: half
+    /// of its places are never one endpoint's (`SendLimits.leavesRoom`).
+    private static func limits(_ inFlight: Int) -> (endpoints: Int, settings: [JSON.Member]) {
+        let endpoints = max(1, (inFlight + perEndpoint - 1) / perEndpoint)
+        let each = (inFlight + endpoints - 1) / endpoints
+        return (
+            endpoints,
+            [
+                JSON.Member(name: "max_in_flight_per_endpoint", value: .int(Int64(each))),
+                JSON.Member(name: "max_in_flight", value: .int(Int64(2 * each * endpoints + 2))),
+            ]
+        )
     }
 
     func run() throws -> BenchmarkReport {

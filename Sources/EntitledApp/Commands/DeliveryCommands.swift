@@ -114,6 +114,7 @@ enum DeliveryCommands {
             switch try DeliveryRepair.resend(id, now: SystemClock().now(), on: connection) {
             case .notFound: throw DeliveryCommands.noSuch(id)
             case .endpointDisabled(let reason): throw DeliveryCommands.disabled(reason)
+            case .gone(let reason): throw CommandFailure("it cannot be sent any more: \(reason)")
             case .reopened: print("\(id.text) is sent again now, under the same webhook-id", id, context)
             case .blocked:
                 print(
@@ -138,9 +139,8 @@ enum DeliveryCommands {
             switch try EventCopy.send(id, as: event, now: SystemClock().now(), on: connection) {
             case .notFound: throw DeliveryCommands.noSuch(id)
             case .endpointDisabled(let reason): throw DeliveryCommands.disabled(reason)
-            case .notAnEvent:
-                throw CommandFailure(
-                    "it is of a notification as it came, which has Apple's id only: leave out --as-new-id")
+            case .isNotification:
+                throw CommandFailure("notifications as they came keep Apple's UUID: leave --as-new-id away")
             case .bodyGone: throw CommandFailure("its event is too old: retention has dropped the body")
             case .bodyUnclear:
                 throw CommandFailure("its event's body does not name its id once, so it cannot get another")

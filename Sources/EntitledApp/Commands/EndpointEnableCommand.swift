@@ -20,7 +20,8 @@ struct EndpointEnableCommand: Command {
         }
         // What was pending when it was disabled may not be held yet.
         try EndpointCommands.settleDeliveries(on: connection)
-        let held = try HeldDeliveries.count(of: options.id, on: connection)
+        // What is blocked for one that is enabled waits for nobody's word.
+        let held = endpoint.isEnabled ? 0 : try HeldDeliveries.count(of: options.id, on: connection)
         let choice = try choice(held, context)
         let dropped = choice == .drop ? try drop(endpoint, held, on: connection, context) : 0
         guard try EndpointStore.enable(options.id, on: connection) else { throw EndpointCommands.noSuch(options.id) }

@@ -23,6 +23,7 @@ extension EndpointCommands {
                         + " headers, retries and signatures can be changed")
             }
             var changes = options.changes
+            if former.isOperations { try checkOperations(changes) }
             try EndpointFilters.check(
                 events: changes.events ?? [], apps: changes.apps ?? [], format: former.format, configuration, context)
             guard former.format == .revenuecat || changes.ordering == nil else {
@@ -51,6 +52,18 @@ extension EndpointCommands {
             }
             try EndpointCommands.show(options.id, configuration, on: connection, context)
             return 0
+        }
+
+        private func checkOperations(_ changes: EndpointEdit) throws {
+            guard changes.url == nil else {
+                throw CommandFailure(
+                    "\(OperationsEndpoint.id) comes from the configuration: set webhooks.operations_url, and start the"
+                        + " worker again")
+            }
+            guard changes.events == nil, changes.environments == nil, changes.apps == nil, changes.ordering == nil
+            else {
+                throw CommandFailure("\(OperationsEndpoint.id) gets every operations event: no filter or order applies")
+            }
         }
     }
 }

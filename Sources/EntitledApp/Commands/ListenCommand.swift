@@ -61,7 +61,7 @@ struct ListenCommand: Command {
             throw EndpointCommands.noSuch(id)
         }
         guard endpoint.format == .revenuecat, !endpoint.isOperations else {
-            throw CommandFailure("endpoint \(id) gets no events of subscribers, which are what is listened for")
+            throw UsageError("--endpoint \(id): it gets \(endpoint.filterText), and these are events of purchases")
         }
         return endpoint
     }

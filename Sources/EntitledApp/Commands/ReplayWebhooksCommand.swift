@@ -15,29 +15,34 @@ struct ReplayWebhooksCommand: Command {
     }
 
     func run(_ context: CommandContext) throws -> Int32 {
-        let connection = try DatabaseAccess(try context.configuration()).connect(options.isDry ? .api : .worker)
-        guard let endpoint = try EndpointStore.list(id: options.endpoint, on: connection).first else {
-            throw EndpointCommands.noSuch(options.endpoint)
-        }
-        try check(endpoint, context)
+        let configuration = try context.configuration()
+        let database = try DatabaseAccess(configuration)
         let now = SystemClock().now()
         let replay = WebhookReplay(
             endpoint: options.endpoint, mode: options.mode,
             since: try options.since.milliseconds(ofOption: "--since", now: now),
             until: options.until?.milliseconds(now: now), types: options.events)
         if let until = replay.until, until <= replay.since { throw UsageError("--until must be after --since") }
+        let connection = try database.connect(options.isDry ? .api : .worker)
+        guard let endpoint = try EndpointStore.list(id: options.endpoint, on: connection).first else {
+            throw EndpointCommands.noSuch(options.endpoint)
+        }
+        if let misuse = replay.misuse(of: endpoint) { throw UsageError(misuse) }
+        if endpoint.isOperations {
+            try checkOperations()
+        } else {
+            try EndpointFilters.check(
+                events: options.events, apps: [], format: endpoint.format, configuration, context)
+        }
         return options.isDry
-            ? try count(replay, on: connection, context)
-            : try send(replay, to: endpoint, on: connection, context)
+            ? try count(replay, on: connection, context) : try send(replay, to: endpoint, on: connection, context)
     }
 
-    private func check(_ endpoint: Endpoint, _ context: CommandContext) throws {
-        guard endpoint.format == .revenuecat || options.mode == .failed else {
-            throw CommandFailure(
-                "endpoint \(endpoint.id) gets notifications as they came, of which only --failed can be sent again")
+    private func checkOperations() throws(UsageError) {
+        for event in options.events where !OperationsEvent.isOne(event) {
+            let known = OperationsEvent.Kind.allCases.map(\.rawValue).joined(separator: ", ")
+            throw UsageError("--event \(event): there is no such operations event; known are \(known)")
         }
-        guard !endpoint.isOperations else { return }
-        try EndpointFilters.check(events: options.events, format: endpoint.format, context)
     }
 
     // MARK: - Counting
@@ -133,6 +138,6 @@ struct ReplayWebhooksCommand: Command {
 /// What commands say about replays.
 enum ReplayText {
     static func skipped(_ count: Int64) -> String {
-        count == 0 ? "" : "; \(count) cannot be, because retention has dropped their bodies"
+        count == 0 ? "" : "; \(count) cannot be sent any more, because retention has dropped their bodies"
     }
 }

@@ -19,12 +19,12 @@ final class ModelRun {
 
     private let database: TestDatabase
     /// Who types commands.
-    private let operating: PostgresConnection
-    private let clock = ManualClock(1_790_000_000_000)
+    let operating: PostgresConnection
+    let clock = ManualClock(1_790_000_000_000)
     private var workers: [ModelWorker] = []
     /// Of each worker, how many of the requests in flight were looked at.
     private var seen: [Int] = []
-    private var model = ReferenceModel(rounds: ModelWorker.schedule.count + 1)
+    var model = ReferenceModel(rounds: ModelWorker.schedule.count + 1)
     private var arrived: Set<DeliveryID> = []
     private var made = 0
 
@@ -32,7 +32,7 @@ final class ModelRun {
     init(_ database: TestDatabase) throws {
         self.database = database
         operating = try database.connect(role: "entitled_worker")
-        for table in ["delivery", "event", "attempt", "endpoint", "endpoint_secret"] {
+        for table in ["delivery", "event", "event_copy", "attempt", "endpoint", "endpoint_secret"] {
             try database.execute("TRUNCATE entitled.\(table)")
         }
         for _ in 0..<2 { try replace(workers.count) }
@@ -66,6 +66,9 @@ final class ModelRun {
         case .look: try look(worker)
         case .wait: clock.advance(by: [.seconds(60), .seconds(4000), .seconds(4 * 86_400)][chance.pick(3)])
         case .resend: try resend(&chance)
+        case .replay: try replay(endpoint, &chance)
+        case .copy: try copy(&chance)
+        case .drop: try drop(&chance)
         case .disable: try change(endpoint, isFollowed: chance.pick(2) == 0) { $0.isDisabled = true }
         case .enable: try change(endpoint, isFollowed: chance.pick(2) == 0) { $0.isDisabled = false }
         case .remove: try change(endpoint, isFollowed: true) { $0.isRemoved = true }
@@ -114,23 +117,24 @@ final class ModelRun {
             return NewEvent(
                 lane: Lane(number: Int16(purchase)), id: id, type: "RENEWAL", app: "demo", environment: .production,
                 originalTransactionID: purchase == Self.purchases ? nil : "200\(purchase)",
-                body: Array("{\"event\":\(number)}".utf8))
+                body: Array("{\"id\":\"\(UUIDText.upper(id))\",\"event\":\(number)}".utf8))
         }
     }
 
     private func commit(_ worker: Int, _ events: [NewEvent] = []) throws {
         let done = try workers[worker].commit(events)
-        settled(done.results)
-        model.publish(done.events)
+        // The endpoint of one that is gone is disabled behind the transaction.
+        settled(done.results) { $0.publish(done.events, at: clock.now()) }
     }
 
-    private func settled(_ results: [AttemptResult]) {
+    private func settled(_ results: [AttemptResult], together: (inout ReferenceModel) -> Void = { _ in }) {
         let attempts = results.map { result in
             ReferenceModel.Attempt(
                 delivery: result.delivery.id, attempts: result.delivery.attempts,
                 roundStart: result.delivery.roundStart, outcome: result.outcome.inModel)
         }
         model.settle(attempts)
+        together(&model)
         for attempt in attempts where attempt.outcome == .gone {
             guard let endpoint = model.deliveries[attempt.delivery]?.endpoint else { continue }
             model.change(endpoint) { $0.isDisabled = true }
@@ -156,16 +160,6 @@ final class ModelRun {
 
     private func look(_ worker: Int) throws {
         if try workers[worker].look() { model.follow() }
-    }
-
-    private func resend(_ chance: inout ModelChance) throws {
-        // Half of the time one that may be in flight.
-        let onlyOpen = chance.pick(2) == 0
-        let all = model.order.filter { !onlyOpen || model.deliveries[$0]?.isOpen == true }
-        guard !all.isEmpty else { return }
-        let id = all[chance.pick(all.count)]
-        _ = try DeliveryRepair.resend(id, now: clock.now(), on: operating)
-        model.resend(id)
     }
 
     private func change(

@@ -2,7 +2,8 @@
 /// are something that can happen.
 struct ModelStep: Sendable, CustomStringConvertible {
     enum Kind: String, CaseIterable {
-        case publish, answer, commit, look, wait, resend, disable, enable, remove, add, rotate, takeOver, crash, restart
+        case publish, answer, commit, look, wait, resend, replay, copy, takeOver, crash, restart
+        case disable, drop, enable, remove, add, rotate
 
         /// How often.
         fileprivate var weight: Int {
@@ -10,7 +11,8 @@ struct ModelStep: Sendable, CustomStringConvertible {
             case .answer: 30
             case .publish, .commit, .look: 14
             case .wait, .resend: 6
-            case .disable, .enable, .takeOver: 4
+            case .disable, .enable, .takeOver, .replay: 4
+            case .drop, .copy: 3
             case .crash: 2
             case .remove, .add, .rotate, .restart: 1
             }

@@ -40,7 +40,7 @@ final class ModelWorker {
         client.start()
         let results = results
         engine = DeliveryEngine(
-            client: client, timeout: .seconds(60), clock: clock, metrics: Metrics(),
+            client: client, timeout: .seconds(60), clock: clock, instant: { clock.instant }, metrics: Metrics(),
             onResult: { results.change { $0 += 1 } })
     }
 
@@ -62,14 +62,20 @@ final class ModelWorker {
         let endpoints = try EndpointStore.load(sealer: ModelWorker.sealer, now: clock.now(), on: connection)
         enabled = Set(endpoints.filter(\.isEnabled).map(\.id))
         engine.update(
-            endpoints.map { $0.with(url: consumer.url(of: $0.id)) },
-            failures: Dictionary(uniqueKeysWithValues: endpoints.map { ($0.id, 0) }), now: clock.now())
+            endpoints.map { $0.with(url: consumer.url(of: $0.id)) }, failures: try tried(), now: clock.now())
+        engine.resume()
         while try DeliveryStore.followEndpoints(in: lanes, now: clock.now(), on: connection) > 0 {}
         let room = engine.room()
         let due = try DeliveryStore.due(room: room, lanes: lanes, now: clock.now(), on: connection)
         engine.add(due.deliveries)
         engine.note(hasMore: due.hasMore, of: room.keys)
         return true
+    }
+
+    /// Those that were ever sent to, of which others saw no failure.
+    private func tried() throws -> [String: Int] {
+        let rows = try connection.query("SELECT DISTINCT endpoint FROM entitled.delivery WHERE attempts > 0")
+        return Dictionary(uniqueKeysWithValues: try rows.map { (try $0.text(0), 0) })
     }
 
     /// One transaction: the results that are there, and new events. What of it was written.
@@ -105,6 +111,7 @@ final class ModelWorker {
     /// What is in flight, once all of it is at the consumer.
     func inFlight() throws -> [HoldingConsumer.Request] {
         // Whatever may begin has begun after this.
+        engine.resume()
         engine.add([])
         return try consumer.wait(engine.inFlight)
     }
@@ -142,4 +149,11 @@ extension Endpoint {
             disabledReason: disabledReason, pausedUntil: pausedUntil, created: created, secrets: secrets,
             isSendable: isSendable)
     }
+}
+
+extension ManualClock {
+    private static let origin = ContinuousClock.now
+
+    /// Of a clock that goes with this one.
+    var instant: ContinuousClock.Instant { ManualClock.origin + .milliseconds(now()) }
 }

@@ -79,7 +79,7 @@ final class PlayedHistory: Sendable {
         let reconciler = Reconciler(
             ReconcilerConfiguration(
                 worker: worker, lease: .seconds(10), interval: .seconds(3600), clock: SystemClock(),
-                duties: [(place, reader)]),
+                duties: [(place, reader)], statusCallsPerHour: 0, defaultGrace: .seconds(3 * 86_400)),
             session: session(), cancellation: Cancellation(), logger: log.logger, metrics: metrics)
         reconciler.start()
         defer { reconciler.drain(until: .now + .seconds(10)) }

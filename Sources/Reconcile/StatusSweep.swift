@@ -55,9 +55,7 @@ struct StatusSweep {
         for (place, client) in duties where !cancellation.isCancelled {
             let due = try StatusLook.countDue(at: place, now: now, atMost: StatusSweep.countLimit, on: connection)
             metrics.gauge(.statusLooks, Double(due), labels(place))
-            guard isOwner, due > 0, budgets[place.app]?.allows(at: now) ?? false, now >= pauses[place] ?? .min else {
-                continue
-            }
+            guard isOwner, due > 0 else { continue }
             do {
                 if try take(place, client, now, on: connection) { hasMore = true }
             } catch is FirstLaneFence.Lost {
@@ -75,10 +73,10 @@ struct StatusSweep {
         let known = try FactStore.load(looks.map(\.key), on: connection)
         var wanted: StatusLook?
         var settled: [StatusLook] = []
-        for (look, facts) in zip(looks, known) where wanted == nil {
+        for (look, facts) in zip(looks, known) {
             let end = Purchase(folding: facts, key: look.key, defaultGrace: defaultGrace)?.endWithoutWord(at: now)
             if end == look.end {
-                wanted = look
+                wanted = wanted ?? look
             } else {
                 settled.append(look)
             }
@@ -89,6 +87,7 @@ struct StatusSweep {
             }
         }
         guard let wanted else { return !looks.isEmpty }
+        guard budgets[place.app]?.allows(at: now) ?? false, now >= pauses[place] ?? .min else { return false }
         budgets[place.app]?.spend(at: now)
         try ask(wanted, place, client, now, on: connection)
         return true

@@ -204,6 +204,30 @@ import Testing
         #expect(scene.apple.calls == [])
     }
 
+    @Test func `an end that comes without a word is asked about from then on`() throws {
+        let now = SystemClock().now()
+        var life = Self.life()
+        let bought = life.start(lasts: 5 * Self.day, at: now - 5 * Self.day + 4000)
+        let scene = try Scene(
+            told: [bought],
+            before: { installation in
+                try installation.database.execute(
+                    "INSERT INTO entitled.history_look (app, environment, covered_ms, tried_ms) VALUES ('demo', 0, $1, $1)",
+                    [.int8(now)])
+            })
+        try eventually("its end has come") { try scene.looks == 1 }
+        let end = try scene.installation.database.count("SELECT access_ends_ms FROM entitled.purchase")
+        #expect(try scene.next == end + 10 * Self.minute)
+        // Renewals come within minutes, as a rule.
+        try scene.turn()
+        #expect(scene.apple.calls == [])
+        try scene.installation.postAll([life.renew(lasts: 5 * Self.day, at: SystemClock().now())])
+        try scene.installation.untilApplied(2)
+        try scene.ask()
+        #expect(try scene.looks == 0)
+        #expect(scene.apple.calls == [])
+    }
+
     @Test func `an app without a key is never asked about, nor by who does not own the first lane`() throws {
         let now = SystemClock().now()
         var life = Self.life()

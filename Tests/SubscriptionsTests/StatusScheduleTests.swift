@@ -9,12 +9,13 @@ import Testing
     private static let day = 24 * hour
     private static let end = 20_000 * day
 
-    @Test(arguments: [
-        (now: -day, next: 10 * minute), (0, 10 * minute), (10 * minute - 1, 10 * minute), (10 * minute, hour),
-        (hour, 6 * hour), (5 * hour, 6 * hour), (6 * hour, day), (day - 1, day), (day, 4 * day), (3 * day, 4 * day),
-        (4 * day, 7 * day), (54 * day, 55 * day), (55 * day, 58 * day), (58 * day, nil), (100 * day, nil),
-    ] as [(now: Int64, next: Int64?)])
-    func `questions come soon after the end, then ever more seldom`(now: Int64, next: Int64?) {
+    private static let cases: [(now: Int64, next: Int64?)] = [
+        (-day, 10 * minute), (0, 10 * minute), (10 * minute - 1, 10 * minute), (10 * minute, hour), (hour, 6 * hour),
+        (5 * hour, 6 * hour), (6 * hour, day), (day - 1, day), (day, 4 * day), (3 * day, 4 * day), (4 * day, 7 * day),
+        (54 * day, 55 * day), (55 * day, 58 * day), (58 * day, nil), (100 * day, nil),
+    ]
+
+    @Test(arguments: cases) func `questions come soon after the end, then ever more seldom`(now: Int64, next: Int64?) {
         #expect(StatusSchedule.next(after: Self.end, now: Self.end + now) == next.map { Self.end + $0 })
     }
 

@@ -149,6 +149,14 @@ import Testing
         let scene = try Scene(told: [bought])
         try scene.ask()
         #expect(try scene.facts == 3)
+        let uuid = try scene.installation.database.texts("SELECT uuid FROM entitled.notification WHERE source = 3")
+        let kept = try NotificationReader.find(
+            uuid: uuid.first ?? "", app: nil, environment: nil,
+            on: try scene.installation.database.connect(role: "entitled_api")
+        ).whole.first
+        #expect(kept?.gap == nil)
+        // Nobody signed it as a whole.
+        #expect(kept?.signedPayload == [])
         try scene.wake()
         #expect(try scene.events == ["INITIAL_PURCHASE"])
         // An hour after the end.
@@ -226,6 +234,17 @@ import Testing
         try scene.ask()
         #expect(try scene.looks == 0)
         #expect(scene.apple.calls == [])
+    }
+
+    @Test func `who compares histories asks, by itself`() throws {
+        let now = SystemClock().now()
+        var life = Self.life()
+        let scene = try Scene(told: [life.start(lasts: 5 * Self.day, at: now - 5 * Self.day - Self.hour)])
+        try scene.apple.reconciling(as: scene.worker.id, statusCallsPerHour: 600) {
+            try eventually("the answer is applied") { try scene.facts == 3 }
+        }
+        #expect(try scene.installation.heldReasons() == [])
+        #expect(try scene.installation.differences() == [])
     }
 
     @Test func `an app without a key is never asked about, nor by who does not own the first lane`() throws {

@@ -91,8 +91,8 @@ let modules: [Target] = [
     .target(
         name: "Reconcile",
         dependencies: [
-            "Base", "Telemetry", "Lifecycle", "Postgres", "AppStore", "AppStoreAPI", "Queue", "Records", "Admission",
-            "Replay",
+            "Base", "Telemetry", "Lifecycle", "Crypto", "Postgres", "AppStore", "AppStoreAPI", "Subscriptions", "Queue",
+            "Records", "Admission", "Replay",
         ]),
     // The REST listener.
     .target(name: "API", dependencies: ["Base", "Telemetry", "HTTPServer"]),

@@ -32,5 +32,7 @@ package enum Schemas {
             version: 10, name: "refunds", sql: String(decoding: PackageResources.v0010_refunds_sql, as: UTF8.self)),
         Migration(
             version: 11, name: "history", sql: String(decoding: PackageResources.v0011_history_sql, as: UTF8.self)),
+        Migration(
+            version: 12, name: "status", sql: String(decoding: PackageResources.v0012_status_sql, as: UTF8.self)),
     ]
 }

@@ -13,13 +13,16 @@ import Subscriptions
 struct Applier: Sendable {
     private let defaultGrace: Int64
     private let bodies: EventBody
+    private let asked: Set<AppEnvironment>
     private let products = ProductStore()
 
     /// - Parameters:
     ///   - defaultGrace: how long grace lasts where Apple says that there is some and gives no end.
-    init(defaultGrace: Duration, bodies: EventBody) {
+    ///   - asked: where Apple is asked how purchases stand of which news is missing.
+    init(defaultGrace: Duration, bodies: EventBody, asked: Set<AppEnvironment> = []) {
         self.defaultGrace = defaultGrace.milliseconds
         self.bodies = bodies
+        self.asked = asked
     }
 
     /// Everything about one purchase in this transaction.
@@ -83,7 +86,7 @@ struct Applier: Sendable {
             works.flatMap(\.newFacts) + announcements(notifications), known: knownHeaders(notifications),
             on: connection)
         try write(works, now: now, on: connection)
-        try RefundRequestStore.note(asked(works), on: connection)
+        try RefundRequestStore.note(questions(works), on: connection)
         let deliveries = try EventStore.insert(
             try events(works, on: connection), now: now, on: connection)
         let forwarded = try NotificationDeliveryStore.insert(notifications.map(\.pending), now: now, on: connection)
@@ -95,7 +98,7 @@ struct Applier: Sendable {
     }
 
     /// What Apple asks about the purchases of which something came.
-    private func asked(_ works: [Work]) -> [RefundQuestion] {
+    private func questions(_ works: [Work]) -> [RefundQuestion] {
         works.filter { !$0.newFacts.isEmpty && $0.facts.hasConsumptionRequests }.flatMap { work in
             RefundQuestion.questions(work.facts, of: work.key)
         }
@@ -150,7 +153,7 @@ struct Applier: Sendable {
             if let late = origin.lateness(signed: fact.signedDate, in: key.environment) {
                 works[place].belief = works[place].belief.knowing(late: [late])
             }
-            if origin.seq > works[place].lastNews?.seq ?? .min { works[place].lastNews = origin }
+            if origin.isNews, origin.seq > works[place].lastNews?.seq ?? .min { works[place].lastNews = origin }
             guard let after = Purchase(folding: works[place].facts, key: key, defaultGrace: defaultGrace)
             else { continue }
             let changes = EventDeriver(belief: works[place].belief).changes(
@@ -219,6 +222,15 @@ struct Applier: Sendable {
         // Without a transaction among its facts there is nothing to look at later either.
         try PurchaseStore.wake(works.filter { $0.purchase == nil }.map(\.key), at: nil, on: connection)
         try PurchaseStore.identify(identifiers, on: connection)
+        try StatusLook.add(works.compactMap { missing($0, now) }, on: connection)
+    }
+
+    /// What Apple is to be asked about.
+    private func missing(_ work: Work, _ now: Int64) -> StatusLook? {
+        guard asked.contains(AppEnvironment(app: work.key.app, environment: work.key.environment)),
+            let end = work.purchase?.endWithoutWord(at: now)
+        else { return nil }
+        return StatusLook(key: work.key, end: end, next: StatusSchedule.first(after: end))
     }
 
     /// When time alone changes something; at once, if an end that has passed could not be told now.

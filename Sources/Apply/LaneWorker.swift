@@ -45,7 +45,9 @@ package final class LaneWorker: Service {
         self.configuration = configuration
         self.session = session
         preparer = NotificationPreparer(verifier: verifier, dictionaries: HeaderDictionaries())
-        applier = Applier(defaultGrace: configuration.defaultGrace, bodies: configuration.bodies)
+        applier = Applier(
+            defaultGrace: configuration.defaultGrace, bodies: configuration.bodies,
+            asked: configuration.reconciliation.map { $0.asksStatuses ? $0.places : [] } ?? [])
         self.settler = settler
         self.sealer = sealer
         self.engine = engine
@@ -173,15 +175,18 @@ package struct LaneWorkerConfiguration: Sendable {
     /// Nil where nobody looks into Apple's history.
     package var reconciliation: Reconciliation?
 
-    /// Looks into Apple's history, as far as ends have to do with them.
+    /// Looks into Apple's history, and questions, as far as ends have to do with them.
     package struct Reconciliation: Sendable {
         /// Those with a key.
         package let places: Set<AppEnvironment>
         package let interval: Duration
+        /// Whether Apple is asked too how purchases stand of which news is missing.
+        package let asksStatuses: Bool
 
-        package init(places: Set<AppEnvironment>, interval: Duration) {
+        package init(places: Set<AppEnvironment>, interval: Duration, asksStatuses: Bool = true) {
             self.places = places
             self.interval = interval
+            self.asksStatuses = asksStatuses
         }
     }
 

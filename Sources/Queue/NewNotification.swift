@@ -8,6 +8,8 @@ package enum NotificationSource: Int16, Sendable {
     case history = 1
     /// The same, and somebody wants its events to be sent however old they are.
     case historyToSend = 2
+    /// Apple sent nothing: it was asked how a purchase stands, and this is its answer.
+    case status = 3
 
     /// What a column says; what is not known counts as sent by Apple.
     package init(code: Int64) {

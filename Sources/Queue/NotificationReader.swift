@@ -99,7 +99,7 @@ package enum NotificationReader {
         package let gap: String?
         /// JSON, every member kept.
         package let payload: [UInt8]
-        /// The compact JWS, byte for byte as it came.
+        /// The compact JWS, byte for byte as it came; empty for an answer of Apple's, of which only the parts are signed.
         package let signedPayload: [UInt8]
     }
 
@@ -150,7 +150,7 @@ package enum NotificationReader {
             let payload = try dictionaries.restore(stored, header: header)
             return Whole(
                 summary: summary, gap: nil, payload: payload,
-                signedPayload: stored.compact(header: header, payload: payload))
+                signedPayload: stored.signature.isEmpty ? [] : stored.compact(header: header, payload: payload))
         } catch {
             return Whole(
                 summary: summary, gap: "the stored payload cannot be restored: \(error)", payload: [],

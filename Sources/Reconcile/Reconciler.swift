@@ -14,21 +14,27 @@ package struct ReconcilerConfiguration: Sendable {
     package var clock: any WallClock
     /// Where to look, and by what.
     package var duties: [(place: AppEnvironment, reader: HistoryReader)]
+    /// How often Apple may be asked how purchases of an app stand; 0: never.
+    package var statusCallsPerHour: Int64
+    /// How long grace lasts where Apple says that there is some and gives no end.
+    package var defaultGrace: Duration
 
     package init(
         worker: [UInt8], lease: Duration, interval: Duration, clock: any WallClock,
-        duties: [(place: AppEnvironment, reader: HistoryReader)]
+        duties: [(place: AppEnvironment, reader: HistoryReader)], statusCallsPerHour: Int64, defaultGrace: Duration
     ) {
         self.worker = worker
         self.lease = lease
         self.interval = interval
         self.clock = clock
         self.duties = duties
+        self.statusCallsPerHour = statusCallsPerHour
+        self.defaultGrace = defaultGrace
     }
 }
 
-/// Compares Apple's notification history with ours, beside a worker, on a thread and a connection of its own: what was
-/// missed comes back without anybody asking.
+/// Compares Apple's notification history with ours, and asks how purchases stand of which news is missing, beside a
+/// worker, on a thread and a connection of its own: what was missed comes back without anybody asking.
 ///
 /// Who owns the first lane does it; the others only tell how long ago it was done.
 package final class Reconciler: Service {
@@ -39,6 +45,7 @@ package final class Reconciler: Service {
     private let session: PostgresSession
     private let cancellation: Cancellation
     private let report: ReconcileReport
+    private let metrics: Metrics
     private let logger: Logger
     private let failures = RepeatedFailure()
 
@@ -55,6 +62,7 @@ package final class Reconciler: Service {
         self.session = session
         self.cancellation = cancellation
         self.logger = logger
+        self.metrics = metrics
         report = ReconcileReport(started: configuration.clock.now(), logger: logger, metrics: metrics)
     }
 
@@ -79,16 +87,20 @@ package final class Reconciler: Service {
 
     private func run() {
         var round = ReconcileRound(configuration, cancellation, report)
+        var sweep = StatusSweep(configuration, cancellation, logger, metrics)
         var rest = Reconciler.firstRest
         while state.wait(timeout: rest, for: { $0.isDraining ? true : nil }) == nil {
             do {
-                let hasMore = try session.withConnection { connection in try round.take(on: connection) }
+                let hasMore = try session.withConnection { connection in
+                    let hasPages = try round.take(on: connection)
+                    return try sweep.take(on: connection) || hasPages
+                }
                 rest = hasMore ? .zero : Reconciler.rest
             } catch {
                 rest = Reconciler.rest
                 // A database that is away is told by its session; the end cancels what is running.
                 guard (error as? PostgresError)?.kind != .connection, !state.read({ $0.isDraining }) else { continue }
-                failures.note("Apple's history was not looked through; trying again", error, count: 1, logger)
+                failures.note("what was missed was not looked for; trying again", error, count: 1, logger)
             }
         }
         session.close()

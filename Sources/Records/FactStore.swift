@@ -54,7 +54,7 @@ package enum FactStore {
             if let late = origin.lateness(signed: fact.signedDate, in: keys[place].environment) {
                 known[place].late.append(late)
             }
-            if origin.seq > known[place].lastNews?.seq ?? .min { known[place].lastNews = origin }
+            if origin.isNews, origin.seq > known[place].lastNews?.seq ?? .min { known[place].lastNews = origin }
         }
         return known
     }

@@ -16,6 +16,9 @@ package struct NewsOrigin: Sendable, Equatable {
     /// When it came, in ms.
     package var arrived: Int64 { SequenceGenerator.instant(of: seq) }
 
+    /// Whether Apple sent it once; not where we asked.
+    package var isNews: Bool { source != .status }
+
     /// What happened longer ago than this when it was found in Apple's history is not sent to anybody, in ms.
     package static let oldest: Int64 = 7 * 86_400_000
 

@@ -31,7 +31,7 @@ package enum NotificationDeliveryStore {
     }
 
     /// Writes a delivery of each notification for each endpoint that wants it, whatever became of the notification: also
-    /// of those that are held, or that change nothing. Who gets them is read here, in the transaction that applies them.
+    /// of those that are held, or that change nothing; not of what Apple never sent. Who gets them is read here, in the transaction that applies them.
     ///
     /// Costs nothing where no endpoint gets notifications. One that was applied before has its deliveries already.
     ///
@@ -69,6 +69,6 @@ package enum NotificationDeliveryStore {
         let identity = notification.identity
         return endpoint.wants(type: notification.type, app: identity.app, environment: identity.environment)
             && SequenceGenerator.instant(of: notification.seq) >= endpoint.created - clockTolerance
-            && !isForTheRecord(notification)
+            && !isForTheRecord(notification) && notification.source != .status
     }
 }

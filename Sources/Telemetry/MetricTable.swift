@@ -155,7 +155,17 @@ extension Metric {
         "Notifications of Apple's history that were not taken, by the reason.",
         alarm: "increase(entitled_reconcile_refused_total[1d]) > 0")
 
-    private static let asking = [serverAPIRequests, reconcileAge, reconcileMissed, reconcileRefused]
+    package static let statusAnswers = Metric(
+        "entitled_status_answers_total", .counter, labels: ["app", "environment", "outcome"],
+        "Purchases of which news was missing that Apple was asked about: how they stand, or `unknown` or `failed`.")
+    package static let statusLooks = Metric(
+        "entitled_status_looks_due", .gauge, labels: ["app", "environment"],
+        "Purchases that Apple is to be asked about by now, up to 1000. The same of each worker.",
+        alarm: "min_over_time(entitled_status_looks_due[6h]) > 500")
+
+    private static let asking = [
+        serverAPIRequests, reconcileAge, reconcileMissed, reconcileRefused, statusAnswers, statusLooks,
+    ]
 
     // MARK: - What is kept
 

@@ -75,11 +75,13 @@ final class PlayedHistory: Sendable {
     }
 
     /// Compares, as a service of the worker's process does, until the body is done.
-    func reconciling<Result>(as worker: [UInt8], _ body: () throws -> Result) throws -> Result {
+    func reconciling<Result>(
+        as worker: [UInt8], statusCallsPerHour: Int64 = 0, _ body: () throws -> Result
+    ) throws -> Result {
         let reconciler = Reconciler(
             ReconcilerConfiguration(
                 worker: worker, lease: .seconds(10), interval: .seconds(3600), clock: SystemClock(),
-                duties: [(place, reader)]),
+                duties: [(place, reader)], statusCallsPerHour: statusCallsPerHour, defaultGrace: .seconds(3 * 86_400)),
             session: session(), cancellation: Cancellation(), logger: log.logger, metrics: metrics)
         reconciler.start()
         defer { reconciler.drain(until: .now + .seconds(10)) }

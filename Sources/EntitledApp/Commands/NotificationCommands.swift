@@ -81,6 +81,9 @@ enum NotificationCommands {
         /// What Apple signed and nothing else, without a line end: a program reads it.
         private func showRaw(_ whole: NotificationReader.Whole, _ context: CommandContext) throws {
             if let gap = whole.gap { throw CommandFailure(gap) }
+            guard !whole.signedPayload.isEmpty else {
+                throw CommandFailure("it is an answer that Apple gave, and signed in parts only: leave out --raw")
+            }
             if context.json {
                 context.terminal.document(
                     .object(["signedPayload": .string(String(decoding: whole.signedPayload, as: UTF8.self))]))

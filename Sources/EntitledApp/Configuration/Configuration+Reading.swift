@@ -81,7 +81,8 @@ extension Configuration {
         typealias Keys = ConfigurationKeys.Reconcile
         let section = reader.section("reconcile")
         return Reconcile(
-            isEnabled: reader.value(Keys.enabled, in: section), interval: reader.value(Keys.interval, in: section))
+            isEnabled: reader.value(Keys.enabled, in: section), interval: reader.value(Keys.interval, in: section),
+            statusCallsPerHour: reader.value(Keys.statusCallsPerHour, in: section))
     }
 
     private static func readAPI(_ reader: inout ConfigurationReader) -> API {

@@ -91,6 +91,8 @@ package struct Configuration: Sendable {
     package struct Reconcile: Sendable {
         package let isEnabled: Bool
         package let interval: Duration
+        /// Of each app; 0: never.
+        package let statusCallsPerHour: Int64
     }
 
     /// Whose sandbox purchases give entitlements.

@@ -10,7 +10,7 @@ extension ConfigurationKeys {
         Ingest.tlsCertificateFile.entry, Ingest.tlsKeyFile.entry,
         Worker.lease.entry, Worker.expiryPatience.entry,
         Retention.notifications.entry, Retention.attempts.entry, Retention.events.entry,
-        Reconcile.enabled.entry, Reconcile.interval.entry,
+        Reconcile.enabled.entry, Reconcile.interval.entry, Reconcile.statusCallsPerHour.entry,
         entitlementsFromSandbox.entry, defaultGracePeriod.entry, restoreBehavior.entry,
         API.listen.entry, API.publicKeys.entry, API.secretKeys.entry,
         adminListen.entry,

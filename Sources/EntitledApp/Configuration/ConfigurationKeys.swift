@@ -94,6 +94,10 @@ package enum ConfigurationKeys {
         static let interval = Key<Duration>(
             "reconcile.interval", .duration(.seconds(60)...(.seconds(86400))), default: .seconds(3600),
             "How often; what Apple could not deliver is found so soon, all else within a day.")
+        static let statusCallsPerHour = Key<Int64>(
+            "reconcile.status_calls_per_hour", .integer(0...36000, unit: "(calls)"), default: 600,
+            "How often at most, for each app, Apple is asked how a subscription stands that ended without a word or is"
+                + " in billing retry. 0: never.")
     }
 
     static let defaultGracePeriod = Key<Duration>(

@@ -2,7 +2,7 @@ import Base
 import Postgres
 import Queue
 
-/// When the newest notification of each app and environment came.
+/// When the newest notification of each app and environment came; what Apple was asked for tells nothing about that.
 struct Arrivals {
     struct Source: Hashable {
         let app: String
@@ -22,12 +22,13 @@ struct Arrivals {
     private static let sample = """
         SELECT n.app, n.environment, max(n.seq) FROM entitled.lane l CROSS JOIN LATERAL (
             SELECT app, environment, seq FROM entitled.notification
-            WHERE lane = l.lane AND seq >= $1 ORDER BY seq DESC LIMIT 8
+            WHERE lane = l.lane AND seq >= $1 AND source <> 3 ORDER BY seq DESC LIMIT 8
         ) n GROUP BY 1, 2
         """
 
     private static let exact = """
         SELECT max(seq) FROM entitled.notification WHERE app = $1 AND environment = $2 AND seq >= $3
+            AND source <> 3
         """
 
     /// - Parameter reach: days.

@@ -64,7 +64,9 @@ struct HistoryServices: Sendable {
         Reconciler(
             ReconcilerConfiguration(
                 worker: worker, lease: configuration.worker.lease, interval: configuration.reconcile.interval,
-                clock: clock, duties: reconciliation == nil ? [] : duties),
+                clock: clock, duties: reconciliation == nil ? [] : duties,
+                statusCallsPerHour: configuration.reconcile.statusCallsPerHour,
+                defaultGrace: configuration.defaultGracePeriod),
             session: session, cancellation: cancellation, logger: logger, metrics: metrics)
     }
 

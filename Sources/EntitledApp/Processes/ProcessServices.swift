@@ -102,7 +102,9 @@ struct ProcessServices {
                 bodies: configuration.eventBodies, health: configuration.healthPolicy,
                 operationsURL: configuration.webhooks.operationsURL,
                 reconciliation: history.reconciliation.map {
-                    LaneWorkerConfiguration.Reconciliation(places: $0.places, interval: $0.interval)
+                    LaneWorkerConfiguration.Reconciliation(
+                        places: $0.places, interval: $0.interval,
+                        asksStatuses: configuration.reconcile.statusCallsPerHour > 0)
                 }),
             session: session, verifier: try verifier(revocation?.policyInside),
             settler: Settler(

@@ -68,10 +68,10 @@ struct ReplayProcessTests {
         try eventually("it is given up") { try deliveries("dead").count == 1 }
         let words = ["replay", "webhooks", "--endpoint", endpoint, "--since", "1h"]
         let dead = try #require(try deliveries("dead").first?["id"]?.stringValue)
-        #expect(try site.run("deliveries", "resend", dead, "--as-new-id", status: 1).log.contains("Apple's id"))
+        #expect(try site.run("deliveries", "resend", dead, "--as-new-id", status: 1).log.contains("keep Apple's UUID"))
         for mode in ["--all", "--missing"] {
             #expect(
-                try site.run("replay", "webhooks", "--endpoint", endpoint, "--since", "1h", mode, status: 1).log
+                try site.run("replay", "webhooks", "--endpoint", endpoint, "--since", "1h", mode, status: 2).log
                     .contains("only --failed"))
         }
         let again = try Program(words + ["--json", "--config", "\(site.folder)/entitled.json5"], folder: site.folder)

@@ -17,11 +17,6 @@ extension EndpointCommands {
             guard let former = try EndpointStore.list(id: options.id, on: connection).first else {
                 throw EndpointCommands.noSuch(options.id)
             }
-            guard !former.isOperations || !options.changesWhatItGets else {
-                throw CommandFailure(
-                    "\(former.id) goes where webhooks.operations_url says, and gets every event for operators: only its"
-                        + " headers, retries and signatures can be changed")
-            }
             var changes = options.changes
             if former.isOperations { try checkOperations(changes) }
             try EndpointFilters.check(

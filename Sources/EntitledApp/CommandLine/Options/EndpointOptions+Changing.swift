@@ -9,12 +9,6 @@ extension EndpointOptions {
         /// With the URL as it was given.
         package let changes: EndpointEdit
 
-        /// Where to, which, or in which order.
-        package var changesWhatItGets: Bool {
-            changes.url != nil || changes.environments != nil || changes.events != nil || changes.apps != nil
-                || changes.ordering != nil
-        }
-
         /// Throws `UsageError`.
         package init(_ parsed: ParsedArguments) throws {
             id = parsed.text("ID") ?? ""

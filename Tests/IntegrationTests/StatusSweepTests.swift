@@ -86,6 +86,16 @@ import Testing
             }
         }
 
+        /// The only one, as the log has it.
+        func answer() throws -> NotificationReader.Whole? {
+            let uuids = try installation.database.texts("SELECT uuid FROM entitled.notification WHERE source = 3")
+            guard let uuid = uuids.first, uuids.count == 1 else { return nil }
+            return try NotificationReader.find(
+                uuid: uuid, app: nil, environment: nil,
+                on: try installation.database.connect(role: "entitled_api")
+            ).whole.first
+        }
+
         var looks: Int64 {
             get throws { try installation.database.count("SELECT count(*) FROM entitled.status_look") }
         }
@@ -134,6 +144,7 @@ import Testing
         #expect(try scene.events == ["INITIAL_PURCHASE"])
         try scene.ask()
         try eventually("the end is told") { try scene.events == ["EXPIRATION", "INITIAL_PURCHASE"] }
+        #expect(try scene.answer()?.status == 2)
         #expect(
             scene.apple.metrics.exposition().contains(
                 #"entitled_status_answers_total{app="demo",environment="Production",outcome="expired"} 1"#))
@@ -149,12 +160,9 @@ import Testing
         let scene = try Scene(told: [bought])
         try scene.ask()
         #expect(try scene.facts == 3)
-        let uuid = try scene.installation.database.texts("SELECT uuid FROM entitled.notification WHERE source = 3")
-        let kept = try NotificationReader.find(
-            uuid: uuid.first ?? "", app: nil, environment: nil,
-            on: try scene.installation.database.connect(role: "entitled_api")
-        ).whole.first
+        let kept = try scene.answer()
         #expect(kept?.gap == nil)
+        #expect(kept?.status == 1)
         // Nobody signed it as a whole.
         #expect(kept?.signedPayload == [])
         try scene.wake()
@@ -207,8 +215,9 @@ import Testing
             refunded.start(lasts: 5 * Self.day, at: now - 7 * Self.day), refunded.refund(at: now - 6 * Self.day),
         ])
         try scene.wake()
+        // What was asked for before the rest came is settled without a call.
+        try scene.ask()
         #expect(try scene.looks == 0)
-        try scene.turn()
         #expect(scene.apple.calls == [])
     }
 
@@ -355,4 +364,8 @@ import Testing
         let sent = "SELECT event_type FROM entitled.delivery WHERE notification_seq IS NOT NULL"
         #expect(try scene.installation.database.texts(sent) == ["SUBSCRIBED"])
     }
+}
+
+extension NotificationReader.Whole {
+    fileprivate var status: Int64? { (try? JSON(parsing: payload))?["data"]?["status"]?.intValue }
 }

@@ -228,8 +228,14 @@ struct Applier: Sendable {
     /// What Apple is to be asked about.
     private func missing(_ work: Work, _ now: Int64) -> StatusLook? {
         guard asked.contains(AppEnvironment(app: work.key.app, environment: work.key.environment)),
-            let end = work.purchase?.endWithoutWord(at: now)
+            let purchase = work.purchase, let end = purchase.endWithoutWord(at: now)
         else { return nil }
+        // What was foretold and is believed needs no word; while a charge is being retried it may be taken back.
+        if purchase.retryEndsAt == nil, let ending = purchase.ending, case .foretold = ending.certainty,
+            ending.believed(work.belief) <= now
+        {
+            return nil
+        }
         return StatusLook(key: work.key, end: end, next: StatusSchedule.first(after: end))
     }
 

@@ -245,6 +245,24 @@ import Testing
         #expect(scene.apple.calls == [])
     }
 
+    @Test func `an end that was foretold in time is told, and nobody is asked`() throws {
+        let now = SystemClock().now()
+        var life = Self.life()
+        let bought = life.start(lasts: 5 * Self.day, at: now - 5 * Self.day + 5000)
+        let scene = try Scene(
+            told: [bought, life.autoRenewOff(at: now - Self.day)],
+            before: { installation in
+                try installation.database.execute(
+                    "INSERT INTO entitled.history_look (app, environment, covered_ms, tried_ms) VALUES ('demo', 0, $1, $1)",
+                    [.int8(now)])
+            })
+        // As if it had come in time.
+        try scene.installation.database.execute(
+            "UPDATE entitled.fact SET seq = (signed_ms - 1704067200000) << 22 | (seq & 4194303)")
+        try eventually("the end is told") { try scene.events.contains("EXPIRATION") }
+        #expect(try scene.looks == 0)
+    }
+
     @Test func `who compares histories asks, by itself`() throws {
         let now = SystemClock().now()
         var life = Self.life()

@@ -94,8 +94,9 @@ package enum EventStore {
                 + row_number() OVER (PARTITION BY f.lane, f.otid, f.app, f.environment ORDER BY f.place) END
         FROM fresh f LEFT JOIN LATERAL (
             SELECT e.sequence FROM entitled.event e
-            WHERE e.lane = f.lane AND e.original_transaction_id = f.otid AND e.app = f.app
-                AND e.environment = f.environment AND e.sequence IS NOT NULL
+            WHERE hashtext(e.original_transaction_id) = hashtext(f.otid) AND e.sequence IS NOT NULL
+                AND e.lane = f.lane AND e.original_transaction_id = f.otid AND e.app = f.app
+                AND e.environment = f.environment
             ORDER BY e.sequence DESC LIMIT 1
         ) last ON true
         ON CONFLICT DO NOTHING RETURNING lane, id, sequence

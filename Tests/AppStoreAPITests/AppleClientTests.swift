@@ -12,8 +12,8 @@ import Testing
 /// Apple's own Python client, unmodified but for its base URL, and Apple's verifier, against the simulated store: so the
 /// store is like Apple's where our client is not the judge.
 ///
-/// They come from PyPI into `.build/python`; where that cannot be reached these tests are skipped.
-@Suite(.enabled(if: AppleClient.prepared.folder != nil, "\(AppleClient.prepared.reason)"))
+/// They come from PyPI by `deploy/python-checks`; without it these tests are skipped.
+@Suite(.enabled(if: PythonChecks.isThere, "\(PythonChecks.absence)"))
 struct AppleClientTests {
     private struct Accepting: HTTPHandler {
         func handle(_ request: HTTPRequest, _ responder: HTTPResponder) { responder.respond(HTTPResponse(status: 200)) }
@@ -38,23 +38,10 @@ struct AppleClientTests {
     }
 }
 
-/// Where Apple's client is, and how it is run.
+/// How Apple's client is run.
 private enum AppleClient {
-    private static let package = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
-        .deletingLastPathComponent()
-    private static let scripts = package.appending(path: "Tests/AppStoreAPITests/AppleClient").path
-    private static let environment = package.appending(path: ".build/python/apple-client").path
-
-    /// The virtual environment, or why there is none.
-    static let prepared: (folder: String?, reason: String) = {
-        do {
-            let (status, said) = try execute("\(scripts)/prepare", [environment])
-            let last = said.split(separator: "\n").last.map(String.init) ?? ""
-            return status == 0 ? (last, "") : (nil, last)
-        } catch {
-            return (nil, "\(error)")
-        }
-    }()
+    private static let script = URL(filePath: #filePath).deletingLastPathComponent()
+        .appending(path: "AppleClient/apple_client.py").path
 
     static func run(_ bench: StoreBench, _ environment: StoreEnvironment) throws -> String {
         let folder = try TemporaryFolder.make()
@@ -63,10 +50,7 @@ private enum AppleClient {
         try Data(try bench.service.token.key.pem().utf8).write(to: URL(filePath: key))
         try Data(bench.pki.root.der).write(to: URL(filePath: root))
         try Data(given(bench, environment, key: key, root: root).bytes).write(to: URL(filePath: input))
-        let (status, said) = try execute(
-            "\(prepared.folder ?? "")/bin/python", ["\(scripts)/apple_client.py", input])
-        guard status == 0 else { throw TestFailure(said) }
-        return said
+        return try PythonChecks.run(file: script, [input])
     }
 
     private static func given(_ bench: StoreBench, _ environment: StoreEnvironment, key: String, root: String) -> JSON {
@@ -85,19 +69,5 @@ private enum AppleClient {
             "refunded": .string(bench.refunded.latest.originalID), "refunds": .int(25),
             "notifications": .int(Int64(told.count)), "storefronts": .strings([life.account.storefront]),
         ])
-    }
-
-    private static func execute(_ program: String, _ arguments: [String]) throws -> (status: Int32, said: String) {
-        let process = Process()
-        process.executableURL = URL(filePath: program)
-        process.arguments = arguments
-        let pipe = Pipe()
-        process.standardOutput = pipe
-        process.standardError = pipe
-        process.standardInput = FileHandle.nullDevice
-        try process.run()
-        let said = try pipe.fileHandleForReading.readToEnd() ?? Data()
-        process.waitUntilExit()
-        return (process.terminationStatus, String(decoding: said, as: UTF8.self))
     }
 }

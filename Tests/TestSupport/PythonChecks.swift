@@ -16,6 +16,11 @@ package enum PythonChecks {
     /// Why tests that need it are skipped.
     package static let absence = "skipped: no Python packages; run deploy/python-checks"
 
+    /// Runs a program that is in a file; what it prints.
+    package static func run(file: String, _ arguments: [String]) throws -> String {
+        try TestCommand.run([program, "-I", file] + arguments, within: .seconds(150))
+    }
+
     /// Runs a program with this input, which it finds in the file that its first argument names; its output as JSON.
     package static func run(_ script: String, _ input: JSON) throws -> JSON {
         let folder = try TemporaryFolder.make()

@@ -5,7 +5,7 @@ import Glibc
 package enum TestCommand {
     /// Runs one to its end; what it wrote. Fails unless it succeeds. What it leaves running is not waited for.
     @discardableResult
-    package static func run(_ arguments: [String]) throws -> String {
+    package static func run(_ arguments: [String], within patience: Duration = .seconds(60)) throws -> String {
         let folder = try TemporaryFolder.make()
         defer { TemporaryFolder.remove(folder) }
         let output = "\(folder)/output"
@@ -28,7 +28,7 @@ package enum TestCommand {
             throw TestFailure("cannot start \(arguments[0])")
         }
         var status: Int32 = 0
-        try eventually(timeout: .seconds(60), "\(arguments) ends") { waitpid(process, &status, WNOHANG) == process }
+        try eventually(timeout: patience, "\(arguments) ends") { waitpid(process, &status, WNOHANG) == process }
         let text = (try? String(contentsOfFile: output, encoding: .utf8)) ?? ""
         guard status == 0 else { throw TestFailure("\(arguments.joined(separator: " ")): \(text)") }
         return text

@@ -1,3 +1,5 @@
+import Base
+
 /// Access that the seller gave a customer without the store: "promotional" in the event format. One version of it, as the
 /// log keeps it; a revocation is a later version. Nobody signed it, and no notification can carry it.
 package struct Grant: Sendable, Hashable {

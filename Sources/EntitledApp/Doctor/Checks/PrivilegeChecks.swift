@@ -85,6 +85,12 @@ enum PrivilegeChecks {
         "notification", "pending", "held_notification", "lane", "worker", "fact", "purchase", "customer", "app_user_id",
         "endpoint", "event", "delivery", "attempt",
     ]
+    /// What the api writes when customers are made and something is done with them; only columns of it are changed.
+    private static let actions: [String: Set<String>] = [
+        "lane": ["UPDATE"], "customer": ["INSERT", "UPDATE"], "app_user_id": ["INSERT"], "action": ["INSERT"],
+        "fact": ["INSERT"], "purchase": ["INSERT", "UPDATE"], "purchase_identifier": ["INSERT"], "event": ["INSERT"],
+        "delivery": ["INSERT"], "endpoint": ["UPDATE"],
+    ]
     /// What nobody reads but who sends.
     private static let secretTables: Set = ["sealing_key"]
 
@@ -105,7 +111,8 @@ enum PrivilegeChecks {
             if table.name == "schema_version" { found.formUnion(table.granted.subtracting(["SELECT"])) }
         case .api:
             found.formUnion(table.granted.intersection(["DELETE"]))
-            found.formUnion(table.column.intersection(["INSERT", "UPDATE"]))
+            found.formUnion(table.column.intersection(["INSERT", "UPDATE"]).subtracting(actions[table.name] ?? []))
+            found.formUnion(table.granted.intersection(["UPDATE"]))
             if secretTables.contains(table.name) { found.formUnion(table.column.intersection(["SELECT"])) }
         }
         return sentences(found, "may", "REVOKE", "FROM", role, table)
@@ -116,7 +123,7 @@ enum PrivilegeChecks {
             switch role {
             case .ingest: arrivals.contains(table.name) ? ["INSERT"] : []
             case .worker: work.contains(table.name) ? ["SELECT", "INSERT", "UPDATE", "DELETE"] : ["SELECT"]
-            case .api: secretTables.contains(table.name) ? [] : ["SELECT"]
+            case .api: secretTables.contains(table.name) ? [] : actions[table.name, default: []].union(["SELECT"])
             }
         return sentences(needed.subtracting(table.column.union(table.granted)), "may not", "GRANT", "TO", role, table)
     }

@@ -25,12 +25,14 @@ struct GrantTests {
 
     // MARK: - How long
 
-    @Test(arguments: [
-        (GrantDuration.daily, "2027-02-01T10:00:00Z"), (.threeDay, "2027-02-03T10:00:00Z"),
+    private static let ends: [(GrantDuration, String?)] = [
+        (.daily, "2027-02-01T10:00:00Z"), (.threeDay, "2027-02-03T10:00:00Z"),
         (.weekly, "2027-02-07T10:00:00Z"), (.twoWeek, "2027-02-14T10:00:00Z"), (.monthly, "2027-02-28T10:00:00Z"),
         (.twoMonth, "2027-03-31T10:00:00Z"), (.threeMonth, "2027-04-30T10:00:00Z"),
-        (.sixMonth, "2027-07-31T10:00:00Z"), (.yearly, "2028-01-31T10:00:00Z"), (.lifetime, nil as String?),
-    ])
+        (.sixMonth, "2027-07-31T10:00:00Z"), (.yearly, "2028-01-31T10:00:00Z"), (.lifetime, nil),
+    ]
+
+    @Test(arguments: ends)
     func `each duration from the last of January`(duration: GrantDuration, end: String?) throws {
         let start = try #require(Timestamp.parse("2027-01-31T10:00:00Z"))
         #expect(duration.end(after: start).map(Timestamp.text) == end)
@@ -58,16 +60,24 @@ struct GrantTests {
         }
     }
 
-    @Test(arguments: [
-        (GrantTerm.until(epoch), "would have ended before it begins"),
-        (.until(epoch - day), "would have ended before it begins"), (.until(epoch + 1), nil as String?),
-        (.until(.max), "would end after the year 9999"), (.until(.min), "would have ended before it begins"),
-        (.lasting(.daily, from: epoch - day), "would have ended before it begins"),
-        (.lasting(.daily, from: epoch - day + 1), nil), (.lasting(.lifetime), nil), (.lasting(.yearly), nil),
-        (.lasting(.daily, from: .max), "begins at no time between 1970 and the year 9999"),
-        (.lasting(.lifetime, from: -1), "begins at no time between 1970 and the year 9999"),
-        (.lasting(.yearly, from: 253_402_300_799_999), "would end after the year 9999"),
-    ])
+    private static let objections: [(GrantTerm, String?)] = {
+        let over = "would have ended before it begins"
+        let far = "would end after the year 9999"
+        let never = "begins at no time between 1970 and the year 9999"
+        let lastSecond: Int64 = 253_402_300_799_999
+        let ends: [(GrantTerm, String?)] = [
+            (.until(epoch), over), (.until(epoch - day), over), (.until(epoch + 1), nil), (.until(.max), far),
+            (.until(.min), over),
+        ]
+        let durations: [(GrantTerm, String?)] = [
+            (.lasting(.daily, from: epoch - day), over), (.lasting(.daily, from: epoch - day + 1), nil),
+            (.lasting(.lifetime), nil), (.lasting(.yearly), nil), (.lasting(.daily, from: .max), never),
+            (.lasting(.lifetime, from: -1), never), (.lasting(.yearly, from: lastSecond), far),
+        ]
+        return ends + durations
+    }()
+
+    @Test(arguments: objections)
     func `what cannot be granted says why`(term: GrantTerm, why: String?) {
         #expect(term.objection(now: epoch) == why)
     }

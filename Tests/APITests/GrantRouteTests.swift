@@ -12,7 +12,7 @@ struct GrantRouteTests {
     private static let path = "/v1/subscribers/bob/entitlements/pro"
     private static let day: Int64 = 86_400_000
 
-    private func running(now: Int64? = nil) throws -> RunningAPI {
+    private func running() throws -> RunningAPI {
         let answers = SubscriberAnswers(
             document: SubscriberDocument(catalogue: Self.catalogue) { Array($0.utf8) },
             defaultGrace: .seconds(72 * 3600), clock: SystemClock())
@@ -60,7 +60,9 @@ struct GrantRouteTests {
     @Test func `the end can be named, or counted from another start`() throws {
         let api = try running()
         let now = SystemClock().now()
-        func end(_ body: JSON) -> JSON? { grant(api, body).json["subscriber"]?["entitlements"]?["pro"]?["expires_date"] }
+        func end(_ body: JSON) -> JSON? {
+            grant(api, body).json["subscriber"]?["entitlements"]?["pro"]?["expires_date"]
+        }
         #expect(end(.object(["end_time_ms": .int(now + Self.day)])) == .date(now + Self.day))
         let start = now - 5 * Self.day
         #expect(

@@ -62,11 +62,11 @@ package struct ExtensionRoutes: Sendable {
         let body = try call.json()
         let days = try ExtensionRoutes.number("extend_by_days", 1...RenewalExtension.longest, body)
         let code = try ExtensionRoutes.number("extend_reason_code", 0...3, body)
-        guard let reason = RenewalExtension.Reason(rawValue: code) else { throw APIError.badRequest("extend_reason_code") }
+        let reason = RenewalExtension.Reason(rawValue: code) ?? .undeclared
         let purchase = try purchase(call, of: id)
         guard let client = apple(purchase.key.app) else {
             throw APIError.badRequest(
-                "The app \(purchase.key.app) has no server_api in the configuration, so Apple cannot be asked to extend.")
+                "The app \(purchase.key.app) has no server_api in the configuration, so Apple cannot be asked.")
         }
         guard purchase.isRenewable, let expires = purchase.latest.transaction.expiresDate else {
             throw APIError.badRequest("Only a subscription that renews can be extended.")

@@ -85,9 +85,9 @@ enum PrivilegeChecks {
         "notification", "pending", "held_notification", "lane", "worker", "fact", "purchase", "customer", "app_user_id",
         "endpoint", "event", "delivery", "attempt",
     ]
-    /// What the api writes when customers are made and something is done with them; only columns of it are changed.
-    private static let actions: [String: Set<String>] = [
-        "lane": ["UPDATE"], "customer": ["INSERT", "UPDATE"], "app_user_id": ["INSERT"], "action": ["INSERT"],
+    /// What calls of apps and backends change, and how.
+    private static let calls: [String: Set<String>] = [
+        "app_user_id": ["INSERT"], "customer": ["INSERT", "UPDATE"], "lane": ["UPDATE"], "action": ["INSERT"],
         "fact": ["INSERT"], "purchase": ["INSERT", "UPDATE"], "purchase_identifier": ["INSERT"], "event": ["INSERT"],
         "delivery": ["INSERT"], "endpoint": ["UPDATE"],
     ]
@@ -110,9 +110,8 @@ enum PrivilegeChecks {
         case .worker:
             if table.name == "schema_version" { found.formUnion(table.granted.subtracting(["SELECT"])) }
         case .api:
-            found.formUnion(table.granted.intersection(["DELETE"]))
-            found.formUnion(table.column.intersection(["INSERT", "UPDATE"]).subtracting(actions[table.name] ?? []))
-            found.formUnion(table.granted.intersection(["UPDATE"]))
+            let verbs = table.granted.union(table.column).intersection(["INSERT", "UPDATE", "DELETE"])
+            found.formUnion(verbs.subtracting(calls[table.name] ?? []))
             if secretTables.contains(table.name) { found.formUnion(table.column.intersection(["SELECT"])) }
         }
         return sentences(found, "may", "REVOKE", "FROM", role, table)
@@ -123,7 +122,7 @@ enum PrivilegeChecks {
             switch role {
             case .ingest: arrivals.contains(table.name) ? ["INSERT"] : []
             case .worker: work.contains(table.name) ? ["SELECT", "INSERT", "UPDATE", "DELETE"] : ["SELECT"]
-            case .api: secretTables.contains(table.name) ? [] : actions[table.name, default: []].union(["SELECT"])
+            case .api: secretTables.contains(table.name) ? [] : (calls[table.name] ?? []).union(["SELECT"])
             }
         return sentences(needed.subtracting(table.column.union(table.granted)), "may not", "GRANT", "TO", role, table)
     }

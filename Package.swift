@@ -205,7 +205,8 @@ let tests: [Target] = [
     .testTarget(
         name: "IntegrationTests",
         dependencies: [
-            "API", "Admission", "AppStore", "AppStoreAPI", "Apply", "Base", "Crypto", "Customers", "Deliver", "HTTPClient",
+            "API", "Admission", "AppStore", "AppStoreAPI", "Apply", "Base", "Crypto", "Customers", "Deliver",
+            "HTTPClient",
             "HTTPServer", "Ingest", "Lifecycle", "Postgres", "Queue", "Rebuild", "Reconcile", "Records", "Refunds",
             "Replay", "Retention", "StoreSimulator", "Subscriptions", "Telemetry", "TestSupport",
         ]),

@@ -28,7 +28,8 @@ struct GrantCommandTests {
         #expect(page.contains("granted"))
         #expect(page.contains("ticket 77"))
         #expect(try site.run("purchases", "list").text.contains("rc_promo_pro_weekly"))
-        #expect(try site.run("customers", "revoke-grant", "bob", "pro").text.contains("1 grant of pro taken back from bob"))
+        let taken = try site.run("customers", "revoke-grant", "bob", "pro").text
+        #expect(taken.contains("1 grant of pro taken back from bob"))
         #expect(try site.run("customers", "revoke-grant", "bob", "pro").text.contains("nothing to take back"))
         #expect(try site.run("customers", "show", "bob").text.contains("the grant was revoked"))
         try site.run("rebuild", "--dry-run")

@@ -47,6 +47,8 @@ struct GrantCommandTests {
         let unknown = try site.run("customers", "grant", "bob", "gold", "--duration", "daily", status: 1)
         #expect(unknown.log.contains("there are: pro"))
         try site.run("customers", "revoke-grant", "bob", "pro", status: 1)
+        try site.run("endpoints", "add", "https://example.com/hooks", "--app", "$promotional")
+        try site.run("endpoints", "add", "https://example.com/hooks", "--app", "$other", status: 2)
     }
 
     @Test func `the api process grants, with the role that it has`() throws {

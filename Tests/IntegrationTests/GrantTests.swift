@@ -116,6 +116,24 @@ import Testing
         #expect(try scene.installation.database.count("SELECT count(*) FROM entitled.fact") == 0)
     }
 
+    @Test func `who wants the events of one app gets no grants, and who wants grants gets them`() throws {
+        let scene = try Scene(role: "entitled_worker")
+        defer { scene.end() }
+        let consumers = try [["demo"], [Grant.app]].map { apps in
+            let consumer = try Consumer()
+            _ = try EndpointStore.add(
+                url: consumer.url(), authorization: nil, environments: [], events: [], apps: apps,
+                sealer: scene.installation.sealer, now: SystemClock().now(), on: scene.connection)
+            return consumer
+        }
+        defer { for consumer in consumers { consumer.stop() } }
+        _ = try scene.actions.grant("pro", to: "bob", .lasting(.weekly), on: scene.connection)
+        #expect(try consumers[1].wait(1).map(\.type) == ["NON_RENEWING_PURCHASE"])
+        try scene.installation.untilDeliveries(2, .delivered)
+        #expect(try scene.installation.database.count("SELECT count(*) FROM entitled.delivery") == 2)
+        #expect(consumers[0].requests.isEmpty)
+    }
+
     // MARK: - Ending
 
     @Test func `the end is told by the worker when it comes, once, and at once after it`() throws {
@@ -233,6 +251,9 @@ import Testing
         #expect(try database.count("SELECT count(*) FROM entitled.purchase WHERE wake_ms IS NOT NULL") == 0)
         #expect(try scene.events() == ["NON_RENEWING_PURCHASE"])
         #expect(try scene.installation.differences() == [])
+        let unclaimed = try PurchaseReader.list(
+            isUnclaimed: true, app: nil, environment: nil, atMost: 10, defaultGrace: 0, on: scene.connection)
+        #expect(unclaimed.isEmpty)
         // Whoever comes with the id again is somebody new, who was granted nothing.
         #expect(try scene.actions.grant("pro", to: "bob", .lasting(.weekly), on: scene.connection).isNew)
     }

@@ -33,7 +33,7 @@ package struct GrantOptions: Sendable, Equatable {
         "grant", "Gives a customer an entitlement, without the store.",
         discussion:
             "It is given at once, and told to consumers as NON_RENEWING_PURCHASE of the store PROMOTIONAL; its end is told"
-            + " as EXPIRATION. Endpoints with --app get neither: a grant is of no app. The same again within two hours"
+            + " as EXPIRATION. Endpoints with --app get neither, but for --app '$promotional'. The same again within two hours"
             + " changes nothing. A month is one of the calendar, in UTC. A grant stays with its customer when purchases"
             + " are transferred, and ends when the customer is deleted.",
         arguments: [

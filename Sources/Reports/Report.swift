@@ -49,7 +49,8 @@ package struct Report: Sendable, Equatable {
         let parts = tally.revenue.enumerated().map { place, revenue in
             let (from, to) = tally.calendar.part(place)
             return Part(
-                from: from, to: to, counts: tally.counts.mapValues { $0[place] }, gauges: gauges.mapValues { $0[place] },
+                from: from, to: to, counts: tally.counts.mapValues { $0[place] },
+                gauges: gauges.mapValues { $0[place] },
                 revenue: revenue)
         }
         self.parts = parts

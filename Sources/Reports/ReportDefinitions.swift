@@ -39,7 +39,10 @@ package enum ReportDefinitions {
         ),
         ("trials_started", "Trial periods that began."),
         ("trial_conversions", "Paid periods right after a trial period; they are not in renewed."),
-        ("renewed", "Paid periods that Apple charged as renewals, other than conversions; recovered ones are among them."),
+        (
+            "renewed",
+            "Paid periods that Apple charged as renewals, other than conversions; recovered ones are among them."
+        ),
         ("upgraded", "Periods that another purchase took the place of before their end."),
         ("one_time_purchases", "Transactions of what does not renew, free or not."),
         ("payments, gross", gross),
@@ -51,7 +54,10 @@ package enum ReportDefinitions {
                 + " and does not sign is not known, and not subtracted."
         ),
         ("net", "gross - refunded."),
-        ("no currency", "Transactions without a price, which Apple signs since 2023: they have a number and no amounts."),
+        (
+            "no currency",
+            "Transactions without a price, which Apple signs since 2023: they have a number and no amounts."
+        ),
         ("active", "At the last instant: subscriptions that give access. It is paying + in_trial + in_grace."),
         ("in_billing_retry", "At the last instant: no access, and Apple still tries to charge, for up to 60 days."),
         ("mrr", mrr + " That of the sandbox means little: its periods are shortened."),

@@ -54,7 +54,7 @@ package struct ReportRun: Sendable {
             for number in 0..<threads {
                 _ = ServiceThread("report \(number)") { work(tally, name, connect, state) }
             }
-            _ = state.wait { $0.begun + $0.ended >= threads ? true : nil }
+            _ = state.wait { $0.begun == threads || $0.failure != nil ? true : nil }
             return tally
         }
         while state.wait(timeout: .milliseconds(250), for: { $0.ended == threads ? true : nil }) == nil {

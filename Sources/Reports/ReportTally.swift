@@ -5,7 +5,7 @@ import Subscriptions
 package struct ReportTally: Sendable, Equatable {
     package let calendar: ReportCalendar
     private let defaultGrace: Int64
-    private(set) var purchases: Int64 = 0
+    package private(set) var purchases: Int64 = 0
     /// By what, then by part.
     private(set) var counts: [ReportCount: [Int64]]
     /// By how much each is more than at the end of the part before: times are many parts long, and cost two changes.
@@ -141,7 +141,7 @@ extension ReportTally {
             var level = MonthlyRevenue()
             for place in (changes.keys.min() ?? 0)..<calendar.count {
                 if let change = changes[place] { level += change }
-                guard level != MonthlyRevenue() else { continue }
+                guard level.milliunits != 0 else { continue }
                 parts[place][product, default: ReportMoney()].monthly = level.milliunits
             }
         }

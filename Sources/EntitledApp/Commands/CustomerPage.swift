@@ -12,7 +12,7 @@ package struct CustomerPage {
 
     /// - Parameter spending: of the same purchases.
     package init(
-        _ customer: CustomerExplanation, _ spending: Spending = Spending([]), _ timeline: Timeline, limit: Int?,
+        _ customer: CustomerExplanation, _ timeline: Timeline, spending: Spending = Spending([]), limit: Int?,
         isBold: Bool = false
     ) {
         self.customer = customer

@@ -33,7 +33,9 @@ package struct ReportPage {
     private var subscriptions: String {
         guard report.parts.count > 1 else {
             var table = TextTable(["subscriptions", "number"])
-            for (heading, value) in ReportPage.main { table.add([ReportPage.words(heading), "\(value(report.total))"]) }
+            for (heading, value) in ReportPage.main {
+                table.add([ReportPage.words(heading), "\(value(report.total))"])
+            }
             return table.text(bold: isBold)
         }
         let shown = ReportPage.main.filter { column in

@@ -32,7 +32,8 @@ package struct ReportOptions: Sendable, Equatable {
             OptionDeclaration(
                 "--by", .choice(ReportCalendar.Step.allCases.map(\.rawValue), "STEP"),
                 "In parts: UTC days, weeks from Monday on, or months. In one without this."),
-            OptionDeclaration("--csv", "A line for each number, for spreadsheets. Texts that begin like formulas get a '."),
+            OptionDeclaration(
+                "--csv", "A line for each number, for spreadsheets. Texts that begin like formulas get a '."),
         ],
         examples: [
             "report --from 2026-11-01 --to 2026-12-01", "report --from 30d --by day --json",

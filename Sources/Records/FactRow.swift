@@ -97,7 +97,8 @@ extension TransactionFact {
             revocationDate: payload.revocationDate,
             revocationReason: payload.revocationReason.map { Int(clamping: $0) },
             revocationType: payload.revocationType,
-            revocationPercentage: payload.revocationPercentage.map { Int(clamping: $0) }, isUpgraded: payload.isUpgraded ?? false,
+            revocationPercentage: payload.revocationPercentage.map { Int(clamping: $0) },
+            isUpgraded: payload.isUpgraded ?? false,
             storefront: payload.storefront, quantity: Int(clamping: payload.quantity ?? 1),
             appAccountToken: payload.appAccountToken, appTransactionID: payload.appTransactionId, tie: tie)
     }

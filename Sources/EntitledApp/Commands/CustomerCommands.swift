@@ -41,7 +41,8 @@ enum CustomerCommands {
                 context.terminal.document(documents.json(explanation, timeline))
             } else {
                 let page = CustomerPage(
-                    explanation, timeline, spending: Spending(found.purchases), limit: options.wantsAll ? nil : Show.limit,
+                    explanation, timeline, spending: Spending(found.purchases),
+                    limit: options.wantsAll ? nil : Show.limit,
                     isBold: context.terminal.isInteractive)
                 context.terminal.print(page.text)
             }

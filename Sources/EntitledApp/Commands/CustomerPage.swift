@@ -25,7 +25,8 @@ package struct CustomerPage {
     package var text: String {
         let sections = [
             head, section("ids", ids), section("entitlements", entitlements), section("subscriptions", purchases),
-            section("bought once", oneTimePurchases), section("money", money), section("what happened, oldest first", history),
+            section("bought once", oneTimePurchases), section("money", money),
+            section("what happened, oldest first", history),
         ]
         return sections.filter { !$0.isEmpty }.map { $0.joined(separator: "\n") }.joined(separator: "\n\n") + "\n"
     }

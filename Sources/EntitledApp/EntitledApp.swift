@@ -46,6 +46,7 @@ package enum EntitledApp {
         "replay cancel": ReplayJobCommands.Cancel.init,
         "listen": ListenCommand.init,
         "rebuild": RebuildCommand.init,
+        "report": ReportCommand.init,
         "refunds list": RefundCommands.List.init,
         "refunds answer": RefundCommands.Answer.init,
         "doctor": DoctorCommand.init,

@@ -31,6 +31,7 @@ package enum CommandTree {
                 group("apple", "What Apple knows, by its App Store Server API.", AppleOptions.declarations),
                 group("replay", "Sending again, and fetching again, what was missed.", ReplayOptions.declarations),
                 group("refunds", "What Apple asks before it decides on a refund.", RefundOptions.declarations),
+                command(ReportOptions.declaration),
                 command(ListenOptions.declaration), command(RebuildOptions.declaration),
                 command(DoctorOptions.declaration),
                 CommandNode(CheckConfigCommand.self), CommandNode(VersionCommand.self),

@@ -29,6 +29,8 @@ package enum EntitledApp {
         "customers alias": CustomerActionCommands.Alias.init,
         "customers transfer": CustomerActionCommands.Transfer.init,
         "customers delete": CustomerActionCommands.Delete.init,
+        "customers grant": GrantCommands.Give.init,
+        "customers revoke-grant": GrantCommands.Revoke.init,
         "purchases list": PurchaseCommands.List.init,
         "purchases claim": PurchaseCommands.Claim.init,
         "products list": PurchaseCommands.Products.init,

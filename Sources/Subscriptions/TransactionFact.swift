@@ -40,6 +40,8 @@ package struct TransactionFact: Sendable, Hashable {
     package var quantity: Int
     package var appAccountToken: String?
     package var appTransactionID: String?
+    /// Nil for all that Apple signed.
+    package var grant: GrantMark?
     /// The signed bytes: of two versions signed in the same millisecond the greater one counts.
     package var tie: [UInt8]
 
@@ -88,6 +90,7 @@ extension TransactionFact {
     package var isRenewable: Bool {
         switch kind {
         case "Auto-Renewable Subscription": true
+        case "Promotional" where grant != nil: false
         case "Non-Consumable", "Consumable", "Non-Renewing Subscription": false
         default: expiresDate != nil
         }

@@ -1,4 +1,6 @@
 import API
+import AppStore
+import AppStoreAPI
 import Base
 import Crypto
 import HTTPServer
@@ -11,7 +13,10 @@ import Telemetry
 struct APIServices {
     let configuration: Configuration
     let database: DatabaseAccess
+    /// What decides about what Apple signs in its answers.
+    let verifier: SignedDataVerifier
     let logger: Logger
+    let metrics: Metrics
     let refused: @Sendable (String) -> Void
 
     /// Connections, each with a thread of its own.
@@ -20,6 +25,7 @@ struct APIServices {
     private static let patience = Duration.seconds(10)
 
     func part() throws -> ProcessServices.Part {
+        let accesses = accesses
         let engine = try APIEngine(
             threads: APIServices.threads,
             sessions: { try database.session(.api, logger: logger, refused: refused) },
@@ -27,17 +33,50 @@ struct APIServices {
         let keys = KeyTable(publicKeys: configuration.api.publicKeys, secretKeys: configuration.api.secretKeys)
         let server = HTTPServer(
             HTTPServerConfiguration(role: "api", listen: configuration.api.listen.description),
-            handler: APIRoutes(routes, keys: keys, engine: engine), logger: logger)
-        return ProcessServices.Part(services: [server, engine], notReady: { [] })
+            handler: APIRoutes(routes(accesses), keys: keys, engine: engine), logger: logger)
+        return ProcessServices.Part(services: [server, engine, Transports(accesses: accesses)], notReady: { [] })
     }
 
-    private var routes: [APIRoute] {
+    private func routes(_ accesses: [String: ServerAPIAccess]) -> [APIRoute] {
         let clock = SystemClock()
         let answers = SubscriberAnswers(
             document: SubscriberDocument(
                 catalogue: configuration.catalogue, sandboxRule: configuration.sandboxRule,
                 digest: { Digest.sha256(Array($0.utf8)) }),
             defaultGrace: configuration.defaultGracePeriod, clock: clock)
-        return HealthRoutes().routes + SubscriberRoutes(answers: answers, clock: clock).routes
+        let grace = configuration.defaultGracePeriod
+        let grants = GrantRoutes(
+            answers: answers, entitlements: Set(configuration.catalogue.products.keys), defaultGrace: grace)
+        let extensions = ExtensionRoutes(answers: answers, defaultGrace: grace, clock: clock) {
+            accesses[$0]?.client
+        }
+        return HealthRoutes().routes + SubscriberRoutes(answers: answers, clock: clock).routes + grants.routes
+            + extensions.routes + OtherStoreRoutes().routes
+    }
+
+    /// The ways to Apple, by app. An app whose key cannot be read or used is told, and cannot be asked about.
+    private var accesses: [String: ServerAPIAccess] {
+        var accesses: [String: ServerAPIAccess] = [:]
+        for app in configuration.apps where app.serverAPI != nil {
+            do {
+                accesses[app.id] = try ServerAPIAccess(
+                    app, verifier: verifier, readFile: FileReading.read, logger: logger, metrics: metrics)
+            } catch {
+                logger.error("Apple cannot be asked", ["app": .string(app.id), "error": .string("\(error)")])
+            }
+        }
+        return accesses
+    }
+}
+
+/// The ways to Apple as a service: they are open from the beginning, and closed when nobody asks any more.
+private struct Transports: Service {
+    let name = "apple-transports"
+    let accesses: [String: ServerAPIAccess]
+
+    func start() {}
+
+    func drain(until deadline: ContinuousClock.Instant) {
+        for access in accesses.values { access.close() }
     }
 }

@@ -85,6 +85,8 @@ enum PrivilegeChecks {
         "notification", "pending", "held_notification", "lane", "worker", "fact", "purchase", "customer", "app_user_id",
         "endpoint", "event", "delivery", "attempt",
     ]
+    /// What the api writes: when keys were used, which offering a customer sees.
+    private static let updated: Set = ["api_key", "customer"]
     /// What nobody reads but who sends.
     private static let secretTables: Set = ["sealing_key"]
 
@@ -105,7 +107,8 @@ enum PrivilegeChecks {
             if table.name == "schema_version" { found.formUnion(table.granted.subtracting(["SELECT"])) }
         case .api:
             found.formUnion(table.granted.intersection(["DELETE"]))
-            found.formUnion(table.column.intersection(["INSERT", "UPDATE"]))
+            found.formUnion(table.column.intersection(updated.contains(table.name) ? ["INSERT"] : ["INSERT", "UPDATE"]))
+            if updated.contains(table.name) { found.formUnion(table.granted.intersection(["UPDATE"])) }
             if secretTables.contains(table.name) { found.formUnion(table.column.intersection(["SELECT"])) }
         }
         return sentences(found, "may", "REVOKE", "FROM", role, table)

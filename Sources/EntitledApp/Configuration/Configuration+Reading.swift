@@ -1,4 +1,5 @@
 import Base
+import Subscriptions
 
 extension Configuration {
     /// Reads a whole configuration: what the file says, with the environment laid over it. Reads no file but those that the

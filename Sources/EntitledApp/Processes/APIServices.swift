@@ -24,14 +24,20 @@ struct APIServices {
             threads: APIServices.threads,
             sessions: { try database.session(.api, logger: logger, refused: refused) },
             patience: APIServices.patience, logger: logger)
-        let keys = KeyTable(publicKeys: configuration.api.publicKeys, secretKeys: configuration.api.secretKeys)
+        let keys = KeyTable(
+            publicKeys: configuration.api.publicKeys, secretKeys: configuration.api.secretKeys,
+            appKeys: configuration.apps.reduce(into: [:]) { $0[$1.id] = $1.publicKeys })
+        let keeper = KeyKeeper(
+            keys, session: try database.session(.api, logger: logger, refused: refused), logger: logger)
+        let handler = APIRoutes(
+            try routes(), keys: keys, keeper: keeper, cors: CORSPolicy(configuration.api.corsOrigins), engine: engine)
         let server = HTTPServer(
             HTTPServerConfiguration(role: "api", listen: configuration.api.listen.description),
-            handler: APIRoutes(routes, keys: keys, engine: engine), logger: logger)
-        return ProcessServices.Part(services: [server, engine], notReady: { [] })
+            handler: handler, logger: logger)
+        return ProcessServices.Part(services: [server, keeper, engine], notReady: { [] })
     }
 
-    private var routes: [APIRoute] {
+    func routes() throws -> [APIRoute] {
         let clock = SystemClock()
         let answers = SubscriberAnswers(
             document: SubscriberDocument(
@@ -39,5 +45,12 @@ struct APIServices {
                 digest: { Digest.sha256(Array($0.utf8)) }),
             defaultGrace: configuration.defaultGracePeriod, clock: clock)
         return HealthRoutes().routes + SubscriberRoutes(answers: answers, clock: clock).routes
+            + CatalogueRoutes(
+                offerings: configuration.offerings, entitlements: configuration.catalogue, answers: answers
+            ).routes
+            + IntroductoryOfferRoutes().routes
+            + PromotionalOfferRoutes(apps: try OfferKeys.apps(configuration, readFile: FileReading.read, logger), clock: clock)
+            .routes
+            + UnsupportedRoutes().routes
     }
 }

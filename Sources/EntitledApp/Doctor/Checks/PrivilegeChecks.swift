@@ -85,8 +85,11 @@ enum PrivilegeChecks {
         "notification", "pending", "held_notification", "lane", "worker", "fact", "purchase", "customer", "app_user_id",
         "endpoint", "event", "delivery", "attempt",
     ]
-    /// What the api writes: when keys were used, which offering a customer sees.
-    private static let updated: Set = ["api_key", "customer"]
+    /// What the api writes, in single columns or whole rows: new customers, the offering that one sees, when keys were
+    /// used.
+    private static let written: [String: Set<String>] = [
+        "customer": ["INSERT", "UPDATE"], "app_user_id": ["INSERT"], "api_key": ["UPDATE"],
+    ]
     /// What nobody reads but who sends.
     private static let secretTables: Set = ["sealing_key"]
 
@@ -107,8 +110,8 @@ enum PrivilegeChecks {
             if table.name == "schema_version" { found.formUnion(table.granted.subtracting(["SELECT"])) }
         case .api:
             found.formUnion(table.granted.intersection(["DELETE"]))
-            found.formUnion(table.column.intersection(updated.contains(table.name) ? ["INSERT"] : ["INSERT", "UPDATE"]))
-            if updated.contains(table.name) { found.formUnion(table.granted.intersection(["UPDATE"])) }
+            found.formUnion(table.granted.intersection(["UPDATE"]))
+            found.formUnion(table.column.intersection(["INSERT", "UPDATE"]).subtracting(written[table.name] ?? []))
             if secretTables.contains(table.name) { found.formUnion(table.column.intersection(["SELECT"])) }
         }
         return sentences(found, "may", "REVOKE", "FROM", role, table)

@@ -85,10 +85,9 @@ enum PrivilegeChecks {
         "notification", "pending", "held_notification", "lane", "worker", "fact", "purchase", "customer", "app_user_id",
         "endpoint", "event", "delivery", "attempt",
     ]
-    /// What the api writes, in single columns or whole rows: new customers, the offering that one sees, when keys were
-    /// used.
-    private static let written: [String: Set<String>] = [
-        "customer": ["INSERT", "UPDATE"], "app_user_id": ["INSERT"], "api_key": ["UPDATE"],
+    /// What calls of apps and backends change, and how.
+    private static let calls: [String: Set<String>] = [
+        "app_user_id": ["INSERT"], "customer": ["INSERT", "UPDATE"], "api_key": ["UPDATE"],
     ]
     /// What nobody reads but who sends.
     private static let secretTables: Set = ["sealing_key"]
@@ -109,9 +108,8 @@ enum PrivilegeChecks {
         case .worker:
             if table.name == "schema_version" { found.formUnion(table.granted.subtracting(["SELECT"])) }
         case .api:
-            found.formUnion(table.granted.intersection(["DELETE"]))
-            found.formUnion(table.granted.intersection(["UPDATE"]))
-            found.formUnion(table.column.intersection(["INSERT", "UPDATE"]).subtracting(written[table.name] ?? []))
+            let verbs = table.granted.union(table.column).intersection(["INSERT", "UPDATE", "DELETE"])
+            found.formUnion(verbs.subtracting(calls[table.name] ?? []))
             if secretTables.contains(table.name) { found.formUnion(table.column.intersection(["SELECT"])) }
         }
         return sentences(found, "may", "REVOKE", "FROM", role, table)
@@ -122,7 +120,7 @@ enum PrivilegeChecks {
             switch role {
             case .ingest: arrivals.contains(table.name) ? ["INSERT"] : []
             case .worker: work.contains(table.name) ? ["SELECT", "INSERT", "UPDATE", "DELETE"] : ["SELECT"]
-            case .api: secretTables.contains(table.name) ? [] : ["SELECT"]
+            case .api: secretTables.contains(table.name) ? [] : (calls[table.name] ?? []).union(["SELECT"])
             }
         return sentences(needed.subtracting(table.column.union(table.granted)), "may not", "GRANT", "TO", role, table)
     }

@@ -59,7 +59,8 @@ package struct APIRoutes: HTTPHandler {
     }
 
     private func run(_ match: Match, _ request: HTTPRequest, _ responder: HTTPResponder) {
-        engine.run(match.route.action, APIRequest(http: request, parameters: match.parameters, key: match.key), responder)
+        engine.run(
+            match.route.action, APIRequest(http: request, parameters: match.parameters, key: match.key), responder)
     }
 
     private func allowed(_ response: HTTPResponse, _ head: HTTPRequestHead, _ route: APIRoute?) -> HTTPResponse {

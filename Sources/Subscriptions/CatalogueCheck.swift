@@ -81,7 +81,8 @@ package struct CatalogueCheck: Sendable {
                 findings.append(
                     Finding(
                         severity: .warning, code: "offered_never_bought", subject: product,
-                        message: "\(product) is offered (\(place)) and nobody ever bought it: is it spelled as in App Store"
+                        message:
+                            "\(product) is offered (\(place)) and nobody ever bought it: is it spelled as in App Store"
                             + " Connect?"))
             }
         }
@@ -91,7 +92,9 @@ package struct CatalogueCheck: Sendable {
             findings.append(
                 Finding(
                     severity: .error, code: "unknown_package", subject: name,
-                    message: "\(name) is none of RevenueCat's packages, which are \(known): take one, or a name of your own"))
+                    message:
+                        "\(name) is none of RevenueCat's packages, which are \(known): take one, or a name of your own")
+            )
         }
         return findings
     }

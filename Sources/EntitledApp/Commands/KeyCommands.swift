@@ -18,7 +18,8 @@ enum KeyCommands {
             if let app = options.app, !apps.contains(app) {
                 throw UsageError(
                     apps.isEmpty
-                        ? "no app is configured" : "--app has to be one of those configured: \(apps.joined(separator: ", "))")
+                        ? "no app is configured"
+                        : "--app has to be one of those configured: \(apps.joined(separator: ", "))")
             }
             let connection = try DatabaseAccess(configuration).connect(.worker)
             let (id, key) = try APIKeyStore.create(
@@ -88,13 +89,16 @@ enum KeyCommands {
             let connection = try DatabaseAccess(try context.configuration()).connect(.worker)
             let outcome = try APIKeyStore.revoke(id, now: SystemClock().now(), on: connection)
             // Whoever gives the key itself by mistake must not find it in a log.
-            guard outcome != .unknown else { throw CommandFailure("there is no key with this id; see `entitled keys list`") }
+            guard outcome != .unknown else {
+                throw CommandFailure("there is no key with this id; see `entitled keys list`")
+            }
             if context.json {
                 context.terminal.document(
                     .object(["id": .string(id), "revoked": .bool(true), "changed": .bool(outcome == .revoked)]))
             } else {
                 context.terminal.print(
-                    outcome == .revoked ? "revoked \(Terminal.harmless(id))" : "\(Terminal.harmless(id)) was revoked before")
+                    outcome == .revoked
+                        ? "revoked \(Terminal.harmless(id))" : "\(Terminal.harmless(id)) was revoked before")
             }
             return 0
         }

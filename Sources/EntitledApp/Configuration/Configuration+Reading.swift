@@ -152,7 +152,8 @@ extension Configuration {
     ) -> SubscriptionOffers {
         typealias Keys = ConfigurationKeys.App.SubscriptionOffers
         return SubscriptionOffers(
-            keyID: reader.value(Keys.keyID, in: section), privateKeyFile: reader.value(Keys.privateKeyFile, in: section))
+            keyID: reader.value(Keys.keyID, in: section), privateKeyFile: reader.value(Keys.privateKeyFile, in: section)
+        )
     }
 
     private static func readRefunds(

@@ -48,7 +48,8 @@ enum ConfigurationRules {
 
     private static func broken(_ configuration: Configuration) -> [Breach] {
         appRules(configuration.apps) + listenerRules(configuration) + keyRules(configuration)
-            + offeringRules(configuration.offerings) + trustRules(configuration.trust) + operationsRules(configuration.webhooks)
+            + offeringRules(configuration.offerings) + trustRules(configuration.trust)
+            + operationsRules(configuration.webhooks)
     }
 
     /// As for other endpoints; names are looked up, and vetted, when something is sent.

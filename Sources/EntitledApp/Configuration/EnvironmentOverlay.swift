@@ -65,7 +65,8 @@ struct EnvironmentOverlay {
         let reading = surroundings.readFile(surroundings.resolve(file))
         guard case .contents(let bytes) = reading, let apps = try? JSON(parsing: bytes, json5: true) else {
             return refuse(
-                "\(JSON.string(file).shown) (\(reading.failure ?? "no JSON5 in it"))", "the path of a file with the list of apps")
+                "\(JSON.string(file).shown) (\(reading.failure ?? "no JSON5 in it"))",
+                "the path of a file with the list of apps")
         }
         set("apps", apps, fileVariable)
     }

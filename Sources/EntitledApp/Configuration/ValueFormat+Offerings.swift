@@ -61,7 +61,8 @@ private struct OfferingReader {
         if let metadata, metadata.members == nil { refuse("\(place).metadata", metadata, "an object") }
         guard let elements = json["packages"]?.arrayValue, !elements.isEmpty else {
             return refuse(
-                "\(place).packages", json["packages"] ?? .null, "a list (at least 1) of { id, product }, in the order shown")
+                "\(place).packages", json["packages"] ?? .null,
+                "a list (at least 1) of { id, product }, in the order shown")
         }
         var packages: [Offering.Package] = []
         for (index, element) in elements.enumerated() {

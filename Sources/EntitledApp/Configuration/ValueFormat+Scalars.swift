@@ -88,7 +88,9 @@ extension ValueFormat where Value == String {
 
     /// An origin as browsers send it (RFC 6454 §6.2), in lower case, or `*`.
     static var origin: ValueFormat<String> {
-        .text("an origin such as \"https://app.example.com\" (scheme, host, port, nothing after), or \"*\"", write: { $0 }) {
+        .text(
+            "an origin such as \"https://app.example.com\" (scheme, host, port, nothing after), or \"*\"", write: { $0 }
+        ) {
             text in
             if text == "*" { return text }
             let rest = ["https://", "http://"].first { text.hasPrefix($0) }.map { text.dropFirst($0.count) }

@@ -35,7 +35,8 @@ package enum KeyOptions {
                 "--kind", .choice(StoredAPIKey.Kind.allCases.map(\.rawValue), "KIND"), "For whom it is."),
             OptionDeclaration("--app", .text("ID"), "Of this app only; without it of every app."),
             OptionDeclaration(
-                "--scope", .choice(["read", "write"], "SCOPE"), "What a secret key may do; write, the default, is both."),
+                "--scope", .choice(["read", "write"], "SCOPE"), "What a secret key may do; write, the default, is both."
+            ),
             OptionDeclaration("--name", .text("NAME"), "What it is for; shown by `keys list`."),
         ],
         examples: [

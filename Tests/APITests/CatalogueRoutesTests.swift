@@ -1,6 +1,7 @@
 import API
 import Base
 import FoundationEssentials
+import Postgres
 import Records
 import Subscriptions
 import TestSupport

@@ -1,6 +1,7 @@
 import API
 import Base
 import HTTPServer
+import Postgres
 import Records
 import TestSupport
 import Testing

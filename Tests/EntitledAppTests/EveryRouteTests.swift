@@ -4,6 +4,7 @@ import EntitledApp
 import HTTPServer
 import Lifecycle
 import Records
+import Telemetry
 import TestSupport
 import Testing
 

@@ -64,6 +64,8 @@ package struct APIRoutes: HTTPHandler {
     }
 
     private func allowed(_ response: HTTPResponse, _ head: HTTPRequestHead, _ route: APIRoute?) -> HTTPResponse {
+        // Who asks before sending, and gets here, may not.
+        guard head.method != "OPTIONS" else { return response }
         var response = response
         response.headers += cors.headers(for: head, route?.access)
         return response

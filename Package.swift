@@ -195,14 +195,15 @@ let tests: [Target] = [
     .testTarget(
         name: "APITests",
         dependencies: [
-            "API", "Base", "Crypto", "HTTPServer", "Lifecycle", "Postgres", "Queue", "Records", "Schemas",
+            "API", "AppStore", "Base", "Crypto", "HTTPServer", "Lifecycle", "Postgres", "Queue", "Records", "Schemas",
             "Subscriptions", "Telemetry", "TestSupport",
         ]),
     .testTarget(name: "StoreSimulatorTests", dependencies: ["AppStore", "Base", "Crypto", "StoreSimulator"]),
     .testTarget(
         name: "EntitledAppTests",
         dependencies: [
-            "AppStoreAPI", "Base", "Crypto", "EntitledApp", "HTTPServer", "Lifecycle", "Postgres", "Queue", "Records",
+            "API", "AppStoreAPI", "Base", "Crypto", "EntitledApp", "HTTPServer", "Lifecycle", "Postgres", "Queue",
+            "Records",
             "StoreSimulator", "Subscriptions", "Telemetry", "TestSupport",
         ]),
     // Several modules on a real Postgres.

@@ -29,6 +29,8 @@ package enum CommandTree {
                     ]),
                 group("purchases", "What was bought.", [PurchaseOptions.list, PurchaseOptions.claim]),
                 group("products", "Products that were bought.", [PurchaseOptions.products]),
+                group("catalog", "What is sold, and what it gives.", [CatalogOptions.check]),
+                group("keys", "Who may ask by REST.", KeyOptions.declarations),
                 group("apple", "What Apple knows, by its App Store Server API.", AppleOptions.declarations),
                 group("replay", "Sending again, and fetching again, what was missed.", ReplayOptions.declarations),
                 group("refunds", "What Apple asks before it decides on a refund.", RefundOptions.declarations),

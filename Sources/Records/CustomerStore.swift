@@ -136,11 +136,16 @@ package enum CustomerStore {
         ORDER BY original_app_user_id FOR NO KEY UPDATE
         """
 
+    /// The offering that was chosen for the one who goes stays chosen, unless there is one for the other.
     private static let move = """
         WITH moved AS (
             UPDATE entitled.app_user_id SET original_app_user_id = $2 WHERE original_app_user_id = $1
+        ),
+        gone AS (
+            DELETE FROM entitled.customer WHERE original_app_user_id = $1 RETURNING offering_override
         )
-        DELETE FROM entitled.customer WHERE original_app_user_id = $1
+        UPDATE entitled.customer c SET offering_override = gone.offering_override FROM gone
+        WHERE c.original_app_user_id = $2 AND c.offering_override IS NULL AND gone.offering_override IS NOT NULL
         """
 
     /// A customer as a lock finds it.

@@ -100,7 +100,9 @@ extension TransactionFact {
             offerDiscountType: payload.offerDiscountType, price: payload.price, currency: payload.currency,
             revocationDate: payload.revocationDate,
             revocationReason: payload.revocationReason.map { Int(clamping: $0) },
-            revocationType: payload.revocationType, isUpgraded: payload.isUpgraded ?? false,
+            revocationType: payload.revocationType,
+            revocationPercentage: payload.revocationPercentage.map { Int(clamping: $0) },
+            isUpgraded: payload.isUpgraded ?? false,
             storefront: payload.storefront, quantity: Int(clamping: payload.quantity ?? 1),
             appAccountToken: payload.appAccountToken, appTransactionID: payload.appTransactionId, tie: tie)
     }

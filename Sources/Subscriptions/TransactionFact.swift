@@ -31,6 +31,9 @@ package struct TransactionFact: Sendable, Hashable {
     package var revocationReason: Int?
     /// "REFUND_FULL", "REFUND_PRORATED", "FAMILY_REVOKE".
     package var revocationType: String?
+    /// Thousandths of a per cent of the price that went back, 0 to 100000; nil where nothing did, and in what was signed
+    /// before there was such a member.
+    package var revocationPercentage: Int?
     package var isUpgraded: Bool
     /// ISO 3166 alpha-3.
     package var storefront: String?
@@ -48,8 +51,9 @@ package struct TransactionFact: Sendable, Hashable {
         signedDate: Int64, kind: String, ownership: String = "PURCHASED", reason: String = "PURCHASE",
         offerType: Int? = nil, offerIdentifier: String? = nil, offerDiscountType: String? = nil, price: Int64? = nil,
         currency: String? = nil, revocationDate: Int64? = nil, revocationReason: Int? = nil,
-        revocationType: String? = nil, isUpgraded: Bool = false, storefront: String? = nil, quantity: Int = 1,
-        appAccountToken: String? = nil, appTransactionID: String? = nil, tie: [UInt8]
+        revocationType: String? = nil, revocationPercentage: Int? = nil, isUpgraded: Bool = false,
+        storefront: String? = nil, quantity: Int = 1, appAccountToken: String? = nil, appTransactionID: String? = nil,
+        tie: [UInt8]
     ) {
         self.transactionID = transactionID
         self.originalTransactionID = originalTransactionID
@@ -71,6 +75,7 @@ package struct TransactionFact: Sendable, Hashable {
         self.revocationDate = revocationDate
         self.revocationReason = revocationReason
         self.revocationType = revocationType
+        self.revocationPercentage = revocationPercentage
         self.isUpgraded = isUpgraded
         self.storefront = storefront
         self.quantity = quantity

@@ -63,6 +63,9 @@ let modules: [Target] = [
     // Records again from the log, and how they differ from it.
     .target(
         name: "Rebuild", dependencies: ["Base", "Crypto", "Postgres", "Subscriptions", "Queue", "Records"]),
+    // Subscriptions and money of a time, counted from facts.
+    .target(
+        name: "Reports", dependencies: ["Base", "Lifecycle", "Postgres", "Subscriptions", "Queue", "Records"]),
     // Long work that outlives who began it, and the kind of it that sends consumers again what they missed.
     .target(
         name: "Replay", dependencies: ["Base", "Telemetry", "Lifecycle", "Crypto", "Postgres", "Queue", "Records"]),
@@ -98,8 +101,8 @@ let modules: [Target] = [
     .target(
         name: "API",
         dependencies: [
-            "Base", "Telemetry", "Lifecycle", "Crypto", "Postgres", "HTTPServer", "AppStore", "Subscriptions", "Queue",
-            "Records", "Customers",
+            "Base", "Telemetry", "Lifecycle", "Crypto", "Postgres", "HTTPServer", "AppStore", "AppStoreAPI",
+            "Subscriptions", "Queue", "Records", "Customers",
         ]),
     // Configuration, wiring, commands.
     .target(
@@ -107,7 +110,7 @@ let modules: [Target] = [
         dependencies: [
             "Base", "Telemetry", "Lifecycle", "Crypto", "Postgres", "HTTPServer", "HTTPClient", "AppStore",
             "AppStoreAPI", "Subscriptions", "Schemas", "Queue", "Records", "Customers", "Rebuild", "Admission",
-            "Ingest", "Apply", "Deliver", "Retention", "Refunds", "API", "Replay", "Reconcile",
+            "Ingest", "Apply", "Deliver", "Retention", "Refunds", "API", "Replay", "Reconcile", "Reports",
         ]),
     .executableTarget(name: "entitled", dependencies: ["EntitledApp"]),
     // The App Store for tests, demonstrations and benchmarks. Shares no code with verification.
@@ -185,6 +188,7 @@ let tests: [Target] = [
             "Base", "Crypto", "Lifecycle", "Postgres", "Queue", "Records", "Replay", "Retention", "Telemetry",
             "TestSupport",
         ]),
+    .testTarget(name: "ReportsTests", dependencies: ["Base", "Reports", "Subscriptions"]),
     .testTarget(
         name: "ReconcileTests",
         dependencies: ["Admission", "AppStoreAPI", "Base", "Queue", "Reconcile", "Replay"]),
@@ -206,9 +210,10 @@ let tests: [Target] = [
     .testTarget(
         name: "IntegrationTests",
         dependencies: [
-            "Admission", "AppStore", "AppStoreAPI", "Apply", "Base", "Crypto", "Customers", "Deliver", "HTTPClient",
+            "API", "Admission", "AppStore", "AppStoreAPI", "Apply", "Base", "Crypto", "Customers", "Deliver",
+            "HTTPClient",
             "HTTPServer", "Ingest", "Lifecycle", "Postgres", "Queue", "Rebuild", "Reconcile", "Records", "Refunds",
-            "Replay", "Retention", "StoreSimulator", "Subscriptions", "Telemetry", "TestSupport",
+            "Replay", "Reports", "Retention", "StoreSimulator", "Subscriptions", "Telemetry", "TestSupport",
         ]),
     // Real processes, killed for real.
     .testTarget(

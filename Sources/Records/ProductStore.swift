@@ -45,10 +45,12 @@ package final class ProductStore: Sendable {
         RETURNING product_id
         """
 
+    /// Those of grants are none that the store has, so nobody has to say what they give.
+    ///
     /// - Parameter now: ms since 1970.
     package func note(_ purchases: [Purchase], now: Int64, on connection: PostgresConnection) throws {
         let seen = Set(
-            purchases.flatMap { purchase in
+            purchases.lazy.filter { !$0.key.isGrant }.flatMap { purchase in
                 purchase.periods.map {
                     SeenProduct(
                         app: purchase.key.app, environment: purchase.key.environment, productID: $0.productID,

@@ -24,7 +24,8 @@ package enum CommandTree {
                     "customers", "Subscriber records.",
                     [
                         CustomerOptions.declaration, CustomerActionOptions.list, CustomerActionOptions.alias,
-                        CustomerActionOptions.transfer, CustomerActionOptions.delete,
+                        CustomerActionOptions.transfer, CustomerActionOptions.delete, GrantOptions.grant,
+                        GrantOptions.revoke,
                     ]),
                 group("purchases", "What was bought.", [PurchaseOptions.list, PurchaseOptions.claim]),
                 group("products", "Products that were bought.", [PurchaseOptions.products]),
@@ -33,6 +34,7 @@ package enum CommandTree {
                 group("apple", "What Apple knows, by its App Store Server API.", AppleOptions.declarations),
                 group("replay", "Sending again, and fetching again, what was missed.", ReplayOptions.declarations),
                 group("refunds", "What Apple asks before it decides on a refund.", RefundOptions.declarations),
+                command(ReportOptions.declaration),
                 command(ListenOptions.declaration), command(RebuildOptions.declaration),
                 command(DoctorOptions.declaration),
                 CommandNode(CheckConfigCommand.self), CommandNode(VersionCommand.self),

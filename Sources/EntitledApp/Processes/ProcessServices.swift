@@ -148,7 +148,10 @@ struct ProcessServices {
     // MARK: - api, admin
 
     func api() throws -> Part {
-        try APIServices(configuration: configuration, database: database, logger: logger, refused: refused).part()
+        try APIServices(
+            configuration: configuration, database: database, verifier: try verifier(revocation?.policyInside),
+            logger: logger, metrics: metrics, refused: refused
+        ).part()
     }
 
     /// The listener for those who watch over the process.

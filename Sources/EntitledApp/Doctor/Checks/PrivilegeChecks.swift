@@ -87,7 +87,9 @@ enum PrivilegeChecks {
     ]
     /// What calls of apps and backends change, and how.
     private static let calls: [String: Set<String>] = [
-        "app_user_id": ["INSERT"], "customer": ["INSERT", "UPDATE"], "api_key": ["UPDATE"],
+        "app_user_id": ["INSERT"], "customer": ["INSERT", "UPDATE"], "lane": ["UPDATE"], "action": ["INSERT"],
+        "fact": ["INSERT"], "purchase": ["INSERT", "UPDATE"], "purchase_identifier": ["INSERT"], "event": ["INSERT"],
+        "delivery": ["INSERT"], "endpoint": ["UPDATE"], "api_key": ["UPDATE"],
     ]
     /// What nobody reads but who sends.
     private static let secretTables: Set = ["sealing_key"]

@@ -83,7 +83,11 @@ enum PrivilegeChecks {
     /// What records are made of and events are sent from.
     private static let work: Set = [
         "notification", "pending", "held_notification", "lane", "worker", "fact", "purchase", "customer", "app_user_id",
-        "endpoint", "event", "delivery", "attempt",
+        "endpoint", "event", "delivery", "attempt", "purchase_snapshot",
+    ]
+    /// What the REST listener adds to, and what it changes, of some tables only some columns.
+    private static let published: [String: Set<String>] = [
+        "customer": ["INSERT", "UPDATE"], "app_user_id": ["INSERT"], "purchase_snapshot": ["INSERT", "UPDATE"],
     ]
     /// What nobody reads but who sends.
     private static let secretTables: Set = ["sealing_key"]
@@ -105,7 +109,10 @@ enum PrivilegeChecks {
             if table.name == "schema_version" { found.formUnion(table.granted.subtracting(["SELECT"])) }
         case .api:
             found.formUnion(table.granted.intersection(["DELETE"]))
-            found.formUnion(table.column.intersection(["INSERT", "UPDATE"]))
+            let allowed = published[table.name] ?? []
+            found.formUnion(table.column.intersection(["INSERT", "UPDATE"]).subtracting(allowed))
+            // Of customers only when they were seen: everything else of them is the worker's.
+            if table.name == "customer" { found.formUnion(table.granted.intersection(["UPDATE"])) }
             if secretTables.contains(table.name) { found.formUnion(table.column.intersection(["SELECT"])) }
         }
         return sentences(found, "may", "REVOKE", "FROM", role, table)
@@ -116,7 +123,8 @@ enum PrivilegeChecks {
             switch role {
             case .ingest: arrivals.contains(table.name) ? ["INSERT"] : []
             case .worker: work.contains(table.name) ? ["SELECT", "INSERT", "UPDATE", "DELETE"] : ["SELECT"]
-            case .api: secretTables.contains(table.name) ? [] : ["SELECT"]
+            case .api:
+                secretTables.contains(table.name) ? [] : (published[table.name] ?? []).union(["SELECT"])
             }
         return sentences(needed.subtracting(table.column.union(table.granted)), "may not", "GRANT", "TO", role, table)
     }

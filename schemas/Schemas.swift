@@ -35,7 +35,9 @@ package enum Schemas {
         Migration(
             version: 12, name: "status", sql: String(decoding: PackageResources.v0012_status_sql, as: UTF8.self)),
         Migration(
-            version: 13, name: "snapshots",
-            sql: String(decoding: PackageResources.v0013_snapshots_sql, as: UTF8.self)),
+            version: 13, name: "rest", sql: String(decoding: PackageResources.v0013_rest_sql, as: UTF8.self)),
+        Migration(
+            version: 14, name: "snapshots",
+            sql: String(decoding: PackageResources.v0014_snapshots_sql, as: UTF8.self)),
     ]
 }

@@ -80,9 +80,13 @@ package enum CustomerStore {
         SELECT id FROM entitled.app_user_id WHERE id = ANY($1::text[]) ORDER BY id FOR KEY SHARE
         """
 
-    /// Makes a customer for each id that names nobody yet; for which it was this call.
-    @discardableResult
-    package static func make(
+    /// Makes a customer for each id that names nobody yet.
+    package static func make(_ ids: Set<String>, now: Int64, on connection: PostgresConnection) throws {
+        _ = try makeMissing(ids, now: now, on: connection)
+    }
+
+    /// The same; the ids for which it was this call.
+    package static func makeMissing(
         _ ids: Set<String>, now: Int64, on connection: PostgresConnection
     ) throws -> Set<String> {
         guard !ids.isEmpty else { return [] }

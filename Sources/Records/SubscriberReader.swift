@@ -26,11 +26,14 @@ package struct SubscriberReader: Sendable {
         /// Those of them that are to be kept.
         package fileprivate(set) var made: [SnapshotStore.New] = []
 
-        /// - Parameter showsAttributes: only to who has a secret key.
-        package func profile(showsAttributes: Bool) -> CustomerProfile {
+        /// - Parameters:
+        ///   - showsAttributes: only to who has a secret key.
+        ///   - seen: when an app asks, if one does, in ms.
+        package func profile(showsAttributes: Bool, seen: Int64? = nil) -> CustomerProfile {
             CustomerProfile(
                 originalAppUserID: originalAppUserID, appUserIDs: appUserIDs, firstSeen: firstSeen,
-                lastSeen: max(firstSeen, noted ?? firstSeen), attributes: showsAttributes ? .object([]) : nil)
+                lastSeen: max(firstSeen, noted ?? firstSeen, seen ?? firstSeen),
+                attributes: showsAttributes ? .object([]) : nil)
         }
     }
 

@@ -79,7 +79,7 @@ extension Holding {
             switchedOffSince: isCurrent ? purchase.autoRenewOffSince : nil,
             isSubscription: transaction.expiresDate != nil || transaction.isRenewable,
             isFamilyShare: transaction.isFamilyShare, periodType: period.type, price: Price(of: transaction),
-            store: appStore)
+            store: Holding.appStore)
     }
 
     /// When the last of these periods ends, in ms; nil: never.

@@ -20,6 +20,4 @@ CREATE TABLE entitled.purchase_snapshot (
 GRANT SELECT, INSERT, UPDATE, DELETE ON entitled.purchase_snapshot TO entitled_worker;
 GRANT SELECT, INSERT, UPDATE ON entitled.purchase_snapshot TO entitled_api;
 
--- Asking for somebody whom nobody knows yet makes a customer.
-GRANT INSERT ON entitled.customer, entitled.app_user_id TO entitled_api;
 GRANT UPDATE (last_seen_ms) ON entitled.customer TO entitled_api;

@@ -1,0 +1,12 @@
+/// Reading customers. Who is asked for and not there is made.
+package struct SubscriberRoutes: Sendable {
+    private let desk: SubscriberDesk
+
+    package init(desk: SubscriberDesk) {
+        self.desk = desk
+    }
+
+    package var routes: [APIRoute] {
+        [APIRoute("GET", "/v1/subscribers/{app_user_id}", .anyKey, gatheredBy: desk)]
+    }
+}

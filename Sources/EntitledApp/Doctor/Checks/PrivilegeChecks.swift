@@ -85,9 +85,9 @@ enum PrivilegeChecks {
         "notification", "pending", "held_notification", "lane", "worker", "fact", "purchase", "customer", "app_user_id",
         "endpoint", "event", "delivery", "attempt", "purchase_snapshot",
     ]
-    /// What the REST listener adds to, and what it changes, of some tables only some columns.
-    private static let published: [String: Set<String>] = [
-        "customer": ["INSERT", "UPDATE"], "app_user_id": ["INSERT"], "purchase_snapshot": ["INSERT", "UPDATE"],
+    /// What calls of apps and backends change, and how.
+    private static let calls: [String: Set<String>] = [
+        "app_user_id": ["INSERT"], "customer": ["INSERT", "UPDATE"], "purchase_snapshot": ["INSERT", "UPDATE"],
     ]
     /// What nobody reads but who sends.
     private static let secretTables: Set = ["sealing_key"]
@@ -108,9 +108,8 @@ enum PrivilegeChecks {
         case .worker:
             if table.name == "schema_version" { found.formUnion(table.granted.subtracting(["SELECT"])) }
         case .api:
-            found.formUnion(table.granted.intersection(["DELETE"]))
-            let allowed = published[table.name] ?? []
-            found.formUnion(table.column.intersection(["INSERT", "UPDATE"]).subtracting(allowed))
+            let verbs = table.granted.union(table.column).intersection(["INSERT", "UPDATE", "DELETE"])
+            found.formUnion(verbs.subtracting(calls[table.name] ?? []))
             // Of customers only when they were seen: everything else of them is the worker's.
             if table.name == "customer" { found.formUnion(table.granted.intersection(["UPDATE"])) }
             if secretTables.contains(table.name) { found.formUnion(table.column.intersection(["SELECT"])) }
@@ -123,8 +122,7 @@ enum PrivilegeChecks {
             switch role {
             case .ingest: arrivals.contains(table.name) ? ["INSERT"] : []
             case .worker: work.contains(table.name) ? ["SELECT", "INSERT", "UPDATE", "DELETE"] : ["SELECT"]
-            case .api:
-                secretTables.contains(table.name) ? [] : (published[table.name] ?? []).union(["SELECT"])
+            case .api: secretTables.contains(table.name) ? [] : (calls[table.name] ?? []).union(["SELECT"])
             }
         return sentences(needed.subtracting(table.column.union(table.granted)), "may not", "GRANT", "TO", role, table)
     }

@@ -37,24 +37,29 @@ package struct SubscriberReader: Sendable {
         }
     }
 
+    /// `OFFSET 0` keeps the planner from joining the tables as wholes: without statistics it would, and read all of them.
     private static let select = """
-        SELECT t.place, c.original_app_user_id, c.first_seen_ms, c.last_seen_ms,
-            ARRAY(
-                SELECT every.id FROM entitled.app_user_id every
-                WHERE every.original_app_user_id = c.original_app_user_id
-                ORDER BY every.first_seen_ms, every.id <> c.original_app_user_id, every.id
-            ),
+        SELECT t.place, c.original_app_user_id, c.first_seen_ms, c.last_seen_ms, every.ids,
             p.app, p.environment, p.original_transaction_id, p.version, p.updated_ms, s.body
         FROM unnest($1::text[]) WITH ORDINALITY AS t(wanted, place)
         JOIN entitled.app_user_id named ON named.id = t.wanted
         JOIN entitled.customer c ON c.original_app_user_id = named.original_app_user_id
+        CROSS JOIN LATERAL (
+            SELECT ARRAY(
+                SELECT a.id FROM entitled.app_user_id a WHERE a.original_app_user_id = c.original_app_user_id
+                ORDER BY a.first_seen_ms, a.id <> c.original_app_user_id, a.id
+            ) AS ids OFFSET 0
+        ) every
         LEFT JOIN LATERAL (
-            SELECT owned.* FROM entitled.app_user_id own JOIN entitled.purchase owned ON owned.owner = own.id
-            WHERE own.original_app_user_id = c.original_app_user_id
+            SELECT lane, app, environment, original_transaction_id, version, updated_ms FROM entitled.purchase
+            WHERE owner = ANY(every.ids) OFFSET 0
         ) p ON true
-        LEFT JOIN entitled.purchase_snapshot s ON s.lane = p.lane
-            AND s.original_transaction_id = p.original_transaction_id AND s.app = p.app
-            AND s.environment = p.environment AND s.version = p.version AND s.updated_ms = p.updated_ms
+        LEFT JOIN LATERAL (
+            SELECT body FROM entitled.purchase_snapshot kept
+            WHERE kept.lane = p.lane AND kept.original_transaction_id = p.original_transaction_id
+                AND kept.app = p.app AND kept.environment = p.environment AND kept.version = p.version
+                AND kept.updated_ms = p.updated_ms OFFSET 0
+        ) s ON true
         """
 
     /// A purchase without a snapshot that fits.

@@ -1,5 +1,5 @@
-import Foundation
 import Base
+import Foundation
 import HTTPServer
 import Lifecycle
 import Postgres

@@ -26,7 +26,8 @@ final class CustomerRequests: LoadRequests, @unchecked Sendable {
             state ^= state >> 7
             state ^= state << 17
             let start = bytes.count
-            bytes += """
+            bytes +=
+                """
                 GET /v1/subscribers/user-\(state % UInt64(customers)) HTTP/1.1\r
                 Host: localhost\r
                 Authorization: Bearer \(key)\r

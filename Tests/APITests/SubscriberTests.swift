@@ -1,4 +1,6 @@
+import API
 import Base
+import Crypto
 import Foundation
 import HTTPServer
 import Lifecycle
@@ -200,6 +202,23 @@ struct SubscriberTests {
             #expect(answer.json["subscriber"] != nil)
             #expect((answer.header("etag") == nil) == (headers["X-Nonce"] != nil))
         }
+    }
+
+    @Test func `what was posted is answered in full, without a tag, and somebody unknown is 404`() throws {
+        let answers = SubscriberAnswers(
+            document: SubscriberDocument(catalogue: EntitlementCatalogue([:])) { Crypto.Digest.sha256(Array($0.utf8)) },
+            defaultGrace: .zero, clock: SystemClock())
+        let api = try RunningAPI(more: [
+            APIRoute("POST", "/v1/again/{app_user_id}", .anyKey) { call in
+                try answers.answer(call, of: try call.appUserID(), status: 201)
+            }
+        ])
+        #expect(api.call("POST", "/v1/again/bob").status == 404)
+        let tag = try #require(api.call("GET", "/v1/subscribers/bob").header("x-revenuecat-etag"))
+        let posted = api.call("POST", "/v1/again/bob", headers: ["X-RevenueCat-ETag": tag, "If-None-Match": "*"])
+        #expect(posted.status == 201)
+        #expect(posted.json["subscriber"]?["original_app_user_id"] == .string("bob"))
+        #expect(posted.header("etag") == nil && posted.header("x-revenuecat-etag") == nil)
     }
 
     // MARK: - What is written

@@ -11,12 +11,14 @@ struct SubscriberTag {
 
     private var quoted: String { "\"\(tag)\"" }
 
-    /// The answer, or 304 where the caller has it. An SDK that wants signed answers gets no tag: it would not believe what
-    /// it kept of an unsigned one.
+    /// The answer, or 304 where the caller has it. Only what is read has a tag: an SDK would take the status, too, from what
+    /// it kept, and 201 says of a login that it made somebody. One that wants signed answers gets none either: it would not
+    /// believe what it kept of an unsigned one.
     func response(to head: HTTPRequestHead, _ status: Int, _ body: [UInt8], now: Int64) -> HTTPResponse {
         // With 304 there is no body to say when it was.
         var headers: HTTPResponse.Headers = [("X-RevenueCat-Request-Time", String(now))]
-        guard head.header("x-nonce") == nil else { return full(status, headers, body) }
+        let isReading = head.method == "GET" || head.method == "HEAD"
+        guard isReading, head.header("x-nonce") == nil else { return full(status, headers, body) }
         headers += [("X-RevenueCat-ETag", tag), ("ETag", quoted)]
         guard status == 200, isKnown(to: head) else { return full(status, headers, body) }
         return HTTPResponse(status: 304, headers: headers)

@@ -121,7 +121,7 @@ let modules: [Target] = [
         name: "Benchmarks",
         dependencies: [
             "Admission", "AppStore", "Base", "Crypto", "HTTPServer", "Ingest", "Lifecycle", "Postgres", "Queue",
-            "Records", "StoreSimulator", "Telemetry", "TestSupport",
+            "Records", "StoreSimulator", "Subscriptions", "Telemetry", "TestSupport",
         ]),
 ]
 

@@ -39,5 +39,8 @@ package enum Schemas {
         Migration(
             version: 14, name: "grants", sql: String(decoding: PackageResources.v0014_grants_sql, as: UTF8.self)),
         Migration(version: 15, name: "keys", sql: String(decoding: PackageResources.v0015_keys_sql, as: UTF8.self)),
+        Migration(
+            version: 16, name: "snapshots",
+            sql: String(decoding: PackageResources.v0016_snapshots_sql, as: UTF8.self)),
     ]
 }

@@ -59,8 +59,11 @@ package struct APIRoutes: HTTPHandler {
     }
 
     private func run(_ match: Match, _ request: HTTPRequest, _ responder: HTTPResponder) {
-        engine.run(
-            match.route.action, APIRequest(http: request, parameters: match.parameters, key: match.key), responder)
+        let admitted = APIRequest(http: request, parameters: match.parameters, key: match.key)
+        switch match.route.work {
+        case .call(let action): engine.run(action, admitted, responder)
+        case .gathered(let gathering): gathering.take(admitted, responder)
+        }
     }
 
     private func allowed(_ response: HTTPResponse, _ head: HTTPRequestHead, _ route: APIRoute?) -> HTTPResponse {

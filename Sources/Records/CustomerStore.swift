@@ -82,8 +82,33 @@ package enum CustomerStore {
 
     /// Makes a customer for each id that names nobody yet.
     package static func make(_ ids: Set<String>, now: Int64, on connection: PostgresConnection) throws {
-        guard !ids.isEmpty else { return }
-        _ = try connection.query(make, [.texts(ids.sorted()), .int8(now)])
+        _ = try makeMissing(ids, now: now, on: connection)
+    }
+
+    /// The same; the ids for which it was this call.
+    package static func makeMissing(
+        _ ids: Set<String>, now: Int64, on connection: PostgresConnection
+    ) throws -> Set<String> {
+        guard !ids.isEmpty else { return [] }
+        return Set(try connection.query(make, [.texts(ids.sorted()), .int8(now)]).map { try $0.text(0) })
+    }
+
+    private static let markSeen = """
+        WITH seen AS MATERIALIZED (
+            SELECT original_app_user_id AS id FROM entitled.customer
+            WHERE original_app_user_id = ANY($1::text[]) AND (last_seen_ms IS NULL OR last_seen_ms < $2)
+            FOR NO KEY UPDATE SKIP LOCKED
+        )
+        UPDATE entitled.customer SET last_seen_ms = $3 FROM seen WHERE original_app_user_id = seen.id
+        """
+
+    /// Notes that apps of these customers asked now, where that was noted before `staleBefore` or never. Waits for
+    /// nobody: who is being joined or deleted is left out. In ms.
+    package static func markSeen(
+        _ originalIDs: Set<String>, staleBefore: Int64, now: Int64, on connection: PostgresConnection
+    ) throws {
+        guard !originalIDs.isEmpty else { return }
+        _ = try connection.query(markSeen, [.texts(originalIDs.sorted()), .int8(staleBefore), .int8(now)])
     }
 
     /// The same, and until the end of the transaction nobody deletes these ids: for owners of new purchases.

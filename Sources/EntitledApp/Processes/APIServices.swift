@@ -40,6 +40,7 @@ package struct APIServices {
     }
 
     /// Connections, each with a thread of its own.
+    private let clock = SystemClock()
     private static let threads = 8
     /// How long an answer waits for what was posted to be applied.
     private static let patience = Duration.seconds(10)
@@ -55,6 +56,10 @@ package struct APIServices {
     /// Every route, and the services that it needs running.
     package func handler() throws -> (handler: APIRoutes, services: [any Service]) {
         let accesses = accesses
+        let answers = answers
+        let desk = try SubscriberDesk(
+            answers: answers, sessions: { try database.session(.api, logger: logger, refused: refused) },
+            clock: clock, logger: logger)
         let engine = try APIEngine(
             threads: APIServices.threads,
             sessions: { try database.session(.api, logger: logger, refused: refused) },
@@ -65,18 +70,22 @@ package struct APIServices {
         let keeper = KeyKeeper(
             keys, session: try database.session(.api, logger: logger, refused: refused), logger: logger)
         let handler = APIRoutes(
-            try routes(accesses), keys: keys, keeper: keeper, cors: CORSPolicy(configuration.api.corsOrigins),
-            engine: engine)
-        return (handler, [keeper, engine, Transports(accesses: accesses)])
+            try routes(answers, desk, accesses), keys: keys, keeper: keeper,
+            cors: CORSPolicy(configuration.api.corsOrigins), engine: engine)
+        return (handler, [keeper, desk, engine, Transports(accesses: accesses)])
     }
 
-    private func routes(_ accesses: [String: ServerAPIAccess]) throws -> [APIRoute] {
-        let clock = SystemClock()
-        let answers = SubscriberAnswers(
+    private var answers: SubscriberAnswers {
+        SubscriberAnswers(
             document: SubscriberDocument(
                 catalogue: configuration.catalogue, sandboxRule: configuration.sandboxRule,
                 digest: { Digest.sha256(Array($0.utf8)) }),
             defaultGrace: configuration.defaultGracePeriod, clock: clock)
+    }
+
+    private func routes(
+        _ answers: SubscriberAnswers, _ desk: SubscriberDesk, _ accesses: [String: ServerAPIAccess]
+    ) throws -> [APIRoute] {
         let grace = configuration.defaultGracePeriod
         let grants = GrantRoutes(
             answers: answers, entitlements: Set(configuration.catalogue.products.keys), defaultGrace: grace)
@@ -87,7 +96,7 @@ package struct APIServices {
             offerings: configuration.offerings, entitlements: configuration.catalogue, answers: answers)
         let offers = PromotionalOfferRoutes(
             apps: try OfferKeys.apps(configuration, readFile: FileReading.read, logger), clock: clock)
-        return HealthRoutes().routes + SubscriberRoutes(answers: answers, clock: clock).routes + grants.routes
+        return HealthRoutes().routes + SubscriberRoutes(desk: desk).routes + grants.routes
             + extensions.routes + OtherStoreRoutes().routes + catalogue.routes + IntroductoryOfferRoutes().routes
             + offers.routes + UnsupportedRoutes().routes
     }

@@ -93,19 +93,34 @@ extension EntitlementExplanation {
             name: name, because: because, productID: product, purchase: purchase, until: nil, remark: nil)
     }
 
-    init(_ name: String, by holding: Holding, now: Int64) {
+    init(_ name: String, by held: HeldPeriod, now: Int64) {
+        let holding = held.holding
         let isActive = holding.isActive(at: now)
         self.init(
-            name: name, because: isActive ? .given(holding.grant(at: now)) : .ended(holding.endCause),
-            productID: holding.productID, purchase: holding.purchase.key, until: holding.expires,
-            remark: isActive ? holding.outlook : holding.history)
+            name: name, because: isActive ? .given(held.grant(at: now)) : .ended(held.endCause),
+            productID: holding.productID, purchase: holding.key, until: holding.expires,
+            remark: isActive ? held.outlook : held.history)
     }
 }
 
-extension Holding {
+/// A holding with the purchase that it comes from, for saying why.
+struct HeldPeriod {
+    let holding: Holding
+    let purchase: Purchase
+    let period: Period
+
+    init?(_ holding: Holding, _ purchase: Purchase?) {
+        guard let purchase, let period = purchase.period(holding.transactionID) else { return nil }
+        (self.holding, self.purchase, self.period) = (holding, purchase, period)
+    }
+
+    private var isCurrent: Bool { period.id == purchase.latest.id }
+    private var expires: Int64? { holding.expires }
+    private var isSubscription: Bool { holding.isSubscription }
+
     fileprivate func grant(at now: Int64) -> EntitlementExplanation.Grant {
         if isCurrent, purchase.status(at: now) == .grace { return .grace }
-        if transaction.isFamilyShare { return .familyShare }
+        if holding.isFamilyShare { return .familyShare }
         if expires == nil, !isSubscription { return .once }
         switch period.type {
         case .trial: return .trial

@@ -63,6 +63,13 @@ let modules: [Target] = [
     // Records again from the log, and how they differ from it.
     .target(
         name: "Rebuild", dependencies: ["Base", "Crypto", "Postgres", "Subscriptions", "Queue", "Records"]),
+    // What is stored about one customer: exporting it, and removing it from everywhere once they are deleted.
+    .target(
+        name: "Privacy",
+        dependencies: [
+            "Base", "Telemetry", "Lifecycle", "Crypto", "Compression", "Postgres", "AppStore", "Subscriptions", "Queue",
+            "Records", "Customers", "Rebuild",
+        ]),
     // Long work that outlives who began it, and the kind of it that sends consumers again what they missed.
     .target(
         name: "Replay", dependencies: ["Base", "Telemetry", "Lifecycle", "Crypto", "Postgres", "Queue", "Records"]),
@@ -102,7 +109,7 @@ let modules: [Target] = [
         dependencies: [
             "Base", "Telemetry", "Lifecycle", "Crypto", "Postgres", "HTTPServer", "HTTPClient", "AppStore",
             "AppStoreAPI", "Subscriptions", "Schemas", "Queue", "Records", "Customers", "Rebuild", "Admission",
-            "Ingest", "Apply", "Deliver", "Retention", "Refunds", "API", "Replay", "Reconcile",
+            "Ingest", "Apply", "Deliver", "Retention", "Refunds", "API", "Replay", "Reconcile", "Privacy",
         ]),
     .executableTarget(name: "entitled", dependencies: ["EntitledApp"]),
     // The App Store for tests, demonstrations and benchmarks. Shares no code with verification.
@@ -195,8 +202,8 @@ let tests: [Target] = [
         name: "IntegrationTests",
         dependencies: [
             "Admission", "AppStore", "AppStoreAPI", "Apply", "Base", "Crypto", "Customers", "Deliver", "HTTPClient",
-            "HTTPServer", "Ingest", "Lifecycle", "Postgres", "Queue", "Rebuild", "Reconcile", "Records", "Refunds",
-            "Replay", "Retention", "StoreSimulator", "Subscriptions", "Telemetry", "TestSupport",
+            "HTTPServer", "Ingest", "Lifecycle", "Postgres", "Privacy", "Queue", "Rebuild", "Reconcile", "Records",
+            "Refunds", "Replay", "Retention", "StoreSimulator", "Subscriptions", "Telemetry", "TestSupport",
         ]),
     // Real processes, killed for real.
     .testTarget(

@@ -35,6 +35,8 @@ package enum Schemas {
         Migration(
             version: 12, name: "status", sql: String(decoding: PackageResources.v0012_status_sql, as: UTF8.self)),
         Migration(
-            version: 13, name: "privacy", sql: String(decoding: PackageResources.v0018_privacy_sql, as: UTF8.self)),
+            version: 13, name: "rest", sql: String(decoding: PackageResources.v0013_rest_sql, as: UTF8.self)),
+        Migration(
+            version: 14, name: "privacy", sql: String(decoding: PackageResources.v0018_privacy_sql, as: UTF8.self)),
     ]
 }

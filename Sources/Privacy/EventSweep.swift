@@ -1,4 +1,5 @@
 import Base
+import Crypto
 import Postgres
 import Queue
 import Records
@@ -15,6 +16,16 @@ struct EventSweep {
     }
 
     // MARK: - Finding
+
+    /// What consumers were told of these actions.
+    static func transfers(of entries: [ActionLog.Entry]) -> [Name] {
+        entries.flatMap { entry in
+            entry.transfers.map { key in
+                let id = entry.event(about: key).id { Crypto.Digest.sha256(Array($0.utf8)) }
+                return Name(lane: key.lane, id: UUIDText.bytes(id) ?? [])
+            }
+        }
+    }
 
     /// By the hash, which two indexes have between them.
     private static let ofPurchase = """

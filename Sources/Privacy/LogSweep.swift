@@ -1,10 +1,8 @@
 import Base
-import Crypto
 import Lifecycle
 import Postgres
 import Queue
 import Records
-import Subscriptions
 
 /// Puts pseudonyms for the ids of somebody in the log of actions, and in what consumers were told of these. Entries since
 /// the deletion are of somebody else who has such an id now.
@@ -27,9 +25,9 @@ struct LogSweep {
         let entries = try ActionLog.entries(naming: names.names.keys.sorted(), on: connection).filter {
             $0.number <= deletion.action
         }
-        let told = entries.flatMap { entry in entry.transfers.map { (key: $0, event: entry.event(about: $0)) } }
+        let told = EventSweep.transfers(of: entries)
         try connection.transaction {
-            _ = try Fence.hold(Set(told.map(\.key.lane)), on: connection)
+            _ = try Fence.hold(Set(told.map(\.lane)), on: connection)
             // Purchases that are to be erased are in the list until they are.
             let erased =
                 deletion.policy == .erase ? try DeletionLedger.owned(of: deletion.id, on: connection) : []
@@ -42,12 +40,8 @@ struct LogSweep {
                     .texts(entries.map { detail($0, without: erased)?.text }),
                 ])
             var counts: DeletionLedger.Counts = ["action": Int64(entries.count)]
-            let events = told.map { told in
-                EventSweep.Name(
-                    lane: told.key.lane, id: UUIDText.bytes(told.event.id(digest: LogSweep.digest)) ?? [])
-            }
             let sweep = EventSweep(deletion: deletion.id)
-            counts.merge(try sweep.pseudonymise(events, names, on: connection), uniquingKeysWith: +)
+            counts.merge(try sweep.pseudonymise(told, names, on: connection), uniquingKeysWith: +)
             counts["rebuild"] = Int64(
                 try connection.query(LogSweep.resetRebuilds, [.texts(names.names.keys.sorted())]).count)
             FailPoint.sweepBeforeCommit.pass()
@@ -67,6 +61,4 @@ struct LogSweep {
                 return JSON.Member(name: member.name, value: .array(left))
             })
     }
-
-    private static func digest(_ text: String) -> [UInt8] { Crypto.Digest.sha256(Array(text.utf8)) }
 }

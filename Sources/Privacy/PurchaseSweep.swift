@@ -82,13 +82,13 @@ struct PurchaseSweep {
         var counts: DeletionLedger.Counts = [:]
         for start in stride(from: 0, to: places.count, by: PurchaseSweep.pageSize) {
             let stored = try notifications.read(places[start...].prefix(PurchaseSweep.pageSize), on: connection)
-            let deliveries = try deliveries(of: stored.map(\.identity), in: places[start].lane, on: connection)
+            let deliveries = try PurchaseSweep.deliveries(of: stored.map(\.identity), in: places[start].lane, on: connection)
             try sweep.remember(deliveries, on: connection)
             counts["attempt", default: 0] += try EventSweep.emptyAttempts(deliveries.map(\.id), on: connection)
             let telling = stored.filter { tells($0, names, isTheirs: isTheirs) }
             counts.merge(
                 try StoredNotifications.delete(telling.map(\.place), on: connection), uniquingKeysWith: +)
-            let unsent = try self.deliveries(of: telling.map(\.identity), in: places[start].lane, on: connection)
+            let unsent = try PurchaseSweep.deliveries(of: telling.map(\.identity), in: places[start].lane, on: connection)
                 .filter { PurchaseSweep.open.contains($0.state) }
             try UnreadableDeliveries.giveUp(
                 unsent.map { ($0.id, "the customer was deleted, and the notification with them") }, now: now,
@@ -108,7 +108,7 @@ struct PurchaseSweep {
     }
 
     /// Of notifications as they came.
-    private func deliveries(
+    static func deliveries(
         of identities: [NotificationIdentity], in lane: Lane, on connection: PostgresConnection
     ) throws -> [(id: DeliveryID, state: Int64)] {
         guard !identities.isEmpty else { return [] }
@@ -146,7 +146,7 @@ struct PurchaseSweep {
         }
         var counts = try EventSweep(deletion: deletion).erase(
             try EventSweep.events(of: key, on: connection),
-            more: try deliveries(of: identities, in: key.lane, on: connection), on: connection)
+            more: try PurchaseSweep.deliveries(of: identities, in: key.lane, on: connection), on: connection)
         counts.merge(try StoredNotifications.delete(places, on: connection), uniquingKeysWith: +)
         for (table, _) in PersonalTables.ofPurchases {
             counts[table] = Int64(

@@ -106,7 +106,7 @@ let modules: [Target] = [
         name: "API",
         dependencies: [
             "Base", "Telemetry", "Lifecycle", "Crypto", "Postgres", "HTTPServer", "Subscriptions", "Queue", "Records",
-            "Customers",
+            "Customers", "Privacy",
         ]),
     // Configuration, wiring, commands.
     .target(
@@ -133,7 +133,9 @@ let modules: [Target] = [
 let testSupport: [Target] = [
     .target(
         name: "TestSupport",
-        dependencies: ["Base", "HTTPClient", "HTTPServer", "Lifecycle", "Postgres", "Schemas", "Telemetry"],
+        dependencies: [
+            "Base", "HTTPClient", "HTTPServer", "Lifecycle", "Postgres", "Queue", "Records", "Schemas", "Telemetry",
+        ],
         path: "Tests/TestSupport"),
     // Readers of what strangers send, mutated inputs for them, and what must hold of the answers.
     .target(

@@ -39,5 +39,6 @@ struct APIServices {
                 digest: { Digest.sha256(Array($0.utf8)) }),
             defaultGrace: configuration.defaultGracePeriod, clock: clock)
         return HealthRoutes().routes + SubscriberRoutes(answers: answers, clock: clock).routes
+            + PrivacyRoutes(clock: clock).routes
     }
 }

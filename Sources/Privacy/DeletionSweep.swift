@@ -2,8 +2,8 @@ import Base
 import Lifecycle
 import Postgres
 import Queue
-import Records
 import Rebuild
+import Records
 import Subscriptions
 
 /// Removes what is stored about customers who were deleted: from the log, then purchase by purchase, each in a transaction
@@ -82,7 +82,7 @@ package struct DeletionSweep: Sendable {
                     try EventSweep.gone(deliveries, on: connection), on: connection)
                 : 0
             let emptied = try EventSweep.emptyAttempts(deliveries, on: connection)
-            _ = try DeletionLedger.count(["attempt": attempts + emptied], of: deletion.id, on: connection)
+            try DeletionLedger.count(["attempt": attempts + emptied], of: deletion.id, on: connection)
         }
     }
 

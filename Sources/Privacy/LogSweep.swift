@@ -16,7 +16,7 @@ struct LogSweep {
         WHERE a.seq = t.seq
         """
     /// Nowhere in a stage is its beginning.
-    private static let resetRebuilds = """
+    static let resetRebuilds = """
         UPDATE entitled.rebuild SET cursor = '{}' WHERE cursor && $1::text[] RETURNING 1
         """
 
@@ -28,6 +28,7 @@ struct LogSweep {
         let told = EventSweep.transfers(of: entries)
         try connection.transaction {
             _ = try Fence.hold(Set(told.map(\.lane)), on: connection)
+            guard try !DeletionLedger.lockLog(of: deletion.id, on: connection) else { return }
             // Purchases that are to be erased are in the list until they are.
             let erased =
                 deletion.policy == .erase ? try DeletionLedger.owned(of: deletion.id, on: connection) : []
@@ -45,7 +46,7 @@ struct LogSweep {
             counts["rebuild"] = Int64(
                 try connection.query(LogSweep.resetRebuilds, [.texts(names.names.keys.sorted())]).count)
             FailPoint.sweepBeforeCommit.pass()
-            _ = try DeletionLedger.count(counts, isLogSwept: true, of: deletion.id, on: connection)
+            try DeletionLedger.count(counts, isLogSwept: true, of: deletion.id, on: connection)
         }
         FailPoint.sweepAfterCommit.pass()
     }

@@ -83,7 +83,9 @@ struct PurchaseExport {
         let payload = try FactCodec.restore(try row.bytes(3))
         let (header, signature) = (try row.optionalBytes(4), try row.optionalBytes(5))
         let signed = header.flatMap { header in
-            signature.map { StoredJWS(headerID: [], payload: [], signature: $0).compact(header: header, payload: payload) }
+            signature.map {
+                StoredJWS(headerID: [], payload: [], signature: $0).compact(header: header, payload: payload)
+            }
         }
         let kind = FactRow.Kind(rawValue: Int16(clamping: try row.int(0)))
         return .object([

@@ -35,7 +35,7 @@ struct PurchaseSweep {
             }
             if subject.owner != nil { counts["purchase", default: 0] += 1 }
             FailPoint.sweepBeforeCommit.pass()
-            _ = try DeletionLedger.count(counts, of: deletion.id, on: connection)
+            try DeletionLedger.count(counts, of: deletion.id, on: connection)
         }
         FailPoint.sweepAfterCommit.pass()
     }
@@ -82,14 +82,16 @@ struct PurchaseSweep {
         var counts: DeletionLedger.Counts = [:]
         for start in stride(from: 0, to: places.count, by: PurchaseSweep.pageSize) {
             let stored = try notifications.read(places[start...].prefix(PurchaseSweep.pageSize), on: connection)
-            let deliveries = try PurchaseSweep.deliveries(of: stored.map(\.identity), in: places[start].lane, on: connection)
+            let lane = places[start].lane
+            let deliveries = try PurchaseSweep.deliveries(of: stored.map(\.identity), in: lane, on: connection)
             try sweep.remember(deliveries, on: connection)
             counts["attempt", default: 0] += try EventSweep.emptyAttempts(deliveries.map(\.id), on: connection)
             let telling = stored.filter { tells($0, names, isTheirs: isTheirs) }
             counts.merge(
                 try StoredNotifications.delete(telling.map(\.place), on: connection), uniquingKeysWith: +)
-            let unsent = try PurchaseSweep.deliveries(of: telling.map(\.identity), in: places[start].lane, on: connection)
-                .filter { PurchaseSweep.open.contains($0.state) }
+            let unsent = try PurchaseSweep.deliveries(of: telling.map(\.identity), in: lane, on: connection).filter {
+                PurchaseSweep.open.contains($0.state)
+            }
             try UnreadableDeliveries.giveUp(
                 unsent.map { ($0.id, "the customer was deleted, and the notification with them") }, now: now,
                 on: connection)
@@ -168,6 +170,8 @@ struct PurchaseSweep {
                     .int2(key.environment.code), .text(key.originalTransactionID),
                 ]
             ).count)
+        counts["rebuild"] = Int64(
+            try connection.query(LogSweep.resetRebuilds, [.texts([key.originalTransactionID])]).count)
         counts["fact"] = Int64(try connection.query(PurchaseSweep.deleteFacts, parameters).count)
         try PurchaseStore.remove([key], on: connection)
         if let owner = subject.owner { try removeIdle(owner, on: connection) }

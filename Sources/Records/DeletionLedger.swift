@@ -165,23 +165,24 @@ package enum DeletionLedger {
     }
 
     private static let lock = """
-        SELECT counts, is_log_swept, state FROM entitled.deletion WHERE id = $1 FOR NO KEY UPDATE
+        SELECT counts, is_log_swept FROM entitled.deletion WHERE id = $1 FOR NO KEY UPDATE
         """
     private static let setCounts = """
         UPDATE entitled.deletion SET counts = $2, is_log_swept = is_log_swept OR $3 WHERE id = $1
         """
 
-    /// Adds to what was changed. Last in a transaction: the row is locked until its end.
-    ///
-    /// - Returns: false where the log was swept by somebody else.
+    /// Whether the log is swept; for who sweeps it, in the transaction that does, with lanes held: nobody else does then.
+    package static func lockLog(of id: Int64, on connection: PostgresConnection) throws -> Bool {
+        try connection.query(lock, [.int8(id)]).one().bool(1)
+    }
+
+    /// Adds to what was changed. After the lanes are held: the row is locked until the end of the transaction.
     package static func count(
         _ more: Counts, isLogSwept: Bool = false, of id: Int64, on connection: PostgresConnection
-    ) throws -> Bool {
-        let row = try connection.query(lock, [.int8(id)]).one()
-        if isLogSwept, try row.bool(1) { return false }
-        let counts = parse(try row.text(0)).merging(more.filter { $0.value > 0 }, uniquingKeysWith: +)
+    ) throws {
+        let known = parse(try connection.query(lock, [.int8(id)]).one().text(0))
+        let counts = known.merging(more.filter { $0.value > 0 }, uniquingKeysWith: +)
         _ = try connection.query(setCounts, [.int8(id), .text(json(counts).text), .bool(isLogSwept)])
-        return true
     }
 
     private static let settle = """

@@ -28,7 +28,7 @@ package enum PersonalTables {
         "endpoint": .nothing("where events are sent to"),
         "endpoint_health": .nothing("how consumers are doing"),
         "endpoint_secret": .nothing("what requests are signed with"),
-        "event": .particular("exported; ids get pseudonyms, attributes are emptied; with erase only ids of events stay"),
+        "event": .particular("exported; ids get pseudonyms, attributes go; with erase only ids of events stay"),
         "event_copy": .particular("names events; exported with them, with erase deleted"),
         "fact": .particular("exported; account tokens go, with their signatures; with erase deleted"),
         "held_notification": .particular("exported with the notification; deleted"),

@@ -17,7 +17,8 @@ package struct Pseudonyms: Sendable, Equatable {
     /// A new pseudonym for each of these, which nobody can tell from them.
     package static func random(for ids: [String]) -> Pseudonyms {
         Pseudonyms(
-            Dictionary(ids.map { ($0, Owner.anonymousPrefix + Hex.encode(SecureRandom.bytes(16))) }) { first, _ in first })
+            Dictionary(ids.map { ($0, Owner.anonymousPrefix + Hex.encode(SecureRandom.bytes(16))) }) { first, _ in first
+            })
     }
 
     /// The same ids, with one pseudonym for all.
@@ -40,9 +41,9 @@ package struct Pseudonyms: Sendable, Equatable {
 
     /// A text that somebody wrote, with pseudonyms wherever an id is in it.
     package func replaced(inText text: String) -> String {
-        names.sorted { ($1.key.count, $0.key) < ($0.key.count, $1.key) }.reduce(text) { text, name in
-            name.key.isEmpty ? text : text.split(separator: name.key, omittingEmptySubsequences: false)
-                .joined(separator: name.value)
+        let longestFirst = names.filter { !$0.key.isEmpty }.sorted { ($1.key.count, $0.key) < ($0.key.count, $1.key) }
+        return longestFirst.reduce(text) { text, name in
+            text.split(separator: name.key, omittingEmptySubsequences: false).joined(separator: name.value)
         }
     }
 }
@@ -64,7 +65,9 @@ package enum EventRedaction {
             return JSON.Member(name: member.name, value: value)
         }
         guard isAboutThem else { return nil }
-        redacted = redacted.map { $0.name == "subscriber_attributes" ? JSON.Member(name: $0.name, value: .object([])) : $0 }
+        for (place, member) in redacted.enumerated() where member.name == "subscriber_attributes" {
+            redacted[place] = JSON.Member(name: member.name, value: .object([]))
+        }
         let rest = members.filter { $0.name != "event" }
         return JSON.object([JSON.Member(name: "event", value: .object(inOrder(redacted, of: text)))] + rest).bytes
     }

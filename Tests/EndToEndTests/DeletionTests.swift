@@ -50,7 +50,8 @@ struct DeletionTests {
         withExtendedLifetime(program) {}
     }
 
-    @Test func `the setting and the options say what becomes of purchases, and an export is a file of its own`() throws {
+    @Test func `the setting and the options say what becomes of purchases, and an export is a file of its own`() throws
+    {
         let (site, token, program) = try plant(["privacy": .object(["deletion": .string("erase")])])
         let file = "\(site.folder)/export.json"
         try site.run("customers", "export", DeletionTests.name, "--output", file)

@@ -29,7 +29,6 @@ final class PlantedCustomer {
     var given = PlantedCustomer.life(3, token: "eeeeeeee-1111-4111-8111-000000000003")
     var lost = PlantedCustomer.life(4, token: PlantedCustomer.token)
     private(set) var anonymous = ""
-    private var posted: Int64 = 0
 
     private static func life(_ number: UInt64, token: String? = nil) -> SubscriberLife {
         var life = SubscriberLife(app: Installation.app, seed: 4711, number: number)
@@ -65,7 +64,6 @@ final class PlantedCustomer {
     }
 
     func apply(_ notifications: StoreNotification...) throws {
-        posted += Int64(notifications.count)
         try installation.postAll(notifications)
         let database = installation.database
         try eventually("everything is applied") {
@@ -87,17 +85,19 @@ final class PlantedCustomer {
         _ = try actions.transfer(
             from: PlantedCustomer.name, to: PlantedCustomer.winner, only: [lost.latest.originalID], on: connection)
         try apply(
-            first.autoRenewOff(at: Installation.start + day), second.autoRenewOff(at: Installation.start + day)
-                .withoutToken, given.autoRenewOff(at: Installation.start + day),
+            first.autoRenewOff(at: Installation.start + day),
+            second.autoRenewOff(at: Installation.start + day).withoutToken,
+            given.autoRenewOff(at: Installation.start + day),
             lost.autoRenewOff(at: Installation.start + day))
-        _ = try consumer.wait(7)
+        _ = try consumer.wait(10)
         try eventually("what consumers answered is written down") { [installation] in
-            try installation.database.count("SELECT count(*) FROM entitled.attempt WHERE head IS NOT NULL") >= 7
+            try installation.database.count("SELECT count(*) FROM entitled.attempt WHERE head IS NOT NULL") == 18
         }
         try installation.database.execute(
             """
             INSERT INTO entitled.held_notification (lane, seq, reason, held_ms)
-            SELECT lane, max(seq), 'a test', 1 FROM entitled.notification WHERE original_transaction_id = $1 GROUP BY 1
+            SELECT lane, max(seq), 'a test', 1 FROM entitled.notification
+            WHERE original_transaction_id = $1 GROUP BY 1
             """, [.text(first.latest.originalID)])
         try installation.database.execute(
             "INSERT INTO entitled.rebuild (started_ms, settings, lane, cursor) VALUES (1, 'x', 257, ARRAY[$1])",

@@ -36,9 +36,8 @@ import Testing
         #expect(export["version"] == .int(1))
         let ids = export["app_user_ids"]?.arrayValue?.compactMap { $0["id"]?.stringValue } ?? []
         #expect(Set(ids) == Set(scene.needles))
-        #expect(export["actions"]?.arrayValue?.compactMap { $0["kind"]?.stringValue }.sorted() == [
-            "alias", "alias", "alias", "transfer", "transfer",
-        ])
+        let kinds = export["actions"]?.arrayValue?.compactMap { $0["kind"]?.stringValue } ?? []
+        #expect(kinds == ["alias", "alias", "alias", "transfer", "transfer"])
         #expect(export["transfers"]?.arrayValue?.count == 2)
         let purchases = export["purchases"]?.arrayValue ?? []
         #expect(
@@ -158,11 +157,11 @@ import Testing
 
     @Test func `what a consumer answers to what was on its way is emptied too`() throws {
         let scene = try PlantedCustomer { request, before in
-            before < 7 ? .status(500, headers: ["x-echo": PlantedCustomer.name]) : .hold
+            before < 10 ? .status(500, headers: ["x-echo": PlantedCustomer.name]) : .hold
         }
         defer { scene.end() }
         try scene.apply(scene.first.autoRenewOn(at: Installation.start + 2 * StoreProduct.day))
-        let held = try #require(try scene.consumer.wait(8).last)
+        let held = try #require(try scene.consumer.wait(11).last)
         #expect(held.event?["app_user_id"] == .string(PlantedCustomer.third))
         let deletion = try scene.actions.delete(PlantedCustomer.third, on: scene.connection)
         try scene.sweep(deletion.id, patience: .seconds(3600))

@@ -61,12 +61,15 @@ struct CustomerDeleteCommand: Command {
         let count = deletion.purchases.count
         let rest =
             count == 0
-            ? "" : policy == .erase ? "; \(count) of their purchases went too"
+            ? ""
+            : policy == .erase
+                ? "; \(count) of their purchases went too"
                 : "; \(count) of their purchases stay, with an anonymous owner"
         context.terminal.print("deleted \(Terminal.harmless(deletion.appUserIDs.joined(separator: ", ")))\(rest)")
         if record?.state == .settling, let settles = record?.settles {
             context.terminal.print(
-                "a webhook was on its way: a worker looks at what was answered once more after \(Timestamp.text(settles))")
+                "a webhook was on its way: a worker looks at what was answered once more after \(Timestamp.text(settles))"
+            )
         }
     }
 }

@@ -30,7 +30,8 @@ extension Configuration {
         let configuration = Configuration(
             stateDirectory: stateDirectory, database: database, ingest: ingest, worker: worker,
             retention: retention, reconcile: reconcile, entitlementsFromSandbox: sandbox,
-            defaultGracePeriod: defaultGracePeriod, restoreBehavior: restoreBehavior, privacy: privacy, api: api, admin: admin,
+            defaultGracePeriod: defaultGracePeriod, restoreBehavior: restoreBehavior, privacy: privacy, api: api,
+            admin: admin,
             trust: trust, apps: apps,
             entitlements: entitlements, webhooks: webhooks, drainTimeout: drainTimeout, log: log,
             settings: reader.settings)

@@ -133,7 +133,8 @@ struct ProcessServices {
             worker: id, sweep: DeletionSweep(defaultGrace: configuration.defaultGracePeriod),
             session: try database.session(.worker, logger: logger, refused: refused), logger: logger)
         let services: [any Service] =
-            [HTTPClientService(client: client), retention, reconciler, jobs, deletions, history.transports] + refunds + [worker]
+            [HTTPClientService(client: client), retention, reconciler, jobs, deletions, history.transports] + refunds
+            + [worker]
         return Part(services: services) {
             worker.isReady ? [] : ["the database is away"]
         }

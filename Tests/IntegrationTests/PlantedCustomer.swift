@@ -44,7 +44,9 @@ final class PlantedCustomer {
     ) throws {
         installation = try Installation()
         consumer = try Consumer(answering)
-        raw = try Consumer { _, _ in .status(500, headers: ["x-echo": PlantedCustomer.token]) }
+        raw = try Consumer { _, before in
+            before < 8 ? .status(500, headers: ["x-echo": PlantedCustomer.token]) : .status(200)
+        }
         _ = try installation.addEndpoint(consumer)
         let forwarding = try installation.addEndpoint(raw).id
         try installation.database.execute(

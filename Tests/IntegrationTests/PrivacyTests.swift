@@ -144,7 +144,9 @@ import Testing
         let scene = try PlantedCustomer()
         defer { scene.end() }
         let deletion = try scene.actions.delete(PlantedCustomer.third, policy: .erase, on: scene.connection)
-        _ = try scene.actions.claim(
+        let restoring = CustomerActions(
+            origin: ActionLog.Origin(actor: "tester"), defaultGrace: .seconds(3 * 86_400))
+        _ = try restoring.claim(
             scene.key(scene.first), by: "restorer", behavior: .transfer, on: scene.connection)
         try scene.sweep(deletion.id)
         #expect(try scene.export("restorer")?["purchases"]?.arrayValue?.count == 1)

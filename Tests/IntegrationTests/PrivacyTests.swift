@@ -214,19 +214,22 @@ import Testing
         while true {
             let database = broken.installation.database
             let blocker = try database.connect()
-            _ = try? blocker.transaction {
+            let number = try blocker.query("SELECT pg_backend_pid()").one().int(0)
+            try blocker.transaction {
                 _ = try blocker.query("SELECT 1 FROM entitled.deletion FOR UPDATE")
                 let victim = TestThread {
                     let connection = try database.connect(role: "entitled_worker")
                     return try DeletionSweep(defaultGrace: .seconds(3 * 86_400), patience: .zero).step(
                         deletion.id, on: connection)
                 }
-                try database.untilBlocked()
-                _ = try blocker.query(
-                    """
-                    SELECT pg_terminate_backend(pid) FROM pg_stat_activity
-                    WHERE datname = current_database() AND wait_event_type = 'Lock'
-                    """)
+                // Nobody else waits for this row.
+                try eventually("the sweep waits, and is cut off") {
+                    try database.count(
+                        """
+                        SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity
+                        WHERE $1 = ANY(pg_blocking_pids(pid))
+                        """, [.int4(Int32(clamping: number))]) > 0
+                }
                 #expect(throws: (any Error).self) { _ = try victim.value() }
             }
             let step = try DeletionSweep(defaultGrace: .seconds(3 * 86_400), patience: .zero).step(

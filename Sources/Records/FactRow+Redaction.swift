@@ -37,7 +37,8 @@ extension FactRow {
                 return self
             }
             return FactRow(OwnerAssignment(owner: name, at: assignment.at, action: assignment.action))
-        case .notification, .announcement:
+        // No other kind has an id of a customer in it.
+        default:
             return self
         }
     }

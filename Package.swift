@@ -66,6 +66,13 @@ let modules: [Target] = [
     // Subscriptions and money of a time, counted from facts.
     .target(
         name: "Reports", dependencies: ["Base", "Lifecycle", "Postgres", "Subscriptions", "Queue", "Records"]),
+    // What is stored about one customer: exporting it, and removing it from everywhere once they are deleted.
+    .target(
+        name: "Privacy",
+        dependencies: [
+            "Base", "Telemetry", "Lifecycle", "Crypto", "Compression", "Postgres", "AppStore", "Subscriptions", "Queue",
+            "Records", "Customers", "Rebuild",
+        ]),
     // Long work that outlives who began it, and the kind of it that sends consumers again what they missed.
     .target(
         name: "Replay", dependencies: ["Base", "Telemetry", "Lifecycle", "Crypto", "Postgres", "Queue", "Records"]),
@@ -102,7 +109,7 @@ let modules: [Target] = [
         name: "API",
         dependencies: [
             "Base", "Telemetry", "Lifecycle", "Crypto", "Postgres", "HTTPServer", "AppStore", "AppStoreAPI",
-            "Subscriptions", "Queue", "Records", "Customers",
+            "Subscriptions", "Queue", "Records", "Customers", "Privacy",
         ]),
     // Configuration, wiring, commands.
     .target(
@@ -110,7 +117,7 @@ let modules: [Target] = [
         dependencies: [
             "Base", "Telemetry", "Lifecycle", "Crypto", "Postgres", "HTTPServer", "HTTPClient", "AppStore",
             "AppStoreAPI", "Subscriptions", "Schemas", "Queue", "Records", "Customers", "Rebuild", "Admission",
-            "Ingest", "Apply", "Deliver", "Retention", "Refunds", "API", "Replay", "Reconcile", "Reports",
+            "Ingest", "Apply", "Deliver", "Retention", "Refunds", "API", "Replay", "Reconcile", "Reports", "Privacy",
         ]),
     .executableTarget(name: "entitled", dependencies: ["EntitledApp"]),
     // The App Store for tests, demonstrations and benchmarks. Shares no code with verification.
@@ -129,7 +136,9 @@ let modules: [Target] = [
 let testSupport: [Target] = [
     .target(
         name: "TestSupport",
-        dependencies: ["Base", "HTTPClient", "HTTPServer", "Lifecycle", "Postgres", "Schemas", "Telemetry"],
+        dependencies: [
+            "Base", "HTTPClient", "HTTPServer", "Lifecycle", "Postgres", "Queue", "Records", "Schemas", "Telemetry",
+        ],
         path: "Tests/TestSupport"),
     // Readers of what strangers send, mutated inputs for them, and what must hold of the answers.
     .target(
@@ -211,9 +220,9 @@ let tests: [Target] = [
         name: "IntegrationTests",
         dependencies: [
             "API", "Admission", "AppStore", "AppStoreAPI", "Apply", "Base", "Crypto", "Customers", "Deliver",
-            "HTTPClient",
-            "HTTPServer", "Ingest", "Lifecycle", "Postgres", "Queue", "Rebuild", "Reconcile", "Records", "Refunds",
-            "Replay", "Reports", "Retention", "StoreSimulator", "Subscriptions", "Telemetry", "TestSupport",
+            "HTTPClient", "HTTPServer", "Ingest", "Lifecycle", "Postgres", "Privacy", "Queue", "Rebuild", "Reconcile",
+            "Records", "Refunds", "Replay", "Reports", "Retention", "StoreSimulator", "Subscriptions", "Telemetry",
+            "TestSupport",
         ]),
     // Real processes, killed for real.
     .testTarget(

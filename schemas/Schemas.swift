@@ -42,5 +42,7 @@ package enum Schemas {
         Migration(
             version: 16, name: "snapshots",
             sql: String(decoding: PackageResources.v0016_snapshots_sql, as: UTF8.self)),
+        Migration(
+            version: 17, name: "privacy", sql: String(decoding: PackageResources.v0017_privacy_sql, as: UTF8.self)),
     ]
 }

@@ -97,7 +97,8 @@ package enum ActionLog {
             return moved.filter { places.insert([$0.app, $0.environment.rawValue]).inserted }
         }
 
-        private var moved: [PurchaseKey] {
+        /// The purchases that it moved.
+        package var moved: [PurchaseKey] {
             (detail?["purchases"]?.arrayValue ?? []).compactMap { item in
                 guard let app = item["app"]?.stringValue, let id = item["original_transaction_id"]?.stringValue,
                     let environment = item["environment"]?.stringValue.flatMap(StoreEnvironment.init)

@@ -18,6 +18,8 @@ extension Configuration {
         let sandbox = reader.value(ConfigurationKeys.entitlementsFromSandbox)
         let defaultGracePeriod = reader.value(ConfigurationKeys.defaultGracePeriod)
         let restoreBehavior = reader.value(ConfigurationKeys.restoreBehavior)
+        let privacy = Privacy(
+            deletion: reader.value(ConfigurationKeys.Privacy.deletion, in: reader.section("privacy")))
         let api = readAPI(&reader)
         let admin = Admin(listen: reader.value(ConfigurationKeys.adminListen, in: reader.section("admin")))
         let trust = readTrust(&reader)
@@ -30,7 +32,8 @@ extension Configuration {
         let configuration = Configuration(
             stateDirectory: stateDirectory, database: database, ingest: ingest, worker: worker,
             retention: retention, reconcile: reconcile, entitlementsFromSandbox: sandbox,
-            defaultGracePeriod: defaultGracePeriod, restoreBehavior: restoreBehavior, api: api, admin: admin,
+            defaultGracePeriod: defaultGracePeriod, restoreBehavior: restoreBehavior, privacy: privacy, api: api,
+            admin: admin,
             trust: trust, apps: apps,
             entitlements: entitlements, offerings: offerings, webhooks: webhooks, drainTimeout: drainTimeout, log: log,
             settings: reader.settings)

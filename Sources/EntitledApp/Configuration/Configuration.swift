@@ -1,5 +1,6 @@
 import AppStore
 import Base
+import Records
 import Subscriptions
 import Telemetry
 
@@ -18,6 +19,7 @@ package struct Configuration: Sendable {
     /// How long grace lasts where Apple says that there is some and gives no end.
     package let defaultGracePeriod: Duration
     package let restoreBehavior: RestoreBehavior
+    package let privacy: Privacy
     package let api: API
     package let admin: Admin
     package let trust: Trust
@@ -94,6 +96,11 @@ package struct Configuration: Sendable {
         package let interval: Duration
         /// Of each app; 0: never.
         package let statusCallsPerHour: Int64
+    }
+
+    /// What becomes of the data of customers.
+    package struct Privacy: Sendable {
+        package let deletion: DeletionPolicy
     }
 
     /// Whose sandbox purchases give entitlements.

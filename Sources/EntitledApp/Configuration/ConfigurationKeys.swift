@@ -1,5 +1,6 @@
 import AppStore
 import Base
+import Records
 import Subscriptions
 import Telemetry
 
@@ -110,6 +111,14 @@ package enum ConfigurationKeys {
         "What becomes of a purchase that one customer owns and another restores."
             + " transfer: it moves. transfer_if_no_active_subs: only if nothing of the owner's runs. error: it stays."
             + " share: both become one customer. A purchase of an anonymous customer always joins the two.")
+
+    enum Privacy {
+        static let deletion = Key<DeletionPolicy>(
+            "privacy.deletion", .word, default: .pseudonymise,
+            "What becomes of what is stored about a customer who is deleted."
+                + " pseudonymise: purchases, events and the log stay, and name nobody."
+                + " erase: everything about their purchases goes too.")
+    }
 
     static let entitlementsFromSandbox = Key<Configuration.SandboxAccess>(
         "entitlements_from_sandbox", .sandboxAccess, default: .all,

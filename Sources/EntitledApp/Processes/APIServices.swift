@@ -98,7 +98,7 @@ package struct APIServices {
             apps: try OfferKeys.apps(configuration, readFile: FileReading.read, logger), clock: clock)
         return HealthRoutes().routes + SubscriberRoutes(desk: desk).routes + grants.routes
             + extensions.routes + OtherStoreRoutes().routes + catalogue.routes + IntroductoryOfferRoutes().routes
-            + offers.routes + UnsupportedRoutes().routes
+            + offers.routes + PrivacyRoutes(clock: clock).routes + UnsupportedRoutes().routes
     }
 
     /// The ways to Apple, by app. An app whose key cannot be read or used is told, and cannot be asked about.

@@ -90,7 +90,8 @@ enum PrivilegeChecks {
         "app_user_id": ["INSERT"], "customer": ["INSERT", "UPDATE"], "lane": ["UPDATE"], "action": ["INSERT"],
         "fact": ["INSERT"], "purchase": ["INSERT", "UPDATE"], "purchase_identifier": ["INSERT"], "event": ["INSERT"],
         "delivery": ["INSERT"], "endpoint": ["UPDATE"], "api_key": ["UPDATE"],
-        "purchase_snapshot": ["INSERT", "UPDATE"],
+        "purchase_snapshot": ["INSERT", "UPDATE"], "deletion": ["INSERT"], "deletion_id": ["INSERT"],
+        "deletion_purchase": ["INSERT"],
     ]
     /// What nobody reads but who sends.
     private static let secretTables: Set = ["sealing_key"]

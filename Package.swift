@@ -50,7 +50,7 @@ let modules: [Target] = [
         name: "Records",
         dependencies: ["Base", "Crypto", "Compression", "Postgres", "AppStore", "Subscriptions", "Queue"]),
     // What Apple signed on its way into the database: verified, for one of our apps, ready to be stored.
-    .target(name: "Admission", dependencies: ["Base", "AppStore", "Queue"]),
+    .target(name: "Admission", dependencies: ["Base", "Crypto", "AppStore", "AppStoreAPI", "Queue"]),
     // The store's endpoint.
     .target(
         name: "Ingest",

@@ -57,9 +57,14 @@ package enum ArrivalReader {
         func arrival(of facts: PurchaseFacts) -> PurchaseArrival {
             let cause =
                 facts.notifications.first.map(Cause.notification) ?? facts.assignments.first.map { .action($0.action) }
-                ?? .observation(id: String(seq))
+                ?? (facts.isOnlySaid ? .action(0) : .observation(id: String(seq)))
             return PurchaseArrival(
                 arrived: SequenceGenerator.instant(of: seq), isFetched: source != .store, facts: facts, cause: cause)
         }
     }
+}
+
+extension PurchaseFacts {
+    /// Whether it is only what an app said of a purchase, which tells nothing by itself.
+    fileprivate var isOnlySaid: Bool { transactions.isEmpty && renewals.isEmpty && !contexts.isEmpty }
 }

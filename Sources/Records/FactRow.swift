@@ -16,6 +16,8 @@ package struct FactRow: Sendable {
         case assignment = 4
         /// What a notification about no purchase carries: a summary, a token of External Purchase, an app transaction.
         case announcement = 5
+        /// What an app said of a transaction; nobody signed it.
+        case context = 6
     }
 
     package let kind: Kind
@@ -34,6 +36,7 @@ package struct FactRow: Sendable {
         case renewal(RenewalFact)
         case notification(NotificationFact)
         case assignment(OwnerAssignment)
+        case context(TransactionContext)
     }
 
     /// - Parameter fact: what the payload says, to spare reading it again.
@@ -59,6 +62,7 @@ package struct FactRow: Sendable {
         case .renewal(let fact): facts.insert(fact)
         case .notification(let fact): facts.insert(fact)
         case .assignment(let fact): facts.insert(fact)
+        case .context(let fact): facts.insert(fact)
         case nil: break
         }
     }
@@ -73,6 +77,8 @@ package struct FactRow: Sendable {
             NotificationFact(payload: payload).map(Fact.notification)
         case .assignment:
             OwnerAssignment(payload: payload).map(Fact.assignment)
+        case .context:
+            TransactionContext(payload: payload, at: signedDate).map(Fact.context)
         case .announcement:
             nil
         }

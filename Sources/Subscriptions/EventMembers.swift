@@ -32,7 +32,8 @@ struct EventMembers {
             "period_type": .string(draft.period.type.rawValue), "purchased_at_ms": .int(transaction.purchaseDate),
             "expiration_at_ms": .integer(draft.expiration),
             "environment": .string(draft.purchase.environment.eventName), "entitlement_id": .null,
-            "entitlement_ids": entitlements.isEmpty ? .null : .strings(entitlements), "presented_offering_id": .null,
+            "entitlement_ids": entitlements.isEmpty ? .null : .strings(entitlements),
+            "presented_offering_id": .text(draft.period.presentedOffering),
         ])
     }
 

@@ -59,7 +59,8 @@ let modules: [Target] = [
         ]),
     // What people and apps do with customers: joining ids, moving purchases, deleting.
     .target(
-        name: "Customers", dependencies: ["Base", "Crypto", "Postgres", "Subscriptions", "Queue", "Records"]),
+        name: "Customers",
+        dependencies: ["Base", "Lifecycle", "Crypto", "Postgres", "Subscriptions", "Queue", "Records"]),
     // Records again from the log, and how they differ from it.
     .target(
         name: "Rebuild", dependencies: ["Base", "Crypto", "Postgres", "Subscriptions", "Queue", "Records"]),

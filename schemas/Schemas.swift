@@ -36,5 +36,7 @@ package enum Schemas {
             version: 12, name: "status", sql: String(decoding: PackageResources.v0012_status_sql, as: UTF8.self)),
         Migration(
             version: 13, name: "rest", sql: String(decoding: PackageResources.v0013_rest_sql, as: UTF8.self)),
+        Migration(
+            version: 14, name: "posted", sql: String(decoding: PackageResources.v0014_posted_sql, as: UTF8.self)),
     ]
 }

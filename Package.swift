@@ -99,8 +99,8 @@ let modules: [Target] = [
     .target(
         name: "API",
         dependencies: [
-            "Base", "Telemetry", "Lifecycle", "Crypto", "Postgres", "HTTPServer", "Subscriptions", "Queue", "Records",
-            "Customers",
+            "Base", "Telemetry", "Lifecycle", "Crypto", "Postgres", "HTTPServer", "AppStore", "AppStoreAPI",
+            "Subscriptions", "Queue", "Records", "Admission", "Customers",
         ]),
     // Configuration, wiring, commands.
     .target(

@@ -24,10 +24,7 @@ package struct AppRegistry: Sendable {
         byBundleID = Dictionary(apps.map { ($0.bundleID, $0) }) { first, _ in first }
     }
 
-    /// The bundle id of an app of ours.
-    package func bundleID(of id: String) -> String? {
-        byBundleID.values.first { $0.id == id }?.bundleID
-    }
+    package func id(ofBundleID bundleID: String) -> String? { byBundleID[bundleID]?.id }
 
     package enum Admission: Sendable {
         case admitted(App, StoreEnvironment)

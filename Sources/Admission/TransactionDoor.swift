@@ -18,8 +18,9 @@ package struct TransactionDoor: Sendable {
         case unverified(VerificationFailure)
         /// Signed, and something else.
         case notWanted(String)
-        /// Of no app of ours, or of another one than the key.
         case unknownApp(String)
+        /// Of another app than the key.
+        case otherApp
         case environmentNotAllowed(String)
         /// It could not be made ready, which is no fault of its own.
         case unready(String)
@@ -92,7 +93,7 @@ package struct TransactionDoor: Sendable {
         case .environmentNotAllowed(let message): return .failure(.environmentNotAllowed(message))
         case .admitted(let app, let environment):
             guard wanted == nil || wanted == app.id else {
-                return .failure(.unknownApp("it is of another app than the key"))
+                return .failure(.otherApp)
             }
             return .success(AppEnvironment(app: app.id, environment: environment))
         }

@@ -47,11 +47,12 @@ extension CustomerActions {
     ///
     /// - Parameters:
     ///   - posted: the oldest first.
+    ///   - others: what is put into the log behind them, and decides about nothing.
     ///   - behavior: the one that counts for a purchase and the app user id that owns it.
     /// - Throws: `Refusal` where the id cannot name anybody; then nothing is kept.
     package func post(
-        _ posted: [Posted], by id: String, sequence: SequenceGenerator, clock: any WallClock,
-        behavior: (PurchaseKey, String) throws -> RestoreBehavior, on connection: PostgresConnection
+        _ posted: [Posted], and others: [NewNotification] = [], by id: String, sequence: SequenceGenerator,
+        clock: any WallClock, behavior: (PurchaseKey, String) throws -> RestoreBehavior, on connection: PostgresConnection
     ) throws -> Posting {
         if let why = AppUserID.objection(to: id) { throw Refusal.unusable(id: id, why: why) }
         let purchases = CustomerActions.purchases(posted)
@@ -65,15 +66,32 @@ extension CustomerActions {
                 refusal = refusal ?? why
             }
             try FactStore.insert(contexts(posted, now: now), on: connection)
-            let entries = CustomerActions.entries(posted.map(\.entry))
-            var inserter = NotificationInserter(sequence: sequence, clock: clock)
-            _ = try inserter.insert(entries, on: connection)
+            let places = try CustomerActions.insert(posted.map(\.entry) + others, sequence, clock, on: connection)
             FailPoint.postBeforeCommit.pass()
-            return Posting(
-                places: try KnownNotifications.places(of: entries.map(\.identity), on: connection), refusal: refusal)
+            return Posting(places: places, refusal: refusal)
         }
         FailPoint.postAfterCommit.pass()
         return posting
+    }
+
+    /// Puts what Apple said into the log, for nobody in particular; where it is there.
+    package func note(
+        _ entries: [NewNotification], sequence: SequenceGenerator, clock: any WallClock,
+        on connection: PostgresConnection
+    ) throws -> [(lane: Lane, seq: Int64)] {
+        try connection.transaction { try CustomerActions.insert(entries, sequence, clock, on: connection) }
+    }
+
+    private static func insert(
+        _ entries: [NewNotification], _ sequence: SequenceGenerator, _ clock: any WallClock,
+        on connection: PostgresConnection
+    ) throws -> [(lane: Lane, seq: Int64)] {
+        var known: Set<NotificationIdentity> = []
+        let entries = entries.filter { known.insert($0.identity).inserted }
+        guard !entries.isEmpty else { return [] }
+        var inserter = NotificationInserter(sequence: sequence, clock: clock)
+        _ = try inserter.insert(entries, on: connection)
+        return try KnownNotifications.places(of: entries.map(\.identity), on: connection)
     }
 
     // MARK: - What is posted
@@ -85,12 +103,6 @@ extension CustomerActions {
             newest[item.key] = item
         }
         return newest.values.sorted { $0.key.originalTransactionID < $1.key.originalTransactionID }
-    }
-
-    /// Each entry once.
-    private static func entries(_ entries: [NewNotification]) -> [NewNotification] {
-        var known: Set<NotificationIdentity> = []
-        return entries.filter { known.insert($0.identity).inserted }
     }
 
     private func contexts(_ posted: [Posted], now: Int64) -> [FactStore.New] {

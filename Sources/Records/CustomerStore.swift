@@ -139,8 +139,17 @@ package enum CustomerStore {
     private static let move = """
         WITH moved AS (
             UPDATE entitled.app_user_id SET original_app_user_id = $2 WHERE original_app_user_id = $1
+        ),
+        gone AS (
+            DELETE FROM entitled.customer WHERE original_app_user_id = $1
+            RETURNING original_application_version, app_purchased_ms, app_environment
         )
-        DELETE FROM entitled.customer WHERE original_app_user_id = $1
+        UPDATE entitled.customer c
+        SET original_application_version = gone.original_application_version,
+            app_purchased_ms = gone.app_purchased_ms, app_environment = gone.app_environment
+        FROM gone WHERE c.original_app_user_id = $2 AND gone.app_environment IS NOT NULL
+            AND (c.app_environment IS NULL
+                OR (gone.app_environment, gone.app_purchased_ms) < (c.app_environment, c.app_purchased_ms))
         """
 
     /// A customer as a lock finds it.

@@ -13,11 +13,6 @@ extension TransactionContext {
         ]).bytes
     }
 
-    /// Whether it says anything.
-    package var isEmpty: Bool {
-        price == nil && offering == nil && placement == nil && targetingRule == nil
-    }
-
     init?(payload: [UInt8], at: Int64) {
         guard let kept = KeptContext(payload: payload) else { return nil }
         self.init(

@@ -35,6 +35,11 @@ package struct TransactionContext: Sendable, Hashable {
     }
 }
 
+extension TransactionContext {
+    /// Whether it says nothing.
+    package var isEmpty: Bool { price == nil && offering == nil && placement == nil && targetingRule == nil }
+}
+
 extension PurchaseFacts {
     /// The transactions, with the app's price where Apple signed none. A family member pays nothing, whatever the app says.
     var pricedTransactions: Set<TransactionFact> {

@@ -3,6 +3,7 @@
 -- Of the app transaction that was posted for the customer: what they bought the app as, and when.
 ALTER TABLE entitled.customer ADD COLUMN original_application_version text;
 ALTER TABLE entitled.customer ADD COLUMN app_purchased_ms bigint;
+ALTER TABLE entitled.customer ADD COLUMN app_environment smallint;
 
 -- The api process writes down what was posted, for whom, and whose the purchase is from then on. It locks the lanes that
 -- it changes something in, which Postgres counts as changing them: a column that says nothing keeps their owners safe.

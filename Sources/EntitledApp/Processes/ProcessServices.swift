@@ -148,7 +148,10 @@ struct ProcessServices {
     // MARK: - api, admin
 
     func api() throws -> Part {
-        try APIServices(configuration: configuration, database: database, logger: logger, refused: refused).part()
+        try APIServices(
+            configuration: configuration, database: database, logger: logger, metrics: metrics,
+            verifier: verifier(revocation?.policyAtTheDoor), refused: refused
+        ).part()
     }
 
     /// The listener for those who watch over the process.
@@ -169,6 +172,13 @@ extension Configuration {
     func trustAnchors() throws -> TrustAnchors {
         TrustAnchors(
             fingerprints: trust.rootSHA256, certificates: try trust.rootCertificates.map(Configuration.certificate))
+    }
+
+    /// Those of app receipts.
+    func receiptAnchors() throws -> TrustAnchors {
+        TrustAnchors(
+            fingerprints: trust.receiptRootSHA256,
+            certificates: try trust.rootCertificates.map(Configuration.certificate))
     }
 
     private static func certificate(_ der: [UInt8]) throws -> Certificate {

@@ -87,7 +87,10 @@ enum PrivilegeChecks {
     ]
     /// What calls of apps and backends change, and how.
     private static let calls: [String: Set<String>] = [
-        "app_user_id": ["INSERT"], "customer": ["INSERT"],
+        "action": ["INSERT"], "app_user_id": ["INSERT", "UPDATE"], "customer": ["INSERT", "UPDATE", "DELETE"],
+        "delivery": ["INSERT"], "endpoint": ["UPDATE"], "event": ["INSERT"], "fact": ["INSERT"],
+        "jws_header": ["INSERT"], "lane": ["UPDATE"], "notification": ["INSERT"], "notification_key": ["INSERT"],
+        "pending": ["INSERT"], "purchase": ["UPDATE"],
     ]
     /// What nobody reads but who sends.
     private static let secretTables: Set = ["sealing_key"]

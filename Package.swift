@@ -207,7 +207,8 @@ let tests: [Target] = [
         name: "IntegrationTests",
         dependencies: [
             "API", "Admission", "AppStore", "AppStoreAPI", "Apply", "Base", "Crypto", "Customers", "Deliver",
-            "HTTPClient", "HTTPServer", "Ingest", "Lifecycle", "Postgres", "Queue", "Rebuild", "Reconcile", "Records", "Refunds",
+            "HTTPClient", "HTTPServer", "Ingest", "Lifecycle", "Postgres", "Queue", "Rebuild", "Reconcile", "Records",
+            "Refunds",
             "Replay", "Retention", "StoreSimulator", "Subscriptions", "Telemetry", "TestSupport",
         ]),
     // Real processes, killed for real.

@@ -42,8 +42,9 @@ extension CustomerActions {
     /// Keeps what an app posted, and whose it is: with the commit nothing of it can be lost.
     ///
     /// Facts do not depend on who brings them, so they are kept also where the purchase stays with somebody else. What
-    /// nobody has yet is the poster's from its first event on; what somebody has is claimed, as by a restore. A purchase
-    /// of an Apple account whose other purchases are known is the same person's. The customer is made if nobody has the id.
+    /// nobody has yet is the poster's from its first event on; what somebody has is claimed, as by a restore. A
+    /// purchase of an Apple account whose other purchases are known is the same person's. Who posts is made a customer if
+    /// nobody has the id.
     ///
     /// - Parameters:
     ///   - posted: the oldest first.
@@ -52,7 +53,8 @@ extension CustomerActions {
     /// - Throws: `Refusal` where the id cannot name anybody; then nothing is kept.
     package func post(
         _ posted: [Posted], and others: [NewNotification] = [], by id: String, sequence: SequenceGenerator,
-        clock: any WallClock, behavior: (PurchaseKey, String) throws -> RestoreBehavior, on connection: PostgresConnection
+        clock: any WallClock, behavior: (PurchaseKey, String) throws -> RestoreBehavior,
+        on connection: PostgresConnection
     ) throws -> Posting {
         if let why = AppUserID.objection(to: id) { throw Refusal.unusable(id: id, why: why) }
         let purchases = CustomerActions.purchases(posted)

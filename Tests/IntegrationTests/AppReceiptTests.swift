@@ -98,7 +98,9 @@ struct AppReceiptTests {
             if case .success(let other) = verifier.verify(changed) { #expect(other == read) }
             _ = verifier.verify(Array(genuine.prefix(place)))
         }
-        for bytes in [[], [0x30], [0x30, 0x80], [UInt8](repeating: 0x30, count: 5000)] { #expect(try failure(bytes) == .malformed) }
+        for bytes in [[], [0x30], [0x30, 0x80], [UInt8](repeating: 0x30, count: 5000)] {
+            #expect(try failure(bytes) == .malformed)
+        }
     }
 
     // MARK: - Resolving

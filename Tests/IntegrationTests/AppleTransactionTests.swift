@@ -25,7 +25,9 @@ import Testing
     private func ask(_ name: String, _ id: String, key: String = PostingBench.publicKey) -> HTTPCall {
         bench.call(
             "/apple/transactions",
-            .object([JSON.Member(name: name, value: .string(id)), JSON.Member(name: "displayPrice", value: .string("$1"))]),
+            .object([
+                JSON.Member(name: name, value: .string(id)), JSON.Member(name: "displayPrice", value: .string("$1")),
+            ]),
             key: key)
     }
 

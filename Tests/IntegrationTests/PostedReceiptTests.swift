@@ -107,9 +107,9 @@ import Testing
         let bench = try PostingBench(installation)
         var life = SubscriberLife(app: Installation.app, seed: 502, withToken: false)
         let now = SystemClock().now()
-        let started = life.start(lasts: Self.day, at: now - 2 * Self.day)
-        let renewed = life.renew(at: now - Self.day)
-        let bought = life.buyOnce(at: now - 3600_000)
+        let started = life.start(lasts: Self.day, at: now - Self.day - 3_600_000)
+        let renewed = life.renew(at: now - 3_600_000)
+        let bought = life.buyOnce(at: now - 1000)
         for notification in [started, renewed, bought] {
             #expect(bench.post(try PostingBench.jws(notification), by: "user-1").status == 200)
         }
@@ -143,8 +143,11 @@ import Testing
         }
         #expect(try consumer.wait(1).map(\.type) == ["INITIAL_PURCHASE"])
         #expect(
-            try installation.database.texts("SELECT e.original_transaction_id FROM entitled.delivery d "
-                + "JOIN entitled.event e ON e.lane = d.lane AND e.id = d.event") == [running.latest.originalID])
+            try installation.database.texts(
+                """
+                SELECT e.original_transaction_id FROM entitled.delivery d
+                JOIN entitled.event e ON e.lane = d.lane AND e.id = d.event
+                """) == [running.latest.originalID])
         // All of it is on record.
         #expect(try installation.database.count("SELECT count(*) FROM entitled.event") >= 4)
     }
@@ -361,7 +364,8 @@ import Testing
         #expect(post(try signed(Installation.app.bundleID, 1_800_000_000_000)).status == 200)
         #expect(
             try installation.database.texts(
-                "SELECT original_app_user_id || original_application_version || app_purchased_ms FROM entitled.customer")
+                "SELECT original_app_user_id || original_application_version || app_purchased_ms FROM entitled.customer"
+            )
                 == ["user-11.21700000000000"])
     }
 }

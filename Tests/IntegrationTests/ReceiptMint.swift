@@ -19,9 +19,11 @@ enum ReceiptMint {
     static func payload(
         type: String = "Production", bundleID: String, created: Int64, _ purchases: [Purchase]
     ) -> [UInt8] {
-        let own = [attribute(0, utf8(type)), attribute(2, utf8(bundleID)), attribute(12, ascii(Timestamp.text(created)))]
+        let made = ascii(Timestamp.text(created))
+        let own = [attribute(0, utf8(type)), attribute(2, utf8(bundleID)), attribute(12, made)]
         let bought = purchases.map { purchase in
-            var parts = [attribute(1703, utf8(purchase.id)), attribute(1704, ascii(Timestamp.text(purchase.purchased)))]
+            let purchased = ascii(Timestamp.text(purchase.purchased))
+            var parts = [attribute(1703, utf8(purchase.id)), attribute(1704, purchased)]
             if let original = purchase.originalID { parts.append(attribute(1705, utf8(original))) }
             return attribute(17, value(0x31, parts.flatMap { $0 }))
         }

@@ -72,7 +72,9 @@ package struct ReceiptRoutes: Sendable {
         let (lookup, keep) = (settings.lookup, self.keep)
         return .outside {
             let found = try lookup.purchases(receipt, of: app)
-            return { call in try keep(found?.transactions ?? [], found?.states ?? [], try ReceiptBody(call.json()), call) }
+            return { call in
+                try keep(found?.transactions ?? [], found?.states ?? [], try ReceiptBody(call.json()), call)
+            }
         }
     }
 

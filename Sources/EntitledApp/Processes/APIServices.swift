@@ -37,7 +37,8 @@ struct APIServices {
         let server = HTTPServer(
             HTTPServerConfiguration(role: "api", listen: configuration.api.listen.description),
             handler: APIRoutes(routes, keys: keys, engine: engine), logger: logger)
-        return ProcessServices.Part(services: [server, AppleCalls(apple: apple), engine, apple.transports], notReady: { [] })
+        return ProcessServices.Part(
+            services: [server, AppleCalls(apple: apple), engine, apple.transports], notReady: { [] })
     }
 
     private func routes(_ apple: HistoryServices) throws -> [APIRoute] {

@@ -64,6 +64,9 @@ let modules: [Target] = [
     // Records again from the log, and how they differ from it.
     .target(
         name: "Rebuild", dependencies: ["Base", "Crypto", "Postgres", "Subscriptions", "Queue", "Records"]),
+    // Subscriptions and money of a time, counted from facts.
+    .target(
+        name: "Reports", dependencies: ["Base", "Lifecycle", "Postgres", "Subscriptions", "Queue", "Records"]),
     // Long work that outlives who began it, and the kind of it that sends consumers again what they missed.
     .target(
         name: "Replay", dependencies: ["Base", "Telemetry", "Lifecycle", "Crypto", "Postgres", "Queue", "Records"]),
@@ -108,7 +111,7 @@ let modules: [Target] = [
         dependencies: [
             "Base", "Telemetry", "Lifecycle", "Crypto", "Postgres", "HTTPServer", "HTTPClient", "AppStore",
             "AppStoreAPI", "Subscriptions", "Schemas", "Queue", "Records", "Customers", "Rebuild", "Admission",
-            "Ingest", "Apply", "Deliver", "Retention", "Refunds", "API", "Replay", "Reconcile",
+            "Ingest", "Apply", "Deliver", "Retention", "Refunds", "API", "Replay", "Reconcile", "Reports",
         ]),
     .executableTarget(name: "entitled", dependencies: ["EntitledApp"]),
     // The App Store for tests, demonstrations and benchmarks. Shares no code with verification.
@@ -186,20 +189,22 @@ let tests: [Target] = [
             "Base", "Crypto", "Lifecycle", "Postgres", "Queue", "Records", "Replay", "Retention", "Telemetry",
             "TestSupport",
         ]),
+    .testTarget(name: "ReportsTests", dependencies: ["Base", "Reports", "Subscriptions"]),
     .testTarget(
         name: "ReconcileTests",
         dependencies: ["Admission", "AppStoreAPI", "Base", "Queue", "Reconcile", "Replay"]),
     .testTarget(
         name: "APITests",
         dependencies: [
-            "API", "Base", "Crypto", "HTTPServer", "Lifecycle", "Postgres", "Queue", "Records", "Schemas",
+            "API", "AppStore", "Base", "Crypto", "HTTPServer", "Lifecycle", "Postgres", "Queue", "Records", "Schemas",
             "Subscriptions", "Telemetry", "TestSupport",
         ]),
     .testTarget(name: "StoreSimulatorTests", dependencies: ["AppStore", "Base", "Crypto", "StoreSimulator"]),
     .testTarget(
         name: "EntitledAppTests",
         dependencies: [
-            "AppStoreAPI", "Base", "Crypto", "EntitledApp", "HTTPServer", "Lifecycle", "Postgres", "Queue", "Records",
+            "API", "AppStoreAPI", "Base", "Crypto", "EntitledApp", "HTTPServer", "Lifecycle", "Postgres", "Queue",
+            "Records",
             "StoreSimulator", "Subscriptions", "Telemetry", "TestSupport",
         ]),
     // Several modules on a real Postgres.
@@ -208,8 +213,7 @@ let tests: [Target] = [
         dependencies: [
             "API", "Admission", "AppStore", "AppStoreAPI", "Apply", "Base", "Crypto", "Customers", "Deliver",
             "HTTPClient", "HTTPServer", "Ingest", "Lifecycle", "Postgres", "Queue", "Rebuild", "Reconcile", "Records",
-            "Refunds",
-            "Replay", "Retention", "StoreSimulator", "Subscriptions", "Telemetry", "TestSupport",
+            "Refunds", "Replay", "Reports", "Retention", "StoreSimulator", "Subscriptions", "Telemetry", "TestSupport",
         ]),
     // Real processes, killed for real.
     .testTarget(

@@ -37,6 +37,9 @@ package enum Schemas {
         Migration(
             version: 13, name: "rest", sql: String(decoding: PackageResources.v0013_rest_sql, as: UTF8.self)),
         Migration(
-            version: 14, name: "posted", sql: String(decoding: PackageResources.v0014_posted_sql, as: UTF8.self)),
+            version: 14, name: "grants", sql: String(decoding: PackageResources.v0014_grants_sql, as: UTF8.self)),
+        Migration(version: 15, name: "keys", sql: String(decoding: PackageResources.v0015_keys_sql, as: UTF8.self)),
+        Migration(
+            version: 16, name: "posted", sql: String(decoding: PackageResources.v0016_posted_sql, as: UTF8.self)),
     ]
 }

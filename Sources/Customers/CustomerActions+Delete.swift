@@ -13,7 +13,7 @@ extension CustomerActions {
     }
 
     /// Deletes a customer with every id. Apple goes on charging for subscriptions, so their records stay, without the
-    /// person. No consumer is told.
+    /// person; what was granted ends. No consumer is told.
     ///
     /// - Throws: `Refusal` where the id names nobody.
     package func delete(_ id: String, on connection: PostgresConnection) throws -> Deletion {
@@ -29,6 +29,8 @@ extension CustomerActions {
                 action = try ActionLog.add(
                     ActionLog.New(.delete, id, other: root.originalAppUserID), by: origin, now: now, on: connection)
             }
+            // Nobody pays for what was granted.
+            try endGrants(purchases, action, now: now, on: connection)
             let owners = try zip(purchases, FactStore.load(purchases, on: connection)).map { key, facts in
                 let account = Purchase(folding: facts, key: key)?.appTransactionID
                 let owner = Owner.anonymousID(

@@ -17,6 +17,10 @@ package enum ActionLog {
         case post
         /// An id names nobody any more.
         case delete
+        /// Somebody got an entitlement from the seller.
+        case grant
+        /// The grants of an entitlement were taken back.
+        case revoke
     }
 
     /// Who did it, and why.
@@ -75,9 +79,18 @@ package enum ActionLog {
                 case .claim: "purchases of \(one) were restored by \(two)"
                 case .post: "a purchase of \(one) was posted"
                 case .delete: "\(one) was deleted"
+                case .grant: "\(entitlement) was granted to \(one)\(term)"
+                case .revoke: "what was granted of \(entitlement) was taken back from \(one)"
                 case nil: "\(kindName) of \(one)"
                 }
             return "\(deed), by \(origin.actor)\(origin.reason.map { ": \($0)" } ?? "")"
+        }
+
+        private var entitlement: String { detail?["entitlement"]?.stringValue ?? "something" }
+
+        private var term: String {
+            guard let end = detail?["expires_at"]?.stringValue else { return " for ever" }
+            return " until \(end)"
         }
 
         /// For each app and environment whose consumers were told that purchases moved, the first of these.

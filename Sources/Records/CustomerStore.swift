@@ -136,20 +136,29 @@ package enum CustomerStore {
         ORDER BY original_app_user_id FOR NO KEY UPDATE
         """
 
+    /// The offering that was chosen for the one who goes stays chosen, unless there is one for the other.
     private static let move = """
         WITH moved AS (
             UPDATE entitled.app_user_id SET original_app_user_id = $2 WHERE original_app_user_id = $1
         ),
         gone AS (
             DELETE FROM entitled.customer WHERE original_app_user_id = $1
-            RETURNING original_application_version, app_purchased_ms, app_environment
+            RETURNING offering_override, original_application_version, app_purchased_ms, app_environment
+        ),
+        judged AS (
+            SELECT gone.*, gone.app_environment IS NOT NULL AND (c.app_environment IS NULL
+                OR (gone.app_environment, gone.app_purchased_ms) < (c.app_environment, c.app_purchased_ms)) AS is_first
+            FROM gone JOIN entitled.customer c ON c.original_app_user_id = $2
         )
         UPDATE entitled.customer c
-        SET original_application_version = gone.original_application_version,
-            app_purchased_ms = gone.app_purchased_ms, app_environment = gone.app_environment
-        FROM gone WHERE c.original_app_user_id = $2 AND gone.app_environment IS NOT NULL
-            AND (c.app_environment IS NULL
-                OR (gone.app_environment, gone.app_purchased_ms) < (c.app_environment, c.app_purchased_ms))
+        SET offering_override = coalesce(c.offering_override, j.offering_override),
+            original_application_version = CASE WHEN j.is_first THEN j.original_application_version
+                ELSE c.original_application_version END,
+            app_purchased_ms = CASE WHEN j.is_first THEN j.app_purchased_ms ELSE c.app_purchased_ms END,
+            app_environment = CASE WHEN j.is_first THEN j.app_environment ELSE c.app_environment END
+        FROM judged j
+        WHERE c.original_app_user_id = $2
+            AND (j.is_first OR (c.offering_override IS NULL AND j.offering_override IS NOT NULL))
         """
 
     /// A customer as a lock finds it.

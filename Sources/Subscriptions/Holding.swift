@@ -10,7 +10,7 @@ struct Holding {
 
     var transaction: TransactionFact { period.transaction }
     var productID: String { transaction.productID }
-    var isSubscription: Bool { transaction.expiresDate != nil || transaction.isRenewable }
+    var isSubscription: Bool { !period.isOneTime }
     /// The product that the purchase has come to; only it can be in trouble or switched off.
     var isCurrent: Bool { period.id == purchase.latest.id }
     var grace: Int64? { isCurrent ? purchase.graceUntil : nil }
@@ -63,7 +63,7 @@ extension Holding {
     static func byEntitlement(_ granting: [Holding], _ catalogue: EntitlementCatalogue) -> [String: Holding] {
         var held: [String: Holding] = [:]
         for holding in best(granting).values {
-            for name in catalogue.entitlements(of: holding.productID) {
+            for name in catalogue.entitlements(of: holding.transaction) {
                 if let other = held[name], !holding.lasts(longerThan: other) { continue }
                 held[name] = holding
             }

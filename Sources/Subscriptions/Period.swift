@@ -12,9 +12,9 @@ package struct Period: Sendable, Equatable {
     /// The offering in which the customer saw it, or the period that it continues; as the app said.
     package let presentedOffering: String?
 
-    /// Money that went back, or a share that was taken away.
+    /// Money that went back, a share that was taken away, or a grant that was.
     package struct Revocation: Sendable, Equatable {
-        package enum Kind: Sendable { case refund, family }
+        package enum Kind: Sendable { case refund, family, grant }
 
         package let kind: Kind
         /// When it took effect, in ms.

@@ -29,7 +29,7 @@ package struct SubscriberDocument: Sendable {
     private func subscriber(_ customer: CustomerProfile, _ purchases: [Purchase], _ now: Int64) -> JSON {
         let holdings = purchases.flatMap(Holding.holdings)
         let subscriptions = Holding.best(holdings.filter(\.isSubscription))
-        let isManaged = subscriptions.values.contains { $0.isActive(at: now) }
+        let isManaged = subscriptions.values.contains { $0.isActive(at: now) && $0.transaction.grant == nil }
         return .object([
             "entitlements": entitlements(customer, holdings), "first_seen": .date(customer.firstSeen),
             "last_seen": .date(customer.lastSeen), "management_url": isManaged ? .string(Self.managementURL) : .null,
@@ -64,18 +64,19 @@ package struct SubscriberDocument: Sendable {
 
     private func subscription(_ holding: Holding, isActive: Bool) -> JSON {
         let (purchase, transaction) = (holding.purchase, holding.transaction)
+        let isGrant = transaction.grant != nil
         return .object([
             "auto_resume_date": .null,
             "billing_issues_detected_at": .date(holding.isCurrent ? purchase.billingFailure?.since : nil),
             "display_name": .null, "expires_date": .date(holding.expires),
             "grace_period_expires_date": .date(holding.grace),
             "is_sandbox": .bool(purchase.key.environment == .sandbox),
-            "management_url": isActive ? .string(Self.managementURL) : .null,
+            "management_url": isActive && !isGrant ? .string(Self.managementURL) : .null,
             "original_purchase_date": .date(transaction.originalPurchaseDate),
             "ownership_type": .string(transaction.isFamilyShare ? "FAMILY_SHARED" : "PURCHASED"),
             "period_type": .string(holding.period.type.rawValue.lowercased()), "price": price(transaction),
             "product_plan_identifier": .null, "purchase_date": .date(transaction.purchaseDate),
-            "refunded_at": .date(holding.refunded), "store": .string("app_store"),
+            "refunded_at": .date(holding.refunded), "store": .string(isGrant ? "promotional" : "app_store"),
             "store_transaction_id": .string(transaction.transactionID),
             "unsubscribe_detected_at": .date(holding.isCurrent ? purchase.autoRenewOffSince : nil),
         ])
@@ -92,8 +93,8 @@ package struct SubscriberDocument: Sendable {
     /// By product, in the order of purchase; without what was taken back.
     private func oneTimePurchases(_ purchases: [Purchase]) -> JSON {
         let bought = purchases.flatMap { purchase in
-            purchase.periods.filter { !$0.transaction.isRenewable && $0.transaction.expiresDate == nil }
-                .filter { $0.revocation == nil }.map { (key: purchase.key, transaction: $0.transaction) }
+            purchase.periods.filter { $0.isOneTime && $0.revocation == nil }
+                .map { (key: purchase.key, transaction: $0.transaction) }
         }
         let byProduct = Dictionary(grouping: bought, by: \.transaction.productID)
         return .object(

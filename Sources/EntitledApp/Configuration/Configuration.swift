@@ -24,6 +24,7 @@ package struct Configuration: Sendable {
     package let apps: [App]
     /// Entitlement to the product ids that give it, by name.
     package let entitlements: [String: [String]]
+    package let offerings: OfferingCatalogue
     package let webhooks: Webhooks
     /// How long a process may take to end in order.
     package let drainTimeout: Duration
@@ -108,6 +109,8 @@ package struct Configuration: Sendable {
         package let publicKeys: [Redacted<String>]
         package let secretKeys: [Redacted<String>]
         package let applyTimeout: Duration
+        /// `*` for any.
+        package let corsOrigins: [String]
     }
 
     package struct Admin: Sendable {
@@ -133,7 +136,10 @@ package struct Configuration: Sendable {
         package let appleAppID: Int64?
         /// In the order of the configuration, each once.
         package let environments: [StoreEnvironment]
+        /// What this app alone carries.
+        package let publicKeys: [Redacted<String>]
         package let serverAPI: ServerAPI?
+        package let subscriptionOffers: SubscriptionOffers?
         package let refunds: Refunds
     }
 
@@ -167,6 +173,13 @@ package struct Configuration: Sendable {
         package let sandboxBaseURL: String?
         /// Another key, which serves where Apple refuses the first: while one replaces the other.
         package let previous: PreviousKey?
+    }
+
+    /// The key that signs promotional offers.
+    package struct SubscriptionOffers: Sendable {
+        package let keyID: String
+        /// Absolute path.
+        package let privateKeyFile: String
     }
 
     /// The other key for Apple's Server API.

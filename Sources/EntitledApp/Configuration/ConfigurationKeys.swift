@@ -129,6 +129,10 @@ package enum ConfigurationKeys {
             "api.apply_timeout", .duration(.milliseconds(100)...(.seconds(60))), default: .seconds(10),
             "How long an answer waits until what was posted is applied; then it is 503, and nothing is lost. Below the"
                 + " timeout of apps, which is 30 s in RevenueCat's SDKs.")
+        static let corsOrigins = Key<[String]>(
+            "api.cors_origins", .list(of: .origin), default: [],
+            "Web pages that may ask, by their origin; \"*\" for any. Empty: none, and no CORS header is sent."
+                + " Secret keys are refused there always.")
     }
 
     static let adminListen = Key<ListenAddress>(
@@ -164,6 +168,14 @@ package enum ConfigurationKeys {
         "entitlements",
         .map("an object of entitlements, each with a list of product ids", of: .list(of: .name("a product id"))),
         default: [:], "Entitlements and the products that give them.")
+
+    static let offerings = Key<[Offering]>(
+        "offerings", .offerings, default: [],
+        "What apps show for sale: offerings, their packages in the order shown, and the product of each, for every platform"
+            + " or by platform (ios, macos, tvos, watchos, visionos, uikitformac).")
+    static let currentOffering = Key<String?>(
+        "current_offering", .optional(.name("the name of an offering")), default: nil,
+        "The offering that is current; not set: the one called default, else the only one.")
 
     enum Webhooks {
         private static let waits = Duration.milliseconds(100)...Duration.seconds(30 * 86400)
@@ -233,6 +245,9 @@ package enum ConfigurationKeys {
         static let environments = Key<[StoreEnvironment]>(
             "apps[].environments", .list(of: .word, 1...10), default: [.production, .sandbox],
             "The environments whose notifications are taken.")
+        static let publicKeys = Key<[Redacted<String>]>(
+            "apps[].public_keys", .list(of: .apiKey), default: [], isSecret: true,
+            "Keys that this app carries. Those of api.public_keys are of every app.")
         static let issuerID = Key<String>(
             "apps[].server_api.issuer_id", .name("the issuer id of App Store Connect's In-App Purchase keys"),
             default: "", isRequired: true, "For Apple's Server API: whose key it is.")
@@ -249,6 +264,17 @@ package enum ConfigurationKeys {
         static let sandboxBaseURL = Key<String?>(
             "apps[].server_api.sandbox_base_url", .optional(.baseURL), default: nil,
             "The same for the sandbox alone; not set: base_url.")
+
+        /// What signs promotional offers.
+        enum SubscriptionOffers {
+            static let keyID = Key<String>(
+                "apps[].subscription_offers.key_id",
+                .identifier("the id of the key: letters and digits", marks: "", longest: 64),
+                default: "", isRequired: true, "Which key it is.")
+            static let privateKeyFile = Key<String>(
+                "apps[].subscription_offers.private_key_file", .privateKeyFile, default: "", isRequired: true,
+                "The key itself: an In-App Purchase key of App Store Connect.")
+        }
 
         enum Refunds {
             static let policy = Key<Configuration.Refunds.Policy>(

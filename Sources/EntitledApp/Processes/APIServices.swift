@@ -14,56 +14,100 @@ import Subscriptions
 import Telemetry
 
 /// What the api process is made of.
-struct APIServices {
+package struct APIServices {
     let configuration: Configuration
     let database: DatabaseAccess
+    /// What decides about what Apple signs in its answers.
+    let verifier: SignedDataVerifier
     let logger: Logger
     let metrics: Metrics
-    /// As the store's endpoint has it.
-    let verifier: SignedDataVerifier
     let refused: @Sendable (String) -> Void
+
+    init(
+        configuration: Configuration, database: DatabaseAccess, verifier: SignedDataVerifier, logger: Logger,
+        metrics: Metrics, refused: @escaping @Sendable (String) -> Void
+    ) {
+        self.configuration = configuration
+        self.database = database
+        self.verifier = verifier
+        self.logger = logger
+        self.metrics = metrics
+        self.refused = refused
+    }
+
+    /// With the database of the configuration, for who has a listener of their own.
+    package init(_ configuration: Configuration, logger: Logger) throws {
+        self.init(
+            configuration: configuration, database: try DatabaseAccess(configuration),
+            verifier: SignedDataVerifier(trust: try configuration.trustAnchors()), logger: logger, metrics: Metrics(),
+            refused: { _ in })
+    }
 
     /// Connections, each with a thread of its own.
     private static let threads = 8
 
     func part() throws -> ProcessServices.Part {
+        let (handler, services) = try handler()
+        let server = HTTPServer(
+            HTTPServerConfiguration(role: "api", listen: configuration.api.listen.description),
+            handler: handler, logger: logger)
+        return ProcessServices.Part(services: [server] + services, notReady: { [] })
+    }
+
+    /// Every route, and the services that it needs running.
+    package func handler() throws -> (handler: APIRoutes, services: [any Service]) {
+        let accesses = accesses
         let engine = try APIEngine(
             threads: APIServices.threads,
             sessions: { try database.session(.api, logger: logger, refused: refused) },
             patience: configuration.api.applyTimeout, logger: logger)
-        let keys = KeyTable(publicKeys: configuration.api.publicKeys, secretKeys: configuration.api.secretKeys)
-        let apple = HistoryServices(configuration, verifier: verifier, logger: logger, metrics: metrics)
-        let routes = try routes(apple)
-        let server = HTTPServer(
-            HTTPServerConfiguration(role: "api", listen: configuration.api.listen.description),
-            handler: APIRoutes(routes, keys: keys, engine: engine), logger: logger)
-        return ProcessServices.Part(
-            services: [server, AppleCalls(apple: apple), engine, apple.transports], notReady: { [] })
+        let keys = KeyTable(
+            publicKeys: configuration.api.publicKeys, secretKeys: configuration.api.secretKeys,
+            appKeys: configuration.apps.reduce(into: [:]) { $0[$1.id] = $1.publicKeys })
+        let keeper = KeyKeeper(
+            keys, session: try database.session(.api, logger: logger, refused: refused), logger: logger)
+        let calls = AppleCalls()
+        let handler = APIRoutes(
+            try routes(accesses, calls.cancellation), keys: keys, keeper: keeper,
+            cors: CORSPolicy(configuration.api.corsOrigins), engine: engine)
+        return (handler, [keeper, calls, engine, Transports(accesses: accesses)])
     }
 
-    private func routes(_ apple: HistoryServices) throws -> [APIRoute] {
+    private func routes(_ accesses: [String: ServerAPIAccess], _ cancellation: Cancellation) throws -> [APIRoute] {
         let clock = SystemClock()
         let document = SubscriberDocument(
             catalogue: configuration.catalogue, sandboxRule: configuration.sandboxRule,
             digest: { Digest.sha256(Array($0.utf8)) })
         let answers = SubscriberAnswers(
             document: document, defaultGrace: configuration.defaultGracePeriod, clock: clock)
-        let posting = posting(apple, clock)
-        let receipts = ReceiptVerifier(trust: try configuration.receiptAnchors())
-        return HealthRoutes().routes + SubscriberRoutes(answers: answers, clock: clock).routes
-            + ReceiptRoutes(posting, receipts: receipts, answers: answers).routes
-            + AppleTransactionRoutes(
-                posting, answers: answers, document: document, defaultGrace: configuration.defaultGracePeriod
-            ).routes
+        let grace = configuration.defaultGracePeriod
+        let grants = GrantRoutes(
+            answers: answers, entitlements: Set(configuration.catalogue.products.keys), defaultGrace: grace)
+        let extensions = ExtensionRoutes(answers: answers, defaultGrace: grace, clock: clock) {
+            accesses[$0]?.client
+        }
+        let catalogue = CatalogueRoutes(
+            offerings: configuration.offerings, entitlements: configuration.catalogue, answers: answers)
+        let offers = PromotionalOfferRoutes(
+            apps: try OfferKeys.apps(configuration, readFile: FileReading.read, logger), clock: clock)
+        let posting = posting(accesses, cancellation, clock)
+        let receipts = ReceiptRoutes(
+            posting, receipts: ReceiptVerifier(trust: try configuration.receiptAnchors()), answers: answers)
+        let transactions = AppleTransactionRoutes(posting, answers: answers, document: document, defaultGrace: grace)
+        return HealthRoutes().routes + SubscriberRoutes(answers: answers, clock: clock).routes + receipts.routes
+            + transactions.routes + grants.routes + extensions.routes + OtherStoreRoutes().routes + catalogue.routes
+            + IntroductoryOfferRoutes().routes + offers.routes + UnsupportedRoutes().routes
     }
 
-    private func posting(_ apple: HistoryServices, _ clock: any WallClock) -> PostingSettings {
+    /// What keeping something that an app posted needs.
+    private func posting(
+        _ accesses: [String: ServerAPIAccess], _ cancellation: Cancellation, _ clock: any WallClock
+    ) -> PostingSettings {
         let door = TransactionDoor(
             apps: configuration.appRegistry, verifier: verifier, dictionaries: HeaderDictionaries())
-        let accesses = apple.accesses
         let lookup = AppleLookup(
             apps: configuration.apps.map(\.id).filter { accesses[$0] != nil }, door: door,
-            cancellation: apple.cancellation, client: { accesses[$0]?.client })
+            cancellation: cancellation, client: { accesses[$0]?.client })
         return PostingSettings(
             apps: configuration.appRegistry, door: door, lookup: lookup,
             actions: CustomerActions(
@@ -72,15 +116,38 @@ struct APIServices {
             restoring: RestoreSettings(general: configuration.restoreBehavior))
     }
 
-    /// Ends what waits for Apple once nobody new comes.
-    private struct AppleCalls: Service {
-        let name = "apple-calls"
-        let apple: HistoryServices
-
-        func start() {}
-        func drain(until deadline: ContinuousClock.Instant) {
-            // Who asks has ten seconds of their own; what is left of the time is for the rest.
-            apple.cancellation.cancel()
+    /// The ways to Apple, by app. An app whose key cannot be read or used is told, and cannot be asked about.
+    private var accesses: [String: ServerAPIAccess] {
+        var accesses: [String: ServerAPIAccess] = [:]
+        for app in configuration.apps where app.serverAPI != nil {
+            do {
+                accesses[app.id] = try ServerAPIAccess(
+                    app, verifier: verifier, readFile: FileReading.read, logger: logger, metrics: metrics)
+            } catch {
+                logger.error("Apple cannot be asked", ["app": .string(app.id), "error": .string("\(error)")])
+            }
         }
+        return accesses
+    }
+}
+
+/// Ends what waits for Apple once nobody new comes: who waits is told to ask again.
+private struct AppleCalls: Service {
+    let name = "apple-calls"
+    let cancellation = Cancellation()
+
+    func start() {}
+    func drain(until deadline: ContinuousClock.Instant) { cancellation.cancel() }
+}
+
+/// The ways to Apple as a service: they are open from the beginning, and closed when nobody asks any more.
+private struct Transports: Service {
+    let name = "apple-transports"
+    let accesses: [String: ServerAPIAccess]
+
+    func start() {}
+
+    func drain(until deadline: ContinuousClock.Instant) {
+        for access in accesses.values { access.close() }
     }
 }

@@ -149,8 +149,8 @@ struct ProcessServices {
 
     func api() throws -> Part {
         try APIServices(
-            configuration: configuration, database: database, logger: logger, metrics: metrics,
-            verifier: verifier(revocation?.policyAtTheDoor), refused: refused
+            configuration: configuration, database: database, verifier: try verifier(revocation?.policyAtTheDoor),
+            logger: logger, metrics: metrics, refused: refused
         ).part()
     }
 

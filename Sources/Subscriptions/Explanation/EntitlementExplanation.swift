@@ -17,6 +17,8 @@ package struct EntitlementExplanation: Sendable, Equatable {
         case familyShare = "family_share"
         /// Bought once, for ever.
         case once
+        /// Given by the seller.
+        case granted
     }
 
     package let name: String
@@ -80,6 +82,7 @@ extension EntitlementExplanation.Grant {
         case .grace: "in grace: unpaid, access goes on"
         case .familyShare: "shared by a family member"
         case .once: "bought once"
+        case .granted: "granted"
         }
     }
 }
@@ -108,12 +111,13 @@ extension Holding {
         case .trial: return .trial
         case .introductory: return .introductory
         case .normal: return .paid
+        case .promotional: return .granted
         }
     }
 
     fileprivate var endCause: EndCause {
         if let revocation = period.revocation, period.wasCutShort {
-            return revocation.kind == .refund ? .refunded : .familyShareTaken
+            return EndCause(revocation)
         }
         if isCurrent { return purchase.endCause }
         return isFollowed ? .productChanged : .notRenewed
@@ -127,7 +131,7 @@ extension Holding {
 
     /// What will become of access that is there.
     fileprivate var outlook: String? {
-        guard isSubscription, expires != nil else { return nil }
+        guard isSubscription, expires != nil, transaction.grant == nil else { return nil }
         guard isCurrent else { return "then \(purchase.latest.productID)" }
         if let failure = purchase.billingFailure {
             return "could not be charged since \(Spoken.time(failure.since))"

@@ -99,7 +99,7 @@ package enum EndpointOptions {
     static let filters = [
         OptionDeclaration("--environment", .environment, isRepeatable: true, "Only what is of this environment."),
         OptionDeclaration("--event", .text("TYPE"), isRepeatable: true, "Only what is of this type, such as RENEWAL."),
-        OptionDeclaration("--app", .text("ID"), isRepeatable: true, "Only what is of this app."),
+        OptionDeclaration("--app", .text("ID"), isRepeatable: true, "Only what is of this app, which no grant is."),
     ]
 
     package static let list = CommandDeclaration(

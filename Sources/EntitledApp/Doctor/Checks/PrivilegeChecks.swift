@@ -87,10 +87,11 @@ enum PrivilegeChecks {
     ]
     /// What calls of apps and backends change, and how.
     private static let calls: [String: Set<String>] = [
-        "action": ["INSERT"], "app_user_id": ["INSERT", "UPDATE"], "customer": ["INSERT", "UPDATE", "DELETE"],
-        "delivery": ["INSERT"], "endpoint": ["UPDATE"], "event": ["INSERT"], "fact": ["INSERT"],
-        "jws_header": ["INSERT"], "lane": ["UPDATE"], "notification": ["INSERT"], "notification_key": ["INSERT"],
-        "pending": ["INSERT"], "purchase": ["UPDATE"],
+        "action": ["INSERT"], "api_key": ["UPDATE"], "app_user_id": ["INSERT", "UPDATE"],
+        "customer": ["INSERT", "UPDATE", "DELETE"], "delivery": ["INSERT"], "endpoint": ["UPDATE"], "event": ["INSERT"],
+        "fact": ["INSERT"], "jws_header": ["INSERT"], "lane": ["UPDATE"], "notification": ["INSERT"],
+        "notification_key": ["INSERT"], "pending": ["INSERT"], "purchase": ["INSERT", "UPDATE"],
+        "purchase_identifier": ["INSERT"],
     ]
     /// What nobody reads but who sends.
     private static let secretTables: Set = ["sealing_key"]

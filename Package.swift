@@ -50,7 +50,7 @@ let modules: [Target] = [
         name: "Records",
         dependencies: ["Base", "Crypto", "Compression", "Postgres", "AppStore", "Subscriptions", "Queue"]),
     // What Apple signed on its way into the database: verified, for one of our apps, ready to be stored.
-    .target(name: "Admission", dependencies: ["Base", "AppStore", "Queue"]),
+    .target(name: "Admission", dependencies: ["Base", "Crypto", "AppStore", "AppStoreAPI", "Queue"]),
     // The store's endpoint.
     .target(
         name: "Ingest",
@@ -59,7 +59,8 @@ let modules: [Target] = [
         ]),
     // What people and apps do with customers: joining ids, moving purchases, deleting.
     .target(
-        name: "Customers", dependencies: ["Base", "Crypto", "Postgres", "Subscriptions", "Queue", "Records"]),
+        name: "Customers",
+        dependencies: ["Base", "Lifecycle", "Crypto", "Postgres", "Subscriptions", "Queue", "Records"]),
     // Records again from the log, and how they differ from it.
     .target(
         name: "Rebuild", dependencies: ["Base", "Crypto", "Postgres", "Subscriptions", "Queue", "Records"]),
@@ -109,7 +110,7 @@ let modules: [Target] = [
         name: "API",
         dependencies: [
             "Base", "Telemetry", "Lifecycle", "Crypto", "Postgres", "HTTPServer", "AppStore", "AppStoreAPI",
-            "Subscriptions", "Queue", "Records", "Customers", "Privacy",
+            "Subscriptions", "Queue", "Records", "Admission", "Customers", "Privacy",
         ]),
     // Configuration, wiring, commands.
     .target(

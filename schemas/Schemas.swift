@@ -44,5 +44,7 @@ package enum Schemas {
             sql: String(decoding: PackageResources.v0016_snapshots_sql, as: UTF8.self)),
         Migration(
             version: 17, name: "privacy", sql: String(decoding: PackageResources.v0017_privacy_sql, as: UTF8.self)),
+        Migration(
+            version: 18, name: "posted", sql: String(decoding: PackageResources.v0018_posted_sql, as: UTF8.self)),
     ]
 }

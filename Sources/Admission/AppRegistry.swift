@@ -24,6 +24,8 @@ package struct AppRegistry: Sendable {
         byBundleID = Dictionary(apps.map { ($0.bundleID, $0) }) { first, _ in first }
     }
 
+    package func id(ofBundleID bundleID: String) -> String? { byBundleID[bundleID]?.id }
+
     package enum Admission: Sendable {
         case admitted(App, StoreEnvironment)
         case unknownApp(String)
@@ -34,16 +36,24 @@ package struct AppRegistry: Sendable {
     ///
     /// Apple's id of the app counts in production only: the sandbox leaves it out at times.
     package func admit(_ subject: NotificationSubject?) -> Admission {
-        guard let subject, let bundleID = subject.bundleId else { return .unknownApp("the notification names no app") }
+        guard let subject else { return .unknownApp("the notification names no app") }
+        let admission = admit(bundleID: subject.bundleId, environment: subject.environment)
+        if case .admitted(let app, .production) = admission, subject.appAppleId != app.appleAppID {
+            return .unknownApp("the app's Apple id is another one than configured")
+        }
+        return admission
+    }
+
+    /// The same for a transaction, in which Apple signs no id of the app: its bundle id, which is one app's in the whole
+    /// store, has to do.
+    package func admit(bundleID: String?, environment: String?) -> Admission {
+        guard let bundleID else { return .unknownApp("the notification names no app") }
         guard let app = byBundleID[bundleID] else {
             return .unknownApp("no app with this bundle id is configured")
         }
-        guard let environment = subject.environment.flatMap(StoreEnvironment.init(rawValue:)),
+        guard let environment = environment.flatMap(StoreEnvironment.init(rawValue:)),
             app.environments.contains(environment)
         else { return .environmentNotAllowed("this environment is not allowed for this app") }
-        if environment == .production, subject.appAppleId != app.appleAppID {
-            return .unknownApp("the app's Apple id is another one than configured")
-        }
         return .admitted(app, environment)
     }
 }

@@ -39,6 +39,8 @@ struct Applier: Sendable {
         var belief: EndBelief
         /// The notification that came last.
         var lastNews: NewsOrigin?
+        /// The transaction that an app posted last.
+        var lastPost: NewsOrigin?
         var drafts: [Draft] = []
         var newFacts: [FactStore.New] = []
         var owner = ""
@@ -127,7 +129,7 @@ struct Applier: Sendable {
         var keys: [PurchaseKey] = []
         var known: Set<PurchaseKey> = []
         for notification in notifications {
-            if case .facts(let key, _, _) = notification.content, known.insert(key).inserted { keys.append(key) }
+            if case .facts(let key, _, _, _) = notification.content, known.insert(key).inserted { keys.append(key) }
         }
         for wake in woken where known.insert(wake.key).inserted { keys.append(wake.key) }
         let states = try FactStore.known(of: keys, on: connection)
@@ -137,7 +139,8 @@ struct Applier: Sendable {
             let purchase = Purchase(folding: known.facts, key: key, defaultGrace: defaultGrace)
             return Work(
                 key: key, facts: known.facts, formerOwner: owner, former: purchase, purchase: purchase,
-                belief: beliefs.belief(of: key).knowing(late: known.late), lastNews: known.lastNews)
+                belief: beliefs.belief(of: key).knowing(late: known.late), lastNews: known.lastNews,
+                lastPost: known.lastPost)
         }
     }
 
@@ -146,18 +149,19 @@ struct Applier: Sendable {
     ) {
         let places = Dictionary(works.enumerated().map { ($1.key, $0) }) { first, _ in first }
         for notification in notifications {
-            guard case .facts(let key, let rows, let fact) = notification.content, let place = places[key] else {
-                continue
-            }
+            guard case .facts(let key, let rows, let cause, let signed) = notification.content,
+                let place = places[key]
+            else { continue }
             for row in rows {
                 row.insert(into: &works[place].facts)
                 works[place].newFacts.append(new(key, row, notification.pending))
             }
             let origin = NewsOrigin(seq: notification.pending.seq, source: notification.pending.source)
-            if let late = origin.lateness(signed: fact.signedDate, in: key.environment) {
+            if let late = origin.lateness(signed: signed, in: key.environment) {
                 works[place].belief = works[place].belief.knowing(late: [late])
             }
             if origin.isNews, origin.seq > works[place].lastNews?.seq ?? .min { works[place].lastNews = origin }
+            if origin.source == .posted { works[place].lastPost = origin }
             guard var after = Purchase(folding: works[place].facts, key: key, defaultGrace: defaultGrace)
             else { continue }
             if after.assignedOwner == nil, let owner = deleted.owner(of: after) {
@@ -166,9 +170,10 @@ struct Applier: Sendable {
                 after = Purchase(folding: works[place].facts, key: key, defaultGrace: defaultGrace) ?? after
             }
             let changes = EventDeriver(belief: works[place].belief).changes(
-                before: works[place].purchase, after: after, cause: .notification(fact), now: now)
-            let isForTheRecord = origin.isForTheRecord(fact.signedDate)
-            works[place].drafts += changes.map { Draft(event: $0, isForTheRecord: isForTheRecord) }
+                before: works[place].purchase, after: after, cause: cause, now: now)
+            works[place].drafts += changes.map {
+                Draft(event: $0, isForTheRecord: origin.isForTheRecord($0, of: after, signed: signed))
+            }
             works[place].purchase = after
         }
     }
@@ -180,8 +185,8 @@ struct Applier: Sendable {
             let deriver = EventDeriver(belief: works[place].belief)
             let ends = deriver.ends(before: works[place].former, after: after, now: now)
             // An end that was long past when the last news of it was fetched is no news for anybody.
-            let isForTheRecord =
-                after.ending.map { works[place].lastNews?.isForTheRecord($0.instant) ?? false } ?? false
+            let origin = works[place].lastNews ?? works[place].lastPost
+            let isForTheRecord = after.ending.map { origin?.isForTheRecord($0.instant) ?? false } ?? false
             works[place].drafts += ends.map { Draft(event: $0, isForTheRecord: isForTheRecord) }
         }
     }

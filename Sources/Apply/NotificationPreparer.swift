@@ -9,8 +9,8 @@ import Subscriptions
 /// A pending notification, decoded and verified as far as applying it needs.
 struct PreparedNotification: Sendable {
     enum Content: Sendable {
-        /// Facts about a purchase; `notification` says why we hear of them.
-        case facts(PurchaseKey, [FactRow], NotificationFact)
+        /// Facts about a purchase, and why we hear of them; `signed` in ms.
+        case facts(PurchaseKey, [FactRow], Cause, signed: Int64)
         /// It is about no purchase (a summary, a token, what nobody knows yet): kept, and no record changes.
         case announcement(PurchaseKey, FactRow)
         /// It carries nothing (TEST).
@@ -114,6 +114,11 @@ struct NotificationPreparer: Sendable {
             }
             rows.append(row(.transaction, part.jws, fact.signedDate, .transaction(fact)))
         }
+        // Nobody signed what is around a posted transaction, and it is no notification of Apple's.
+        if pending.source == .posted {
+            guard let fact = rows.first else { return .held("no transaction is in what an app posted") }
+            return .facts(key, rows, .observation(id: payload.notificationUUID), signed: fact.signedDate)
+        }
         if let part = nested.renewal, let fact = RenewalFact(part.payload, tie: part.jws.payload) {
             rows.append(row(.renewal, part.jws, fact.signedDate, .renewal(fact)))
         }
@@ -131,7 +136,7 @@ struct NotificationPreparer: Sendable {
             FactRow(
                 kind: .notification, signedDate: signedDate, header: nil, signature: nil, payload: kept.tie,
                 fact: .notification(kept)))
-        return .facts(key, rows, fact)
+        return .facts(key, rows, .notification(fact), signed: signedDate)
     }
 
     /// What is about no purchase goes under its own UUID, which chose its lane.

@@ -40,3 +40,4 @@ static inline void openssl_free(void *memory) { OPENSSL_free(memory); }
 
 #include "shim-ocsp.h"
 #include "shim-issuing.h"
+#include "shim-pkcs7.h"

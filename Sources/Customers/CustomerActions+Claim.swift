@@ -25,31 +25,50 @@ extension CustomerActions {
             guard let owner = try PurchaseStore.owners([purchase], on: connection).first ?? nil else {
                 throw Refusal.unknown(purchase.originalTransactionID)
             }
-            var found = try CustomerStore.lock([owner, id], on: connection)
-            if found.last == .some(nil) {
-                if let why = AppUserID.objection(to: id) { throw Refusal.unusable(id: id, why: why) }
-                try CustomerStore.make([id], now: now, on: connection)
-                found = try CustomerStore.lock([owner, id], on: connection)
-            }
-            guard let former = found.first ?? nil, let claimant = found.last ?? nil else {
-                throw Refusal.unknown(owner)
-            }
-            let theirs = Set(try ids(of: owner, on: connection))
-            let outcome = behavior.outcome(
-                isSame: former == claimant, isOwnerAnonymous: former.isAnonymous,
-                ownerHasActiveSubscription: try isActive(
-                    try PurchaseStore.owned(by: Array(theirs), on: connection), now, on: connection))
-            switch outcome {
-            case .nothing: return .theirs
-            case .refused(let why): throw Refusal.restore(why)
-            case .join:
-                let owners = zip(concerned, try PurchaseStore.owners(concerned, on: connection))
-                let anonymous = owners.filter { $1.map(Owner.isAnonymous) ?? false }.map(\.0)
-                return .joined(try join(id, owner, .alias, pinning: anonymous, now: now, on: connection))
-            case .move:
-                let moving = try sameAccount(as: purchase, among: concerned, theirs, on: connection)
-                return .moved(try move(moving, .claim, from: owner, to: id, now: now, on: connection))
-            }
+            return try settle(
+                Claimed(key: purchase), of: owner, claimedBy: id, among: concerned, { _ in behavior }, now: now,
+                on: connection)
+        }
+    }
+
+    /// A purchase that is claimed, and what is known of it that is not applied yet.
+    struct Claimed {
+        let key: PurchaseKey
+        /// Its Apple account, where facts that are not applied yet say so.
+        var account: String?
+        /// Whether those say that it is a subscription that runs.
+        var isRunning = false
+    }
+
+    /// What becomes of it, by the behaviour that counts for its owner. The lanes of all these purchases are held.
+    func settle(
+        _ claimed: Claimed, of owner: String, claimedBy id: String, among concerned: [PurchaseKey],
+        _ behavior: (String) throws -> RestoreBehavior, now: Int64, on connection: PostgresConnection
+    ) throws -> Claim {
+        var found = try CustomerStore.lock([owner, id], on: connection)
+        if found.last == .some(nil) {
+            if let why = AppUserID.objection(to: id) { throw Refusal.unusable(id: id, why: why) }
+            try CustomerStore.make([id], now: now, on: connection)
+            found = try CustomerStore.lock([owner, id], on: connection)
+        }
+        guard let former = found.first ?? nil, let claimant = found.last ?? nil else {
+            throw Refusal.unknown(owner)
+        }
+        let theirs = Set(try ids(of: owner, on: connection))
+        let isActive = try isActive(try PurchaseStore.owned(by: Array(theirs), on: connection), now, on: connection)
+        let outcome = try behavior(owner).outcome(
+            isSame: former == claimant, isOwnerAnonymous: former.isAnonymous,
+            ownerHasActiveSubscription: claimed.isRunning || isActive)
+        switch outcome {
+        case .nothing: return .theirs
+        case .refused(let why): throw Refusal.restore(why)
+        case .join:
+            let owners = zip(concerned, try PurchaseStore.owners(concerned, on: connection))
+            let anonymous = owners.filter { $1.map(Owner.isAnonymous) ?? false }.map(\.0)
+            return .joined(try join(id, owner, .alias, pinning: anonymous, now: now, on: connection))
+        case .move:
+            let moving = try sameAccount(as: claimed, among: concerned, theirs, on: connection)
+            return .moved(try move(moving, .claim, from: owner, to: id, now: now, on: connection))
         }
     }
 
@@ -58,6 +77,11 @@ extension CustomerActions {
         _ purchase: PurchaseKey, _ id: String, on connection: PostgresConnection
     ) throws -> [PurchaseKey] {
         guard let owner = try PurchaseStore.owners([purchase], on: connection).first ?? nil else { return [] }
+        return try self.concerned(owner, id, on: connection)
+    }
+
+    /// All purchases of an owner, and those of who claims some of them that have anonymous owners.
+    func concerned(_ owner: String, _ id: String, on connection: PostgresConnection) throws -> [PurchaseKey] {
         let claimants = try ids(of: id, on: connection).filter(Owner.isAnonymous)
         return try PurchaseStore.owned(by: try ids(of: owner, on: connection) + claimants, on: connection)
     }
@@ -68,17 +92,19 @@ extension CustomerActions {
 
     /// A restore brings everything that the Apple account bought in this app.
     private func sameAccount(
-        as purchase: PurchaseKey, among keys: [PurchaseKey], _ owners: Set<String>, on connection: PostgresConnection
+        as claimed: Claimed, among keys: [PurchaseKey], _ owners: Set<String>, on connection: PostgresConnection
     ) throws -> [PurchaseKey] {
         let folded = try fold(keys, on: connection)
-        let account = folded.first { $0.key == purchase }?.appTransactionID
+        let purchase = claimed.key
+        let account = folded.first { $0.key == purchase }?.appTransactionID ?? claimed.account
         let current = try PurchaseStore.owners(folded.map(\.key), on: connection)
-        return zip(folded, current).filter { other, owner in
+        let moving = zip(folded, current).filter { other, owner in
             guard owner.map(owners.contains) ?? false else { return false }
             return other.key == purchase
                 || (account != nil && other.appTransactionID == account && other.key.app == purchase.app
                     && other.key.environment == purchase.environment)
         }.map(\.0.key)
+        return moving.contains(purchase) ? moving : moving + [purchase]
     }
 
     private func fold(_ keys: [PurchaseKey], on connection: PostgresConnection) throws -> [Purchase] {

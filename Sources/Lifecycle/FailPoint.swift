@@ -14,6 +14,10 @@ package enum FailPoint: String, Sendable, CaseIterable {
     /// Some of a batch may have been answered.
     case ingestBeforeAnswer = "ingest.before-answer"
     case ingestAfterAnswer = "ingest.after-answer"
+    /// What an app posted is written.
+    case postBeforeCommit = "post.before-commit"
+    /// It is committed, and nobody waits for it yet.
+    case postAfterCommit = "post.after-commit"
     case applyAfterFence = "apply.after-fence"
     case applyAfterRead = "apply.after-read"
     /// Everything is written.

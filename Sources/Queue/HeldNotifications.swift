@@ -97,6 +97,20 @@ package enum HeldNotifications {
             release, [.int2s(notifications.map(\.lane.number)), .int8s(notifications.map(\.seq))])
     }
 
+    private static let selectHeld = """
+        SELECT EXISTS (
+            SELECT 1 FROM unnest($1::int2[], $2::int8[]) AS t(lane, seq)
+            JOIN entitled.held_notification h ON h.lane = t.lane AND h.seq = t.seq
+        )
+        """
+
+    /// Whether any of these is held.
+    package static func isAnyHeld(
+        _ places: [(lane: Lane, seq: Int64)], on connection: PostgresConnection
+    ) throws -> Bool {
+        try connection.query(selectHeld, [.int2s(places.map(\.lane.number)), .int8s(places.map(\.seq))]).one().bool(0)
+    }
+
     private static let bounded = """
         SELECT count(*) FROM unnest($1::int2[]) AS owned(lane)
         CROSS JOIN LATERAL (SELECT 1 FROM entitled.held_notification WHERE lane = owned.lane LIMIT $2) h

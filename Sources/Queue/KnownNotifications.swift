@@ -3,6 +3,25 @@ import Postgres
 
 /// Which notifications are known.
 package enum KnownNotifications {
+    private static let selectPlaces = """
+        SELECT k.lane, k.seq FROM unnest($1::uuid[], $2::text[], $3::int2[]) AS t(key, app, environment)
+        JOIN entitled.notification_key k ON k.key = t.key AND k.app = t.app AND k.environment = t.environment
+        """
+
+    /// Where those of these that are known stand in the log.
+    package static func places(
+        of identities: [NotificationIdentity], on connection: PostgresConnection
+    ) throws -> [(lane: Lane, seq: Int64)] {
+        guard !identities.isEmpty else { return [] }
+        return try connection.query(
+            selectPlaces,
+            [
+                .uuids(identities.map(\.key)), .texts(identities.map(\.app)),
+                .int2s(identities.map(\.environment.code)),
+            ]
+        ).map { (Lane(number: Int16(clamping: try $0.int(0))), try $0.int(1)) }
+    }
+
     private static let select = """
         SELECT t.place FROM unnest($1::uuid[], $2::text[], $3::int2[], $4::int4[]) AS t(key, app, environment, place)
         JOIN entitled.notification_key k ON k.key = t.key AND k.app = t.app AND k.environment = t.environment

@@ -10,6 +10,11 @@ package enum NotificationSource: Int16, Sendable {
     case historyToSend = 2
     /// Apple sent nothing: it was asked how a purchase stands, and this is its answer.
     case status = 3
+    /// Apple sent nothing: an app posted a transaction that it has from Apple.
+    case posted = 4
+
+    /// Whether Apple sent it once; not what we asked for, or an app brought.
+    package var isSent: Bool { self != .status && self != .posted }
 
     /// What a column says; what is not known counts as sent by Apple.
     package init(code: Int64) {

@@ -13,6 +13,8 @@ package enum ActionLog {
         case transfer
         /// A purchase went to a customer who restored it.
         case claim
+        /// An app posted a purchase that nobody had yet.
+        case post
         /// An id names nobody any more.
         case delete
         /// Somebody got an entitlement from the seller.
@@ -75,6 +77,7 @@ package enum ActionLog {
                 case .merge: "\(one) and \(two) turned out to be one customer"
                 case .transfer: "purchases were moved from \(one) to \(two)"
                 case .claim: "purchases of \(one) were restored by \(two)"
+                case .post: "a purchase of \(one) was posted"
                 case .delete: "\(one) was deleted"
                 case .grant: "\(entitlement) was granted to \(one)\(term)"
                 case .revoke: "what was granted of \(entitlement) was taken back from \(one)"

@@ -57,7 +57,7 @@ package enum ArrivalReader {
         func arrival(of facts: PurchaseFacts) -> PurchaseArrival {
             let cause =
                 facts.notifications.first.map(Cause.notification) ?? facts.actions.max().map { .action($0) }
-                ?? .observation(id: String(seq))
+                ?? (facts.isOnlySaid ? .action(0) : .observation(id: String(seq)))
             return PurchaseArrival(
                 arrived: SequenceGenerator.instant(of: seq), isFetched: source != .store, facts: facts, cause: cause)
         }
@@ -65,6 +65,8 @@ package enum ArrivalReader {
 }
 
 extension PurchaseFacts {
+    /// Whether it is only what an app said of a purchase, which tells nothing by itself.
+    fileprivate var isOnlySaid: Bool { transactions.isEmpty && renewals.isEmpty && !contexts.isEmpty }
     /// The numbers of the actions that they are of.
     fileprivate var actions: [Int64] { assignments.map(\.action) + transactions.compactMap(\.grant?.action) }
 }

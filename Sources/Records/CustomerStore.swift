@@ -167,10 +167,23 @@ package enum CustomerStore {
             UPDATE entitled.app_user_id SET original_app_user_id = $2 WHERE original_app_user_id = $1
         ),
         gone AS (
-            DELETE FROM entitled.customer WHERE original_app_user_id = $1 RETURNING offering_override
+            DELETE FROM entitled.customer WHERE original_app_user_id = $1
+            RETURNING offering_override, original_application_version, app_purchased_ms, app_environment
+        ),
+        judged AS (
+            SELECT gone.*, gone.app_environment IS NOT NULL AND (c.app_environment IS NULL
+                OR (gone.app_environment, gone.app_purchased_ms) < (c.app_environment, c.app_purchased_ms)) AS is_first
+            FROM gone JOIN entitled.customer c ON c.original_app_user_id = $2
         )
-        UPDATE entitled.customer c SET offering_override = gone.offering_override FROM gone
-        WHERE c.original_app_user_id = $2 AND c.offering_override IS NULL AND gone.offering_override IS NOT NULL
+        UPDATE entitled.customer c
+        SET offering_override = coalesce(c.offering_override, j.offering_override),
+            original_application_version = CASE WHEN j.is_first THEN j.original_application_version
+                ELSE c.original_application_version END,
+            app_purchased_ms = CASE WHEN j.is_first THEN j.app_purchased_ms ELSE c.app_purchased_ms END,
+            app_environment = CASE WHEN j.is_first THEN j.app_environment ELSE c.app_environment END
+        FROM judged j
+        WHERE c.original_app_user_id = $2
+            AND (j.is_first OR (c.offering_override IS NULL AND j.offering_override IS NOT NULL))
         """
 
     /// A customer as a lock finds it.

@@ -18,6 +18,8 @@ package struct FactRow: Sendable {
         case announcement = 5
         /// A version of a grant, by an action of the log; nobody signed it.
         case grant = 6
+        /// What an app said of a transaction; nobody signed it.
+        case context = 7
     }
 
     package let kind: Kind
@@ -36,6 +38,7 @@ package struct FactRow: Sendable {
         case renewal(RenewalFact)
         case notification(NotificationFact)
         case assignment(OwnerAssignment)
+        case context(TransactionContext)
     }
 
     /// - Parameter fact: what the payload says, to spare reading it again.
@@ -61,6 +64,7 @@ package struct FactRow: Sendable {
         case .renewal(let fact): facts.insert(fact)
         case .notification(let fact): facts.insert(fact)
         case .assignment(let fact): facts.insert(fact)
+        case .context(let fact): facts.insert(fact)
         case nil: break
         }
     }
@@ -75,6 +79,8 @@ package struct FactRow: Sendable {
             NotificationFact(payload: payload).map(Fact.notification)
         case .assignment:
             OwnerAssignment(payload: payload).map(Fact.assignment)
+        case .context:
+            TransactionContext(payload: payload, at: signedDate).map(Fact.context)
         case .grant:
             Grant(payload: payload).map { .transaction(TransactionFact($0, tie: payload)) }
         case .announcement:

@@ -24,6 +24,8 @@ package enum FactStore {
         package internal(set) var late: [Range<Int64>] = []
         /// The notification that came last.
         package internal(set) var lastNews: NewsOrigin?
+        /// The transaction that came last by an app's post.
+        package internal(set) var lastPost: NewsOrigin?
     }
 
     /// The facts of these purchases, in their order.
@@ -49,8 +51,11 @@ package enum FactStore {
                 kind: kind, signedDate: try row.int(2), header: nil, signature: nil,
                 payload: try FactCodec.restore(try row.bytes(3)))
             fact.insert(into: &known[place].facts)
-            guard kind == .notification else { continue }
             let origin = NewsOrigin(seq: try row.int(4), source: NotificationSource(code: try row.int(5)))
+            if origin.source == .posted, origin.seq > known[place].lastPost?.seq ?? .min {
+                known[place].lastPost = origin
+            }
+            guard kind == .notification else { continue }
             if let late = origin.lateness(signed: fact.signedDate, in: keys[place].environment) {
                 known[place].late.append(late)
             }

@@ -69,6 +69,6 @@ package enum NotificationDeliveryStore {
         let identity = notification.identity
         return endpoint.wants(type: notification.type, app: identity.app, environment: identity.environment)
             && SequenceGenerator.instant(of: notification.seq) >= endpoint.created - clockTolerance
-            && !isForTheRecord(notification) && notification.source != .status
+            && !isForTheRecord(notification) && notification.source.isSent
     }
 }

@@ -1,7 +1,7 @@
 /// What made us look at a purchase.
 package enum Cause: Sendable, Equatable {
     case notification(NotificationFact)
-    /// Anything else that brought facts (an answer of Apple's API, a posted transaction), by an id of its own.
+    /// A transaction that came without a notification (an app posted it), by an id of its own.
     case observation(id: String)
     /// Somebody did something, under this number of the log: it is told by itself.
     case action(Int64)
@@ -12,8 +12,8 @@ package enum Cause: Sendable, Equatable {
     var id: String? {
         switch self {
         case .notification(let fact): fact.uuid
-        case .observation(let id): id
-        case .action, .time: nil
+        // A transaction alone says nothing of choices: they are told when the renewal info comes.
+        case .observation, .action, .time: nil
         }
     }
 }

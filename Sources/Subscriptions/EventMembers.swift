@@ -35,7 +35,8 @@ struct EventMembers {
             "expiration_at_ms": .integer(draft.expiration),
             "environment": .string(draft.purchase.environment.eventName),
             "entitlement_id": .text(transaction.grant?.entitlement),
-            "entitlement_ids": entitlements.isEmpty ? .null : .strings(entitlements), "presented_offering_id": .null,
+            "entitlement_ids": entitlements.isEmpty ? .null : .strings(entitlements),
+            "presented_offering_id": .text(draft.period.presentedOffering),
         ])
     }
 

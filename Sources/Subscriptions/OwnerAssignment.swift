@@ -17,7 +17,7 @@ package struct OwnerAssignment: Sendable, Hashable {
 
 extension Sequence<OwnerAssignment> {
     /// The one that counts.
-    var newest: OwnerAssignment? {
+    package var newest: OwnerAssignment? {
         self.max { ($0.action, $0.at, $0.owner) < ($1.action, $1.at, $1.owner) }
     }
 }

@@ -9,6 +9,8 @@ package struct Period: Sendable, Equatable {
     /// When an upgrade put another period in its place, in ms.
     package let supersededAt: Int64?
     package let revocation: Revocation?
+    /// The offering in which the customer saw it, or the period that it continues; as the app said.
+    package let presentedOffering: String?
 
     /// Money that went back, a share that was taken away, or a grant that was.
     package struct Revocation: Sendable, Equatable {

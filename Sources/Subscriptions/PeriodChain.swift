@@ -1,19 +1,23 @@
 /// Puts the transactions of one purchase in their order.
 enum PeriodChain {
     /// By purchase date, then end, then id.
-    static func periods(of transactions: Set<TransactionFact>) -> [Period] {
+    ///
+    /// - Parameter offerings: by transaction id; renewals have the one of the period before them.
+    static func periods(of transactions: Set<TransactionFact>, offerings: [String: String] = [:]) -> [Period] {
         let histories = Dictionary(grouping: transactions, by: \.transactionID).values.map { $0.inOrderOfSigning() }
         let ordered = histories.compactMap { versions in versions.last.map { (newest: $0, versions: versions) } }
             .sorted { precedes($0.newest, $1.newest) }
         let newest = upgradedAhead(ordered.map { ($0.newest, $0.versions.first?.signedDate ?? $0.newest.signedDate) })
         let standing = newest.last { !$0.isUpgraded }
+        var offering: String?
         return ordered.enumerated().map { index, history in
-            Period(
+            offering = offerings[newest[index].transactionID] ?? offering
+            return Period(
                 transaction: newest[index],
                 firstSigned: history.versions.first?.signedDate ?? history.newest.signedDate,
                 number: index + 1,
                 supersededAt: supersession(of: newest[index], by: newest[(index + 1)...], standing: standing),
-                revocation: revocation(history.versions))
+                revocation: revocation(history.versions), presentedOffering: offering)
         }
     }
 

@@ -1,4 +1,4 @@
-/// Everything that was ever signed about one original transaction id.
+/// Everything that was ever signed about one original transaction id, and what people and apps said of it.
 ///
 /// A set: putting a fact in again changes nothing, and the order in which facts come changes nothing.
 package struct PurchaseFacts: Sendable, Equatable {
@@ -6,6 +6,7 @@ package struct PurchaseFacts: Sendable, Equatable {
     package private(set) var renewals: Set<RenewalFact> = []
     package private(set) var notifications: Set<NotificationFact> = []
     package private(set) var assignments: Set<OwnerAssignment> = []
+    package private(set) var contexts: Set<TransactionContext> = []
 
     package init() {}
 
@@ -31,11 +32,17 @@ package struct PurchaseFacts: Sendable, Equatable {
         assignments.insert(fact).inserted
     }
 
+    @discardableResult
+    package mutating func insert(_ fact: TransactionContext) -> Bool {
+        contexts.insert(fact).inserted
+    }
+
     package mutating func formUnion(_ other: PurchaseFacts) {
         transactions.formUnion(other.transactions)
         renewals.formUnion(other.renewals)
         notifications.formUnion(other.notifications)
         assignments.formUnion(other.assignments)
+        contexts.formUnion(other.contexts)
     }
 }
 

@@ -3,7 +3,7 @@ extension Purchase {
     ///
     /// - Parameter defaultGrace: ms of grace where Apple says there is some and gives no end; 0: none.
     package init?(folding facts: PurchaseFacts, key: PurchaseKey, defaultGrace: Int64 = 0) {
-        let periods = PeriodChain.periods(of: facts.transactions)
+        let periods = PeriodChain.periods(of: facts.pricedTransactions, offerings: facts.offerings)
         guard let latest = PeriodChain.latest(of: periods) else { return nil }
         let renewals = facts.renewals.inOrderOfSigning()
         let current = renewals.filter { latest.isOlder(than: $0) }

@@ -1,3 +1,4 @@
+import Admission
 import AppStoreAPI
 import Apply
 import Base

@@ -23,6 +23,14 @@ struct Story {
         return look(before, .notification(telling.notification), now ?? telling.signed)
     }
 
+    /// What is newly told when an app posts the transaction of a notification: that alone, as signed there.
+    mutating func post(_ transaction: TransactionFact, now: Int64) -> [EventDraft] {
+        facts.insert(transaction)
+        let before = purchase
+        purchase = Purchase(folding: facts, key: key)
+        return look(before, .observation(id: "posted-\(transaction.transactionID)"), now)
+    }
+
     /// Nothing but time passes; only what was due by the timers is looked at.
     mutating func wait(until now: Int64) -> [EventDraft] {
         look(purchase, .time, now)

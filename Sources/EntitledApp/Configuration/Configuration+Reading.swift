@@ -96,6 +96,7 @@ extension Configuration {
         return API(
             listen: reader.value(Keys.listen, in: section), publicKeys: reader.value(Keys.publicKeys, in: section),
             secretKeys: reader.value(Keys.secretKeys, in: section),
+            applyTimeout: reader.value(Keys.applyTimeout, in: section),
             corsOrigins: reader.value(Keys.corsOrigins, in: section))
     }
 
@@ -112,6 +113,7 @@ extension Configuration {
         return Trust(
             rootSHA256: reader.value(Keys.rootSHA256, in: section),
             rootCertificates: reader.value(Keys.rootFiles, in: section).flatMap { $0 },
+            receiptRootSHA256: reader.value(Keys.receiptRootSHA256, in: section),
             ocsp: reader.value(Keys.ocsp, in: section))
     }
 

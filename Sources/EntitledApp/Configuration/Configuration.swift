@@ -115,6 +115,7 @@ package struct Configuration: Sendable {
         package let listen: ListenAddress
         package let publicKeys: [Redacted<String>]
         package let secretKeys: [Redacted<String>]
+        package let applyTimeout: Duration
         /// `*` for any.
         package let corsOrigins: [String]
     }
@@ -129,6 +130,8 @@ package struct Configuration: Sendable {
         package let rootSHA256: [[UInt8]]
         /// DER, from all of `root_files`.
         package let rootCertificates: [[UInt8]]
+        /// 32 bytes each, for app receipts.
+        package let receiptRootSHA256: [[UInt8]]
         /// How much it counts whether certificates are revoked.
         package let ocsp: RevocationMode
     }

@@ -134,6 +134,10 @@ package enum ConfigurationKeys {
         static let secretKeys = Key<[Redacted<String>]>(
             "api.secret_keys", .list(of: .apiKey), default: [], isSecret: true,
             "Keys of backends and operators.")
+        static let applyTimeout = Key<Duration>(
+            "api.apply_timeout", .duration(.milliseconds(100)...(.seconds(60))), default: .seconds(10),
+            "How long an answer waits until what was posted is applied; then it is 503, and nothing is lost. Below the"
+                + " timeout of apps, which is 30 s in RevenueCat's SDKs.")
         static let corsOrigins = Key<[String]>(
             "api.cors_origins", .list(of: .origin), default: [],
             "Web pages that may ask, by their origin; \"*\" for any. Empty: none, and no CORS header is sent."
@@ -154,6 +158,14 @@ package enum ConfigurationKeys {
         static let rootFiles = Key<[[[UInt8]]]>(
             "trust.root_files", .list(of: .certificateFile), default: [],
             "Further roots, as files (PEM or DER); for tests, such as the root of storesim.")
+        /// Apple Root CA, the same page.
+        static let appleReceiptRoot = "B0B1730ECBC7FF4505142C49F1295E6EDA6BCAED7E2C68C5BE91B5A11001F024"
+
+        static let receiptRootSHA256 = Key<[[UInt8]]>(
+            "trust.receipt_root_sha256", .list(of: .sha256),
+            default: Hex.decode(appleReceiptRoot).map { [$0] } ?? [],
+            "The same for app receipts, which apps without StoreKit 2 post. The default is Apple Root CA; root_files count"
+                + " here too.")
         static let ocsp = Key<RevocationMode>(
             "trust.ocsp", .word, default: .soft,
             "Whether Apple is asked (OCSP, by http:) if the certificates it signs with are revoked."

@@ -1,10 +1,14 @@
 import API
+import Admission
 import AppStore
 import AppStoreAPI
 import Base
 import Crypto
+import Customers
 import HTTPServer
 import Lifecycle
+import Queue
+import Records
 import Schemas
 import Subscriptions
 import Telemetry
@@ -42,8 +46,6 @@ package struct APIServices {
     /// Connections, each with a thread of its own.
     private let clock = SystemClock()
     private static let threads = 8
-    /// How long an answer waits for what was posted to be applied.
-    private static let patience = Duration.seconds(10)
 
     func part() throws -> ProcessServices.Part {
         let (handler, services) = try handler()
@@ -63,28 +65,32 @@ package struct APIServices {
         let engine = try APIEngine(
             threads: APIServices.threads,
             sessions: { try database.session(.api, logger: logger, refused: refused) },
-            patience: APIServices.patience, logger: logger)
+            patience: configuration.api.applyTimeout, logger: logger)
         let keys = KeyTable(
             publicKeys: configuration.api.publicKeys, secretKeys: configuration.api.secretKeys,
             appKeys: configuration.apps.reduce(into: [:]) { $0[$1.id] = $1.publicKeys })
         let keeper = KeyKeeper(
             keys, session: try database.session(.api, logger: logger, refused: refused), logger: logger)
+        let calls = AppleCalls()
         let handler = APIRoutes(
-            try routes(answers, desk, accesses), keys: keys, keeper: keeper,
+            try routes(answers, desk, accesses, calls.cancellation), keys: keys, keeper: keeper,
             cors: CORSPolicy(configuration.api.corsOrigins), engine: engine)
-        return (handler, [keeper, desk, engine, Transports(accesses: accesses)])
+        return (handler, [keeper, desk, calls, engine, Transports(accesses: accesses)])
+    }
+
+    private var document: SubscriberDocument {
+        SubscriberDocument(
+            catalogue: configuration.catalogue, sandboxRule: configuration.sandboxRule,
+            digest: { Digest.sha256(Array($0.utf8)) })
     }
 
     private var answers: SubscriberAnswers {
-        SubscriberAnswers(
-            document: SubscriberDocument(
-                catalogue: configuration.catalogue, sandboxRule: configuration.sandboxRule,
-                digest: { Digest.sha256(Array($0.utf8)) }),
-            defaultGrace: configuration.defaultGracePeriod, clock: clock)
+        SubscriberAnswers(document: document, defaultGrace: configuration.defaultGracePeriod, clock: clock)
     }
 
     private func routes(
-        _ answers: SubscriberAnswers, _ desk: SubscriberDesk, _ accesses: [String: ServerAPIAccess]
+        _ answers: SubscriberAnswers, _ desk: SubscriberDesk, _ accesses: [String: ServerAPIAccess],
+        _ cancellation: Cancellation
     ) throws -> [APIRoute] {
         let grace = configuration.defaultGracePeriod
         let grants = GrantRoutes(
@@ -96,9 +102,31 @@ package struct APIServices {
             offerings: configuration.offerings, entitlements: configuration.catalogue, answers: answers)
         let offers = PromotionalOfferRoutes(
             apps: try OfferKeys.apps(configuration, readFile: FileReading.read, logger), clock: clock)
-        return HealthRoutes().routes + SubscriberRoutes(desk: desk).routes + grants.routes
-            + extensions.routes + OtherStoreRoutes().routes + catalogue.routes + IntroductoryOfferRoutes().routes
-            + offers.routes + PrivacyRoutes(clock: clock).routes + UnsupportedRoutes().routes
+        let posting = posting(accesses, cancellation)
+        let receipts = ReceiptRoutes(
+            posting, receipts: ReceiptVerifier(trust: try configuration.receiptAnchors()), answers: answers)
+        let transactions = AppleTransactionRoutes(posting, answers: answers, document: document, defaultGrace: grace)
+        return HealthRoutes().routes + SubscriberRoutes(desk: desk).routes + receipts.routes + transactions.routes
+            + grants.routes + extensions.routes + OtherStoreRoutes().routes + catalogue.routes
+            + IntroductoryOfferRoutes().routes + offers.routes + PrivacyRoutes(clock: clock).routes
+            + UnsupportedRoutes().routes
+    }
+
+    /// What keeping something that an app posted needs.
+    private func posting(
+        _ accesses: [String: ServerAPIAccess], _ cancellation: Cancellation
+    ) -> PostingSettings {
+        let door = TransactionDoor(
+            apps: configuration.appRegistry, verifier: verifier, dictionaries: HeaderDictionaries())
+        let lookup = AppleLookup(
+            apps: configuration.apps.map(\.id).filter { accesses[$0] != nil }, door: door,
+            cancellation: cancellation, client: { accesses[$0]?.client })
+        return PostingSettings(
+            apps: configuration.appRegistry, door: door, lookup: lookup,
+            actions: CustomerActions(
+                origin: ActionLog.Origin(actor: "api"), defaultGrace: configuration.defaultGracePeriod),
+            sequence: SequenceGenerator(clock: clock, node: UInt16.random(in: 0...UInt16.max)), clock: clock,
+            restoring: RestoreSettings(general: configuration.restoreBehavior))
     }
 
     /// The ways to Apple, by app. An app whose key cannot be read or used is told, and cannot be asked about.
@@ -114,6 +142,15 @@ package struct APIServices {
         }
         return accesses
     }
+}
+
+/// Ends what waits for Apple once nobody new comes: who waits is told to ask again.
+private struct AppleCalls: Service {
+    let name = "apple-calls"
+    let cancellation = Cancellation()
+
+    func start() {}
+    func drain(until deadline: ContinuousClock.Instant) { cancellation.cancel() }
 }
 
 /// The ways to Apple as a service: they are open from the beginning, and closed when nobody asks any more.

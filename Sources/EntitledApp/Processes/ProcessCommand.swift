@@ -55,9 +55,8 @@ struct ProcessCommand: Command {
     ) throws -> Int32 {
         let refusals = Refusals()
         let metrics = Metrics()
-        // The api verifies nothing.
         let revocation = try RevocationServices(
-            role == .api ? .off : configuration.trust.ocsp,
+            configuration.trust.ocsp,
             file: "\(configuration.stateDirectory)/revocation-\(role.rawValue).json", logger: logger, metrics: metrics)
         let process = ProcessServices(
             configuration: configuration, database: database, logger: logger, metrics: metrics, revocation: revocation,

@@ -154,7 +154,7 @@ struct ProcessServices {
 
     func api() throws -> Part {
         try APIServices(
-            configuration: configuration, database: database, verifier: try verifier(revocation?.policyInside),
+            configuration: configuration, database: database, verifier: try verifier(revocation?.policyAtTheDoor),
             logger: logger, metrics: metrics, refused: refused
         ).part()
     }
@@ -177,6 +177,13 @@ extension Configuration {
     func trustAnchors() throws -> TrustAnchors {
         TrustAnchors(
             fingerprints: trust.rootSHA256, certificates: try trust.rootCertificates.map(Configuration.certificate))
+    }
+
+    /// Those of app receipts.
+    func receiptAnchors() throws -> TrustAnchors {
+        TrustAnchors(
+            fingerprints: trust.receiptRootSHA256,
+            certificates: try trust.rootCertificates.map(Configuration.certificate))
     }
 
     private static func certificate(_ der: [UInt8]) throws -> Certificate {

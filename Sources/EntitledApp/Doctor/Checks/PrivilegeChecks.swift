@@ -87,11 +87,12 @@ enum PrivilegeChecks {
     ]
     /// What calls of apps and backends change, and how.
     private static let calls: [String: Set<String>] = [
-        "app_user_id": ["INSERT"], "customer": ["INSERT", "UPDATE"], "lane": ["UPDATE"], "action": ["INSERT"],
-        "fact": ["INSERT"], "purchase": ["INSERT", "UPDATE"], "purchase_identifier": ["INSERT"], "event": ["INSERT"],
-        "delivery": ["INSERT"], "endpoint": ["UPDATE"], "api_key": ["UPDATE"],
-        "purchase_snapshot": ["INSERT", "UPDATE"], "deletion": ["INSERT"], "deletion_id": ["INSERT"],
-        "deletion_purchase": ["INSERT"],
+        "action": ["INSERT"], "api_key": ["UPDATE"], "app_user_id": ["INSERT", "UPDATE"],
+        "customer": ["INSERT", "UPDATE", "DELETE"], "deletion": ["INSERT"], "deletion_id": ["INSERT"],
+        "deletion_purchase": ["INSERT"], "delivery": ["INSERT"], "endpoint": ["UPDATE"], "event": ["INSERT"],
+        "fact": ["INSERT"], "jws_header": ["INSERT"], "lane": ["UPDATE"], "notification": ["INSERT"],
+        "notification_key": ["INSERT"], "pending": ["INSERT"], "purchase": ["INSERT", "UPDATE"],
+        "purchase_identifier": ["INSERT"], "purchase_snapshot": ["INSERT", "UPDATE"],
     ]
     /// What nobody reads but who sends.
     private static let secretTables: Set = ["sealing_key"]

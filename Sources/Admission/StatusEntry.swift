@@ -8,14 +8,14 @@ import Queue
 ///
 /// Apple signs the two parts of it and not the whole, so the entry is an unsigned notification around them, of a type of
 /// our own. It is applied like those that Apple sends, which verifies the parts again.
-enum StatusEntry {
+package enum StatusEntry {
     /// A `notificationType` that Apple does not have.
-    static let type = "STATUS"
+    package static let type = "STATUS"
 
     /// The same answer gives the same entry.
     ///
     /// - Throws: when it cannot be packed.
-    static func notification(
+    package static func notification(
         _ state: SubscriptionState, of place: AppEnvironment, _ dictionaries: HeaderDictionaries
     ) throws -> NewNotification {
         let signed = [state.transaction.text] + (state.renewal.map { [$0.text] } ?? [])

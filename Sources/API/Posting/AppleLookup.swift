@@ -1,0 +1,134 @@
+import Admission
+import AppStore
+import AppStoreAPI
+import Base
+import Queue
+import Records
+import Subscriptions
+
+/// Asks Apple's Server API about purchases of which an app has no signed transaction.
+package struct AppleLookup: Sendable {
+    /// The apps with a key, in the order of the configuration.
+    package let apps: [String]
+    private let client: @Sendable (String) -> ServerAPIClient?
+    private let door: TransactionDoor
+    private let cancellation: Cancellation
+
+    /// For everything that one call of an app asks.
+    private static let patience = Duration.seconds(10)
+    /// Purchases without renewals that are asked about for one receipt.
+    private static let limit = 20
+
+    package init(
+        apps: [String], door: TransactionDoor, cancellation: Cancellation = Cancellation(),
+        client: @escaping @Sendable (String) -> ServerAPIClient?
+    ) {
+        self.apps = apps
+        self.door = door
+        self.cancellation = cancellation
+        self.client = client
+    }
+
+    /// What Apple says of purchases.
+    struct Answer {
+        let environment: StoreEnvironment
+        /// The oldest first.
+        var transactions: [TransactionDoor.Admitted] = []
+        /// How subscriptions stand.
+        var states: [NewNotification] = []
+    }
+
+    /// A purchase by the id of one of its transactions; nil: Apple does not know it.
+    ///
+    /// - Throws: `APIError`, 503, where Apple cannot be asked.
+    func purchase(_ id: String, of app: String) throws -> Answer? {
+        guard let client = client(app) else { return nil }
+        let options = CallOptions(within: AppleLookup.patience, cancellation: cancellation)
+        guard
+            let found = try asking({ () throws(ServerAPIError) in
+                try client.transaction(id, in: .productionThenSandbox, options)
+            })
+        else { return nil }
+        var answer = Answer(environment: found.environment)
+        answer.transactions.append(try admitted(found.answer, app))
+        guard found.answer.payload.expiresDate != nil else { return answer }
+        let states = try asking { () throws(ServerAPIError) in
+            try client.subscriptions(of: id, in: .only(found.environment), options)
+        }
+        let original = found.answer.payload.originalTransactionId
+        for state in states?.answer ?? [] where state.originalTransactionID == original {
+            try add(state, app, to: &answer)
+        }
+        return answer
+    }
+
+    /// The purchases of a receipt that was verified: all subscriptions as they stand, and the newest of the rest.
+    ///
+    /// - Throws: `APIError`, 503, where Apple cannot be asked.
+    func purchases(_ receipt: ReceiptPayload, of app: String) throws -> Answer? {
+        guard let client = client(app), let first = receipt.newest.first else { return nil }
+        let options = CallOptions(within: AppleLookup.patience, cancellation: cancellation)
+        let choice = EnvironmentChoice(receipt)
+        let states = try asking { () throws(ServerAPIError) in
+            try client.subscriptions(of: first.transactionID, in: choice, options)
+        }
+        var answer = states.map { Answer(environment: $0.environment) }
+        var known: Set<String> = []
+        for state in states?.answer ?? [] {
+            known.insert(state.originalTransactionID)
+            if var made = answer {
+                try add(state, app, to: &made)
+                answer = made
+            }
+        }
+        for purchase in receipt.newest.filter({ !known.contains($0.originalTransactionID) }).prefix(AppleLookup.limit) {
+            guard
+                let found = try asking({ () throws(ServerAPIError) in
+                    try client.transaction(purchase.transactionID, in: choice, options)
+                })
+            else { continue }
+            var made = answer ?? Answer(environment: found.environment)
+            made.transactions.append(try admitted(found.answer, app))
+            answer = made
+        }
+        answer?.transactions.sort { ($0.payload.purchaseDate ?? 0) < ($1.payload.purchaseDate ?? 0) }
+        return answer
+    }
+
+    private func add(_ state: SubscriptionState, _ app: String, to answer: inout Answer) throws {
+        answer.transactions.append(try admitted(state.transaction, app))
+        let place = AppEnvironment(app: app, environment: answer.environment)
+        answer.states.append(try door.admit(state, of: place).mapError(APIError.init).get())
+    }
+
+    private func admitted(_ item: SignedItem<TransactionPayload>, _ app: String) throws -> TransactionDoor.Admitted {
+        try door.admit(item.text, of: app).mapError(APIError.init).get()
+    }
+
+    private static let unknown: Set<ServerAPIErrorCode> = [
+        .accountNotFound, .originalTransactionIDNotFound, .transactionIDNotFound, .invalidTransactionID,
+        .invalidOriginalTransactionID,
+    ]
+
+    /// Nil for what Apple does not know.
+    private func asking<Found>(_ body: () throws(ServerAPIError) -> Found) throws -> Found? {
+        do throws(ServerAPIError) {
+            return try body()
+        } catch {
+            if case .invalid = error { return nil }
+            if let code = error.code, AppleLookup.unknown.contains(code) { return nil }
+            throw APIError(error)
+        }
+    }
+}
+
+extension EnvironmentChoice {
+    /// Where a receipt says that it is from.
+    fileprivate init(_ receipt: ReceiptPayload) {
+        switch receipt.type {
+        case "Production", "ProductionVPP": self = .only(.production)
+        case "ProductionSandbox", "ProductionVPPSandbox": self = .only(.sandbox)
+        default: self = .productionThenSandbox
+        }
+    }
+}

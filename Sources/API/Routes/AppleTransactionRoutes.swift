@@ -1,0 +1,85 @@
+import AppStore
+import Base
+import Customers
+import HTTPServer
+import Postgres
+import Queue
+import Records
+import Subscriptions
+
+/// `POST /apple/transactions`, of the StoreKit 2 server tutorial: the app names a purchase, and gets what it entitles to.
+///
+/// A bare id proves nothing about who asks. So it makes the purchase known, and claims it for nobody: a backend gets the
+/// document of the customer who has it, an app only the purchase itself, without anybody's ids.
+package struct AppleTransactionRoutes: Sendable {
+    private let settings: PostingSettings
+    private let answers: SubscriberAnswers
+    private let document: SubscriberDocument
+    private let defaultGrace: Int64
+
+    /// - Parameter defaultGrace: as the worker's.
+    package init(
+        _ settings: PostingSettings, answers: SubscriberAnswers, document: SubscriberDocument, defaultGrace: Duration
+    ) {
+        self.settings = settings
+        self.answers = answers
+        self.document = document
+        self.defaultGrace = defaultGrace.milliseconds
+    }
+
+    package var routes: [APIRoute] {
+        [APIRoute("POST", "/apple/transactions", .anyKey) { call in try post(call) }]
+    }
+
+    private func post(_ call: APICall) throws -> APIAnswer {
+        let body = try call.json()
+        let named = try body.optionalText("original_transaction_id") ?? body.optionalText("originalTransactionId")
+        guard let id = named, !id.isEmpty else { throw APIError.badRequest("original_transaction_id is missing.") }
+        let apps = settings.lookup.apps.filter { call.key?.app == nil || call.key?.app == $0 }
+        guard !apps.isEmpty else {
+            throw APIError.badRequest(
+                "Apple cannot be asked: the app of this key has no server_api (issuer_id, key_id, private_key_file) in"
+                    + " the configuration.")
+        }
+        let (lookup, keep) = (settings.lookup, self.keep)
+        return .outside {
+            for app in apps {
+                if let found = try lookup.purchase(id, of: app) { return { call in try keep(found, call) } }
+            }
+            throw APIError.notFound("Apple knows no transaction \(id.prefix(64)) of this app.")
+        }
+    }
+
+    @Sendable private func keep(_ found: AppleLookup.Answer, _ call: APICall) throws -> APIAnswer {
+        let posted = found.transactions.compactMap { settings.posted($0) }
+        guard let key = posted.first?.key else { throw APIError.notFound("Apple names no transaction.") }
+        let places = try settings.actions.note(
+            posted.map(\.entry) + found.states, sequence: settings.sequence, clock: settings.clock,
+            on: call.connection)
+        let answer = self.answer
+        return settings.whenApplied(places) { call in try answer(key, call) }
+    }
+
+    @Sendable private func answer(_ key: PurchaseKey, _ call: APICall) throws -> APIAnswer {
+        guard let owner = try PurchaseStore.owners([key], on: call.connection).first ?? nil else {
+            throw APIError.unavailable("It is kept, and no record yet.")
+        }
+        if call.isSecret { return try answers.answer(call, of: owner) }
+        let facts = try FactStore.load([key], on: call.connection)
+        let purchases = facts.compactMap { Purchase(folding: $0, key: key, defaultGrace: defaultGrace) }
+        let ids = try CustomerStore.load([owner], on: call.connection)[owner]?.appUserIDs ?? [owner]
+        let now = settings.clock.now()
+        let profile = CustomerProfile(originalAppUserID: owner, appUserIDs: ids, firstSeen: now, lastSeen: now)
+        let whole = document.json(customer: profile, purchases: purchases, now: now)
+        let subscriber = whole["subscriber"]
+        return .response(
+            .document(
+                200,
+                .object([
+                    "request_date": whole["request_date"], "request_date_ms": whole["request_date_ms"],
+                    "original_transaction_id": .string(key.originalTransactionID),
+                    "entitlements": subscriber?["entitlements"], "subscriptions": subscriber?["subscriptions"],
+                    "non_subscriptions": subscriber?["non_subscriptions"],
+                ])))
+    }
+}

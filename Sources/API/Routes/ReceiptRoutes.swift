@@ -1,0 +1,110 @@
+import Admission
+import AppStore
+import Base
+import Customers
+import HTTPServer
+import Postgres
+import Queue
+import Records
+import Subscriptions
+
+/// `POST /v1/receipts`: an app posts what it bought, for the customer who is logged in.
+///
+/// What Apple signed goes into the log and through the lanes as a notification would; the answer waits for the record. An
+/// app finishes its transaction on every answer that is no 5xx, so from the commit on nothing may be lost, and before it
+/// nothing but what can never succeed is refused for good.
+package struct ReceiptRoutes: Sendable {
+    private let settings: PostingSettings
+    private let receipts: ReceiptVerifier
+    private let answers: SubscriberAnswers
+    /// Writes the `attributes` of a body, for the app user id.
+    private let attributes: @Sendable (JSON, String, APICall) throws -> Void
+
+    package init(
+        _ settings: PostingSettings, receipts: ReceiptVerifier, answers: SubscriberAnswers,
+        attributes: @escaping @Sendable (JSON, String, APICall) throws -> Void = { _, _, _ in }
+    ) {
+        self.settings = settings
+        self.receipts = receipts
+        self.answers = answers
+        self.attributes = attributes
+    }
+
+    package var routes: [APIRoute] {
+        [APIRoute("POST", "/v1/receipts", .anyKey) { call in try post(call) }]
+    }
+
+    /// Platforms whose purchases Apple knows nothing of.
+    private static let others: Set = ["android", "amazon", "stripe", "roku", "web", "paddle"]
+
+    private func post(_ call: APICall) throws -> APIAnswer {
+        if let platform = call.platform, ReceiptRoutes.others.contains(platform) {
+            throw APIError(400, code: 7000, "Invalid platform: only purchases of the App Store are known here.")
+        }
+        let body = try ReceiptBody(call.json())
+        guard let token = body.fetchToken else { return try keep([], [], body, call) }
+        switch PostedToken(token) {
+        case .xcode: throw APIError.xcode
+        case .unknown: throw APIError.invalidReceipt("The receipt is not valid.")
+        case .transaction(let jws):
+            let admitted = try settings.door.admit(jws, of: call.key?.app).mapError(APIError.init).get()
+            return try keep([admitted], [], body, call)
+        case .receipt(let bytes):
+            return try resolve(bytes, body, call)
+        }
+    }
+
+    // MARK: - Receipts
+
+    private func resolve(_ bytes: [UInt8], _ body: ReceiptBody, _ call: APICall) throws -> APIAnswer {
+        let receipt = try receipts.verify(bytes).mapError(APIError.init).get()
+        guard let app = settings.apps.id(ofBundleID: receipt.bundleID) else {
+            throw APIError.invalidReceipt("The receipt is not valid here: no app with its bundle id is configured.")
+        }
+        if let own = call.key?.app, own != app { throw APIError(TransactionDoor.Refusal.otherApp) }
+        // Nothing was bought: there is nothing to ask.
+        if receipt.purchases.isEmpty { return try keep([], [], body, call) }
+        guard settings.lookup.apps.contains(app) else {
+            throw APIError.invalidReceipt(
+                "App receipts can only be read with Apple's Server API: give the app \(app) a server_api in the"
+                    + " configuration, or let the app use StoreKit 2, which posts signed transactions.")
+        }
+        let (lookup, keep) = (settings.lookup, self.keep)
+        return .outside {
+            let found = try lookup.purchases(receipt, of: app)
+            return { call in
+                try keep(found?.transactions ?? [], found?.states ?? [], try ReceiptBody(call.json()), call)
+            }
+        }
+    }
+
+    // MARK: - Keeping
+
+    @Sendable private func keep(
+        _ admitted: [TransactionDoor.Admitted], _ states: [NewNotification], _ body: ReceiptBody, _ call: APICall
+    ) throws -> APIAnswer {
+        let id = body.appUserID
+        let app = try body.appTransaction.flatMap { try appTransaction($0, body, call) }
+        let posted = admitted.compactMap { settings.posted($0) { body.context(of: $0) } }
+        let posting = try settings.actions.post(
+            posted, and: states, by: id, sequence: settings.sequence, clock: settings.clock,
+            behavior: settings.behavior, on: call.connection)
+        if let app { try AppPurchaseStore.note(app, of: id, on: call.connection) }
+        if let given = body.attributes { try attributes(given, id, call) }
+        if let refusal = posting.refusal { throw refusal }
+        let answers = answers
+        return settings.whenApplied(posting.places) { call in try answers.answer(call, of: id) }
+    }
+
+    /// Beside a purchase one that is not right is left out: it is not worth the purchase.
+    private func appTransaction(
+        _ text: String, _ body: ReceiptBody, _ call: APICall
+    ) throws -> AppTransactionPayload? {
+        switch settings.door.admitAppTransaction(text, of: call.key?.app) {
+        case .success(let payload): return payload
+        case .failure(let refusal):
+            guard body.fetchToken == nil else { return nil }
+            throw PostedToken(text) == .xcode ? APIError.xcode : APIError(refusal)
+        }
+    }
+}

@@ -1,0 +1,185 @@
+import Base
+import Lifecycle
+import Postgres
+import Queue
+import Records
+import Subscriptions
+
+extension CustomerActions {
+    /// A transaction that Apple signed and an app posted for a customer.
+    package struct Posted: Sendable {
+        package let key: PurchaseKey
+        package let transaction: TransactionFact
+        /// What goes into the log.
+        package let entry: NewNotification
+        /// What the app said of it; its time is set here. Nil: nothing.
+        package let context: TransactionContext?
+
+        package init(
+            key: PurchaseKey, transaction: TransactionFact, entry: NewNotification, context: TransactionContext? = nil
+        ) {
+            self.key = key
+            self.transaction = transaction
+            self.entry = entry
+            self.context = context
+        }
+
+        fileprivate var isRunning: (Int64) -> Bool {
+            let fact = transaction
+            return { now in
+                fact.isRenewable && fact.revocationDate == nil && fact.expiresDate.map { now < $0 } ?? true
+            }
+        }
+    }
+
+    package struct Posting: Sendable {
+        /// Where the entries are in the log, also those that were there before.
+        package let places: [(lane: Lane, seq: Int64)]
+        /// Why a purchase stays with another customer; nil: all are the poster's.
+        package let refusal: Refusal?
+    }
+
+    /// Keeps what an app posted, and whose it is: with the commit nothing of it can be lost.
+    ///
+    /// Facts do not depend on who brings them, so they are kept also where the purchase stays with somebody else. What
+    /// nobody has yet is the poster's from its first event on; what somebody has is claimed, as by a restore. A
+    /// purchase of an Apple account whose other purchases are known is the same person's. Who posts is made a customer if
+    /// nobody has the id.
+    ///
+    /// - Parameters:
+    ///   - posted: the oldest first.
+    ///   - others: what is put into the log behind them, and decides about nothing.
+    ///   - behavior: the one that counts for a purchase and the app user id that owns it.
+    /// - Throws: `Refusal` where the id cannot name anybody; then nothing is kept.
+    package func post(
+        _ posted: [Posted], and others: [NewNotification] = [], by id: String, sequence: SequenceGenerator,
+        clock: any WallClock, behavior: (PurchaseKey, String) throws -> RestoreBehavior,
+        on connection: PostgresConnection
+    ) throws -> Posting {
+        if let why = AppUserID.objection(to: id) { throw Refusal.unusable(id: id, why: why) }
+        let purchases = CustomerActions.purchases(posted)
+        let posting = try holding({ try concerned(purchases, id, on: connection) }, on: connection) { held, now in
+            if try CustomerStore.lock([id], on: connection).first == .some(nil) {
+                try CustomerStore.makeAndHold([id], now: now, on: connection)
+            }
+            var refusal: Refusal?
+            for purchase in purchases {
+                let why = try give(purchase, to: id, Set(held.map(\.lane)), behavior, now: now, on: connection)
+                refusal = refusal ?? why
+            }
+            try FactStore.insert(contexts(posted, now: now), on: connection)
+            let places = try CustomerActions.insert(posted.map(\.entry) + others, sequence, clock, on: connection)
+            FailPoint.postBeforeCommit.pass()
+            return Posting(places: places, refusal: refusal)
+        }
+        FailPoint.postAfterCommit.pass()
+        return posting
+    }
+
+    /// Puts what Apple said into the log, for nobody in particular; where it is there.
+    package func note(
+        _ entries: [NewNotification], sequence: SequenceGenerator, clock: any WallClock,
+        on connection: PostgresConnection
+    ) throws -> [(lane: Lane, seq: Int64)] {
+        try connection.transaction { try CustomerActions.insert(entries, sequence, clock, on: connection) }
+    }
+
+    private static func insert(
+        _ entries: [NewNotification], _ sequence: SequenceGenerator, _ clock: any WallClock,
+        on connection: PostgresConnection
+    ) throws -> [(lane: Lane, seq: Int64)] {
+        var known: Set<NotificationIdentity> = []
+        let entries = entries.filter { known.insert($0.identity).inserted }
+        guard !entries.isEmpty else { return [] }
+        var inserter = NotificationInserter(sequence: sequence, clock: clock)
+        _ = try inserter.insert(entries, on: connection)
+        return try KnownNotifications.places(of: entries.map(\.identity), on: connection)
+    }
+
+    // MARK: - What is posted
+
+    /// Each purchase once, by the newest of its transactions.
+    private static func purchases(_ posted: [Posted]) -> [Posted] {
+        var newest: [PurchaseKey: Posted] = [:]
+        for item in posted where item.transaction.purchaseDate >= newest[item.key]?.transaction.purchaseDate ?? .min {
+            newest[item.key] = item
+        }
+        return newest.values.sorted { $0.key.originalTransactionID < $1.key.originalTransactionID }
+    }
+
+    private func contexts(_ posted: [Posted], now: Int64) -> [FactStore.New] {
+        posted.compactMap { item in
+            guard var context = item.context, !context.isEmpty else { return nil }
+            context.at = now
+            return FactStore.New(key: item.key, seq: SequenceGenerator.least(at: now), fact: FactRow(context))
+        }
+    }
+
+    // MARK: - Whose it is
+
+    /// The posted purchases, and all that could move or be joined with them.
+    private func concerned(
+        _ purchases: [Posted], _ id: String, on connection: PostgresConnection
+    ) throws -> [PurchaseKey] {
+        var keys = Set(purchases.map(\.key))
+        for purchase in purchases {
+            guard let owner = try owner(of: purchase, on: connection)?.id else { continue }
+            keys.formUnion(try concerned(owner, id, on: connection))
+        }
+        return Array(keys)
+    }
+
+    /// Who has a purchase now: by its record, by what was posted and is not applied yet, or as the one whom the other
+    /// purchases of the Apple account belong to.
+    private func owner(
+        of purchase: Posted, on connection: PostgresConnection
+    ) throws -> (id: String, isKnown: Bool)? {
+        if let owner = try PurchaseStore.owners([purchase.key], on: connection).first ?? nil { return (owner, true) }
+        if let given = try FactStore.load([purchase.key], on: connection).first?.assignments.newest {
+            return (given.owner, true)
+        }
+        guard let account = purchase.transaction.appTransactionID else { return nil }
+        let id = Owner.anonymousID(for: purchase.key, account: account, digest: CustomerActions.digest)
+        return try CustomerStore.known([id], on: connection).isEmpty ? nil : (id, false)
+    }
+
+    /// Why the purchase stays with another customer, if it does.
+    private func give(
+        _ purchase: Posted, to id: String, _ held: Set<Lane>,
+        _ behavior: (PurchaseKey, String) throws -> RestoreBehavior, now: Int64, on connection: PostgresConnection
+    ) throws -> Refusal? {
+        guard let owner = try owner(of: purchase, on: connection) else {
+            try assign(purchase.key, to: id, now: now, on: connection)
+            return nil
+        }
+        let concerned = try concerned(owner.id, id, on: connection)
+        guard held.isSuperset(of: concerned.map(\.lane)) else { throw Overtaken() }
+        let claimed = Claimed(
+            key: purchase.key, account: purchase.transaction.appTransactionID, isRunning: purchase.isRunning(now))
+        do {
+            let claim = try settle(
+                claimed, of: owner.id, claimedBy: id, among: concerned, { try behavior(purchase.key, $0) }, now: now,
+                on: connection)
+            if case .moved = claim { return nil }
+            if !owner.isKnown { try assign(purchase.key, to: id, now: now, on: connection) }
+            return nil
+        } catch let refusal as Refusal {
+            guard case .restore = refusal else { throw refusal }
+            return refusal
+        }
+    }
+
+    /// The first word on whose a purchase is.
+    private func assign(
+        _ purchase: PurchaseKey, to id: String, now: Int64, on connection: PostgresConnection
+    ) throws {
+        let detail = JSON.object([
+            "app": .string(purchase.app), "environment": .string(purchase.environment.rawValue),
+            "original_transaction_id": .string(purchase.originalTransactionID),
+        ])
+        let action = try ActionLog.add(
+            ActionLog.New(.post, id, detail: .object(["purchases": .array([detail])])), by: origin, now: now,
+            on: connection)
+        try assign([(purchase, id)], action, now: now, on: connection)
+    }
+}

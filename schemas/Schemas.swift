@@ -34,5 +34,8 @@ package enum Schemas {
             version: 11, name: "history", sql: String(decoding: PackageResources.v0011_history_sql, as: UTF8.self)),
         Migration(
             version: 12, name: "status", sql: String(decoding: PackageResources.v0012_status_sql, as: UTF8.self)),
+        Migration(
+            version: 16, name: "identities",
+            sql: String(decoding: PackageResources.v0016_identities_sql, as: UTF8.self)),
     ]
 }

@@ -1,11 +1,16 @@
 import Base
 import Postgres
 import Records
+import Subscriptions
 
 /// The ids of a customer, of all others whom the log joins to it, and what the log says about them.
 struct IdentityGroup {
     /// Original ids, and whether each has its customer.
     private(set) var roots: [String: Bool]
+    /// What customers have in place of the configuration's restore behaviour, by original id.
+    private(set) var behaviors: [String: RestoreBehavior]
+    /// What the log says about it, the oldest first.
+    private(set) var words: [ActionLog.RestoreWord]
     /// Each id with the original id that it has now, and when it was first seen, in ms.
     private(set) var ids: [String: (root: String, firstSeen: Int64)]
     /// Pairs that an action joined.
@@ -18,6 +23,7 @@ struct IdentityGroup {
         let ids: [String]
         /// Of the original id, in ms.
         let firstSeen: Int64
+        let restoreBehavior: RestoreBehavior?
     }
 
     var components: [Component] {
@@ -33,9 +39,13 @@ struct IdentityGroup {
         return Dictionary(grouping: ids.keys, by: top).values.compactMap { members in
             // An original id that is one of them stays; else it is who was seen first.
             let standing = members.filter { ids[$0]?.root == $0 }
-            let seen = (standing.isEmpty ? members : standing).map { (ids[$0]?.firstSeen ?? 0, $0) }
+            let seen = (standing.isEmpty ? members : standing).map {
+                CustomerStore.seniority(of: $0, firstSeen: ids[$0]?.firstSeen ?? 0)
+            }
             guard let first = seen.min(by: { $0 < $1 }) else { return nil }
-            return Component(root: first.1, ids: members.sorted(), firstSeen: first.0)
+            return Component(
+                root: first.2, ids: members.sorted(), firstSeen: first.0,
+                restoreBehavior: words.last { members.contains($0.appUserID) }?.behavior)
         }.sorted { $0.root < $1.root }
     }
 
@@ -45,6 +55,14 @@ struct IdentityGroup {
         for component in components {
             if roots[component.root] != true {
                 faults.append(customer(component.root, found: nil, expected: component.root))
+            }
+            let behavior = behaviors[component.root]
+            if behavior != component.restoreBehavior {
+                faults.append(
+                    Difference(
+                        subject: .customer(component.root), member: "restore_behavior",
+                        found: behavior.map { .string($0.rawValue) },
+                        expected: component.restoreBehavior.map { .string($0.rawValue) }))
             }
             for id in component.ids {
                 guard let found = ids[id]?.root, found != component.root else { continue }
@@ -66,7 +84,7 @@ struct IdentityGroup {
 
 extension IdentityGroup {
     private static let select = """
-        SELECT t.root, c.original_app_user_id IS NOT NULL, a.id, a.first_seen_ms FROM unnest($1::text[]) AS t(root)
+        SELECT t.root, c.original_app_user_id IS NOT NULL, a.id, a.first_seen_ms, c.restore_behavior FROM unnest($1::text[]) AS t(root)
         LEFT JOIN entitled.customer c ON c.original_app_user_id = t.root
         LEFT JOIN entitled.app_user_id a ON a.original_app_user_id = t.root
         """
@@ -104,19 +122,23 @@ extension IdentityGroup {
     }
 
     private init(_ roots: [String], on connection: PostgresConnection) throws {
-        (self.roots, ids) = ([:], [:])
+        (self.roots, ids, behaviors) = ([:], [:], [:])
         for row in try connection.query(IdentityGroup.select, [.texts(roots)]) {
             let root = try row.text(0)
             self.roots[root] = try row.bool(1)
             if let id = try row.optionalText(2) { ids[id] = (root, try row.int(3)) }
+            behaviors[root] = try row.optionalText(4).flatMap(RestoreBehavior.init(rawValue:))
         }
         joins = try ActionLog.joins(of: ids.keys.sorted(), on: connection)
+        words = try ActionLog.restoreWords(about: ids.keys.sorted(), on: connection)
     }
 
     private func part(of root: String) -> IdentityGroup {
         var part = self
         part.roots = roots.filter { $0.key == root }
         part.ids = ids.filter { $0.value.root == root }
+        part.behaviors = behaviors.filter { $0.key == root }
+        part.words = words.filter { part.ids[$0.appUserID] != nil }
         part.joins = joins.filter { part.ids[$0.0] != nil || part.ids[$0.1] != nil }
         return part
     }

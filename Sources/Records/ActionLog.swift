@@ -7,12 +7,16 @@ package enum ActionLog {
     package enum Kind: String, Sendable, CaseIterable {
         /// Two ids name one customer: somebody said so.
         case alias
+        /// The same: who was anonymous on a device logged in there.
+        case identify
         /// The same, found by a worker: a purchase that had an anonymous owner was signed with an account token.
         case merge
         /// Purchases went to another customer: an operator said so.
         case transfer
         /// A purchase went to a customer who restored it.
         case claim
+        /// What becomes of a customer's purchases when others restore them: the last word about any of the ids counts.
+        case restoreBehavior = "restore_behavior"
         /// An id names nobody any more.
         case delete
     }
@@ -68,9 +72,12 @@ package enum ActionLog {
             let deed =
                 switch kind {
                 case .alias: "\(one) and \(two) were made one customer"
+                case .identify: "\(one) logged in as \(two)"
                 case .merge: "\(one) and \(two) turned out to be one customer"
                 case .transfer: "purchases were moved from \(one) to \(two)"
                 case .claim: "purchases of \(one) were restored by \(two)"
+                case .restoreBehavior:
+                    "restore_behavior of \(one) was set to \(detail?["restore_behavior"]?.stringValue ?? "the default")"
                 case .delete: "\(one) was deleted"
                 case nil: "\(kindName) of \(one)"
                 }
@@ -152,7 +159,7 @@ package enum ActionLog {
             SELECT seq, kind, app_user_id, other FROM entitled.action WHERE app_user_id = ANY($1::text[])
             UNION SELECT seq, kind, app_user_id, other FROM entitled.action WHERE other = ANY($1::text[])
         )
-        SELECT DISTINCT n.app_user_id, n.other FROM named n WHERE n.kind IN ('alias', 'merge') AND n.other IS NOT NULL
+        SELECT DISTINCT n.app_user_id, n.other FROM named n WHERE n.kind IN ('alias', 'identify', 'merge') AND n.other IS NOT NULL
             AND NOT EXISTS (
                 SELECT 1 FROM entitled.action d WHERE d.app_user_id IN (n.app_user_id, n.other) AND d.kind = 'delete'
                     AND d.seq > n.seq
@@ -163,6 +170,27 @@ package enum ActionLog {
     package static func joins(of ids: [String], on connection: PostgresConnection) throws -> [(String, String)] {
         guard !ids.isEmpty else { return [] }
         return try connection.query(selectJoins, [.texts(ids)]).map { (try $0.text(0), try $0.text(1)) }
+    }
+
+    private static let selectWords = """
+        SELECT a.app_user_id, a.detail::json ->> 'restore_behavior' FROM entitled.action a
+        WHERE a.app_user_id = ANY($1::text[]) AND a.kind = 'restore_behavior' AND NOT EXISTS (
+            SELECT 1 FROM entitled.action d WHERE d.app_user_id = a.app_user_id AND d.kind = 'delete' AND d.seq > a.seq
+        )
+        ORDER BY a.seq
+        """
+
+    /// What was said about the restore behaviour of one id; nil: that the configuration's counts again.
+    package typealias RestoreWord = (appUserID: String, behavior: RestoreBehavior?)
+
+    /// The oldest first; not what was said of a customer who was deleted since.
+    package static func restoreWords(
+        about ids: [String], on connection: PostgresConnection
+    ) throws -> [RestoreWord] {
+        guard !ids.isEmpty else { return [] }
+        return try connection.query(selectWords, [.texts(ids)]).map { row in
+            (try row.text(0), try row.optionalText(1).flatMap(RestoreBehavior.init(rawValue:)))
+        }
     }
 
     private static let selectDeletions = """

@@ -83,7 +83,16 @@ enum PrivilegeChecks {
     /// What records are made of and events are sent from.
     private static let work: Set = [
         "notification", "pending", "held_notification", "lane", "worker", "fact", "purchase", "customer", "app_user_id",
-        "endpoint", "event", "delivery", "attempt",
+        "endpoint", "event", "delivery", "attempt", "customer_attribute",
+    ]
+    /// What the API changes: in the whole table, or in some columns of it.
+    private static let answers: [String: Set<String>] = [
+        "customer": ["INSERT", "UPDATE", "DELETE"], "app_user_id": ["INSERT", "UPDATE", "DELETE"],
+        "customer_attribute": ["INSERT", "UPDATE", "DELETE"], "action": ["INSERT"], "fact": ["INSERT"],
+        "event": ["INSERT"], "delivery": ["INSERT"],
+    ]
+    private static let answerColumns: [String: Set<String>] = [
+        "lane": ["UPDATE"], "endpoint": ["UPDATE"], "purchase": ["UPDATE"],
     ]
     /// What nobody reads but who sends.
     private static let secretTables: Set = ["sealing_key"]
@@ -104,8 +113,10 @@ enum PrivilegeChecks {
         case .worker:
             if table.name == "schema_version" { found.formUnion(table.granted.subtracting(["SELECT"])) }
         case .api:
-            found.formUnion(table.granted.intersection(["DELETE"]))
-            found.formUnion(table.column.intersection(["INSERT", "UPDATE"]))
+            let whole = answers[table.name] ?? []
+            found.formUnion(table.granted.intersection(["INSERT", "UPDATE", "DELETE"]).subtracting(whole))
+            let columns = whole.union(answerColumns[table.name] ?? [])
+            found.formUnion(table.column.intersection(["INSERT", "UPDATE"]).subtracting(columns))
             if secretTables.contains(table.name) { found.formUnion(table.column.intersection(["SELECT"])) }
         }
         return sentences(found, "may", "REVOKE", "FROM", role, table)
@@ -116,7 +127,10 @@ enum PrivilegeChecks {
             switch role {
             case .ingest: arrivals.contains(table.name) ? ["INSERT"] : []
             case .worker: work.contains(table.name) ? ["SELECT", "INSERT", "UPDATE", "DELETE"] : ["SELECT"]
-            case .api: secretTables.contains(table.name) ? [] : ["SELECT"]
+            case .api:
+                secretTables.contains(table.name)
+                    ? []
+                    : (answers[table.name] ?? []).union(answerColumns[table.name] ?? []).union(["SELECT"])
             }
         return sentences(needed.subtracting(table.column.union(table.granted)), "may not", "GRANT", "TO", role, table)
     }

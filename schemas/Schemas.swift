@@ -35,6 +35,8 @@ package enum Schemas {
         Migration(
             version: 12, name: "status", sql: String(decoding: PackageResources.v0012_status_sql, as: UTF8.self)),
         Migration(
+            version: 13, name: "rest", sql: String(decoding: PackageResources.v0013_rest_sql, as: UTF8.self)),
+        Migration(
             version: 16, name: "identities",
             sql: String(decoding: PackageResources.v0016_identities_sql, as: UTF8.self)),
     ]

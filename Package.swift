@@ -98,8 +98,8 @@ let modules: [Target] = [
     .target(
         name: "API",
         dependencies: [
-            "Base", "Telemetry", "Lifecycle", "Crypto", "Postgres", "HTTPServer", "Subscriptions", "Queue", "Records",
-            "Customers",
+            "Base", "Telemetry", "Lifecycle", "Crypto", "Postgres", "HTTPServer", "AppStore", "Subscriptions", "Queue",
+            "Records", "Admission", "Customers",
         ]),
     // Configuration, wiring, commands.
     .target(
@@ -191,8 +191,8 @@ let tests: [Target] = [
     .testTarget(
         name: "APITests",
         dependencies: [
-            "API", "Base", "Crypto", "HTTPServer", "Lifecycle", "Postgres", "Queue", "Records", "Schemas",
-            "Subscriptions", "Telemetry", "TestSupport",
+            "API", "Admission", "AppStore", "Base", "Crypto", "Customers", "HTTPServer", "Lifecycle", "Postgres",
+            "Queue", "Records", "Schemas", "StoreSimulator", "Subscriptions", "Telemetry", "TestSupport",
         ]),
     .testTarget(name: "StoreSimulatorTests", dependencies: ["AppStore", "Base", "Crypto", "StoreSimulator"]),
     .testTarget(

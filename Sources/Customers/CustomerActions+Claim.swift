@@ -13,14 +13,17 @@ extension CustomerActions {
         case moved(Transfer)
     }
 
-    /// A customer restores a purchase, as an app would do it for them: what then happens is `behavior`. The customer is
-    /// made if nobody has the id.
+    /// A customer restores a purchase, as an app would do it for them: what then happens, the settings and the owner's own
+    /// say. The customer is made if nobody has the id.
     ///
+    /// - Parameter isRestore: false for a new purchase.
     /// - Throws: `Refusal` where there is no such purchase, or the behaviour lets it stay.
     package func claim(
-        _ purchase: PurchaseKey, by id: String, behavior: RestoreBehavior, on connection: PostgresConnection
+        _ purchase: PurchaseKey, by id: String, settings: RestoreSettings, isRestore: Bool = true,
+        on connection: PostgresConnection
     ) throws -> Claim {
-        try holding({ try concerned(purchase, id, on: connection) }, on: connection) { concerned, now in
+        try respell(id, on: connection)
+        return try holding({ try concerned(purchase, id, on: connection) }, on: connection) { concerned, now in
             guard let owner = try PurchaseStore.owners([purchase], on: connection).first ?? nil else {
                 throw Refusal.unknown(purchase.originalTransactionID)
             }
@@ -33,11 +36,8 @@ extension CustomerActions {
             guard let former = found.first ?? nil, let claimant = found.last ?? nil else {
                 throw Refusal.unknown(owner)
             }
-            let theirs = Set(try ids(of: owner, on: connection))
-            let outcome = behavior.outcome(
-                isSame: former == claimant, isOwnerAnonymous: former.isAnonymous,
-                ownerHasActiveSubscription: try isActive(
-                    try PurchaseStore.owned(by: Array(theirs), on: connection), now, on: connection))
+            let outcome = try outcome(
+                of: purchase, former, claimant, settings, isRestore: isRestore, now: now, on: connection)
             switch outcome {
             case .nothing: return .theirs
             case .refused(let why): throw Refusal.restore(why)
@@ -46,6 +46,7 @@ extension CustomerActions {
                 let anonymous = owners.filter { $1.map(Owner.isAnonymous) ?? false }.map(\.0)
                 return .joined(try join(id, owner, .alias, pinning: anonymous, now: now, on: connection))
             case .move:
+                let theirs = Set(try ids(of: owner, on: connection))
                 let moving = try sameAccount(as: purchase, among: concerned, theirs, on: connection)
                 return .moved(try move(moving, .claim, from: owner, to: id, now: now, on: connection))
             }
@@ -59,10 +60,6 @@ extension CustomerActions {
         guard let owner = try PurchaseStore.owners([purchase], on: connection).first ?? nil else { return [] }
         let claimants = try ids(of: id, on: connection).filter(Owner.isAnonymous)
         return try PurchaseStore.owned(by: try ids(of: owner, on: connection) + claimants, on: connection)
-    }
-
-    private func isActive(_ keys: [PurchaseKey], _ now: Int64, on connection: PostgresConnection) throws -> Bool {
-        try fold(keys, on: connection).contains { $0.isRenewable && $0.hasAccess(at: now) }
     }
 
     /// A restore brings everything that the Apple account bought in this app.
@@ -80,7 +77,7 @@ extension CustomerActions {
         }.map(\.0.key)
     }
 
-    private func fold(_ keys: [PurchaseKey], on connection: PostgresConnection) throws -> [Purchase] {
+    func fold(_ keys: [PurchaseKey], on connection: PostgresConnection) throws -> [Purchase] {
         zip(keys, try FactStore.load(keys, on: connection)).compactMap {
             Purchase(folding: $1, key: $0, defaultGrace: defaultGrace)
         }

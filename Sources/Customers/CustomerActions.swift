@@ -25,6 +25,8 @@ package struct CustomerActions: Sendable {
         case unusable(id: String, why: String)
         case notTheirs(purchase: String, customer: String)
         case restore(String)
+        /// Both are somebody, and who asks may not join them.
+        case persons(String, String)
         case busy
 
         package var description: String {
@@ -33,6 +35,7 @@ package struct CustomerActions: Sendable {
             case .unusable(let id, let why): "\(id) cannot name a customer: it \(why)"
             case .notTheirs(let purchase, let customer): "\(customer) has no purchase \(purchase)"
             case .restore(let why): "the purchase stays where it is: \(why) (restore_behavior)"
+            case .persons(let one, let two): "\(one) and \(two) are two persons"
             case .busy: "the customer's purchases are changing too fast; try again"
             }
         }

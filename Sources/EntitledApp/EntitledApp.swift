@@ -28,6 +28,7 @@ package enum EntitledApp {
         "customers list": CustomerActionCommands.List.init,
         "customers alias": CustomerActionCommands.Alias.init,
         "customers transfer": CustomerActionCommands.Transfer.init,
+        "customers restore-behavior": CustomerActionCommands.SetRestoreBehavior.init,
         "customers delete": CustomerActionCommands.Delete.init,
         "purchases list": PurchaseCommands.List.init,
         "purchases claim": PurchaseCommands.Claim.init,

@@ -13,8 +13,8 @@ struct IdentityGroup {
     private(set) var words: [ActionLog.RestoreWord]
     /// Each id with the original id that it has now, and when it was first seen, in ms.
     private(set) var ids: [String: (root: String, firstSeen: Int64)]
-    /// Pairs that an action joined.
-    private(set) var joins: [(String, String)]
+    /// What actions joined, the oldest first.
+    private(set) var joins: [ActionLog.Join]
 
     /// Ids that belong together.
     struct Component: Equatable {
@@ -33,13 +33,15 @@ struct IdentityGroup {
             while let parent = parents[id], parent != id { id = parent }
             return id
         }
-        for (one, other) in joins where ids[one] != nil && ids[other] != nil {
+        for (one, other, _) in joins where ids[one] != nil && ids[other] != nil {
             parents[top(of: one)] = top(of: other)
         }
         return Dictionary(grouping: ids.keys, by: top).values.compactMap { members in
-            // An original id that is one of them stays; else it is who was seen first.
+            // An original id that is one of them stays; of several the one that the log says, else who was seen first.
             let standing = members.filter { ids[$0]?.root == $0 }
-            let seen = (standing.isEmpty ? members : standing).map {
+            let told = standing.count == 1 ? nil : joins.last { members.contains($0.one) }?.original
+            let candidates = told.map { [$0] }?.filter(members.contains) ?? []
+            let seen = (candidates.isEmpty ? (standing.isEmpty ? members : standing) : candidates).map {
                 CustomerStore.seniority(of: $0, firstSeen: ids[$0]?.firstSeen ?? 0)
             }
             guard let first = seen.min(by: { $0 < $1 }) else { return nil }
@@ -139,12 +141,12 @@ extension IdentityGroup {
         part.ids = ids.filter { $0.value.root == root }
         part.behaviors = behaviors.filter { $0.key == root }
         part.words = words.filter { part.ids[$0.appUserID] != nil }
-        part.joins = joins.filter { part.ids[$0.0] != nil || part.ids[$0.1] != nil }
+        part.joins = joins.filter { part.ids[$0.one] != nil || part.ids[$0.other] != nil }
         return part
     }
 
     /// Whether nobody outside is joined.
     private var isClosed: Bool { strangers.isEmpty }
 
-    private var strangers: Set<String> { Set(joins.flatMap { [$0.0, $0.1] }).subtracting(ids.keys) }
+    private var strangers: Set<String> { Set(joins.flatMap { [$0.one, $0.other] }).subtracting(ids.keys) }
 }

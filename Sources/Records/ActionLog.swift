@@ -51,6 +51,11 @@ package enum ActionLog {
             self.other = other
             self.detail = detail
         }
+
+        /// That two ids are one customer, who is known by this original id.
+        package static func joining(_ kind: Kind, _ id: String, _ other: String, under original: String) -> New {
+            New(kind, id, other: other, detail: .object(["original_app_user_id": .string(original)]))
+        }
     }
 
     /// An action of the log.
@@ -156,20 +161,26 @@ package enum ActionLog {
 
     private static let selectJoins = """
         WITH named AS (
-            SELECT seq, kind, app_user_id, other FROM entitled.action WHERE app_user_id = ANY($1::text[])
-            UNION SELECT seq, kind, app_user_id, other FROM entitled.action WHERE other = ANY($1::text[])
+            SELECT seq, kind, app_user_id, other, detail FROM entitled.action WHERE app_user_id = ANY($1::text[])
+            UNION SELECT seq, kind, app_user_id, other, detail FROM entitled.action WHERE other = ANY($1::text[])
         )
-        SELECT DISTINCT n.app_user_id, n.other FROM named n WHERE n.kind IN ('alias', 'identify', 'merge') AND n.other IS NOT NULL
+        SELECT n.app_user_id, n.other, n.detail::json ->> 'original_app_user_id' FROM named n WHERE n.kind IN ('alias', 'identify', 'merge') AND n.other IS NOT NULL
             AND NOT EXISTS (
                 SELECT 1 FROM entitled.action d WHERE d.app_user_id IN (n.app_user_id, n.other) AND d.kind = 'delete'
                     AND d.seq > n.seq
             )
+        ORDER BY n.seq
         """
 
-    /// Pairs of ids that an action joined, with one of these in each; not what was deleted since.
-    package static func joins(of ids: [String], on connection: PostgresConnection) throws -> [(String, String)] {
+    /// Two ids that an action joined, and the original id of who then had both, if the log says so.
+    package typealias Join = (one: String, other: String, original: String?)
+
+    /// With one of these ids in each, the oldest first; not what was deleted since.
+    package static func joins(of ids: [String], on connection: PostgresConnection) throws -> [Join] {
         guard !ids.isEmpty else { return [] }
-        return try connection.query(selectJoins, [.texts(ids)]).map { (try $0.text(0), try $0.text(1)) }
+        return try connection.query(selectJoins, [.texts(ids)]).map { row in
+            (try row.text(0), try row.text(1), try row.optionalText(2))
+        }
     }
 
     private static let selectWords = """

@@ -88,16 +88,22 @@ package enum CustomerStore {
 
     /// Makes a customer for each id that names nobody yet.
     package static func make(_ ids: Set<String>, now: Int64, on connection: PostgresConnection) throws {
-        guard !ids.isEmpty else { return }
-        _ = try connection.query(make, [.texts(ids.sorted()), .int8(now)])
+        _ = try makeMissing(ids, now: now, on: connection)
+    }
+
+    /// The same; the ids that named nobody.
+    package static func makeMissing(
+        _ ids: Set<String>, now: Int64, on connection: PostgresConnection
+    ) throws -> Set<String> {
+        guard !ids.isEmpty else { return [] }
+        return Set(try connection.query(make, [.texts(ids.sorted()), .int8(now)]).map { try $0.text(0) })
     }
 
     /// The same, and until the end of the transaction nobody deletes these ids: for owners of new purchases.
     package static func makeAndHold(_ ids: Set<String>, now: Int64, on connection: PostgresConnection) throws {
         var missing = ids
         while !missing.isEmpty {
-            let made = try connection.query(make, [.texts(missing.sorted()), .int8(now)]).map { try $0.text(0) }
-            missing.subtract(made)
+            missing.subtract(try makeMissing(missing, now: now, on: connection))
             guard !missing.isEmpty else { return }
             // One that was there may have been deleted before it could be held.
             missing.subtract(try connection.query(hold, [.texts(missing.sorted())]).map { try $0.text(0) })
@@ -190,7 +196,7 @@ package enum CustomerStore {
     package static func lock(_ ids: [String], on connection: PostgresConnection) throws -> [Root?] {
         var locked: Set<String> = []
         while true {
-            let found = try find(roots: ids, on: connection)
+            let found = try roots(of: ids, on: connection)
             let wanted = Set(found.compactMap { $0?.originalAppUserID })
             if wanted.isSubset(of: locked) { return found }
             // From the beginning of the order each time: whoever locks two does it in this order.
@@ -199,7 +205,8 @@ package enum CustomerStore {
         }
     }
 
-    private static func find(roots ids: [String], on connection: PostgresConnection) throws -> [Root?] {
+    /// The customers whom these ids name, in their order, as they are at this moment; nil for ids that name nobody.
+    package static func roots(of ids: [String], on connection: PostgresConnection) throws -> [Root?] {
         var found = [Root?](repeating: nil, count: ids.count)
         for row in try connection.query(roots, [.texts(ids), .text(Owner.anonymousPrefix)]) {
             let place = Int(try row.int(0)) - 1
@@ -212,18 +219,19 @@ package enum CustomerStore {
         return found
     }
 
-    /// Makes one customer of two that are locked. The one seen first stays: consumers know it by that id.
-    package static func unite(_ one: Root, _ other: Root, on connection: PostgresConnection) throws {
-        guard one.originalAppUserID != other.originalAppUserID else { return }
+    /// Makes one customer of two that are locked; its original id. The one seen first stays: consumers know it by that id.
+    package static func unite(_ one: Root, _ other: Root, on connection: PostgresConnection) throws -> String {
+        guard one.originalAppUserID != other.originalAppUserID else { return one.originalAppUserID }
         let isFirst =
             seniority(of: one.originalAppUserID, firstSeen: one.firstSeen)
             < seniority(of: other.originalAppUserID, firstSeen: other.firstSeen)
         let (staying, going) = isFirst ? (one, other) : (other, one)
         _ = try connection.query(move, [.text(going.originalAppUserID), .text(staying.originalAppUserID)])
-        guard one.restoreBehavior != other.restoreBehavior else { return }
+        guard one.restoreBehavior != other.restoreBehavior else { return staying.originalAppUserID }
         let ids = try load([staying.originalAppUserID], on: connection)[staying.originalAppUserID]?.appUserIDs ?? []
         let last = try ActionLog.restoreWords(about: ids, on: connection).last
         try setRestoreBehavior(last?.behavior, of: staying.originalAppUserID, on: connection)
+        return staying.originalAppUserID
     }
 
     private static let setBehavior = """
@@ -248,9 +256,9 @@ package enum CustomerStore {
             let found = try lock([merge.anonymous, merge.into], on: connection)
             guard let from = found.first ?? nil, let into = found.last ?? nil, from != into, from.isAnonymous
             else { continue }
-            try unite(from, into, on: connection)
+            let original = try unite(from, into, on: connection)
             try ActionLog.add(
-                ActionLog.New(.merge, merge.into, other: merge.anonymous), by: .worker, now: now, on: connection)
+                .joining(.merge, merge.into, merge.anonymous, under: original), by: .worker, now: now, on: connection)
         }
     }
 

@@ -15,6 +15,11 @@ package enum AttributePolicy {
         package let key: String
         package let message: String
 
+        package init(key: String, message: String) {
+            self.key = key
+            self.message = message
+        }
+
         /// As in `attribute_errors`.
         package var json: JSON { .object(["key_name": .string(key), "message": .string(message)]) }
     }

@@ -24,7 +24,8 @@ package enum CommandTree {
                     "customers", "Subscriber records.",
                     [
                         CustomerOptions.declaration, CustomerActionOptions.list, CustomerActionOptions.alias,
-                        CustomerActionOptions.transfer, CustomerActionOptions.delete,
+                        CustomerActionOptions.transfer, CustomerActionOptions.restoreBehavior,
+                        CustomerActionOptions.delete,
                     ]),
                 group("purchases", "What was bought.", [PurchaseOptions.list, PurchaseOptions.claim]),
                 group("products", "Products that were bought.", [PurchaseOptions.products]),

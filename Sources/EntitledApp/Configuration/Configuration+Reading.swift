@@ -129,6 +129,8 @@ extension Configuration {
             environments: reader.value(Keys.environments, in: section).reduce(into: []) { list, next in
                 if !list.contains(next) { list.append(next) }
             },
+            restoreBehavior: reader.value(Keys.restoreBehavior, in: section),
+            sandboxRestoreBehavior: reader.value(Keys.sandboxRestoreBehavior, in: section),
             serverAPI: reader.has("server_api", in: section)
                 ? readServerAPI(&reader, reader.section("server_api", in: section)) : nil,
             refunds: readRefunds(&reader, reader.section("refunds", in: section)))

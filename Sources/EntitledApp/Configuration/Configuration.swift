@@ -130,6 +130,10 @@ package struct Configuration: Sendable {
         package let appleAppID: Int64?
         /// In the order of the configuration, each once.
         package let environments: [StoreEnvironment]
+        /// In place of the general one; nil: that counts.
+        package let restoreBehavior: RestoreBehavior?
+        /// The same for the sandbox alone.
+        package let sandboxRestoreBehavior: RestoreBehavior?
         package let serverAPI: ServerAPI?
         package let refunds: Refunds
     }

@@ -1,4 +1,5 @@
 import API
+import AppStore
 import Base
 import Crypto
 import HTTPServer
@@ -27,17 +28,36 @@ struct APIServices {
         let keys = KeyTable(publicKeys: configuration.api.publicKeys, secretKeys: configuration.api.secretKeys)
         let server = HTTPServer(
             HTTPServerConfiguration(role: "api", listen: configuration.api.listen.description),
-            handler: APIRoutes(routes, keys: keys, engine: engine), logger: logger)
+            handler: APIRoutes(try routes(), keys: keys, engine: engine), logger: logger)
         return ProcessServices.Part(services: [server, engine], notReady: { [] })
     }
 
-    private var routes: [APIRoute] {
+    private func routes() throws -> [APIRoute] {
         let clock = SystemClock()
         let answers = SubscriberAnswers(
             document: SubscriberDocument(
                 catalogue: configuration.catalogue, sandboxRule: configuration.sandboxRule,
                 digest: { Digest.sha256(Array($0.utf8)) }),
             defaultGrace: configuration.defaultGracePeriod, clock: clock)
+        let restoring = RestoreEligibility(
+            apps: configuration.appRegistry, verifier: SignedDataVerifier(trust: try configuration.trustAnchors()),
+            settings: configuration.restoreSettings, clock: clock)
+        let defaultGrace = configuration.defaultGracePeriod
         return HealthRoutes().routes + SubscriberRoutes(answers: answers, clock: clock).routes
+            + IdentityRoutes(answers: answers, restoring: restoring, defaultGrace: defaultGrace).routes
+            + AttributeRoutes(answers: answers, defaultGrace: defaultGrace).routes
+    }
+}
+
+extension Configuration {
+    /// What becomes of purchases that others restore, by app and environment.
+    var restoreSettings: RestoreSettings {
+        RestoreSettings(
+            general: restoreBehavior,
+            apps: Dictionary(
+                apps.map {
+                    ($0.id, .init(behavior: $0.restoreBehavior, sandboxBehavior: $0.sandboxRestoreBehavior))
+                }
+            ) { first, _ in first })
     }
 }

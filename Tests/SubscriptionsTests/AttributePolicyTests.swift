@@ -92,17 +92,18 @@ struct AttributePolicyTests {
     // MARK: - What was there before
 
     /// Known value and time, new value and time, what is written.
-    @Test(arguments: [
-        ("old", 10, JSON.string("new"), 11, AttributeValue?.some(AttributeValue(value: "new", updated: 11))),
-        ("old", 10, .string("new"), 9, nil), ("old", 10, .string("old"), 10, nil), ("old", 10, .null, 9, nil),
-        ("old", 10, .null, 11, AttributeValue(value: nil, updated: 11)),
-        ("old", 10, .string(""), 11, AttributeValue(value: nil, updated: 11)),
-        // A deletion is remembered.
-        (String?.none, 10, .string("older"), 9, nil),
-        (nil, 10, .string("newer"), 11, AttributeValue(value: "newer", updated: 11)),
-        // At one instant the greater value, in whatever order they come.
-        ("a", 10, .string("b"), 10, AttributeValue(value: "b", updated: 10)), ("b", 10, .string("a"), 10, nil),
-    ] as [(String?, Int64, JSON, Int64, AttributeValue?)])
+    @Test(
+        arguments: [
+            ("old", 10, JSON.string("new"), 11, AttributeValue?.some(AttributeValue(value: "new", updated: 11))),
+            ("old", 10, .string("new"), 9, nil), ("old", 10, .string("old"), 10, nil), ("old", 10, .null, 9, nil),
+            ("old", 10, .null, 11, AttributeValue(value: nil, updated: 11)),
+            ("old", 10, .string(""), 11, AttributeValue(value: nil, updated: 11)),
+            // A deletion is remembered.
+            (String?.none, 10, .string("older"), 9, nil),
+            (nil, 10, .string("newer"), 11, AttributeValue(value: "newer", updated: 11)),
+            // At one instant the greater value, in whatever order they come.
+            ("a", 10, .string("b"), 10, AttributeValue(value: "b", updated: 10)), ("b", 10, .string("a"), 10, nil),
+        ] as [(String?, Int64, JSON, Int64, AttributeValue?)])
     func `the newer one counts`(former: String?, at: Int64, new: JSON, time: Int64, written: AttributeValue?) throws {
         let known = known(["k": AttributeValue(value: former, updated: at)])
         let decision = try decide(["k": attribute(new, time)], known: known)
@@ -177,15 +178,20 @@ struct AttributePolicyTests {
     // MARK: - Networks
 
     /// Network, what it gave, and what that is called.
-    @Test(arguments: [
-        (JSON.int(0), #"{"rc_idfa":"I","x":"y"}"#, ["$idfa": "I"]),
-        (.int(1), #"{"adid":"1","network":"n","adgroup":"g","campaign":"c"}"#,
-            ["$adjustId": "1", "$mediaSource": "n", "$adGroup": "g", "$campaign": "c"]),
-        (.string("2"), #"{"rc_attribution_network_id":"1","media_source":"m","adset":"s","adgroup":"g"}"#,
-            ["$appsflyerId": "1", "$mediaSource": "m", "$adGroup": "s", "$ad": "g"]),
-        (.int(3), #"{"channel":"m","campaign":5}"#, ["$mediaSource": "m"]),
-        (.int(9), #"{"channel":"m"}"#, [:]), (.null, #"{"channel":"m"}"#, [:]),
-    ] as [(JSON, String, [String: String])])
+    @Test(
+        arguments: [
+            (JSON.int(0), #"{"rc_idfa":"I","x":"y"}"#, ["$idfa": "I"]),
+            (
+                .int(1), #"{"adid":"1","network":"n","adgroup":"g","campaign":"c"}"#,
+                ["$adjustId": "1", "$mediaSource": "n", "$adGroup": "g", "$campaign": "c"]
+            ),
+            (
+                .string("2"), #"{"rc_attribution_network_id":"1","media_source":"m","adset":"s","adgroup":"g"}"#,
+                ["$appsflyerId": "1", "$mediaSource": "m", "$adGroup": "s", "$ad": "g"]
+            ),
+            (.int(3), #"{"channel":"m","campaign":5}"#, ["$mediaSource": "m"]),
+            (.int(9), #"{"channel":"m"}"#, [:]), (.null, #"{"channel":"m"}"#, [:]),
+        ] as [(JSON, String, [String: String])])
     func `what a network gives is known by its attributes`(
         network: JSON, data: String, expected: [String: String]
     ) throws {

@@ -6,8 +6,10 @@ struct RestoreSettingsTests {
     private let settings = RestoreSettings(
         general: .transfer,
         apps: [
-            "both": .init(behavior: .keep, sandboxBehavior: .share), "one": .init(behavior: .keep, sandboxBehavior: nil),
-            "sandbox": .init(behavior: nil, sandboxBehavior: .share), "none": .init(behavior: nil, sandboxBehavior: nil),
+            "both": .init(behavior: .keep, sandboxBehavior: .share),
+            "one": .init(behavior: .keep, sandboxBehavior: nil),
+            "sandbox": .init(behavior: nil, sandboxBehavior: .share),
+            "none": .init(behavior: nil, sandboxBehavior: nil),
         ])
 
     /// App, and what counts in production and in the sandbox.

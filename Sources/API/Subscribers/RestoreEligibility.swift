@@ -35,7 +35,8 @@ package struct RestoreEligibility: Sendable {
         let text = Array(token.utf8)
         guard text.count(where: { $0 == UInt8(ascii: ".") }) == 2 else {
             throw APIError(
-                400, code: 7662, "Only a StoreKit 2 transaction can be judged: what an app receipt holds, Apple has to say.")
+                400, code: 7662,
+                "Only a StoreKit 2 transaction can be judged: what an app receipt holds, Apple has to say.")
         }
         guard case .success(let jws) = verifier.verify(text),
             let transaction = TransactionPayload(payload: jws.payload),

@@ -66,12 +66,12 @@ import Testing
         let actions = CustomerActions(origin: ActionLog.Origin(actor: "tester"), defaultGrace: .seconds(3 * 86_400))
         let id = try dice.pick(family)
         do {
-            switch dice.roll(deletes ? 7 : 6) {
-            case 0, 1: _ = try actions.identify(id, as: try dice.pick(family), on: connection)
-            case 2:
+            switch dice.roll(deletes ? 14 : 12) {
+            case 0...3: _ = try actions.identify(id, as: try dice.pick(family), on: connection)
+            case 4...6:
                 let settings = RestoreSettings(general: try dice.pick(RestoreBehavior.allCases))
                 _ = try actions.claim(try dice.pick(household), by: id, settings: settings, on: connection)
-            case 3:
+            case 7, 8:
                 let value = JSON.object([
                     "value": .string("\(dice.roll(1000))"), "updated_at_ms": .int(Int64(dice.roll(50))),
                 ])
@@ -79,10 +79,10 @@ import Testing
                 guard faults?.map(\.key) == ["$email"] else {
                     throw TestFailure("attributes: \(String(describing: faults))")
                 }
-            case 4:
+            case 9, 10:
                 try actions.admit(id, on: connection)
                 _ = try actions.setRestoreBehavior(try dice.pick(RestoreBehavior.allCases), of: id, on: connection)
-            case 5:
+            case 11:
                 try actions.admit(id, on: connection)
                 _ = try actions.alias(id, try dice.pick(family), on: connection)
             default: _ = try actions.delete(id, on: connection)

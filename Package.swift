@@ -205,8 +205,8 @@ let tests: [Target] = [
     .testTarget(
         name: "APITests",
         dependencies: [
-            "API", "AppStore", "Base", "Crypto", "HTTPServer", "Lifecycle", "Postgres", "Queue", "Records", "Schemas",
-            "Subscriptions", "Telemetry", "TestSupport",
+            "API", "Admission", "AppStore", "Base", "Crypto", "Customers", "HTTPServer", "Lifecycle", "Postgres",
+            "Queue", "Records", "Schemas", "StoreSimulator", "Subscriptions", "Telemetry", "TestSupport",
         ]),
     .testTarget(name: "StoreSimulatorTests", dependencies: ["AppStore", "Base", "Crypto", "StoreSimulator"]),
     .testTarget(

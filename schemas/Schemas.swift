@@ -46,5 +46,8 @@ package enum Schemas {
             version: 17, name: "privacy", sql: String(decoding: PackageResources.v0017_privacy_sql, as: UTF8.self)),
         Migration(
             version: 18, name: "posted", sql: String(decoding: PackageResources.v0018_posted_sql, as: UTF8.self)),
+        Migration(
+            version: 19, name: "identities",
+            sql: String(decoding: PackageResources.v0019_identities_sql, as: UTF8.self)),
     ]
 }

@@ -18,7 +18,7 @@ package struct AppRegistry: Sendable {
         }
     }
 
-    private let byBundleID: [String: App]
+    fileprivate let byBundleID: [String: App]
 
     package init(_ apps: [App]) {
         byBundleID = Dictionary(apps.map { ($0.bundleID, $0) }) { first, _ in first }
@@ -55,5 +55,16 @@ package struct AppRegistry: Sendable {
             app.environments.contains(environment)
         else { return .environmentNotAllowed("this environment is not allowed for this app") }
         return .admitted(app, environment)
+    }
+}
+
+extension AppRegistry {
+    /// The app and environment of a transaction, which names no Apple id of the app; nil where it is not one of these.
+    package func place(bundleID: String?, environment: String?) -> (app: String, environment: StoreEnvironment)? {
+        guard let app = bundleID.flatMap({ byBundleID[$0] }),
+            let environment = environment.flatMap(StoreEnvironment.init(rawValue:)),
+            app.environments.contains(environment)
+        else { return nil }
+        return (app.id, environment)
     }
 }

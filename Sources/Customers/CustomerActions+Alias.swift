@@ -15,10 +15,18 @@ extension CustomerActions {
 
     /// Makes one customer of those whom two ids name. The other id may be new. It cannot be undone.
     ///
+    /// - Parameter joinsPersons: whether it may join two customers whom somebody named.
     /// - Throws: `Refusal` where the first id names nobody, or the other cannot name anybody.
-    package func alias(_ id: String, _ other: String, on connection: PostgresConnection) throws -> Alias {
+    package func alias(
+        _ id: String, _ other: String, joinsPersons: Bool = true, on connection: PostgresConnection
+    ) throws -> Alias {
         try holding({ try pinned(id, other, on: connection) }, on: connection) { purchases, now in
             let found = try CustomerStore.lock([id, other], on: connection)
+            if !joinsPersons, let one = found.first ?? nil, let two = found.last ?? nil, one != two,
+                !one.isAnonymous, !two.isAnonymous
+            {
+                throw Refusal.persons(id, other)
+            }
             if found.last == .some(nil) {
                 if let why = AppUserID.objection(to: other) { throw Refusal.unusable(id: other, why: why) }
                 if found.first == .some(nil) { throw Refusal.unknown(id) }
@@ -45,18 +53,24 @@ extension CustomerActions {
         guard let two = found.last ?? nil else { throw Refusal.unknown(other) }
         let isNew = one != two
         if isNew {
-            try CustomerStore.unite(one, two, on: connection)
-            let action = try ActionLog.add(
-                ActionLog.New(kind, id, other: other), by: origin, now: now, on: connection)
-            if !(one.isAnonymous && two.isAnonymous) {
-                let owners = try PurchaseStore.owners(purchases, on: connection)
-                try assign(
-                    zip(purchases, owners).compactMap { key, owner in owner.map { (key, $0) } }, action, now: now,
-                    on: connection)
-            }
+            let original = try CustomerStore.unite(one, two, on: connection)
+            let isNamed = !(one.isAnonymous && two.isAnonymous)
+            try note(
+                .joining(kind, id, other, under: original), pinning: isNamed ? purchases : [], now: now, on: connection)
         }
         guard let customer = try CustomerStore.load([id], on: connection)[id] else { throw Refusal.unknown(id) }
         return Alias(
             originalAppUserID: customer.originalAppUserID, appUserIDs: customer.appUserIDs, isNew: isNew)
+    }
+
+    /// Writes down that two ids were joined, and that purchases stay with who has them.
+    func note(
+        _ action: ActionLog.New, pinning purchases: [PurchaseKey], now: Int64, on connection: PostgresConnection
+    ) throws {
+        let action = try ActionLog.add(action, by: origin, now: now, on: connection)
+        let owners = try PurchaseStore.owners(purchases, on: connection)
+        try assign(
+            zip(purchases, owners).compactMap { key, owner in owner.map { (key, $0) } }, action, now: now,
+            on: connection)
     }
 }

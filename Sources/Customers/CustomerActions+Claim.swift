@@ -13,21 +13,24 @@ extension CustomerActions {
         case moved(Transfer)
     }
 
-    /// A customer restores a purchase, as an app would do it for them: what then happens is `behavior`. The customer is
-    /// made if nobody has the id.
+    /// A customer restores a purchase, as an app would do it for them: what then happens, the settings and the owner's own
+    /// say. The customer is made if nobody has the id.
     ///
+    /// - Parameter isRestore: false for a new purchase.
     /// - Throws: `Refusal` where there is no such purchase, or the behaviour lets it stay.
     package func claim(
-        _ purchase: PurchaseKey, by id: String, behavior: RestoreBehavior, on connection: PostgresConnection
+        _ purchase: PurchaseKey, by id: String, settings: RestoreSettings, isRestore: Bool = true,
+        on connection: PostgresConnection
     ) throws -> Claim {
         if purchase.isGrant { throw Refusal.grantStays(purchase.originalTransactionID) }
+        try respell(id, on: connection)
         return try holding({ try concerned(purchase, id, on: connection) }, on: connection) { concerned, now in
             guard let owner = try PurchaseStore.owners([purchase], on: connection).first ?? nil else {
                 throw Refusal.unknown(purchase.originalTransactionID)
             }
             return try settle(
-                Claimed(key: purchase), of: owner, claimedBy: id, among: concerned, { _ in behavior }, now: now,
-                on: connection)
+                Claimed(key: purchase), of: owner, claimedBy: id, among: concerned,
+                RestoreTerms(settings: settings, isRestore: isRestore), now: now, on: connection)
         }
     }
 
@@ -40,10 +43,10 @@ extension CustomerActions {
         var isRunning = false
     }
 
-    /// What becomes of it, by the behaviour that counts for its owner. The lanes of all these purchases are held.
+    /// What becomes of it, by the terms that count for its owner. The lanes of all these purchases are held.
     func settle(
         _ claimed: Claimed, of owner: String, claimedBy id: String, among concerned: [PurchaseKey],
-        _ behavior: (String) throws -> RestoreBehavior, now: Int64, on connection: PostgresConnection
+        _ terms: RestoreTerms, now: Int64, on connection: PostgresConnection
     ) throws -> Claim {
         var found = try CustomerStore.lock([owner, id], on: connection)
         if found.last == .some(nil) {
@@ -54,12 +57,7 @@ extension CustomerActions {
         guard let former = found.first ?? nil, let claimant = found.last ?? nil else {
             throw Refusal.unknown(owner)
         }
-        let theirs = Set(try ids(of: owner, on: connection))
-        let isActive = try isActive(try PurchaseStore.owned(by: Array(theirs), on: connection), now, on: connection)
-        let outcome = try behavior(owner).outcome(
-            isSame: former == claimant, isOwnerAnonymous: former.isAnonymous,
-            ownerHasActiveSubscription: claimed.isRunning || isActive)
-        switch outcome {
+        switch try outcome(of: claimed, former, claimant, terms, now: now, on: connection) {
         case .nothing: return .theirs
         case .refused(let why): throw Refusal.restore(why)
         case .join:
@@ -67,6 +65,7 @@ extension CustomerActions {
             let anonymous = owners.filter { $1.map(Owner.isAnonymous) ?? false }.map(\.0)
             return .joined(try join(id, owner, .alias, pinning: anonymous, now: now, on: connection))
         case .move:
+            let theirs = Set(try ids(of: owner, on: connection))
             let moving = try sameAccount(as: claimed, among: concerned, theirs, on: connection)
             return .moved(try move(moving, .claim, from: owner, to: id, now: now, on: connection))
         }
@@ -86,10 +85,6 @@ extension CustomerActions {
         return try PurchaseStore.owned(by: try ids(of: owner, on: connection) + claimants, on: connection)
     }
 
-    private func isActive(_ keys: [PurchaseKey], _ now: Int64, on connection: PostgresConnection) throws -> Bool {
-        try fold(keys, on: connection).contains { $0.isRenewable && $0.hasAccess(at: now) }
-    }
-
     /// A restore brings everything that the Apple account bought in this app.
     private func sameAccount(
         as claimed: Claimed, among keys: [PurchaseKey], _ owners: Set<String>, on connection: PostgresConnection
@@ -107,7 +102,7 @@ extension CustomerActions {
         return moving.contains(purchase) ? moving : moving + [purchase]
     }
 
-    private func fold(_ keys: [PurchaseKey], on connection: PostgresConnection) throws -> [Purchase] {
+    func fold(_ keys: [PurchaseKey], on connection: PostgresConnection) throws -> [Purchase] {
         zip(keys, try FactStore.load(keys, on: connection)).compactMap {
             Purchase(folding: $1, key: $0, defaultGrace: defaultGrace)
         }

@@ -49,14 +49,14 @@ extension CustomerActions {
     /// - Parameters:
     ///   - posted: the oldest first.
     ///   - others: what is put into the log behind them, and decides about nothing.
-    ///   - behavior: the one that counts for a purchase and the app user id that owns it.
+    ///   - terms: what decides about purchases that somebody has.
     /// - Throws: `Refusal` where the id cannot name anybody; then nothing is kept.
     package func post(
         _ posted: [Posted], and others: [NewNotification] = [], by id: String, sequence: SequenceGenerator,
-        clock: any WallClock, behavior: (PurchaseKey, String) throws -> RestoreBehavior,
-        on connection: PostgresConnection
+        clock: any WallClock, terms: RestoreTerms, on connection: PostgresConnection
     ) throws -> Posting {
         if let why = AppUserID.objection(to: id) { throw Refusal.unusable(id: id, why: why) }
+        try respell(id, on: connection)
         let purchases = CustomerActions.purchases(posted)
         let posting = try holding({ try concerned(purchases, id, on: connection) }, on: connection) { held, now in
             if try CustomerStore.lock([id], on: connection).first == .some(nil) {
@@ -64,7 +64,7 @@ extension CustomerActions {
             }
             var refusal: Refusal?
             for purchase in purchases {
-                let why = try give(purchase, to: id, Set(held.map(\.lane)), behavior, now: now, on: connection)
+                let why = try give(purchase, to: id, Set(held.map(\.lane)), terms, now: now, on: connection)
                 refusal = refusal ?? why
             }
             try FactStore.insert(contexts(posted, now: now), on: connection)
@@ -145,8 +145,8 @@ extension CustomerActions {
 
     /// Why the purchase stays with another customer, if it does.
     private func give(
-        _ purchase: Posted, to id: String, _ held: Set<Lane>,
-        _ behavior: (PurchaseKey, String) throws -> RestoreBehavior, now: Int64, on connection: PostgresConnection
+        _ purchase: Posted, to id: String, _ held: Set<Lane>, _ terms: RestoreTerms, now: Int64,
+        on connection: PostgresConnection
     ) throws -> Refusal? {
         guard let owner = try owner(of: purchase, on: connection) else {
             try assign(purchase.key, to: id, now: now, on: connection)
@@ -158,8 +158,7 @@ extension CustomerActions {
             key: purchase.key, account: purchase.transaction.appTransactionID, isRunning: purchase.isRunning(now))
         do {
             let claim = try settle(
-                claimed, of: owner.id, claimedBy: id, among: concerned, { try behavior(purchase.key, $0) }, now: now,
-                on: connection)
+                claimed, of: owner.id, claimedBy: id, among: concerned, terms, now: now, on: connection)
             if case .moved = claim { return nil }
             if !owner.isKnown { try assign(purchase.key, to: id, now: now, on: connection) }
             return nil

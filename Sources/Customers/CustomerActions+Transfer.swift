@@ -61,7 +61,9 @@ extension CustomerActions {
             ActionLog.New(kind, from, other: to, detail: .object(["purchases": names])), by: origin, now: now,
             on: connection)
         try assign(purchases.map { ($0, to) }, action, now: now, on: connection)
-        let (former, latter) = (try ids(of: from, on: connection), try ids(of: to, on: connection))
+        let customers = try CustomerStore.load([from, to], on: connection)
+        let (former, latter) = (customers[from]?.appUserIDs ?? [], customers[to]?.appUserIDs ?? [])
+        let attributes = customers[to]?.attributes ?? CustomerAttributes()
         var events: [NewEvent] = []
         for place in Place.places(of: purchases) {
             let event = TransferEvent(
@@ -71,7 +73,7 @@ extension CustomerActions {
                 NewEvent(
                     lane: place.lane, id: UUIDText.bytes(id) ?? [], type: EventType.transfer.rawValue,
                     app: place.app, environment: place.environment, originalTransactionID: nil,
-                    body: event.json(id: id).bytes))
+                    body: event.json(id: id, attributes: attributes.json).bytes))
         }
         _ = try EventStore.insert(events, now: now, on: connection)
         return Transfer(purchases: purchases, events: events.map { UUIDText.upper($0.id) })

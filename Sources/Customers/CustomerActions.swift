@@ -29,6 +29,8 @@ package struct CustomerActions: Sendable {
         case ungrantable(String)
         /// What was granted stays with whom it was granted to.
         case grantStays(String)
+        /// Both are somebody, and who asks may not join them.
+        case persons(String, String)
         case busy
 
         package var description: String {
@@ -40,6 +42,7 @@ package struct CustomerActions: Sendable {
             case .ungrantable(let why): "the grant \(why)"
             case .grantStays(let purchase):
                 "\(purchase) was granted, and stays with its customer: revoke it, and grant it to the other"
+            case .persons(let one, let two): "\(one) and \(two) are two persons"
             case .busy: "the customer's purchases are changing too fast; try again"
             }
         }

@@ -28,6 +28,7 @@ package enum EntitledApp {
         "customers list": CustomerActionCommands.List.init,
         "customers alias": CustomerActionCommands.Alias.init,
         "customers transfer": CustomerActionCommands.Transfer.init,
+        "customers restore-behavior": CustomerActionCommands.SetRestoreBehavior.init,
         "customers delete": CustomerDeleteCommand.init,
         "customers deletions": DeletionsCommand.init,
         "customers export": CustomerExportCommand.init,

@@ -76,6 +76,7 @@ struct CustomerRebuild {
         for component in current.components {
             try CustomerStore.regroup(
                 component.ids, under: component.root, firstSeen: component.firstSeen, on: connection)
+            try CustomerStore.setRestoreBehavior(component.restoreBehavior, of: component.root, on: connection)
         }
         try CustomerStore.removeEmpty(current.roots.keys.sorted(), on: connection)
         return current.faults

@@ -1,15 +1,20 @@
 import Base
 import Postgres
 import Records
+import Subscriptions
 
 /// The ids of a customer, of all others whom the log joins to it, and what the log says about them.
 struct IdentityGroup {
     /// Original ids, and whether each has its customer.
     private(set) var roots: [String: Bool]
+    /// What customers have in place of the configuration's restore behaviour, by original id.
+    private(set) var behaviors: [String: RestoreBehavior]
+    /// What the log says about it, the oldest first.
+    private(set) var words: [ActionLog.RestoreWord]
     /// Each id with the original id that it has now, and when it was first seen, in ms.
     private(set) var ids: [String: (root: String, firstSeen: Int64)]
-    /// Pairs that an action joined.
-    private(set) var joins: [(String, String)]
+    /// What actions joined, the oldest first.
+    private(set) var joins: [ActionLog.Join]
 
     /// Ids that belong together.
     struct Component: Equatable {
@@ -18,6 +23,7 @@ struct IdentityGroup {
         let ids: [String]
         /// Of the original id, in ms.
         let firstSeen: Int64
+        let restoreBehavior: RestoreBehavior?
     }
 
     var components: [Component] {
@@ -27,15 +33,21 @@ struct IdentityGroup {
             while let parent = parents[id], parent != id { id = parent }
             return id
         }
-        for (one, other) in joins where ids[one] != nil && ids[other] != nil {
+        for (one, other, _) in joins where ids[one] != nil && ids[other] != nil {
             parents[top(of: one)] = top(of: other)
         }
         return Dictionary(grouping: ids.keys, by: top).values.compactMap { members in
-            // An original id that is one of them stays; else it is who was seen first.
+            // An original id that is one of them stays; of several the one that the log says, else who was seen first.
             let standing = members.filter { ids[$0]?.root == $0 }
-            let seen = (standing.isEmpty ? members : standing).map { (ids[$0]?.firstSeen ?? 0, $0) }
+            let told = standing.count == 1 ? nil : joins.last { members.contains($0.one) }?.original
+            let candidates = told.map { [$0] }?.filter(members.contains) ?? []
+            let seen = (candidates.isEmpty ? (standing.isEmpty ? members : standing) : candidates).map {
+                CustomerStore.seniority(of: $0, firstSeen: ids[$0]?.firstSeen ?? 0)
+            }
             guard let first = seen.min(by: { $0 < $1 }) else { return nil }
-            return Component(root: first.1, ids: members.sorted(), firstSeen: first.0)
+            return Component(
+                root: first.2, ids: members.sorted(), firstSeen: first.0,
+                restoreBehavior: words.last { members.contains($0.appUserID) }?.behavior)
         }.sorted { $0.root < $1.root }
     }
 
@@ -45,6 +57,14 @@ struct IdentityGroup {
         for component in components {
             if roots[component.root] != true {
                 faults.append(customer(component.root, found: nil, expected: component.root))
+            }
+            let behavior = behaviors[component.root]
+            if behavior != component.restoreBehavior {
+                faults.append(
+                    Difference(
+                        subject: .customer(component.root), member: "restore_behavior",
+                        found: behavior.map { .string($0.rawValue) },
+                        expected: component.restoreBehavior.map { .string($0.rawValue) }))
             }
             for id in component.ids {
                 guard let found = ids[id]?.root, found != component.root else { continue }
@@ -66,7 +86,7 @@ struct IdentityGroup {
 
 extension IdentityGroup {
     private static let select = """
-        SELECT t.root, c.original_app_user_id IS NOT NULL, a.id, a.first_seen_ms FROM unnest($1::text[]) AS t(root)
+        SELECT t.root, c.original_app_user_id IS NOT NULL, a.id, a.first_seen_ms, c.restore_behavior FROM unnest($1::text[]) AS t(root)
         LEFT JOIN entitled.customer c ON c.original_app_user_id = t.root
         LEFT JOIN entitled.app_user_id a ON a.original_app_user_id = t.root
         """
@@ -104,25 +124,29 @@ extension IdentityGroup {
     }
 
     private init(_ roots: [String], on connection: PostgresConnection) throws {
-        (self.roots, ids) = ([:], [:])
+        (self.roots, ids, behaviors) = ([:], [:], [:])
         for row in try connection.query(IdentityGroup.select, [.texts(roots)]) {
             let root = try row.text(0)
             self.roots[root] = try row.bool(1)
             if let id = try row.optionalText(2) { ids[id] = (root, try row.int(3)) }
+            behaviors[root] = try row.optionalText(4).flatMap(RestoreBehavior.init(rawValue:))
         }
         joins = try ActionLog.joins(of: ids.keys.sorted(), on: connection)
+        words = try ActionLog.restoreWords(about: ids.keys.sorted(), on: connection)
     }
 
     private func part(of root: String) -> IdentityGroup {
         var part = self
         part.roots = roots.filter { $0.key == root }
         part.ids = ids.filter { $0.value.root == root }
-        part.joins = joins.filter { part.ids[$0.0] != nil || part.ids[$0.1] != nil }
+        part.behaviors = behaviors.filter { $0.key == root }
+        part.words = words.filter { part.ids[$0.appUserID] != nil }
+        part.joins = joins.filter { part.ids[$0.one] != nil || part.ids[$0.other] != nil }
         return part
     }
 
     /// Whether nobody outside is joined.
     private var isClosed: Bool { strangers.isEmpty }
 
-    private var strangers: Set<String> { Set(joins.flatMap { [$0.0, $0.1] }).subtracting(ids.keys) }
+    private var strangers: Set<String> { Set(joins.flatMap { [$0.one, $0.other] }).subtracting(ids.keys) }
 }

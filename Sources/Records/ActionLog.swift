@@ -7,6 +7,8 @@ package enum ActionLog {
     package enum Kind: String, Sendable, CaseIterable {
         /// Two ids name one customer: somebody said so.
         case alias
+        /// The same: who was anonymous on a device logged in there.
+        case identify
         /// The same, found by a worker: a purchase that had an anonymous owner was signed with an account token.
         case merge
         /// Purchases went to another customer: an operator said so.
@@ -15,6 +17,8 @@ package enum ActionLog {
         case claim
         /// An app posted a purchase that nobody had yet.
         case post
+        /// What becomes of a customer's purchases when others restore them: the last word about any of the ids counts.
+        case restoreBehavior = "restore_behavior"
         /// An id names nobody any more.
         case delete
         /// Somebody got an entitlement from the seller.
@@ -53,6 +57,11 @@ package enum ActionLog {
             self.other = other
             self.detail = detail
         }
+
+        /// That two ids are one customer, who is known by this original id.
+        package static func joining(_ kind: Kind, _ id: String, _ other: String, under original: String) -> New {
+            New(kind, id, other: other, detail: .object(["original_app_user_id": .string(original)]))
+        }
     }
 
     /// An action of the log.
@@ -74,10 +83,13 @@ package enum ActionLog {
             let deed =
                 switch kind {
                 case .alias: "\(one) and \(two) were made one customer"
+                case .identify: "\(one) logged in as \(two)"
                 case .merge: "\(one) and \(two) turned out to be one customer"
                 case .transfer: "purchases were moved from \(one) to \(two)"
                 case .claim: "purchases of \(one) were restored by \(two)"
                 case .post: "a purchase of \(one) was posted"
+                case .restoreBehavior:
+                    "restore_behavior of \(one) was set to \(detail?["restore_behavior"]?.stringValue ?? "the default")"
                 case .delete: "\(one) was deleted"
                 case .grant: "\(entitlement) was granted to \(one)\(term)"
                 case .revoke: "what was granted of \(entitlement) was taken back from \(one)"
@@ -166,20 +178,47 @@ package enum ActionLog {
 
     private static let selectJoins = """
         WITH named AS (
-            SELECT seq, kind, app_user_id, other FROM entitled.action WHERE app_user_id = ANY($1::text[])
-            UNION SELECT seq, kind, app_user_id, other FROM entitled.action WHERE other = ANY($1::text[])
+            SELECT seq, kind, app_user_id, other, detail FROM entitled.action WHERE app_user_id = ANY($1::text[])
+            UNION SELECT seq, kind, app_user_id, other, detail FROM entitled.action WHERE other = ANY($1::text[])
         )
-        SELECT DISTINCT n.app_user_id, n.other FROM named n WHERE n.kind IN ('alias', 'merge') AND n.other IS NOT NULL
+        SELECT n.app_user_id, n.other, n.detail::json ->> 'original_app_user_id' FROM named n WHERE n.kind IN ('alias', 'identify', 'merge') AND n.other IS NOT NULL
             AND NOT EXISTS (
                 SELECT 1 FROM entitled.action d WHERE d.app_user_id IN (n.app_user_id, n.other) AND d.kind = 'delete'
                     AND d.seq > n.seq
             )
+        ORDER BY n.seq
         """
 
-    /// Pairs of ids that an action joined, with one of these in each; not what was deleted since.
-    package static func joins(of ids: [String], on connection: PostgresConnection) throws -> [(String, String)] {
+    /// Two ids that an action joined, and the original id of who then had both, if the log says so.
+    package typealias Join = (one: String, other: String, original: String?)
+
+    /// With one of these ids in each, the oldest first; not what was deleted since.
+    package static func joins(of ids: [String], on connection: PostgresConnection) throws -> [Join] {
         guard !ids.isEmpty else { return [] }
-        return try connection.query(selectJoins, [.texts(ids)]).map { (try $0.text(0), try $0.text(1)) }
+        return try connection.query(selectJoins, [.texts(ids)]).map { row in
+            (try row.text(0), try row.text(1), try row.optionalText(2))
+        }
+    }
+
+    private static let selectWords = """
+        SELECT a.app_user_id, a.detail::json ->> 'restore_behavior' FROM entitled.action a
+        WHERE a.app_user_id = ANY($1::text[]) AND a.kind = 'restore_behavior' AND NOT EXISTS (
+            SELECT 1 FROM entitled.action d WHERE d.app_user_id = a.app_user_id AND d.kind = 'delete' AND d.seq > a.seq
+        )
+        ORDER BY a.seq
+        """
+
+    /// What was said about the restore behaviour of one id; nil: that the configuration's counts again.
+    package typealias RestoreWord = (appUserID: String, behavior: RestoreBehavior?)
+
+    /// The oldest first; not what was said of a customer who was deleted since.
+    package static func restoreWords(
+        about ids: [String], on connection: PostgresConnection
+    ) throws -> [RestoreWord] {
+        guard !ids.isEmpty else { return [] }
+        return try connection.query(selectWords, [.texts(ids)]).map { row in
+            (try row.text(0), try row.optionalText(1).flatMap(RestoreBehavior.init(rawValue:)))
+        }
     }
 
     private static let selectDeletions = """

@@ -5,6 +5,6 @@ extension Customer {
     package func identity(of owner: String) -> EventIdentity {
         EventIdentity(
             appUserID: appUserIDs.last { !Owner.isAnonymous($0) } ?? owner, originalAppUserID: originalAppUserID,
-            aliases: appUserIDs)
+            aliases: appUserIDs, attributes: attributes.json)
     }
 }

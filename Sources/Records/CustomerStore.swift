@@ -10,11 +10,17 @@ package struct Customer: Sendable, Equatable {
     package let appUserIDs: [String]
     /// Milliseconds.
     package let firstSeen: Int64
+    /// Of all ids together.
+    package let attributes: CustomerAttributes
 
-    package init(originalAppUserID: String, appUserIDs: [String], firstSeen: Int64) {
+    package init(
+        originalAppUserID: String, appUserIDs: [String], firstSeen: Int64,
+        attributes: CustomerAttributes = CustomerAttributes()
+    ) {
         self.originalAppUserID = originalAppUserID
         self.appUserIDs = appUserIDs
         self.firstSeen = firstSeen
+        self.attributes = attributes
     }
 
     /// Whether no id names anybody.
@@ -115,16 +121,28 @@ package enum CustomerStore {
     package static func makeAndHold(_ ids: Set<String>, now: Int64, on connection: PostgresConnection) throws {
         var missing = ids
         while !missing.isEmpty {
-            let made = try connection.query(make, [.texts(missing.sorted()), .int8(now)]).map { try $0.text(0) }
-            missing.subtract(made)
+            missing.subtract(try makeMissing(missing, now: now, on: connection))
             guard !missing.isEmpty else { return }
             // One that was there may have been deleted before it could be held.
             missing.subtract(try connection.query(hold, [.texts(missing.sorted())]).map { try $0.text(0) })
         }
     }
 
+    private static let alias = """
+        INSERT INTO entitled.app_user_id (id, original_app_user_id, first_seen_ms) VALUES ($1, $2, $3)
+        ON CONFLICT DO NOTHING RETURNING id
+        """
+
+    /// Gives another id to a customer who is locked; false if somebody has it by now.
+    package static func alias(
+        _ id: String, of root: Root, now: Int64, on connection: PostgresConnection
+    ) throws -> Bool {
+        let rows = try connection.query(alias, [.text(id), .text(root.originalAppUserID), .int8(now)])
+        return !rows.isEmpty
+    }
+
     private static let select = """
-        SELECT t.wanted, c.original_app_user_id, c.first_seen_ms, every.id
+        SELECT t.wanted, c.original_app_user_id, c.first_seen_ms, every.id, \(AttributeStore.column(of: "every.id"))
         FROM unnest($1::text[]) AS t(wanted)
         JOIN entitled.app_user_id named ON named.id = t.wanted
         JOIN entitled.customer c ON c.original_app_user_id = named.original_app_user_id
@@ -139,8 +157,11 @@ package enum CustomerStore {
         for row in try connection.query(select, [.texts(ids.sorted())]) {
             let wanted = try row.text(0)
             let known = customers[wanted]?.appUserIDs ?? []
+            var attributes = customers[wanted]?.attributes ?? CustomerAttributes()
+            try AttributeStore.add(try row.optionalText(4), to: &attributes)
             customers[wanted] = Customer(
-                originalAppUserID: try row.text(1), appUserIDs: known + [try row.text(3)], firstSeen: try row.int(2))
+                originalAppUserID: try row.text(1), appUserIDs: known + [try row.text(3)], firstSeen: try row.int(2),
+                attributes: attributes)
         }
         return customers
     }
@@ -148,12 +169,13 @@ package enum CustomerStore {
     // MARK: - Joining
 
     private static let roots = """
-        SELECT t.place, c.original_app_user_id, c.first_seen_ms, bool_and(starts_with(every.id, $2))
+        SELECT t.place, c.original_app_user_id, c.first_seen_ms, bool_and(starts_with(every.id, $2)),
+            bool_or(starts_with(every.id, $2)), c.restore_behavior
         FROM unnest($1::text[]) WITH ORDINALITY AS t(id, place)
         JOIN entitled.app_user_id named ON named.id = t.id
         JOIN entitled.customer c ON c.original_app_user_id = named.original_app_user_id
         JOIN entitled.app_user_id every ON every.original_app_user_id = c.original_app_user_id
-        GROUP BY 1, 2, 3 ORDER BY 1
+        GROUP BY 1, 2, 3, 6 ORDER BY 1
         """
 
     private static let lock = """
@@ -193,6 +215,15 @@ package enum CustomerStore {
         package let firstSeen: Int64
         /// Whether no id names anybody.
         package let isAnonymous: Bool
+        /// Whether some id was made on a device for somebody unknown.
+        package let hasAnonymousID: Bool
+        /// What counts in place of the configuration's.
+        package let restoreBehavior: RestoreBehavior?
+    }
+
+    /// Of two customers the lesser one was first. At one instant an anonymous id was there before a person's.
+    package static func seniority(of id: String, firstSeen: Int64) -> (Int64, Int, String) {
+        (firstSeen, Owner.isAnonymous(id) ? 0 : 1, id)
     }
 
     /// The customers whom these ids name, in their order and locked; nil for ids that name nobody.
@@ -201,7 +232,7 @@ package enum CustomerStore {
     package static func lock(_ ids: [String], on connection: PostgresConnection) throws -> [Root?] {
         var locked: Set<String> = []
         while true {
-            let found = try find(roots: ids, on: connection)
+            let found = try roots(of: ids, on: connection)
             let wanted = Set(found.compactMap { $0?.originalAppUserID })
             if wanted.isSubset(of: locked) { return found }
             // From the beginning of the order each time: whoever locks two does it in this order.
@@ -210,24 +241,46 @@ package enum CustomerStore {
         }
     }
 
-    private static func find(roots ids: [String], on connection: PostgresConnection) throws -> [Root?] {
+    /// The customers whom these ids name, in their order, as they are at this moment; nil for ids that name nobody.
+    package static func roots(of ids: [String], on connection: PostgresConnection) throws -> [Root?] {
         var found = [Root?](repeating: nil, count: ids.count)
         for row in try connection.query(roots, [.texts(ids), .text(Owner.anonymousPrefix)]) {
             let place = Int(try row.int(0)) - 1
             guard found.indices.contains(place) else { continue }
             found[place] = Root(
-                originalAppUserID: try row.text(1), firstSeen: try row.int(2), isAnonymous: try row.bool(3))
+                originalAppUserID: try row.text(1), firstSeen: try row.int(2), isAnonymous: try row.bool(3),
+                hasAnonymousID: try row.bool(4),
+                restoreBehavior: try row.optionalText(5).flatMap(RestoreBehavior.init(rawValue:)))
         }
         return found
     }
 
-    /// Makes one customer of two that are locked. The one seen first stays: consumers know it by that id.
-    package static func unite(_ one: Root, _ other: Root, on connection: PostgresConnection) throws {
-        guard one.originalAppUserID != other.originalAppUserID else { return }
+    /// Makes one customer of two that are locked; its original id. The one seen first stays: consumers know it by that id.
+    package static func unite(_ one: Root, _ other: Root, on connection: PostgresConnection) throws -> String {
+        guard one.originalAppUserID != other.originalAppUserID else { return one.originalAppUserID }
         let isFirst =
-            (one.firstSeen, one.originalAppUserID) < (other.firstSeen, other.originalAppUserID)
+            seniority(of: one.originalAppUserID, firstSeen: one.firstSeen)
+            < seniority(of: other.originalAppUserID, firstSeen: other.firstSeen)
         let (staying, going) = isFirst ? (one, other) : (other, one)
         _ = try connection.query(move, [.text(going.originalAppUserID), .text(staying.originalAppUserID)])
+        guard one.restoreBehavior != other.restoreBehavior else { return staying.originalAppUserID }
+        let ids = try load([staying.originalAppUserID], on: connection)[staying.originalAppUserID]?.appUserIDs ?? []
+        let last = try ActionLog.restoreWords(about: ids, on: connection).last
+        try setRestoreBehavior(last?.behavior, of: staying.originalAppUserID, on: connection)
+        return staying.originalAppUserID
+    }
+
+    private static let setBehavior = """
+        UPDATE entitled.customer SET restore_behavior = $2
+        WHERE original_app_user_id = $1 AND restore_behavior IS DISTINCT FROM $2
+        """
+
+    /// What becomes of this customer's purchases when others restore them; nil: what the configuration says. The
+    /// customer is locked, and the log has it.
+    package static func setRestoreBehavior(
+        _ behavior: RestoreBehavior?, of root: String, on connection: PostgresConnection
+    ) throws {
+        _ = try connection.query(setBehavior, [.text(root), .text(behavior?.rawValue)])
     }
 
     /// Joins anonymous customers to those who turned out to be the same people: their ids become aliases. A customer
@@ -239,9 +292,9 @@ package enum CustomerStore {
             let found = try lock([merge.anonymous, merge.into], on: connection)
             guard let from = found.first ?? nil, let into = found.last ?? nil, from != into, from.isAnonymous
             else { continue }
-            try unite(from, into, on: connection)
+            let original = try unite(from, into, on: connection)
             try ActionLog.add(
-                ActionLog.New(.merge, merge.into, other: merge.anonymous), by: .worker, now: now, on: connection)
+                .joining(.merge, merge.into, merge.anonymous, under: original), by: .worker, now: now, on: connection)
         }
     }
 
@@ -253,6 +306,7 @@ package enum CustomerStore {
     /// Deletes a customer who is locked, with every id; these ids.
     package static func delete(_ root: Root, on connection: PostgresConnection) throws -> [String] {
         let ids = try connection.query(deleteIDs, [.text(root.originalAppUserID)]).map { try $0.text(0) }
+        try AttributeStore.delete(ids, on: connection)
         _ = try connection.query(deleteCustomer, [.text(root.originalAppUserID)])
         return ids.sorted()
     }

@@ -16,9 +16,11 @@ package enum PersonalTables {
 
     package static let all: [String: Reach] = [
         "action": .particular("exported; ids get pseudonyms"),
+        "api_key": .nothing("keys of apps and backends"),
         "app_user_id": .particular("exported; deleted"),
         "attempt": .particular("exported; answers are emptied, with erase deleted"),
         "customer": .particular("exported; deleted"),
+        "customer_attribute": .customer(column: "app_user_id", member: "attributes"),
         "deletion": .particular("the record of deletions; ids are there until everything is swept"),
         "deletion_delivery": .nothing("ids of deliveries, until what was on its way is settled"),
         "deletion_id": .particular("salted hashes, which must outlive the customer; nothing to export while they live"),
@@ -43,6 +45,7 @@ package enum PersonalTables {
         "product": .nothing("product ids"),
         "purchase": .particular("exported; gets an anonymous owner, with erase deleted"),
         "purchase_identifier": .particular("exported; with erase deleted"),
+        "purchase_snapshot": .particular("what facts say, once more, without whose it is; with erase deleted"),
         "rebuild": .particular("an unfinished one may stand at an id; it goes back to the beginning of its stage"),
         "refund_request": .purchase(member: "refund_requests"),
         "schema_version": .nothing("migrations"),

@@ -24,8 +24,12 @@ package enum RestoreBehavior: String, Sendable, CaseIterable {
     /// - Parameters:
     ///   - isSame: whether the owner is who restores it.
     ///   - isOwnerAnonymous: whether no id of the owner names anybody; such an owner is joined, whatever the setting.
+    ///   - isRestore: false for a new purchase with an Apple account whose purchases the owner has: that makes nobody one
+    ///     with them.
     ///   - ownerHasActiveSubscription: whether a subscription of the owner gives access now.
-    package func outcome(isSame: Bool, isOwnerAnonymous: Bool, ownerHasActiveSubscription: Bool) -> Outcome {
+    package func outcome(
+        isSame: Bool, isOwnerAnonymous: Bool, isRestore: Bool = true, ownerHasActiveSubscription: Bool
+    ) -> Outcome {
         if isSame { return .nothing }
         if isOwnerAnonymous { return .join }
         switch self {
@@ -33,7 +37,7 @@ package enum RestoreBehavior: String, Sendable, CaseIterable {
         case .transferIfNoActiveSubscriptions:
             return ownerHasActiveSubscription ? .refused("the owner has an active subscription") : .move
         case .keep: return .refused("purchases stay with their owner")
-        case .share: return .join
+        case .share: return isRestore ? .join : .refused("purchases are shared by restoring them")
         }
     }
 }

@@ -2,6 +2,7 @@ import Base
 import EntitledApp
 import Queue
 import Records
+import Subscriptions
 import Testing
 
 struct ArgumentParserTests {
@@ -47,6 +48,22 @@ struct ArgumentParserTests {
         #expect(options.at == nil)
         #expect(global.configurationFile == "c.json5")
         #expect(!global.json)
+    }
+
+    @Test(
+        arguments: [
+            ("transfer", RestoreBehavior.transfer), ("transfer_if_no_active_subs", .transferIfNoActiveSubscriptions),
+            ("error", .keep), ("share", .share), ("default", nil),
+        ] as [(String, RestoreBehavior?)])
+    func `restore-behavior takes a behaviour or the default`(word: String, behavior: RestoreBehavior?) throws {
+        let (path, parsed, _) = try parse(["customers", "restore-behavior", "user-42", word, "--reason", "why"])
+        let options = CustomerActionOptions.RestoreSetting(parsed)
+        #expect(path == "customers restore-behavior")
+        #expect(options.id == "user-42")
+        #expect(options.behavior == behavior)
+        #expect(options.reason == "why")
+        #expect(throws: UsageError.self) { _ = try parse(["customers", "restore-behavior", "user-42", "mine"]) }
+        #expect(throws: UsageError.self) { _ = try parse(["customers", "restore-behavior", "user-42"]) }
     }
 
     @Test func `endpoints add takes repeated filters`() throws {

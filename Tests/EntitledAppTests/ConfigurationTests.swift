@@ -116,6 +116,20 @@ struct ConfigurationTests {
         #expect(configuration.log.level == .debug)
     }
 
+    @Test func `an app may have restore behaviours of its own, and words that are none are refused`() throws {
+        func text(_ settings: String) -> String {
+            "{ restore_behavior: 'error', apps: [{ id: 'demo', bundle_id: 'com.example.app', apple_app_id: 1, \(settings) }] }"
+        }
+        let app = try #require(
+            try bench.parse(text("restore_behavior: 'share', sandbox_restore_behavior: 'transfer'")).apps.first)
+        #expect(app.restoreBehavior == .share)
+        #expect(app.sandboxRestoreBehavior == .transfer)
+        let other = try #require(try bench.parse(text("")).apps.first)
+        #expect(other.restoreBehavior == nil)
+        #expect(other.sandboxRestoreBehavior == nil)
+        #expect(try bench.keys(text("sandbox_restore_behavior: 'mine'")) == ["apps[0].sandbox_restore_behavior"])
+    }
+
     @Test func `null means not set`() throws {
         let configuration = try bench.parse(
             """

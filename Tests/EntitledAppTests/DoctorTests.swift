@@ -62,6 +62,16 @@ struct DoctorTests {
             "GRANT DELETE ON entitled.pending TO entitled_worker",
             sql: "REVOKE DELETE ON entitled.pending FROM entitled_worker"),
         Damage(
+            "too much for the api", "database.privileges error entitled_api may DELETE entitled.fact",
+            "REVOKE DELETE ON entitled.fact FROM entitled_api", sql: "GRANT DELETE ON entitled.fact TO entitled_api"),
+        Damage(
+            "a column too much for the api", "database.privileges error entitled_api may INSERT entitled.purchase",
+            "REVOKE INSERT", sql: "GRANT INSERT (owner) ON entitled.purchase TO entitled_api"),
+        Damage(
+            "too little for the api", "database.privileges error entitled_api may not DELETE entitled.app_user_id",
+            "GRANT DELETE ON entitled.app_user_id TO entitled_api",
+            sql: "REVOKE DELETE ON entitled.app_user_id FROM entitled_api"),
+        Damage(
             "secrets for the api",
             "database.privileges error entitled_api may read the secrets in entitled.endpoint.auth",
             "REVOKE SELECT (authorization_sealed)",

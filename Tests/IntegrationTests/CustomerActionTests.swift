@@ -121,7 +121,8 @@ import Testing
             _ = try scene.actions.transfer(from: token, to: id, on: scene.connection)
         }
         #expect(throws: CustomerActions.Refusal.self) {
-            _ = try scene.actions.claim(scene.key(life), by: id, behavior: .transfer, on: scene.connection)
+            _ = try scene.actions.claim(
+                scene.key(life), by: id, settings: RestoreSettings(general: .transfer), on: scene.connection)
         }
         #expect(try scene.logged() == [])
         #expect(try scene.customer(token)?.customer.appUserIDs == [token])
@@ -289,7 +290,8 @@ import Testing
     private func claim(
         _ life: SubscriberLife, _ id: String, _ behavior: RestoreBehavior, _ scene: Scene
     ) throws -> CustomerActions.Claim {
-        try scene.actions.claim(scene.key(life), by: id, behavior: behavior, on: scene.connection)
+        try scene.actions.claim(
+            scene.key(life), by: id, settings: RestoreSettings(general: behavior), on: scene.connection)
     }
 
     // MARK: - Deletion

@@ -6,7 +6,7 @@
 -- MARK: who may do what
 
 -- An action holds the lane as its owner does, and the customer; locking a row takes the right to update some column of it.
-GRANT UPDATE (lane) ON entitled.lane TO entitled_api;
+GRANT UPDATE (epoch) ON entitled.lane TO entitled_api;
 GRANT INSERT, UPDATE (first_seen_ms) ON entitled.customer TO entitled_api;
 GRANT INSERT ON entitled.app_user_id, entitled.action, entitled.fact, entitled.purchase_identifier TO entitled_api;
 GRANT INSERT, UPDATE (owner, product_id, access_ends_ms, grace_ends_ms, revoked_ms, will_renew, wake_ms, version,

@@ -17,6 +17,8 @@ extension APIError {
         case .notTheirs: self = .notFound("\(refusal)")
         case .restore: self.init(400, code: 7102, "There is already another active subscriber using the same receipt.")
         case .ungrantable, .grantStays: self = .badRequest("\(refusal)")
+        case .persons:
+            self.init(400, code: 7255, "Could not create the alias: \(refusal). A secret API key may join them.")
         case .busy: self = .unavailable("\(refusal)")
         }
     }

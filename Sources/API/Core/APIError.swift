@@ -40,13 +40,25 @@ package struct APIError: Error, Sendable, Equatable {
         APIError(503, code: internalError, message, retryAfter: 5)
     }
 
-    package var response: HTTPResponse {
-        let body = JSON.object(
+    /// The body; as a member of another answer where the rest of a call is done.
+    package var document: JSON {
+        .object(
             [
                 JSON.Member(name: "code", value: .int(Int64(code))),
                 JSON.Member(name: "message", value: .string(message)),
             ] + extra)
-        return .document(status, body, headers: retryAfter.map { [("Retry-After", String($0))] } ?? [])
+    }
+
+    package var json: JSON {
+        .object(
+            [
+                JSON.Member(name: "code", value: .int(Int64(code))),
+                JSON.Member(name: "message", value: .string(message)),
+            ] + extra)
+    }
+
+    package var response: HTTPResponse {
+        .document(status, json, headers: retryAfter.map { [("Retry-After", String($0))] } ?? [])
     }
 }
 

@@ -15,7 +15,7 @@ package struct PostingSettings: Sendable {
     let actions: CustomerActions
     let sequence: SequenceGenerator
     let clock: any WallClock
-    private let restoring: RestoreSettings
+    let restoring: RestoreSettings
 
     package init(
         apps: AppRegistry, door: TransactionDoor, lookup: AppleLookup, actions: CustomerActions,
@@ -28,11 +28,6 @@ package struct PostingSettings: Sendable {
         self.sequence = sequence
         self.clock = clock
         self.restoring = restoring
-    }
-
-    /// The one that counts for a purchase and its owner.
-    @Sendable func behavior(_ purchase: PurchaseKey, _ owner: String) throws -> RestoreBehavior {
-        restoring.behavior(app: purchase.app, environment: purchase.environment, override: nil)
     }
 
     /// What Apple signed, as it is kept; nil where it lacks what a transaction cannot do without.

@@ -24,6 +24,12 @@ struct ReceiptBody {
         guard fetchToken != nil || appTransaction != nil else { throw APIError.badRequest("fetch_token is missing.") }
     }
 
+    /// False for a purchase that was just made; what does not say so may be a restore.
+    var isRestore: Bool {
+        if let source = body["initiation_source"]?.stringValue { return source == "restore" }
+        return body["is_restore"] != .bool(false)
+    }
+
     /// Whether it is about this transaction, as far as it says.
     func isAbout(_ transaction: TransactionFact) -> Bool {
         let (id, product) = (short("transaction_id"), short("product_id"))

@@ -17,17 +17,11 @@ package struct ReceiptRoutes: Sendable {
     private let settings: PostingSettings
     private let receipts: ReceiptVerifier
     private let answers: SubscriberAnswers
-    /// Writes the `attributes` of a body, for the app user id.
-    private let attributes: @Sendable (JSON, String, APICall) throws -> Void
 
-    package init(
-        _ settings: PostingSettings, receipts: ReceiptVerifier, answers: SubscriberAnswers,
-        attributes: @escaping @Sendable (JSON, String, APICall) throws -> Void = { _, _, _ in }
-    ) {
+    package init(_ settings: PostingSettings, receipts: ReceiptVerifier, answers: SubscriberAnswers) {
         self.settings = settings
         self.receipts = receipts
         self.answers = answers
-        self.attributes = attributes
     }
 
     package var routes: [APIRoute] {
@@ -88,12 +82,14 @@ package struct ReceiptRoutes: Sendable {
         let posted = admitted.compactMap { settings.posted($0) { body.context(of: $0) } }
         let posting = try settings.actions.post(
             posted, and: states, by: id, sequence: settings.sequence, clock: settings.clock,
-            behavior: settings.behavior, on: call.connection)
+            terms: RestoreTerms(settings: settings.restoring, isRestore: body.isRestore), on: call.connection)
         if let app { try AppPurchaseStore.note(app, of: id, on: call.connection) }
-        if let given = body.attributes { try attributes(given, id, call) }
+        let faults = try body.attributes.map { try settings.actions.setAttributes($0, of: id, on: call.connection) }
         if let refusal = posting.refusal { throw refusal }
-        let answers = answers
-        return settings.whenApplied(posting.places) { call in try answers.answer(call, of: id) }
+        let (answers, errors) = (answers, faults.flatMap(AttributeErrors.error))
+        return settings.whenApplied(posting.places) { call in
+            try answers.answer(call, of: id, attributeErrors: errors)
+        }
     }
 
     /// Beside a purchase one that is not right is left out: it is not worth the purchase.

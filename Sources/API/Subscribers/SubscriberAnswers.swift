@@ -18,14 +18,23 @@ package struct SubscriberAnswers: Sendable {
 
     /// The customer whom the id names, with 304 where the caller has that answer already.
     ///
+    /// - Parameter attributeErrors: `attributes_error_response`: what was not taken of attributes that came with a receipt.
     /// - Throws: `APIError`, 404, where it names nobody.
-    package func answer(_ call: APICall, of appUserID: String, status: Int = 200) throws -> APIAnswer {
+    package func answer(
+        _ call: APICall, of appUserID: String, status: Int = 200, attributeErrors: APIError? = nil
+    ) throws -> APIAnswer {
         guard let found = try reader.find([appUserID], on: call.connection).first ?? nil else {
             throw APIError.notFound("Nobody is known by \(appUserID).")
         }
         // Only the next reader gains by it.
         try? SnapshotStore.write(found.made, on: call.connection)
-        return .response(response(call.request, found, status: status, now: clock.now()))
+        var response = response(call.request, found, status: status, now: clock.now())
+        if let attributeErrors, response.body.first == UInt8(ascii: "{") {
+            // By its name it is the first member.
+            let errors = JSON.object(["attributes_error_response": attributeErrors.json.sortedByName]).bytes
+            response.body = errors.dropLast() + [UInt8(ascii: ",")] + response.body.dropFirst()
+        }
+        return .response(response)
     }
 
     // MARK: - In parts, for many at once

@@ -24,8 +24,8 @@ package enum CommandTree {
                     "customers", "Subscriber records.",
                     [
                         CustomerOptions.declaration, CustomerActionOptions.list, CustomerActionOptions.alias,
-                        CustomerActionOptions.transfer, PrivacyOptions.delete, PrivacyOptions.deletions,
-                        PrivacyOptions.export, GrantOptions.grant, GrantOptions.revoke,
+                        CustomerActionOptions.transfer, CustomerActionOptions.restoreBehavior, PrivacyOptions.delete,
+                        PrivacyOptions.deletions, PrivacyOptions.export, GrantOptions.grant, GrantOptions.revoke,
                     ]),
                 group("purchases", "What was bought.", [PurchaseOptions.list, PurchaseOptions.claim]),
                 group("products", "Products that were bought.", [PurchaseOptions.products]),

@@ -4,7 +4,7 @@ import Records
 import Schemas
 import Subscriptions
 
-/// `entitled customers list|alias|transfer`: who the customers are, and changing it.
+/// `entitled customers list|alias|transfer|restore-behavior`: who the customers are, and changing it.
 enum CustomerActionCommands {
     struct List: Command {
         static let declaration = CustomerActionOptions.list
@@ -91,6 +91,34 @@ enum CustomerActionCommands {
                 return 0
             }
             context.terminal.print(transfer.line(to: options.other))
+            return 0
+        }
+    }
+
+    struct SetRestoreBehavior: Command {
+        static let declaration = CustomerActionOptions.restoreBehavior
+        private let options: CustomerActionOptions.RestoreSetting
+
+        init(_ parsed: ParsedArguments) {
+            options = CustomerActionOptions.RestoreSetting(parsed)
+        }
+
+        func run(_ context: CommandContext) throws -> Int32 {
+            let configuration = try context.configuration()
+            let connection = try DatabaseAccess(configuration).connect(.worker)
+            let isNew = try CustomerActions(configuration, context, reason: options.reason).setRestoreBehavior(
+                options.behavior, of: options.id, on: connection)
+            guard !context.json else {
+                context.terminal.document(
+                    .object([
+                        "app_user_id": .string(options.id), "restore_behavior": .text(options.behavior?.rawValue),
+                        "changed": .bool(isNew),
+                    ]))
+                return 0
+            }
+            let value = options.behavior.map { "is \($0.rawValue)" } ?? "is what the configuration says"
+            context.terminal.print(
+                "restore_behavior of \(Terminal.harmless(options.id)) \(value)\(isNew ? " now" : ", as before")")
             return 0
         }
     }

@@ -72,7 +72,7 @@ enum PurchaseCommands {
                         + "--environment, or by the original transaction id")
             }
             let claim = try CustomerActions(configuration, context, reason: options.reason).claim(
-                key, by: options.customer, behavior: configuration.restoreBehavior, on: connection)
+                key, by: options.customer, settings: configuration.restoreSettings, on: connection)
             tell(claim, key, context)
             return 0
         }

@@ -145,6 +145,8 @@ extension Configuration {
                 if !list.contains(next) { list.append(next) }
             },
             publicKeys: reader.value(Keys.publicKeys, in: section),
+            restoreBehavior: reader.value(Keys.restoreBehavior, in: section),
+            sandboxRestoreBehavior: reader.value(Keys.sandboxRestoreBehavior, in: section),
             serverAPI: reader.has("server_api", in: section)
                 ? readServerAPI(&reader, reader.section("server_api", in: section)) : nil,
             subscriptionOffers: reader.has("subscription_offers", in: section)

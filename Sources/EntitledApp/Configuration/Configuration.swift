@@ -145,6 +145,10 @@ package struct Configuration: Sendable {
         package let environments: [StoreEnvironment]
         /// What this app alone carries.
         package let publicKeys: [Redacted<String>]
+        /// In place of the general one; nil: that counts.
+        package let restoreBehavior: RestoreBehavior?
+        /// The same for the sandbox alone.
+        package let sandboxRestoreBehavior: RestoreBehavior?
         package let serverAPI: ServerAPI?
         package let subscriptionOffers: SubscriptionOffers?
         package let refunds: Refunds

@@ -17,7 +17,7 @@ extension ConfigurationKeys {
         adminListen.entry,
         Trust.rootSHA256.entry, Trust.rootFiles.entry, Trust.receiptRootSHA256.entry, Trust.ocsp.entry,
         App.id.entry, App.bundleID.entry, App.appleAppID.entry, App.environments.entry,
-        App.publicKeys.entry,
+        App.publicKeys.entry, App.restoreBehavior.entry, App.sandboxRestoreBehavior.entry,
         App.issuerID.entry, App.keyID.entry, App.privateKeyFile.entry, App.baseURL.entry,
         App.sandboxBaseURL.entry, App.Previous.issuerID.entry, App.Previous.keyID.entry,
         App.Previous.privateKeyFile.entry,

@@ -257,6 +257,13 @@ package enum ConfigurationKeys {
         static let publicKeys = Key<[Redacted<String>]>(
             "apps[].public_keys", .list(of: .apiKey), default: [], isSecret: true,
             "Keys that this app carries. Those of api.public_keys are of every app.")
+        static let restoreBehavior = Key<RestoreBehavior?>(
+            "apps[].restore_behavior", .optional(.word), default: nil,
+            "restore_behavior for what is bought in this app; not set: the general one. What is set for a customer, by"
+                + " `entitled customers restore-behavior`, comes before it.")
+        static let sandboxRestoreBehavior = Key<RestoreBehavior?>(
+            "apps[].sandbox_restore_behavior", .optional(.word), default: nil,
+            "The same for what is bought in the app's sandbox; not set: the app's.")
         static let issuerID = Key<String>(
             "apps[].server_api.issuer_id", .name("the issuer id of App Store Connect's In-App Purchase keys"),
             default: "", isRequired: true, "For Apple's Server API: whose key it is.")

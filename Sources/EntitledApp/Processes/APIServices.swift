@@ -43,8 +43,8 @@ package struct APIServices {
             refused: { _ in })
     }
 
-    /// Connections, each with a thread of its own.
     private let clock = SystemClock()
+    /// Connections, each with a thread of its own.
     private static let threads = 8
 
     func part() throws -> ProcessServices.Part {
@@ -106,7 +106,13 @@ package struct APIServices {
         let receipts = ReceiptRoutes(
             posting, receipts: ReceiptVerifier(trust: try configuration.receiptAnchors()), answers: answers)
         let transactions = AppleTransactionRoutes(posting, answers: answers, document: document, defaultGrace: grace)
-        return HealthRoutes().routes + SubscriberRoutes(desk: desk).routes + receipts.routes + transactions.routes
+        let restoring = RestoreEligibility(
+            apps: configuration.appRegistry, verifier: verifier, settings: configuration.restoreSettings, clock: clock)
+        let identities = IdentityRoutes(
+            answers: answers, restoring: restoring, deletion: configuration.privacy.deletion, defaultGrace: grace)
+        let attributes = AttributeRoutes(answers: answers, defaultGrace: grace)
+        return HealthRoutes().routes + SubscriberRoutes(desk: desk).routes + identities.routes + attributes.routes
+            + receipts.routes + transactions.routes
             + grants.routes + extensions.routes + OtherStoreRoutes().routes + catalogue.routes
             + IntroductoryOfferRoutes().routes + offers.routes + PrivacyRoutes(clock: clock).routes
             + UnsupportedRoutes().routes
@@ -126,7 +132,7 @@ package struct APIServices {
             actions: CustomerActions(
                 origin: ActionLog.Origin(actor: "api"), defaultGrace: configuration.defaultGracePeriod),
             sequence: SequenceGenerator(clock: clock, node: UInt16.random(in: 0...UInt16.max)), clock: clock,
-            restoring: RestoreSettings(general: configuration.restoreBehavior))
+            restoring: configuration.restoreSettings)
     }
 
     /// The ways to Apple, by app. An app whose key cannot be read or used is told, and cannot be asked about.

@@ -1,3 +1,5 @@
+import Subscriptions
+
 /// What the commands take that do something with customers.
 package enum CustomerActionOptions {
     /// `customers list`.
@@ -58,6 +60,40 @@ package enum CustomerActionOptions {
         ],
         examples: [
             "customers transfer user-41 user-42", "customers transfer user-41 user-42 --purchase 2000000123456789",
+        ])
+
+    /// `customers restore-behavior`.
+    package struct RestoreSetting: Sendable, Equatable {
+        package let id: String
+        /// Nil: what the configuration says.
+        package let behavior: RestoreBehavior?
+        package let reason: String?
+
+        package init(_ parsed: ParsedArguments) {
+            id = parsed.text("ID") ?? ""
+            behavior = parsed.text("VALUE").flatMap(RestoreBehavior.init(rawValue:))
+            reason = parsed.text("--reason")
+        }
+
+        /// Takes back what was set.
+        package static let standard = "default"
+    }
+
+    package static let restoreBehavior = CommandDeclaration(
+        "restore-behavior", "Sets what becomes of a customer's purchases when others restore them.",
+        discussion:
+            "It counts for what this customer owns, in place of restore_behavior in the configuration; default takes it"
+            + " back. Where customers become one, what was said last counts.",
+        arguments: [
+            ArgumentDeclaration(.text("ID"), "An app user id of the customer."),
+            ArgumentDeclaration(
+                .choice(RestoreBehavior.allCases.map(\.rawValue) + [RestoreSetting.standard], "VALUE"),
+                "What counts from now on."),
+        ],
+        options: [reason],
+        examples: [
+            "customers restore-behavior user-42 error --reason 'shares the account'",
+            "customers restore-behavior user-42 default",
         ])
 
     static let reason = OptionDeclaration("--reason", .text("TEXT"), "Why; kept in the log.")

@@ -47,8 +47,9 @@ package enum PurchaseOptions {
     package static let claim = CommandDeclaration(
         "claim", "Gives a purchase to a customer, as if they had restored it in the app.",
         discussion:
-            "An anonymous owner becomes one with the customer. With another owner, restore_behavior decides: the"
-            + " purchases of the same Apple account move, or it is refused. `customers transfer` asks nobody.",
+            "An anonymous owner becomes one with the customer. With another owner, restore_behavior decides (the owner's"
+            + " own, else that of the app and environment, else the general one): the purchases of the same Apple account"
+            + " move, or it is refused. `customers transfer` asks nobody.",
         arguments: [
             ArgumentDeclaration(.text("TRANSACTION-ID"), "A transaction id, or order line item id, of the purchase."),
             ArgumentDeclaration(.text("APP-USER-ID"), "Who gets it; made if nobody has the id."),

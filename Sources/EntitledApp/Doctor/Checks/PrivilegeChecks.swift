@@ -83,16 +83,18 @@ enum PrivilegeChecks {
     /// What records are made of and events are sent from.
     private static let work: Set = [
         "notification", "pending", "held_notification", "lane", "worker", "fact", "purchase", "customer", "app_user_id",
-        "endpoint", "event", "delivery", "attempt", "purchase_snapshot",
+        "endpoint", "event", "delivery", "attempt", "purchase_snapshot", "customer_attribute",
     ]
-    /// What calls of apps and backends change, and how.
+    /// What calls of apps and backends change: in the whole table, or in some columns of it.
     private static let calls: [String: Set<String>] = [
-        "action": ["INSERT"], "api_key": ["UPDATE"], "app_user_id": ["INSERT", "UPDATE"],
-        "customer": ["INSERT", "UPDATE", "DELETE"], "deletion": ["INSERT"], "deletion_id": ["INSERT"],
-        "deletion_purchase": ["INSERT"], "delivery": ["INSERT"], "endpoint": ["UPDATE"], "event": ["INSERT"],
-        "fact": ["INSERT"], "jws_header": ["INSERT"], "lane": ["UPDATE"], "notification": ["INSERT"],
-        "notification_key": ["INSERT"], "pending": ["INSERT"], "purchase": ["INSERT", "UPDATE"],
-        "purchase_identifier": ["INSERT"], "purchase_snapshot": ["INSERT", "UPDATE"],
+        "action": ["INSERT"], "app_user_id": ["INSERT", "UPDATE", "DELETE"], "customer": ["INSERT", "UPDATE", "DELETE"],
+        "customer_attribute": ["INSERT", "UPDATE", "DELETE"], "deletion": ["INSERT"], "deletion_id": ["INSERT"],
+        "deletion_purchase": ["INSERT"], "delivery": ["INSERT"], "event": ["INSERT"], "fact": ["INSERT"],
+        "jws_header": ["INSERT"], "notification": ["INSERT"], "notification_key": ["INSERT"], "pending": ["INSERT"],
+        "purchase": ["INSERT"], "purchase_identifier": ["INSERT"], "purchase_snapshot": ["INSERT", "UPDATE"],
+    ]
+    private static let callColumns: [String: Set<String>] = [
+        "api_key": ["UPDATE"], "endpoint": ["UPDATE"], "lane": ["UPDATE"], "purchase": ["UPDATE"],
     ]
     /// What nobody reads but who sends.
     private static let secretTables: Set = ["sealing_key"]
@@ -113,10 +115,10 @@ enum PrivilegeChecks {
         case .worker:
             if table.name == "schema_version" { found.formUnion(table.granted.subtracting(["SELECT"])) }
         case .api:
-            let verbs = table.granted.union(table.column).intersection(["INSERT", "UPDATE", "DELETE"])
-            found.formUnion(verbs.subtracting(calls[table.name] ?? []))
-            // Of customers only when they were seen: everything else of them is the worker's.
-            if table.name == "customer" { found.formUnion(table.granted.intersection(["UPDATE"])) }
+            let whole = calls[table.name] ?? []
+            found.formUnion(table.granted.intersection(["INSERT", "UPDATE", "DELETE"]).subtracting(whole))
+            let columns = whole.union(callColumns[table.name] ?? [])
+            found.formUnion(table.column.intersection(["INSERT", "UPDATE"]).subtracting(columns))
             if secretTables.contains(table.name) { found.formUnion(table.column.intersection(["SELECT"])) }
         }
         return sentences(found, "may", "REVOKE", "FROM", role, table)
@@ -127,7 +129,10 @@ enum PrivilegeChecks {
             switch role {
             case .ingest: arrivals.contains(table.name) ? ["INSERT"] : []
             case .worker: work.contains(table.name) ? ["SELECT", "INSERT", "UPDATE", "DELETE"] : ["SELECT"]
-            case .api: secretTables.contains(table.name) ? [] : (calls[table.name] ?? []).union(["SELECT"])
+            case .api:
+                secretTables.contains(table.name)
+                    ? []
+                    : (calls[table.name] ?? []).union(callColumns[table.name] ?? []).union(["SELECT"])
             }
         return sentences(needed.subtracting(table.column.union(table.granted)), "may not", "GRANT", "TO", role, table)
     }

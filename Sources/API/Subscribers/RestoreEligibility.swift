@@ -1,0 +1,50 @@
+import Admission
+import AppStore
+import Base
+import Customers
+import Postgres
+import Subscriptions
+
+/// Whether a customer who has a transaction on their device could restore it, before they try.
+package struct RestoreEligibility: Sendable {
+    private let apps: AppRegistry
+    private let verifier: SignedDataVerifier
+    private let settings: RestoreSettings
+    private let clock: any WallClock
+
+    package init(
+        apps: AppRegistry, verifier: SignedDataVerifier, settings: RestoreSettings, clock: any WallClock
+    ) {
+        self.apps = apps
+        self.verifier = verifier
+        self.settings = settings
+        self.clock = clock
+    }
+
+    /// - Parameter token: a transaction that Apple signed. What is in a receipt of StoreKit 1 is Apple's to say, so that is
+    ///   not judged.
+    /// - Throws: `APIError`.
+    func isAllowed(
+        _ token: String, to id: String, _ actions: CustomerActions, on connection: PostgresConnection
+    ) throws -> Bool {
+        try actions.mayRestore(
+            try purchase(of: token), by: id, settings: settings, now: clock.now(), on: connection)
+    }
+
+    private func purchase(of token: String) throws -> PurchaseKey {
+        let text = Array(token.utf8)
+        guard text.count(where: { $0 == UInt8(ascii: ".") }) == 2 else {
+            throw APIError(
+                400, code: 7662,
+                "Only a StoreKit 2 transaction can be judged: what an app receipt holds, Apple has to say.")
+        }
+        guard case .success(let jws) = verifier.verify(text),
+            let transaction = TransactionPayload(payload: jws.payload),
+            let original = transaction.originalTransactionId
+        else { throw APIError(400, code: 7103, "The receipt is not valid.") }
+        guard
+            let place = apps.place(bundleID: transaction.bundleId, environment: transaction.environment)
+        else { throw APIError(400, code: 7103, "The receipt is not of an app that is configured here.") }
+        return PurchaseKey(app: place.app, environment: place.environment, originalTransactionID: original)
+    }
+}

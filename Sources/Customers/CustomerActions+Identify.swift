@@ -1,0 +1,86 @@
+import Base
+import Postgres
+import Queue
+import Records
+import Subscriptions
+
+extension CustomerActions {
+    /// Somebody known by one id on a device logs in with another: what then happens is `LogIn`. An id that nobody has
+    /// counts as what it looks like.
+    ///
+    /// - Returns: whether the other id is new.
+    /// - Throws: `Refusal` where an id can name nobody.
+    package func identify(_ current: String, as new: String, on connection: PostgresConnection) throws -> Bool {
+        if let why = AppUserID.objection(to: current) { throw Refusal.unusable(id: current, why: why) }
+        if current == new { return try admit(new, on: connection) }
+        if let why = AppUserID.objection(to: new) { throw Refusal.unusable(id: new, why: why) }
+        try respell(new, on: connection)
+        // Most logins change nothing, and then nobody need wait for anybody.
+        let found = try CustomerStore.roots(of: [current, new], on: connection)
+        if CustomerActions.outcome(current, found) == .switched { return false }
+        return try holding({ try pinned(current, new, on: connection) }, on: connection) { purchases, now in
+            var found = try CustomerStore.lock([current, new], on: connection)
+            let isNew = found.last == .some(nil)
+            switch CustomerActions.outcome(current, found) {
+            case .switched: break
+            case .created:
+                if try CustomerStore.makeMissing([new], now: now, on: connection).isEmpty { throw Overtaken() }
+            case .joined:
+                if found.first == .some(nil) {
+                    try CustomerStore.make([current], now: now, on: connection)
+                    found = try CustomerStore.lock([current, new], on: connection)
+                }
+                guard isNew else {
+                    _ = try join(current, new, .identify, pinning: purchases, now: now, on: connection)
+                    break
+                }
+                // As an alias at once: whatever the clocks say, the anonymous id was there before.
+                guard let root = found.first ?? nil,
+                    try CustomerStore.alias(new, of: root, now: now, on: connection)
+                else { throw Overtaken() }
+                try note(
+                    .joining(.identify, current, new, under: root.originalAppUserID),
+                    pinning: Owner.isAnonymous(new) ? [] : purchases, now: now, on: connection)
+            }
+            return isNew
+        }
+    }
+
+    /// - Parameter found: whom the current id names and whom the other one.
+    private static func outcome(_ current: String, _ found: [CustomerStore.Root?]) -> LogIn {
+        let (one, two) = (found.first ?? nil, found.last ?? nil)
+        return LogIn.outcome(
+            isSame: one != nil && one == two, isCurrentAnonymous: one?.isAnonymous ?? Owner.isAnonymous(current),
+            target: two.map { LogIn.Target(hasAnonymousID: $0.hasAnonymousID) })
+    }
+
+    /// Makes the customer of an id that an app uses, unless somebody has it.
+    ///
+    /// - Returns: whether it is new.
+    /// - Throws: `Refusal` where it can name nobody.
+    @discardableResult
+    package func admit(_ id: String, on connection: PostgresConnection) throws -> Bool {
+        if try !CustomerStore.known([id], on: connection).isEmpty { return false }
+        if let why = AppUserID.objection(to: id) { throw Refusal.unusable(id: id, why: why) }
+        if try respell(id, on: connection) { return false }
+        return try holding({ [] }, on: connection) { _, now in
+            try !CustomerStore.makeMissing([id], now: now, on: connection).isEmpty
+        }
+    }
+
+    /// Apple writes account tokens in lower case, and apps write UUIDs as they like: in another case it is the same
+    /// customer. All other ids that differ in case are different people's.
+    ///
+    /// - Returns: whether the id names somebody now who was known by another spelling of it.
+    @discardableResult
+    func respell(_ id: String, on connection: PostgresConnection) throws -> Bool {
+        guard UUIDText.bytes(id) != nil, let known = try CustomerStore.find([id], on: connection)[id], known != id
+        else { return false }
+        do {
+            return try alias(known, id, on: connection).isNew
+        } catch Refusal.unknown {
+            // Deleted meanwhile.
+            return false
+        }
+    }
+}

@@ -306,7 +306,6 @@ package enum CustomerStore {
     /// Deletes a customer who is locked, with every id; these ids.
     package static func delete(_ root: Root, on connection: PostgresConnection) throws -> [String] {
         let ids = try connection.query(deleteIDs, [.text(root.originalAppUserID)]).map { try $0.text(0) }
-        try AttributeStore.delete(ids, on: connection)
         _ = try connection.query(deleteCustomer, [.text(root.originalAppUserID)])
         return ids.sorted()
     }

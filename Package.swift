@@ -96,7 +96,12 @@ let modules: [Target] = [
             "Records", "Admission", "Replay",
         ]),
     // The REST listener.
-    .target(name: "API", dependencies: ["Base", "Telemetry", "HTTPServer"]),
+    .target(
+        name: "API",
+        dependencies: [
+            "Base", "Telemetry", "Lifecycle", "Crypto", "Postgres", "HTTPServer", "Subscriptions", "Queue", "Records",
+            "Customers",
+        ]),
     // Configuration, wiring, commands.
     .target(
         name: "EntitledApp",
@@ -184,6 +189,12 @@ let tests: [Target] = [
     .testTarget(
         name: "ReconcileTests",
         dependencies: ["Admission", "AppStoreAPI", "Base", "Queue", "Reconcile", "Replay"]),
+    .testTarget(
+        name: "APITests",
+        dependencies: [
+            "API", "Base", "Crypto", "HTTPServer", "Lifecycle", "Postgres", "Queue", "Records", "Schemas",
+            "Subscriptions", "Telemetry", "TestSupport",
+        ]),
     .testTarget(name: "StoreSimulatorTests", dependencies: ["AppStore", "Base", "Crypto", "StoreSimulator"]),
     .testTarget(
         name: "EntitledAppTests",

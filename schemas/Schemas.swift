@@ -34,5 +34,7 @@ package enum Schemas {
             version: 11, name: "history", sql: String(decoding: PackageResources.v0011_history_sql, as: UTF8.self)),
         Migration(
             version: 12, name: "status", sql: String(decoding: PackageResources.v0012_status_sql, as: UTF8.self)),
+        Migration(
+            version: 13, name: "rest", sql: String(decoding: PackageResources.v0013_rest_sql, as: UTF8.self)),
     ]
 }

@@ -63,6 +63,13 @@ package enum LoopbackSocket {
         return bytes
     }
 
+    /// What comes next; nil at the end.
+    package static func receiveSome(_ descriptor: Int32) -> [UInt8]? {
+        var buffer = [UInt8](repeating: 0, count: 65_536)
+        let count = recv(descriptor, &buffer, buffer.count, 0)
+        return count > 0 ? Array(buffer.prefix(count)) : nil
+    }
+
     /// Until one of both ends.
     package static func copy(from: Int32, to: Int32) {
         var buffer = [UInt8](repeating: 0, count: 65_536)

@@ -65,7 +65,7 @@ struct ProcessCommand: Command {
         var parts: [ProcessServices.Part] = []
         if role == .ingest || role == .run { parts.append(try process.ingest()) }
         if role == .worker || role == .run { parts.append(try process.worker()) }
-        if role == .api || role == .run { parts.append(process.api()) }
+        if role == .api || role == .run { parts.append(try process.api()) }
         parts.compactMap(\.reloading).forEach(reloads.add)
         let asking = revocation.map { [$0.services] } ?? []
         let chains = asking + parts.map(\.services) + [[process.admin(parts)]]

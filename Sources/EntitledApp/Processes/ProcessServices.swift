@@ -1,4 +1,3 @@
-import API
 import Admission
 import AppStore
 import Apply
@@ -148,11 +147,8 @@ struct ProcessServices {
 
     // MARK: - api, admin
 
-    func api() -> Part {
-        let server = HTTPServer(
-            HTTPServerConfiguration(role: "api", listen: configuration.api.listen.description),
-            handler: APIRoutes(), logger: logger)
-        return Part(services: [server]) { [] }
+    func api() throws -> Part {
+        try APIServices(configuration: configuration, database: database, logger: logger, refused: refused).part()
     }
 
     /// The listener for those who watch over the process.

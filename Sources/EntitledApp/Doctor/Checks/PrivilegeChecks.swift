@@ -85,6 +85,10 @@ enum PrivilegeChecks {
         "notification", "pending", "held_notification", "lane", "worker", "fact", "purchase", "customer", "app_user_id",
         "endpoint", "event", "delivery", "attempt",
     ]
+    /// What calls of apps and backends change, and how.
+    private static let calls: [String: Set<String>] = [
+        "app_user_id": ["INSERT"], "customer": ["INSERT"],
+    ]
     /// What nobody reads but who sends.
     private static let secretTables: Set = ["sealing_key"]
 
@@ -104,8 +108,8 @@ enum PrivilegeChecks {
         case .worker:
             if table.name == "schema_version" { found.formUnion(table.granted.subtracting(["SELECT"])) }
         case .api:
-            found.formUnion(table.granted.intersection(["DELETE"]))
-            found.formUnion(table.column.intersection(["INSERT", "UPDATE"]))
+            let verbs = table.granted.union(table.column).intersection(["INSERT", "UPDATE", "DELETE"])
+            found.formUnion(verbs.subtracting(calls[table.name] ?? []))
             if secretTables.contains(table.name) { found.formUnion(table.column.intersection(["SELECT"])) }
         }
         return sentences(found, "may", "REVOKE", "FROM", role, table)
@@ -116,7 +120,7 @@ enum PrivilegeChecks {
             switch role {
             case .ingest: arrivals.contains(table.name) ? ["INSERT"] : []
             case .worker: work.contains(table.name) ? ["SELECT", "INSERT", "UPDATE", "DELETE"] : ["SELECT"]
-            case .api: secretTables.contains(table.name) ? [] : ["SELECT"]
+            case .api: secretTables.contains(table.name) ? [] : (calls[table.name] ?? []).union(["SELECT"])
             }
         return sentences(needed.subtracting(table.column.union(table.granted)), "may not", "GRANT", "TO", role, table)
     }

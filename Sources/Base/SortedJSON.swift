@@ -1,8 +1,6 @@
-import Base
-
 extension JSON {
     /// The same value with the members of every object in the order of their names' UTF-8 bytes.
-    var sortedByName: JSON {
+    package var sortedByName: JSON {
         switch self {
         case .object(let members):
             .object(

@@ -1,0 +1,121 @@
+import Base
+import HTTPServer
+import Lifecycle
+import Postgres
+import Telemetry
+
+/// Runs actions on threads of its own: those with a connection each, and those that wait for Apple.
+package final class APIEngine: Service {
+    package let name = "api-engine"
+
+    private struct Step: Sendable {
+        let request: APIRequest
+        let responder: HTTPResponder
+        let action: APIRoute.Action
+    }
+
+    private struct Errand: Sendable {
+        let step: Step
+        let work: @Sendable () throws -> @Sendable (APICall) throws -> APIAnswer
+    }
+
+    /// Requests that wait for a connection at most; beyond, 503.
+    private static let waitingLimit = 4096
+    /// Requests that ask Apple at the same time, and that wait to.
+    private static let errandThreads = 8
+    private static let errandLimit = 256
+
+    private let sessions: [PostgresSession]
+    private let watch: AppliedWatch
+    private let steps = WorkLine<Step>(limit: waitingLimit)
+    private let errands = WorkLine<Errand>(limit: errandLimit)
+    private let patience: Duration
+    private let logger: Logger
+
+    /// - Parameters:
+    ///   - sessions: makes one for each thread, and one to look what is applied.
+    ///   - patience: how long an answer waits for what has to be applied first.
+    package init(
+        threads: Int, sessions: () throws -> PostgresSession, patience: Duration, logger: Logger
+    ) rethrows {
+        self.sessions = try (0..<max(1, threads)).map { _ in try sessions() }
+        watch = AppliedWatch(session: try sessions())
+        self.patience = patience
+        self.logger = logger
+    }
+
+    package func start() {
+        watch.start()
+        for (number, session) in sessions.enumerated() {
+            _ = ServiceThread("api-\(number)") { [self] in steps.run { perform($0, session) } }
+        }
+        for number in 0..<APIEngine.errandThreads {
+            _ = ServiceThread("api-out-\(number)") { [self] in errands.run(perform) }
+        }
+    }
+
+    package func drain(until deadline: ContinuousClock.Instant) {
+        // In the order in which a request goes from one to the next, and once more for those that came back.
+        watch.stop(until: deadline)
+        _ = errands.end(until: deadline)
+        guard !steps.end(until: deadline) else { return }
+        for session in sessions { session.cut() }
+    }
+
+    /// Answers a request by its action, in its turn.
+    func run(_ action: @escaping APIRoute.Action, _ request: APIRequest, _ responder: HTTPResponder) {
+        add(Step(request: request, responder: responder, action: action))
+    }
+
+    private func add(_ step: Step) {
+        guard steps.add(step) else {
+            return step.responder.respond(APIError.unavailable("Too many requests wait.").response)
+        }
+    }
+
+    private func perform(_ step: Step, _ session: PostgresSession) {
+        do {
+            settle(try session.withConnection { try step.action(APICall(step.request, on: $0)) }, step)
+        } catch {
+            step.responder.respond(response(to: error, step.request).response)
+        }
+    }
+
+    private func perform(_ errand: Errand) {
+        do {
+            let next = try errand.work()
+            add(Step(request: errand.step.request, responder: errand.step.responder, action: next))
+        } catch {
+            errand.step.responder.respond(response(to: error, errand.step.request).response)
+        }
+    }
+
+    private func settle(_ answer: APIAnswer, _ step: Step) {
+        switch answer {
+        case .response(let response):
+            step.responder.respond(response)
+        case .outside(let work):
+            guard errands.add(Errand(step: step, work: work)) else {
+                return step.responder.respond(APIError.unavailable("Too many requests wait for Apple.").response)
+            }
+        case .whenApplied(let subjects, let next):
+            watch.wait(for: subjects, until: .now + patience) { [self] isApplied in
+                guard isApplied else {
+                    return step.responder.respond(
+                        APIError.unavailable("It is kept, and not applied yet. Ask again.").response)
+                }
+                add(Step(request: step.request, responder: step.responder, action: next))
+            }
+        }
+    }
+
+    private func response(to error: any Error, _ request: APIRequest) -> APIError {
+        if let known = APIError(known: error) { return known }
+        if let error = error as? PostgresError, error.isRetryable {
+            logger.warning("a call could not be answered", ["error": .string("\(error)")])
+            return .unavailable("The database is away or busy.")
+        }
+        logger.error("a call failed", ["error": .string("\(error)"), "http.method": .string(request.http.head.method)])
+        return APIError(500, code: APIError.internalError, "Something went wrong here; the log says what.")
+    }
+}

@@ -1,0 +1,22 @@
+import Customers
+
+extension APIError {
+    /// What callers are told of errors that say what is wrong with a call; nil of all others.
+    init?(known error: any Error) {
+        switch error {
+        case let error as APIError: self = error
+        case let refusal as CustomerActions.Refusal: self.init(refusal)
+        default: return nil
+        }
+    }
+
+    private init(_ refusal: CustomerActions.Refusal) {
+        switch refusal {
+        case .unknown: self = .notFound("\(refusal)")
+        case .unusable: self.init(400, code: 7256, "\(refusal)")
+        case .notTheirs: self = .notFound("\(refusal)")
+        case .restore: self.init(400, code: 7102, "There is already another active subscriber using the same receipt.")
+        case .busy: self = .unavailable("\(refusal)")
+        }
+    }
+}

@@ -1,0 +1,68 @@
+import API
+import Base
+import Crypto
+import HTTPServer
+import Lifecycle
+import Postgres
+import Schemas
+import Subscriptions
+import Telemetry
+import TestSupport
+
+/// The REST listener with its threads in this process, on a database of its own, as the role that it has in production.
+final class RunningAPI: Sendable {
+    static let publicKey = "appl_a_public_key_for_tests"
+    static let secretKey = "sk_a_secret_key_for_tests"
+
+    let database: TestDatabase
+    let log = LogTape()
+    private let cluster: TestCluster
+    private let engine: APIEngine
+    private let server: HTTPServer
+    let port: UInt16
+
+    /// - Parameters:
+    ///   - more: routes beside those that every test has.
+    ///   - patience: as the engine's.
+    init(
+        _ database: TestDatabase? = nil, catalogue: EntitlementCatalogue = EntitlementCatalogue(["pro": ["monthly"]]),
+        clock: any WallClock = SystemClock(), patience: Duration = .seconds(10), threads: Int = 4,
+        more: [APIRoute] = []
+    ) throws {
+        let cluster = try TestCluster.shared
+        let database = try database ?? cluster.makeMigratedDatabase()
+        (self.cluster, self.database) = (cluster, database)
+        let logger = log.logger
+        engine = APIEngine(
+            threads: threads,
+            sessions: { PostgresSession(database.target(role: DatabaseRole.api.rawValue), logger: logger) },
+            patience: patience, logger: logger)
+        let answers = SubscriberAnswers(
+            document: SubscriberDocument(catalogue: catalogue, digest: { Digest.sha256(Array($0.utf8)) }),
+            defaultGrace: .seconds(72 * 3600), clock: clock)
+        let routes = HealthRoutes().routes + SubscriberRoutes(answers: answers, clock: clock).routes + more
+        let keys = KeyTable(
+            publicKeys: [Redacted(RunningAPI.publicKey)], secretKeys: [Redacted(RunningAPI.secretKey)])
+        server = HTTPServer(
+            HTTPServerConfiguration(role: "api", listen: "127.0.0.1:0"),
+            handler: APIRoutes(routes, keys: keys, engine: engine), logger: logger)
+        engine.start()
+        try server.start()
+        port = server.boundPort ?? 0
+    }
+
+    deinit {
+        server.drain(until: .now + .milliseconds(300))
+        engine.drain(until: .now + .seconds(2))
+    }
+
+    /// - Parameter key: nil for none.
+    func call(
+        _ method: String, _ path: String, _ body: JSON? = nil, key: String? = RunningAPI.publicKey,
+        headers: [String: String] = [:]
+    ) -> HTTPCall {
+        var all = headers
+        if let key { all["Authorization"] = "Bearer \(key)" }
+        return HTTPCall.send(method, path, headers: all, body: body?.bytes ?? [], to: port)
+    }
+}

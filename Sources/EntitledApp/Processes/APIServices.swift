@@ -31,7 +31,7 @@ struct APIServices {
         return ProcessServices.Part(services: [server, engine], notReady: { [] })
     }
 
-    private var routes: [APIRoute] {
+    var routes: [APIRoute] {
         let clock = SystemClock()
         let answers = SubscriberAnswers(
             document: SubscriberDocument(

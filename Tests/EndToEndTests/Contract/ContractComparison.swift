@@ -83,8 +83,8 @@ struct ContractComparison {
     }
 
     private func answer(_ before: JSON, _ after: JSON, _ status: String) -> [String] {
-        let headers = (before["headers"]?.members ?? []).map(\.name.caseless)
-        let now = Set((after["headers"]?.members ?? []).map(\.name.caseless))
+        let headers = (before["headers"]?.members ?? []).map { $0.name.lowercased() }
+        let now = Set((after["headers"]?.members ?? []).map { $0.name.lowercased() })
         return headers.filter { !now.contains($0) }.map { "\(status) has no \($0) any more" }
             + content(before, after, replies, status)
     }
@@ -96,9 +96,4 @@ struct ContractComparison {
             return schemas.breaks(type.value["schema"] ?? .object([]), now["schema"] ?? .object([]), at: "\(place) $")
         }
     }
-}
-
-extension String {
-    /// As names of headers are compared.
-    fileprivate var caseless: String { lowercased() }
 }

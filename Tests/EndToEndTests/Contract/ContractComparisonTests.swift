@@ -113,6 +113,9 @@ struct ContractComparisonTests {
             old: #"{"type":"number"}"#, new: #"{"type":"integer"}"#, request: ["$: was integer, number, is integer"],
             answer: []),
         Change(
+            old: "{}", new: #"{"enum":["a"]}"#,
+            request: [#"$: other values than before: "a""#, "$: was anything, is string"], answer: []),
+        Change(
             old: #"{"enum":["a","b"]}"#, new: #"{"enum":["a"]}"#, request: [#"$: other values than before: "b""#],
             answer: []),
         Change(
@@ -122,7 +125,7 @@ struct ContractComparisonTests {
             old: #"{"enum":["a"],"x-may-grow":true}"#, new: #"{"enum":["a","b"],"x-may-grow":true}"#, request: [],
             answer: []),
         Change(
-            old: #"{"enum":["a"]}"#, new: #"{"type":"string"}"#, request: ["$: was anything, is string"],
+            old: #"{"enum":["a"]}"#, new: #"{"type":"string"}"#, request: [],
             answer: [#"$: other values than before: "a""#]),
         Change(
             old: #"{"properties":{"a":{}}}"#, new: #"{"properties":{"b":{}}}"#, request: ["$.a: gone"],

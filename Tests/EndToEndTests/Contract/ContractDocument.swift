@@ -62,7 +62,7 @@ struct ContractDocument {
         for part in reference.dropFirst(2).split(separator: "/") {
             // RFC 6901 §4.
             let name = part.replacing("~1", with: "/").replacing("~0", with: "~")
-            value = value[name] ?? .null
+            value = value[String(name)] ?? .null
         }
         return value
     }

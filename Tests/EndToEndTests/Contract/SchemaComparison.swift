@@ -48,26 +48,26 @@ struct SchemaComparison {
     }
 
     private func types(_ before: JSON, _ after: JSON) -> [String] {
-        func types(_ schema: JSON) -> Set<String>? {
-            guard let type = schema["type"] else { return nil }
-            let names = type.arrayValue?.compactMap(\.stringValue) ?? [type.stringValue ?? ""]
-            return Set(names.contains("number") ? names + ["integer"] : names)
-        }
-        // A list of values says their types too.
-        guard values(before) == nil || values(after) == nil else { return [] }
+        // Lists of values are compared as such.
+        guard list(before) == nil || list(after) == nil else { return [] }
         let (earlier, later) = (types(before), types(after))
         guard isBroken(earlier, later) else { return [] }
         func spoken(_ types: Set<String>?) -> String { types?.sorted().joined(separator: ", ") ?? "anything" }
         return ["was \(spoken(earlier)), is \(spoken(later))"]
     }
 
-    private func values(_ schema: JSON) -> Set<String>? {
-        if let value = schema["const"] { return [value.text] }
-        return schema["enum"]?.arrayValue.map { Set($0.map(\.text)) }
+    /// Those that a schema allows; nil: any.
+    private func types(_ schema: JSON) -> Set<String>? {
+        guard let type = schema["type"] else { return list(schema).map { Set($0.map(\.typeName)) } }
+        let names = type.arrayValue?.compactMap(\.stringValue) ?? [type.stringValue ?? ""]
+        return Set(names.contains("number") ? names + ["integer"] : names)
     }
 
+    /// The values that a schema lists.
+    private func list(_ schema: JSON) -> [JSON]? { schema["const"].map { [$0] } ?? schema["enum"]?.arrayValue }
+
     private func values(_ before: JSON, _ after: JSON) -> [String] {
-        let (earlier, later) = (values(before), values(after))
+        let (earlier, later) = (list(before).map { Set($0.map(\.text)) }, list(after).map { Set($0.map(\.text)) })
         if direction == .answer, before["x-may-grow"]?.boolValue == true, later != nil { return [] }
         guard isBroken(earlier, later) else { return [] }
         let changed = (earlier ?? []).symmetricDifference(later ?? []).sorted()
@@ -141,5 +141,20 @@ struct SchemaComparison {
         guard let earlier = before["items"] else { return [] }
         guard let later = after["items"] else { return direction == .answer ? ["\(place)[]: not said any more"] : [] }
         return breaks(earlier, later, at: "\(place)[]")
+    }
+}
+
+extension JSON {
+    /// As JSON Schema calls it.
+    fileprivate var typeName: String {
+        switch self {
+        case .null: "null"
+        case .bool: "boolean"
+        case .int: "integer"
+        case .double: "number"
+        case .string: "string"
+        case .array: "array"
+        case .object, .raw: "object"
+        }
     }
 }

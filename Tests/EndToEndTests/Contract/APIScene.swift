@@ -1,7 +1,7 @@
 import Base
-import Synchronization
 import Glibc
 import StoreSimulator
+import Synchronization
 import TestSupport
 
 /// An installation with all its listeners, a customer who has bought everything once, and what was asked of it.
@@ -34,7 +34,7 @@ final class APIScene: Sendable {
 
     init() throws {
         site = try Site(
-            try TestCluster.shared.makeMigratedDatabase(),
+            try TestCluster.shared.makeDatabase(),
             [
                 "api": .object([
                     "listen": .string("127.0.0.1:0"), "public_keys": .strings([APIScene.publicKey]),
@@ -43,9 +43,24 @@ final class APIScene: Sendable {
                 "entitlements": .object([
                     "pro": .strings(["pro_monthly", "pro_yearly", "pro_lifetime"]), "basic": .strings(["basic_monthly"]),
                 ]),
+                (getenv("HACK") == nil ? "offerings" : "state_dir"): getenv("HACK") == nil
+                    ? APIScene.offerings : .string("/tmp/hackstate"),
             ])
+        try site.run("migrate")
         process = try site.start("run")
         ports = (try APIScene.port(process.address("api")), try APIScene.port(process.address("ingest")))
+    }
+
+    private static let offerings: JSON = .object([
+        "default": offering("What everybody sees", ["$rc_monthly": "pro_monthly", "$rc_annual": "pro_yearly"]),
+        "sale": offering("For a while", ["$rc_lifetime": "pro_lifetime", "starter": "basic_monthly"]),
+    ])
+
+    private static func offering(_ description: String, _ packages: KeyValuePairs<String, String>) -> JSON {
+        .object([
+            "description": .string(description),
+            "packages": .array(packages.map { .object(["id": .string($0), "product": .string($1)]) }),
+        ])
     }
 
     var baseURL: String { "http://127.0.0.1:\(ports.api)" }

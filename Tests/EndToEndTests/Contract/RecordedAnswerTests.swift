@@ -62,6 +62,17 @@ struct RecordedAnswerTests {
         for place in Self.exceptions.keys { #expect(faults.contains { $0.hasPrefix("\(place): ") }, "\(place)") }
     }
 
+    @Test func `offerings have every member that the SDK is tested with`() throws {
+        let scene = try APIScene()
+        let answer = scene.call(
+            "GET", "/v1/subscribers/ada/offerings", key: APIScene.publicKey, headers: ["X-Platform": "iOS"])
+        let recorded = try ["Offerings", "OfferingsWithoutPlatformProductPlanIdentifier"].map(Self.recorded)
+        // Paywalls are RevenueCat's own; metadata is null where the configuration has none.
+        let faults = AnswerShape([answer.json], maps: []).faults(readBy: AnswerShape(recorded, maps: []))
+            .filter { !$0.hasPrefix("offerings[].paywall") && $0 != "offerings[].metadata: always null" }
+        #expect(faults == [])
+    }
+
     @Test func `other answers have every member that the SDK is tested with`() throws {
         let scene = try APIScene()
         let mapping = scene.call("GET", "/v1/product_entitlement_mapping", key: APIScene.publicKey).json

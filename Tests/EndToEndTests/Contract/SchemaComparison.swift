@@ -96,7 +96,7 @@ struct SchemaComparison {
             number(outer[name]).map { (number(inner[name]) ?? -.infinity) < $0 } ?? false
         }
         // Which of two patterns allows more is not asked.
-        let forms = ["pattern", "format"].filter { outer[$0] != nil && outer[$0] != inner[$0] }
+        let forms = ["pattern", "format", "propertyNames", "not"].filter { outer[$0] != nil && outer[$0] != inner[$0] }
         return (above + below + forms).map { "another \($0)" }
     }
 

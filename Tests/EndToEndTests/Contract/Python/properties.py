@@ -1,8 +1,9 @@
 """schemathesis against a running server: data that a contract (argument 1) allows, and data that it forbids.
 
 Argument 2 names {"base_url", "prefix", "keys": {METHOD PATH: KEY, "": KEY}, "only": [METHOD PATH, …] or null,
-"values": {NAME: […]}, "examples": N}. `values` are for parameters of paths which nobody would guess: half of the data
-has one of them. Prints {"calls": N, "statuses": {…}, "found": {"METHOD PATH: TITLE": EXAMPLE}}.
+"values": {NAME: […]}, "parameters": {NAME: SCHEMA}, "nullable": [[NAME, …], …], "examples": N}. `values` are for
+parameters of paths which nobody would guess: half of the data has one of them. `parameters` are schemas that take the
+place of the contract's, `nullable` paths in it to schemas that allow null in words only. Prints {"calls": N, "statuses": {…}, "found": {"METHOD PATH STATUS: TITLE": EXAMPLE}}.
 
 One failure of a kind is as good as many, so that nothing is shrunk: that keeps it short.
 """
@@ -13,6 +14,7 @@ from collections import Counter
 
 import hypothesis
 import schemathesis
+import yaml
 from schemathesis import GenerationMode
 from schemathesis.checks import CHECKS, load_all_checks
 from schemathesis.core.failures import FailureGroup
@@ -34,7 +36,25 @@ CHOSEN = [
 ]
 
 given = json.load(open(sys.argv[2]))
-schema = schemathesis.openapi.from_path(sys.argv[1])
+
+
+def contract():
+    with open(sys.argv[1]) as text:
+        document = yaml.safe_load(text)
+    for path in given["nullable"]:
+        place = document
+        for name in path:
+            place = place[name]
+        place["nullable"] = True
+    for item in document["paths"].values():
+        for operation in item.values():
+            for parameter in operation["parameters"] if given["parameters"] else []:
+                if parameter["name"] in given["parameters"]:
+                    parameter["schema"] = given["parameters"][parameter["name"]]
+    return schemathesis.openapi.from_dict(document)
+
+
+schema = contract()
 found, statuses = {}, Counter()
 chance = random.Random(1)
 
@@ -56,7 +76,7 @@ def judge(operation, case):
         except FailureGroup as group:
             for failure in group.exceptions:
                 told = f"{response.status_code} {response.text[:200]} to {case.as_curl_command()[:900]}: {failure.message[:300]}"
-                found.setdefault(f"{operation.label}: {failure.title}", told)
+                found.setdefault(f"{operation.label} {response.status_code}: {failure.title}", told)
 
 
 def run(operation, mode):

@@ -1,5 +1,4 @@
 import Base
-import Glibc
 import StoreSimulator
 import Synchronization
 import TestSupport
@@ -41,10 +40,10 @@ final class APIScene: Sendable {
                     "secret_keys": .strings([APIScene.secretKey]),
                 ]),
                 "entitlements": .object([
-                    "pro": .strings(["pro_monthly", "pro_yearly", "pro_lifetime"]), "basic": .strings(["basic_monthly"]),
+                    "pro": .strings(["pro_monthly", "pro_yearly", "pro_lifetime"]),
+                    "basic": .strings(["basic_monthly"]),
                 ]),
-                (getenv("HACK") == nil ? "offerings" : "state_dir"): getenv("HACK") == nil
-                    ? APIScene.offerings : .string("/tmp/hackstate"),
+                "offerings": APIScene.offerings,
             ])
         try site.run("migrate")
         process = try site.start("run")
@@ -53,12 +52,16 @@ final class APIScene: Sendable {
 
     private static let offerings: JSON = .object([
         "default": offering("What everybody sees", ["$rc_monthly": "pro_monthly", "$rc_annual": "pro_yearly"]),
-        "sale": offering("For a while", ["$rc_lifetime": "pro_lifetime", "starter": "basic_monthly"]),
+        "sale": offering(
+            "For a while", ["$rc_lifetime": "pro_lifetime", "starter": "basic_monthly"],
+            .object(["badge": .string("new")])),
     ])
 
-    private static func offering(_ description: String, _ packages: KeyValuePairs<String, String>) -> JSON {
+    private static func offering(
+        _ description: String, _ packages: KeyValuePairs<String, String>, _ metadata: JSON? = nil
+    ) -> JSON {
         .object([
-            "description": .string(description),
+            "description": .string(description), "metadata": metadata,
             "packages": .array(packages.map { .object(["id": .string($0), "product": .string($1)]) }),
         ])
     }

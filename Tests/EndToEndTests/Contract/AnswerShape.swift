@@ -41,7 +41,9 @@ struct AnswerShape: Equatable {
             guard let own = types[place] else { return "\(place): not there" }
             if missing.contains(place) { return "\(place): not always there" }
             let (meant, found) = (known.subtracting(["null"]), own.subtracting(["null"]))
-            guard meant.isEmpty || found.isSubset(of: meant) else { return "\(place): \(found.sorted()), not \(meant.sorted())" }
+            guard meant.isEmpty || found.isSubset(of: meant) else {
+                return "\(place): \(found.sorted()), not \(meant.sorted())"
+            }
             return !meant.isEmpty && found.isEmpty ? "\(place): always null" : nil
         }
     }

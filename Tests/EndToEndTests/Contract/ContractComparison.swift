@@ -15,7 +15,8 @@ struct ContractComparison {
     }
 
     private func compare(_ before: ContractDocument.Operation, _ after: ContractDocument.Operation) -> [String] {
-        let found = parameters(before, after) + requestBody(before, after) + answers(before, after) + keys(before, after)
+        let found =
+            parameters(before, after) + requestBody(before, after) + answers(before, after) + keys(before, after)
         return found.map { "\(before.name): \($0)" }
     }
 

@@ -76,8 +76,9 @@ struct ContractDocumentTests {
         }
         #expect(try breaks(without: "/v1/offers", "paths") == ["POST /v1/offers: gone"])
         let member = try breaks(without: "refunded_at", "components", "schemas", "Subscription", "properties")
-        #expect(member.contains("GET /v1/subscribers/{app_user_id}: 200 $.subscriber.subscriptions.*.refunded_at: gone"))
-        #expect(member.contains("POST /v1/receipts: 200 $.subscriber.subscriptions.*.refunded_at: gone"))
+        for operation in ["GET /v1/subscribers/{app_user_id}", "POST /v1/receipts"] {
+            #expect(member.contains("\(operation): 200 $.subscriber.subscriptions.*.refunded_at: gone"))
+        }
         let status = try breaks(without: "201", "paths", "/v1/subscribers/identify", "post", "responses")
         #expect(status == ["POST /v1/subscribers/identify: does not answer 201 any more"])
     }

@@ -15,7 +15,9 @@ struct ContractPropertyTests {
     /// - Parameters:
     ///   - file: the contract.
     ///   - more: what it is given besides.
-    private func find(_ scene: APIScene, _ file: String, _ more: KeyValuePairs<String, JSON?>) throws -> [String: String] {
+    private func find(
+        _ scene: APIScene, _ file: String, _ more: KeyValuePairs<String, JSON?>
+    ) throws -> [String: String] {
         let id = try scene.makeCustomer()
         // The one operation that is for apps only, by its two names.
         let appsOnly = ["/v1/subscribers", "/subscribers"].map { "GET \($0)/{app_user_id}/offerings" }

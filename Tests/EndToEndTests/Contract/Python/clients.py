@@ -139,9 +139,12 @@ def client_posts_a_transaction():
 
 @check
 def client_sets_attributes():
-    body = UpdateSubscriberAttributesBody.from_dict({"attributes": {"shoe_size": {"value": "44"}}})
-    assert update_subscriber_attributes.sync_detailed(CUSTOMER, body=body, client=client("public_key")).status_code == 200
-    body = UpdateSubscriberAttributesBody.from_dict({"attributes": {"no key": {"value": "44"}}})
+    # The model wants this key, which is the placeholder of the document that it was made from.
+    attributes = {"key_name": {"value": "44"}}
+    body = UpdateSubscriberAttributesBody.from_dict({"attributes": attributes})
+    said = update_subscriber_attributes.sync_detailed(CUSTOMER, body=body, client=client("public_key"))
+    assert said.status_code == 200, said.content
+    body = UpdateSubscriberAttributesBody.from_dict({"attributes": attributes | {"no key": {"value": "44"}}})
     said = update_subscriber_attributes.sync(CUSTOMER, body=body, client=client("public_key"))
     assert [one.key_name for one in said.attribute_errors] == ["no key"], said
 

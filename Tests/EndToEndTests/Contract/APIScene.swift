@@ -31,20 +31,20 @@ final class APIScene: Sendable {
         }
     }
 
-    init() throws {
-        site = try Site(
-            try TestCluster.shared.makeDatabase(),
-            [
-                "api": .object([
-                    "listen": .string("127.0.0.1:0"), "public_keys": .strings([APIScene.publicKey]),
-                    "secret_keys": .strings([APIScene.secretKey]),
-                ]),
-                "entitlements": .object([
-                    "pro": .strings(["pro_monthly", "pro_yearly", "pro_lifetime"]),
-                    "basic": .strings(["basic_monthly"]),
-                ]),
-                "offerings": APIScene.offerings,
-            ])
+    /// - Parameter changes: of the configuration.
+    init(_ changes: [String: JSON] = [:]) throws {
+        let sections: [String: JSON] = [
+            "api": .object([
+                "listen": .string("127.0.0.1:0"), "public_keys": .strings([APIScene.publicKey]),
+                "secret_keys": .strings([APIScene.secretKey]),
+            ]),
+            "entitlements": .object([
+                "pro": .strings(["pro_monthly", "pro_yearly", "pro_lifetime"]),
+                "basic": .strings(["basic_monthly"]),
+            ]),
+            "offerings": APIScene.offerings,
+        ]
+        site = try Site(try TestCluster.shared.makeDatabase(), sections.merging(changes) { _, new in new })
         try site.run("migrate")
         process = try site.start("run")
         ports = (try APIScene.port(process.address("api")), try APIScene.port(process.address("ingest")))

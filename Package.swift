@@ -64,6 +64,16 @@ let modules: [Target] = [
     // Records again from the log, and how they differ from it.
     .target(
         name: "Rebuild", dependencies: ["Base", "Crypto", "Postgres", "Subscriptions", "Queue", "Records"]),
+    // Subscriptions and money of a time, counted from facts.
+    .target(
+        name: "Reports", dependencies: ["Base", "Lifecycle", "Postgres", "Subscriptions", "Queue", "Records"]),
+    // What is stored about one customer: exporting it, and removing it from everywhere once they are deleted.
+    .target(
+        name: "Privacy",
+        dependencies: [
+            "Base", "Telemetry", "Lifecycle", "Crypto", "Compression", "Postgres", "AppStore", "Subscriptions", "Queue",
+            "Records", "Customers", "Rebuild",
+        ]),
     // Long work that outlives who began it, and the kind of it that sends consumers again what they missed.
     .target(
         name: "Replay", dependencies: ["Base", "Telemetry", "Lifecycle", "Crypto", "Postgres", "Queue", "Records"]),
@@ -99,8 +109,8 @@ let modules: [Target] = [
     .target(
         name: "API",
         dependencies: [
-            "Base", "Telemetry", "Lifecycle", "Crypto", "Postgres", "HTTPServer", "Subscriptions", "Queue", "Records",
-            "Customers",
+            "Base", "Telemetry", "Lifecycle", "Crypto", "Postgres", "HTTPServer", "AppStore", "AppStoreAPI",
+            "Subscriptions", "Queue", "Records", "Customers", "Privacy",
         ]),
     // Configuration, wiring, commands.
     .target(
@@ -108,7 +118,7 @@ let modules: [Target] = [
         dependencies: [
             "Base", "Telemetry", "Lifecycle", "Crypto", "Postgres", "HTTPServer", "HTTPClient", "AppStore",
             "AppStoreAPI", "Subscriptions", "Schemas", "Queue", "Records", "Customers", "Rebuild", "Admission",
-            "Ingest", "Apply", "Deliver", "Retention", "Refunds", "API", "Replay", "Reconcile",
+            "Ingest", "Apply", "Deliver", "Retention", "Refunds", "API", "Replay", "Reconcile", "Reports", "Privacy",
         ]),
     .executableTarget(name: "entitled", dependencies: ["EntitledApp"]),
     // The App Store for tests, demonstrations and benchmarks. Shares no code with verification.
@@ -119,7 +129,7 @@ let modules: [Target] = [
         name: "Benchmarks",
         dependencies: [
             "Admission", "AppStore", "Base", "Crypto", "HTTPServer", "Ingest", "Lifecycle", "Postgres", "Queue",
-            "Records", "StoreSimulator", "Telemetry", "TestSupport",
+            "Records", "StoreSimulator", "Subscriptions", "Telemetry", "TestSupport",
         ]),
 ]
 
@@ -127,7 +137,9 @@ let modules: [Target] = [
 let testSupport: [Target] = [
     .target(
         name: "TestSupport",
-        dependencies: ["Base", "HTTPClient", "HTTPServer", "Lifecycle", "Postgres", "Schemas", "Telemetry"],
+        dependencies: [
+            "Base", "HTTPClient", "HTTPServer", "Lifecycle", "Postgres", "Queue", "Records", "Schemas", "Telemetry",
+        ],
         path: "Tests/TestSupport"),
     // Readers of what strangers send, mutated inputs for them, and what must hold of the answers.
     .target(
@@ -186,29 +198,32 @@ let tests: [Target] = [
             "Base", "Crypto", "Lifecycle", "Postgres", "Queue", "Records", "Replay", "Retention", "Telemetry",
             "TestSupport",
         ]),
+    .testTarget(name: "ReportsTests", dependencies: ["Base", "Reports", "Subscriptions"]),
     .testTarget(
         name: "ReconcileTests",
         dependencies: ["Admission", "AppStoreAPI", "Base", "Queue", "Reconcile", "Replay"]),
     .testTarget(
         name: "APITests",
         dependencies: [
-            "API", "Base", "Crypto", "HTTPServer", "Lifecycle", "Postgres", "Queue", "Records", "Schemas",
+            "API", "AppStore", "Base", "Crypto", "HTTPServer", "Lifecycle", "Postgres", "Queue", "Records", "Schemas",
             "Subscriptions", "Telemetry", "TestSupport",
         ]),
     .testTarget(name: "StoreSimulatorTests", dependencies: ["AppStore", "Base", "Crypto", "StoreSimulator"]),
     .testTarget(
         name: "EntitledAppTests",
         dependencies: [
-            "AppStoreAPI", "Base", "Crypto", "EntitledApp", "HTTPServer", "Lifecycle", "Postgres", "Queue", "Records",
+            "API", "AppStoreAPI", "Base", "Crypto", "EntitledApp", "HTTPServer", "Lifecycle", "Postgres", "Queue",
+            "Records",
             "StoreSimulator", "Subscriptions", "Telemetry", "TestSupport",
         ]),
     // Several modules on a real Postgres.
     .testTarget(
         name: "IntegrationTests",
         dependencies: [
-            "Admission", "AppStore", "AppStoreAPI", "Apply", "Base", "Crypto", "Customers", "Deliver", "HTTPClient",
-            "HTTPServer", "Ingest", "Lifecycle", "Postgres", "Queue", "Rebuild", "Reconcile", "Records", "Refunds",
-            "Replay", "Retention", "StoreSimulator", "Subscriptions", "Telemetry", "TestSupport",
+            "API", "Admission", "AppStore", "AppStoreAPI", "Apply", "Base", "Crypto", "Customers", "Deliver",
+            "HTTPClient", "HTTPServer", "Ingest", "Lifecycle", "Postgres", "Privacy", "Queue", "Rebuild", "Reconcile",
+            "Records", "Refunds", "Replay", "Reports", "Retention", "StoreSimulator", "Subscriptions", "Telemetry",
+            "TestSupport",
         ]),
     // Real processes, killed for real.
     .testTarget(

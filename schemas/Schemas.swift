@@ -36,5 +36,13 @@ package enum Schemas {
             version: 12, name: "status", sql: String(decoding: PackageResources.v0012_status_sql, as: UTF8.self)),
         Migration(
             version: 13, name: "rest", sql: String(decoding: PackageResources.v0013_rest_sql, as: UTF8.self)),
+        Migration(
+            version: 14, name: "grants", sql: String(decoding: PackageResources.v0014_grants_sql, as: UTF8.self)),
+        Migration(version: 15, name: "keys", sql: String(decoding: PackageResources.v0015_keys_sql, as: UTF8.self)),
+        Migration(
+            version: 16, name: "snapshots",
+            sql: String(decoding: PackageResources.v0016_snapshots_sql, as: UTF8.self)),
+        Migration(
+            version: 17, name: "privacy", sql: String(decoding: PackageResources.v0017_privacy_sql, as: UTF8.self)),
     ]
 }

@@ -5,13 +5,81 @@ import HTTPServer
 package struct APIRoutes: HTTPHandler {
     package let routes: [APIRoute]
     private let keys: KeyTable
+    private let keeper: KeyKeeper?
+    private let cors: CORSPolicy
     private let engine: APIEngine
 
-    package init(_ routes: [APIRoute], keys: KeyTable, engine: APIEngine) {
+    /// - Parameter keeper: who looks for keys that nobody knows; nil: there are none but those of the table.
+    package init(
+        _ routes: [APIRoute], keys: KeyTable, keeper: KeyKeeper? = nil, cors: CORSPolicy = CORSPolicy(),
+        engine: APIEngine
+    ) {
         self.routes = routes.sorted { $0.exactness > $1.exactness }
         self.keys = keys
+        self.keeper = keeper
+        self.cors = cors
         self.engine = engine
     }
+
+    package func refuse(_ head: HTTPRequestHead) -> HTTPResponse? {
+        if APIRoutes.isLiveness(head) { return nil }
+        if let preflight = cors.preflight(head, at(head.path)) { return preflight }
+        let (route, outcome) = match(head)
+        switch outcome {
+        case .refused(let error): return allowed(error.response, head, route)
+        // It is looked for when the body is there: this must not wait.
+        case .unfamiliar: return keeper == nil ? allowed(KeyTable.invalid.response, head, route) : nil
+        case .matched: return nil
+        }
+    }
+
+    package func handle(_ request: HTTPRequest, _ responder: HTTPResponder) {
+        if APIRoutes.isLiveness(request.head) {
+            return responder.respond(
+                .json(200, .object(["status": .string("ok"), "version": .string(Version.current)])))
+        }
+        let (route, outcome) = match(request.head)
+        let responder = HTTPResponder { [self] in responder.respond(allowed($0, request.head, route)) }
+        switch outcome {
+        case .refused(let error): responder.respond(error.response)
+        case .matched(let match): run(match, request, responder)
+        case .unfamiliar:
+            guard let keeper else { return responder.respond(KeyTable.invalid.response) }
+            let isWaiting = keeper.look { [self] look in
+                switch (match(request.head).outcome, look) {
+                case (.matched(let match), _): run(match, request, responder)
+                case (.refused(let error), _): responder.respond(error.response)
+                case (.unfamiliar, .done): responder.respond(KeyTable.invalid.response)
+                case (.unfamiliar, .failed):
+                    responder.respond(APIError.unavailable("The database is away; it may know this key.").response)
+                }
+            }
+            if !isWaiting { responder.respond(APIError.unavailable("Too many unknown keys come.").response) }
+        }
+    }
+
+    private func run(_ match: Match, _ request: HTTPRequest, _ responder: HTTPResponder) {
+        let admitted = APIRequest(http: request, parameters: match.parameters, key: match.key)
+        switch match.route.work {
+        case .call(let action): engine.run(action, admitted, responder)
+        case .gathered(let gathering): gathering.take(admitted, responder)
+        }
+    }
+
+    private func allowed(_ response: HTTPResponse, _ head: HTTPRequestHead, _ route: APIRoute?) -> HTTPResponse {
+        // Who asks before sending, and gets here, may not.
+        guard head.method != "OPTIONS" else { return response }
+        var response = response
+        response.headers += cors.headers(for: head, route?.access)
+        return response
+    }
+
+    /// For load balancers: whether the listener lives, whatever the database does.
+    private static func isLiveness(_ head: HTTPRequestHead) -> Bool {
+        head.path == "/healthz" && (head.method == "GET" || head.method == "HEAD")
+    }
+
+    // MARK: - Finding the route
 
     private struct Match {
         let route: APIRoute
@@ -20,31 +88,25 @@ package struct APIRoutes: HTTPHandler {
         let key: APIKey?
     }
 
-    package func refuse(_ head: HTTPRequestHead) -> HTTPResponse? {
-        if APIRoutes.isLiveness(head) { return nil }
-        if case .failure(let error) = match(head) { return error.response } else { return nil }
+    private enum Outcome {
+        case matched(Match)
+        case refused(APIError)
+        /// The key is one that nobody knows.
+        case unfamiliar
     }
 
-    package func handle(_ request: HTTPRequest, _ responder: HTTPResponder) {
-        if APIRoutes.isLiveness(request.head) {
-            return responder.respond(
-                .json(200, .object(["status": .string("ok"), "version": .string(Version.current)])))
-        }
-        switch match(request.head) {
-        case .failure(let error): responder.respond(error.response)
-        case .success(let match):
-            engine.run(
-                match.route.action, APIRequest(http: request, parameters: match.parameters, key: match.key), responder)
-        }
+    private static func parts(of path: String) -> [Substring] {
+        path.split(separator: "/", omittingEmptySubsequences: false).dropFirst().map { $0 }
     }
 
-    /// For load balancers: whether the listener lives, whatever the database does.
-    private static func isLiveness(_ head: HTTPRequestHead) -> Bool {
-        head.path == "/healthz" && (head.method == "GET" || head.method == "HEAD")
+    private func at(_ path: String) -> [APIRoute] {
+        let parts = APIRoutes.parts(of: path)
+        return routes.filter { $0.parameters(of: parts) != nil }
     }
 
-    private func match(_ head: HTTPRequestHead) -> Result<Match, APIError> {
-        let parts = head.path.split(separator: "/", omittingEmptySubsequences: false).dropFirst().map { $0 }
+    /// The route that is meant, if there is one, and whether it may be called.
+    private func match(_ head: HTTPRequestHead) -> (route: APIRoute?, outcome: Outcome) {
+        let parts = APIRoutes.parts(of: head.path)
         let method = head.method == "HEAD" ? "GET" : head.method
         var allowed: Set<String> = []
         for route in routes {
@@ -53,26 +115,36 @@ package struct APIRoutes: HTTPHandler {
                 allowed.insert(route.method)
                 continue
             }
-            do {
-                let key = try keys.admit(head, to: route.access)
-                let parameters = try encoded.mapValues(APIRoutes.decode)
-                return .success(Match(route: route, parameters: parameters, key: key))
-            } catch let error as APIError {
-                return .failure(error)
-            } catch {
-                return .failure(.pageNotFound)
-            }
+            return (route, match(route, encoded, head))
         }
         guard allowed.isEmpty else {
-            return .failure(
-                APIError(
-                    405, code: APIError.badRequestCode,
-                    "This path does not answer \(method); it answers \(allowed.sorted().joined(separator: ", "))."))
+            let methods = allowed.sorted().joined(separator: ", ")
+            return (
+                nil,
+                .refused(
+                    APIError(
+                        405, code: APIError.badRequestCode,
+                        "This path does not answer \(method); it answers \(methods)."))
+            )
         }
-        return .failure(.pageNotFound)
+        return (nil, .refused(.pageNotFound))
     }
 
-    private static func decode(_ text: String) throws -> String {
+    private func match(_ route: APIRoute, _ encoded: [String: String], _ head: HTTPRequestHead) -> Outcome {
+        do throws(APIError) {
+            switch try keys.admit(head, to: route.access) {
+            case .unfamiliar: return .unfamiliar
+            case .admitted(let key):
+                var parameters: [String: String] = [:]
+                for (name, text) in encoded { parameters[name] = try APIRoutes.decode(text) }
+                return .matched(Match(route: route, parameters: parameters, key: key))
+            }
+        } catch {
+            return .refused(error)
+        }
+    }
+
+    private static func decode(_ text: String) throws(APIError) -> String {
         guard let decoded = PercentEncoding.decode(text) else {
             throw APIError.badRequest("The path is not percent-encoded UTF-8.")
         }

@@ -15,6 +15,7 @@ struct Applier: Sendable {
     private let bodies: EventBody
     private let asked: Set<AppEnvironment>
     private let products = ProductStore()
+    private let deleted = DeletedSubjects()
 
     /// - Parameters:
     ///   - defaultGrace: how long grace lasts where Apple says that there is some and gives no end.
@@ -71,13 +72,15 @@ struct Applier: Sendable {
     ///   - beliefs: what silence means.
     ///   - now: milliseconds by the server's clock.
     func apply(
-        _ notifications: [PreparedNotification], woken: [PurchaseStore.DueWake], beliefs: EndBeliefs, now: Int64,
+        _ given: [PreparedNotification], woken: [PurchaseStore.DueWake], beliefs: EndBeliefs, now: Int64,
         on connection: PostgresConnection, waiting: (Set<Lane>) throws -> Set<Lane>
     ) throws -> Outcome {
+        let found = try deleted.look(given, on: connection)
+        let notifications = found.notifications
         var works = try load(
             notifications, woken, beliefs, on: connection)
         if !notifications.isEmpty { FailPoint.applyAfterRead.pass() }
-        fold(notifications, &works, now)
+        fold(notifications, &works, found, now)
         let busy = try waiting(Set(works.filter { $0.isOver(now) }.map(\.key.lane)))
         for place in works.indices { works[place].isQuiet = !busy.contains(works[place].key.lane) }
         tellEnds(of: &works, now)
@@ -91,6 +94,7 @@ struct Applier: Sendable {
             try events(works, on: connection), now: now, on: connection)
         let forwarded = try NotificationDeliveryStore.insert(notifications.map(\.pending), now: now, on: connection)
         try settle(notifications, now: now, on: connection)
+        try DeletedSubjects.forget(found.unkept, on: connection)
         let late = woken.flatMap { overdue($0, works, now) }
         return Outcome(
             deliveries: deliveries, forwarded: forwarded,
@@ -138,7 +142,7 @@ struct Applier: Sendable {
     }
 
     private func fold(
-        _ notifications: [PreparedNotification], _ works: inout [Work], _ now: Int64
+        _ notifications: [PreparedNotification], _ works: inout [Work], _ deleted: DeletedSubjects.Found, _ now: Int64
     ) {
         let places = Dictionary(works.enumerated().map { ($1.key, $0) }) { first, _ in first }
         for notification in notifications {
@@ -154,8 +158,13 @@ struct Applier: Sendable {
                 works[place].belief = works[place].belief.knowing(late: [late])
             }
             if origin.isNews, origin.seq > works[place].lastNews?.seq ?? .min { works[place].lastNews = origin }
-            guard let after = Purchase(folding: works[place].facts, key: key, defaultGrace: defaultGrace)
+            guard var after = Purchase(folding: works[place].facts, key: key, defaultGrace: defaultGrace)
             else { continue }
+            if after.assignedOwner == nil, let owner = deleted.owner(of: after) {
+                works[place].facts.insert(owner)
+                works[place].newFacts.append(new(key, FactRow(owner), notification.pending))
+                after = Purchase(folding: works[place].facts, key: key, defaultGrace: defaultGrace) ?? after
+            }
             let changes = EventDeriver(belief: works[place].belief).changes(
                 before: works[place].purchase, after: after, cause: .notification(fact), now: now)
             let isForTheRecord = origin.isForTheRecord(fact.signedDate)

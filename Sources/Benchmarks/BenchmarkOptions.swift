@@ -3,7 +3,7 @@ import Base
 /// What the command line asks for.
 struct BenchmarkOptions {
     enum Scenario: String, CaseIterable {
-        case verify, ingest, deliver, drain, send, waiting, neighbours, all, sender
+        case verify, ingest, deliver, drain, send, waiting, neighbours, subscribers, all, sender
 
         var summary: String {
             switch self {
@@ -14,6 +14,7 @@ struct BenchmarkOptions {
             case .send: "deliveries that wait, sent by a worker with so much in flight"
             case .waiting: "a worker's memory with very many deliveries that wait"
             case .neighbours: "whether slow and dead consumers delay healthy ones"
+            case .subscribers: "apps that ask a real `entitled api` for customers: cold, then with snapshots"
             case .all: "P1 to P7 of these, one table: what is measured, how, the value, and what is asked for"
             case .sender: "the same for send, waiting and neighbours"
             }
@@ -37,6 +38,8 @@ struct BenchmarkOptions {
     /// Requests at once, of `send`; healthy consumers, of `neighbours`.
     var inFlight = 100
     var endpoints = 100
+    /// Of `subscribers`.
+    var customers = 1_000_000
     var json = false
     /// Of `all`: fewer and smaller ones.
     var quick = false
@@ -84,6 +87,7 @@ struct BenchmarkOptions {
         case "--retries": retries = try number(0...10_000_000)
         case "--in-flight": inFlight = try number(1...100_000)
         case "--endpoints": endpoints = try number(1...1000)
+        case "--customers": customers = try number(1...10_000_000)
         case "--bodies": bodies = value
         case "--entitled": entitled = value
         default: throw BenchmarkUsageError("unknown option \(name); see --help")
@@ -110,6 +114,7 @@ struct BenchmarkOptions {
               --retries N        drain: so many deliveries wait for a retry (0)
               --in-flight N      send: requests at once (100)
               --endpoints N      neighbours: healthy consumers (100)
+              --customers N      subscribers: so many with a subscription each (1000000)
               --quick            all, sender: a few minutes less, with backlogs of a tenth or less
               --json             one JSON document on standard output
 

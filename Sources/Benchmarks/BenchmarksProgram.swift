@@ -42,7 +42,7 @@ enum BenchmarksProgram {
         try TemporaryFolder.with { folder in
             let file = options.bodies ?? "\(folder)/requests"
             // What is written into the database needs no requests, only a root that daemons trust.
-            let isPosted = ![.send, .waiting].contains(options.scenario)
+            let isPosted = ![.send, .waiting, .subscribers].contains(options.scenario)
             let requests = try PresignedRequests.prepare(isPosted ? options.count : 1, file: file) { note($0) }
             switch options.scenario {
             case .verify: return try VerifyScenario(options: options, requests: requests).run()
@@ -51,6 +51,8 @@ enum BenchmarksProgram {
             case .drain: return try DrainScenario(options: options, requests: requests, folder: folder).run()
             case .send: return try SendScenario(options: options, root: requests.root, folder: folder).run()
             case .waiting: return try WaitingScenario(options: options, root: requests.root, folder: folder).run()
+            case .subscribers:
+                return try SubscriberScenario(options: options, root: requests.root, folder: folder).run()
             case .neighbours:
                 return try NeighbourScenario(options: options, requests: requests, folder: folder).run()
             case .all, .sender: throw BenchmarkUsageError("not a single scenario")

@@ -20,7 +20,8 @@ extension CustomerActions {
     package func claim(
         _ purchase: PurchaseKey, by id: String, behavior: RestoreBehavior, on connection: PostgresConnection
     ) throws -> Claim {
-        try holding({ try concerned(purchase, id, on: connection) }, on: connection) { concerned, now in
+        if purchase.isGrant { throw Refusal.grantStays(purchase.originalTransactionID) }
+        return try holding({ try concerned(purchase, id, on: connection) }, on: connection) { concerned, now in
             guard let owner = try PurchaseStore.owners([purchase], on: connection).first ?? nil else {
                 throw Refusal.unknown(purchase.originalTransactionID)
             }

@@ -6,17 +6,23 @@ import Subscriptions
 
 extension CustomerActions {
     package struct Deletion: Sendable {
+        /// The number of its record.
+        package let id: Int64
         /// The ids that name nobody any more.
         package let appUserIDs: [String]
         /// What they had bought; it has anonymous owners now, who cannot be told from the ids.
         package let purchases: [PurchaseKey]
     }
 
-    /// Deletes a customer with every id. Apple goes on charging for subscriptions, so their records stay, without the
-    /// person. No consumer is told.
+    /// Deletes a customer with every id, at once: from here on nothing that is told names them, and what was granted ends.
+    /// What is stored about them is swept afterwards, by a command or a worker (`DeletionSweep`). No consumer is told.
+    ///
+    /// Apple goes on charging for subscriptions, so whatever comes about them has anonymous owners.
     ///
     /// - Throws: `Refusal` where the id names nobody.
-    package func delete(_ id: String, on connection: PostgresConnection) throws -> Deletion {
+    package func delete(
+        _ id: String, policy: DeletionPolicy = .pseudonymise, on connection: PostgresConnection
+    ) throws -> Deletion {
         try holding(
             { try PurchaseStore.owned(by: try ids(of: id, on: connection), on: connection) }, on: connection
         ) { purchases, now in
@@ -24,12 +30,17 @@ extension CustomerActions {
             let ids = try CustomerStore.delete(root, on: connection)
             // Whoever gave them a purchase held the customer or the id, and is through now.
             guard Set(try PurchaseStore.owned(by: ids, on: connection)) == Set(purchases) else { throw Overtaken() }
+            try removeRows(of: ids, on: connection)
+            let entries = try ActionLog.entries(naming: ids, on: connection)
             var action: Int64 = 0
             for id in ids {
                 action = try ActionLog.add(
                     ActionLog.New(.delete, id, other: root.originalAppUserID), by: origin, now: now, on: connection)
             }
-            let owners = try zip(purchases, FactStore.load(purchases, on: connection)).map { key, facts in
+            // Nobody pays for what was granted.
+            try endGrants(purchases, action, now: now, on: connection)
+            let known = try FactStore.load(purchases, on: connection)
+            let owners = zip(purchases, known).map { key, facts in
                 let account = Purchase(folding: facts, key: key)?.appTransactionID
                 let owner = Owner.anonymousID(
                     for: key, account: account, deletion: action, digest: CustomerActions.digest)
@@ -37,7 +48,29 @@ extension CustomerActions {
             }
             try CustomerStore.make(Set(owners.map(\.owner)), now: now, on: connection)
             try assign(owners, action, now: now, on: connection)
-            return Deletion(appUserIDs: ids, purchases: purchases)
+            let theirs = Set(purchases)
+            let former = Set(entries.flatMap(\.moved)).subtracting(theirs)
+            let deletion = try DeletionLedger.add(
+                policy, Pseudonyms.random(for: ids), tokens: try nobodys(known, on: connection),
+                owners.map { DeletionLedger.Subject(key: $0.key, owner: $0.owner) }
+                    + former.map { DeletionLedger.Subject(key: $0, owner: nil) },
+                action: action, by: origin, now: now, on: connection)
+            return Deletion(id: deletion, appUserIDs: ids, purchases: purchases)
         }
+    }
+
+    private func removeRows(of ids: [String], on connection: PostgresConnection) throws {
+        for (table, column, _) in PersonalTables.ofCustomers {
+            _ = try connection.query(
+                "DELETE FROM entitled.\(table) WHERE \(column) = ANY($1::text[])", [.texts(ids)])
+        }
+    }
+
+    /// The account tokens of these purchases that name nobody, now that their owner is gone.
+    private func nobodys(_ facts: [PurchaseFacts], on connection: PostgresConnection) throws -> Set<String> {
+        let tokens = Set(
+            facts.flatMap { $0.transactions.compactMap(\.appAccountToken) + $0.renewals.compactMap(\.appAccountToken) }
+                .filter { !AppUserID.isNobody(token: $0) })
+        return tokens.subtracting(try CustomerStore.find(tokens, on: connection).keys)
     }
 }

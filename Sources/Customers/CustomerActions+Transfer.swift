@@ -11,9 +11,9 @@ extension CustomerActions {
         package let events: [String]
     }
 
-    /// Gives purchases of one customer to another, who is made if nobody has the id.
+    /// Gives purchases of one customer to another, who is made if nobody has the id. What was granted stays.
     ///
-    /// - Parameter only: original transaction ids; empty: everything they own.
+    /// - Parameter only: original transaction ids; empty: everything they bought.
     /// - Throws: `Refusal` where the first id names nobody, or the second cannot name anybody.
     package func transfer(
         from: String, to: String, only: [String] = [], on connection: PostgresConnection
@@ -28,6 +28,7 @@ extension CustomerActions {
             }
             // What was moved before stays moved.
             let there = try PurchaseStore.owned(by: try ids(of: to, on: connection), on: connection)
+            if let grant = purchases.first(where: \.isGrant) { throw Refusal.grantStays(grant.originalTransactionID) }
             let known = (purchases + there).map(\.originalTransactionID)
             if let missing = Set(only).subtracting(known).min() {
                 throw Refusal.notTheirs(purchase: missing, customer: from)
@@ -40,7 +41,7 @@ extension CustomerActions {
         of id: String, _ only: [String], on connection: PostgresConnection
     ) throws -> [PurchaseKey] {
         let owned = try PurchaseStore.owned(by: try ids(of: id, on: connection), on: connection)
-        return only.isEmpty ? owned : owned.filter { only.contains($0.originalTransactionID) }
+        return only.isEmpty ? owned.filter { !$0.isGrant } : owned.filter { only.contains($0.originalTransactionID) }
     }
 
     /// Moves purchases whose lanes are held between customers who are locked, and says so to consumers.

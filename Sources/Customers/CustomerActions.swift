@@ -25,6 +25,10 @@ package struct CustomerActions: Sendable {
         case unusable(id: String, why: String)
         case notTheirs(purchase: String, customer: String)
         case restore(String)
+        /// A grant for that time; why not, to complete "the grant ".
+        case ungrantable(String)
+        /// What was granted stays with whom it was granted to.
+        case grantStays(String)
         case busy
 
         package var description: String {
@@ -33,6 +37,9 @@ package struct CustomerActions: Sendable {
             case .unusable(let id, let why): "\(id) cannot name a customer: it \(why)"
             case .notTheirs(let purchase, let customer): "\(customer) has no purchase \(purchase)"
             case .restore(let why): "the purchase stays where it is: \(why) (restore_behavior)"
+            case .ungrantable(let why): "the grant \(why)"
+            case .grantStays(let purchase):
+                "\(purchase) was granted, and stays with its customer: revoke it, and grant it to the other"
             case .busy: "the customer's purchases are changing too fast; try again"
             }
         }

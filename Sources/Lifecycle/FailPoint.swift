@@ -38,6 +38,11 @@ package enum FailPoint: String, Sendable, CaseIterable {
     /// A step of a replay has put something in line.
     case replayBeforeCommit = "replay.before-commit"
     case replayAfterCommit = "replay.after-commit"
+    /// A customer is deleted, and what is stored about them is not swept.
+    case deletionAfterCommit = "deletion.after-commit"
+    /// A part of what is stored about somebody is swept.
+    case sweepBeforeCommit = "sweep.before-commit"
+    case sweepAfterCommit = "sweep.after-commit"
 
     package static let variable = "ENTITLED_FAIL_POINT"
 

@@ -6,13 +6,13 @@ import Records
 import Subscriptions
 
 /// Purchases again from their facts, some of a lane at a time.
-struct PurchaseRebuild {
+package struct PurchaseRebuild {
     let beliefs: EndBeliefs
     /// ms of grace where Apple says that there is some and gives no end.
     let defaultGrace: Int64
     private let products = ProductStore()
 
-    init(beliefs: EndBeliefs, defaultGrace: Int64) {
+    package init(beliefs: EndBeliefs, defaultGrace: Int64) {
         self.beliefs = beliefs
         self.defaultGrace = defaultGrace
     }
@@ -20,10 +20,10 @@ struct PurchaseRebuild {
     /// Where a page ends: the key of its last purchase.
     typealias Cursor = PurchaseKey
 
-    struct Page {
-        var keys: [PurchaseKey] = []
-        var purchases = 0
-        var differences: [Difference] = []
+    package struct Page {
+        package var keys: [PurchaseKey] = []
+        package var purchases = 0
+        package var differences: [Difference] = []
     }
 
     /// What has facts, and what has a record without any.
@@ -58,7 +58,7 @@ struct PurchaseRebuild {
 
     /// Compares a page with its records, and writes them anew where they differ. The lane is held, or the transaction
     /// sees one moment.
-    func check(
+    package func check(
         _ keys: [PurchaseKey], writes: Bool, now: Int64, on connection: PostgresConnection
     ) throws -> Page {
         let known = try FactStore.known(of: keys, on: connection)

@@ -15,6 +15,10 @@ package enum ActionLog {
         case claim
         /// An id names nobody any more.
         case delete
+        /// Somebody got an entitlement from the seller.
+        case grant
+        /// The grants of an entitlement were taken back.
+        case revoke
     }
 
     /// Who did it, and why.
@@ -72,9 +76,18 @@ package enum ActionLog {
                 case .transfer: "purchases were moved from \(one) to \(two)"
                 case .claim: "purchases of \(one) were restored by \(two)"
                 case .delete: "\(one) was deleted"
+                case .grant: "\(entitlement) was granted to \(one)\(term)"
+                case .revoke: "what was granted of \(entitlement) was taken back from \(one)"
                 case nil: "\(kindName) of \(one)"
                 }
             return "\(deed), by \(origin.actor)\(origin.reason.map { ": \($0)" } ?? "")"
+        }
+
+        private var entitlement: String { detail?["entitlement"]?.stringValue ?? "something" }
+
+        private var term: String {
+            guard let end = detail?["expires_at"]?.stringValue else { return " for ever" }
+            return " until \(end)"
         }
 
         /// For each app and environment whose consumers were told that purchases moved, the first of these.
@@ -84,7 +97,8 @@ package enum ActionLog {
             return moved.filter { places.insert([$0.app, $0.environment.rawValue]).inserted }
         }
 
-        private var moved: [PurchaseKey] {
+        /// The purchases that it moved.
+        package var moved: [PurchaseKey] {
             (detail?["purchases"]?.arrayValue ?? []).compactMap { item in
                 guard let app = item["app"]?.stringValue, let id = item["original_transaction_id"]?.stringValue,
                     let environment = item["environment"]?.stringValue.flatMap(StoreEnvironment.init)

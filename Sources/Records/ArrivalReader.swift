@@ -56,10 +56,15 @@ package enum ArrivalReader {
 
         func arrival(of facts: PurchaseFacts) -> PurchaseArrival {
             let cause =
-                facts.notifications.first.map(Cause.notification) ?? facts.assignments.first.map { .action($0.action) }
+                facts.notifications.first.map(Cause.notification) ?? facts.actions.max().map { .action($0) }
                 ?? .observation(id: String(seq))
             return PurchaseArrival(
                 arrived: SequenceGenerator.instant(of: seq), isFetched: source != .store, facts: facts, cause: cause)
         }
     }
+}
+
+extension PurchaseFacts {
+    /// The numbers of the actions that they are of.
+    fileprivate var actions: [Int64] { assignments.map(\.action) + transactions.compactMap(\.grant?.action) }
 }

@@ -31,6 +31,12 @@ package enum CustomerReader {
         WHERE p.owner = ANY($1::text[])
         """
 
+    /// The customer alone; nil if nobody is known by it.
+    package static func customer(anyID: String, on connection: PostgresConnection) throws -> Customer? {
+        guard let id = try connection.query(find, [.text(anyID)]).first?.text(0) else { return nil }
+        return try CustomerStore.load([id], on: connection)[id]
+    }
+
     /// By app user id, alias, app account token, (original) transaction id or web order line item id; nil if nobody
     /// is known by it.
     ///
@@ -38,9 +44,7 @@ package enum CustomerReader {
     package static func find(
         anyID: String, defaultGrace: Int64, on connection: PostgresConnection
     ) throws -> Found? {
-        guard let id = try connection.query(find, [.text(anyID)]).first?.text(0),
-            let customer = try CustomerStore.load([id], on: connection)[id]
-        else { return nil }
+        guard let customer = try customer(anyID: anyID, on: connection) else { return nil }
         var keys: [PurchaseKey] = []
         var lastSeen = customer.firstSeen
         for row in try connection.query(purchases, [.texts(customer.appUserIDs)]) {

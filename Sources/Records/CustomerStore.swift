@@ -82,8 +82,33 @@ package enum CustomerStore {
 
     /// Makes a customer for each id that names nobody yet.
     package static func make(_ ids: Set<String>, now: Int64, on connection: PostgresConnection) throws {
-        guard !ids.isEmpty else { return }
-        _ = try connection.query(make, [.texts(ids.sorted()), .int8(now)])
+        _ = try makeMissing(ids, now: now, on: connection)
+    }
+
+    /// The same; the ids for which it was this call.
+    package static func makeMissing(
+        _ ids: Set<String>, now: Int64, on connection: PostgresConnection
+    ) throws -> Set<String> {
+        guard !ids.isEmpty else { return [] }
+        return Set(try connection.query(make, [.texts(ids.sorted()), .int8(now)]).map { try $0.text(0) })
+    }
+
+    private static let markSeen = """
+        WITH seen AS MATERIALIZED (
+            SELECT original_app_user_id AS id FROM entitled.customer
+            WHERE original_app_user_id = ANY($1::text[]) AND (last_seen_ms IS NULL OR last_seen_ms < $2)
+            FOR NO KEY UPDATE SKIP LOCKED
+        )
+        UPDATE entitled.customer SET last_seen_ms = $3 FROM seen WHERE original_app_user_id = seen.id
+        """
+
+    /// Notes that apps of these customers asked now, where that was noted before `staleBefore` or never. Waits for
+    /// nobody: who is being joined or deleted is left out. In ms.
+    package static func markSeen(
+        _ originalIDs: Set<String>, staleBefore: Int64, now: Int64, on connection: PostgresConnection
+    ) throws {
+        guard !originalIDs.isEmpty else { return }
+        _ = try connection.query(markSeen, [.texts(originalIDs.sorted()), .int8(staleBefore), .int8(now)])
     }
 
     /// The same, and until the end of the transaction nobody deletes these ids: for owners of new purchases.
@@ -136,11 +161,16 @@ package enum CustomerStore {
         ORDER BY original_app_user_id FOR NO KEY UPDATE
         """
 
+    /// The offering that was chosen for the one who goes stays chosen, unless there is one for the other.
     private static let move = """
         WITH moved AS (
             UPDATE entitled.app_user_id SET original_app_user_id = $2 WHERE original_app_user_id = $1
+        ),
+        gone AS (
+            DELETE FROM entitled.customer WHERE original_app_user_id = $1 RETURNING offering_override
         )
-        DELETE FROM entitled.customer WHERE original_app_user_id = $1
+        UPDATE entitled.customer c SET offering_override = gone.offering_override FROM gone
+        WHERE c.original_app_user_id = $2 AND c.offering_override IS NULL AND gone.offering_override IS NOT NULL
         """
 
     /// A customer as a lock finds it.

@@ -28,7 +28,7 @@ package enum DeliveryReader {
         """
 
     /// As people see it: what is blocked is pending, or held like what it waits for.
-    static let shownState = """
+    package static let shownState = """
         CASE WHEN d.state <> 4 THEN d.state
             WHEN (SELECT e.disabled_reason IS NULL FROM entitled.endpoint e WHERE e.id = d.endpoint) THEN 0::int2
             ELSE 3::int2 END

@@ -112,7 +112,8 @@ package enum EventStore {
 
     /// Writes the events that are not known yet, and their deliveries; those that may be sent now come back.
     ///
-    /// An event that is known keeps its body: nothing is told twice under two contents. Who gets it is read here, in the
+    /// An event that is known keeps its body: nothing is told twice under two contents. The one exception is whose events
+    /// they were when a customer is deleted (`EventRedaction`). Who gets it is read here, in the
     /// transaction that writes it.
     ///
     /// - Parameter only: the endpoint that gets them whatever its filters are; nil for all, by their filters.

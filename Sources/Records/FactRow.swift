@@ -16,6 +16,8 @@ package struct FactRow: Sendable {
         case assignment = 4
         /// What a notification about no purchase carries: a summary, a token of External Purchase, an app transaction.
         case announcement = 5
+        /// A version of a grant, by an action of the log; nobody signed it.
+        case grant = 6
     }
 
     package let kind: Kind
@@ -73,6 +75,8 @@ package struct FactRow: Sendable {
             NotificationFact(payload: payload).map(Fact.notification)
         case .assignment:
             OwnerAssignment(payload: payload).map(Fact.assignment)
+        case .grant:
+            Grant(payload: payload).map { .transaction(TransactionFact($0, tie: payload)) }
         case .announcement:
             nil
         }
@@ -96,7 +100,9 @@ extension TransactionFact {
             offerDiscountType: payload.offerDiscountType, price: payload.price, currency: payload.currency,
             revocationDate: payload.revocationDate,
             revocationReason: payload.revocationReason.map { Int(clamping: $0) },
-            revocationType: payload.revocationType, isUpgraded: payload.isUpgraded ?? false,
+            revocationType: payload.revocationType,
+            revocationPercentage: payload.revocationPercentage.map { Int(clamping: $0) },
+            isUpgraded: payload.isUpgraded ?? false,
             storefront: payload.storefront, quantity: Int(clamping: payload.quantity ?? 1),
             appAccountToken: payload.appAccountToken, appTransactionID: payload.appTransactionId, tie: tie)
     }

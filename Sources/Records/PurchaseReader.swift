@@ -13,11 +13,11 @@ package enum PurchaseReader {
         package let customer: Customer
     }
 
-    /// `unclaimed`: no id of the owner names anybody.
+    /// `unclaimed`: no id of the owner names anybody. What was granted has nobody else to claim it.
     private static let select = """
         SELECT p.app, p.environment, p.original_transaction_id, p.owner FROM entitled.purchase p
         WHERE ($2::text IS NULL OR p.app = $2) AND ($3::int2 IS NULL OR p.environment = $3)
-            AND (NOT $4 OR starts_with(p.owner, $5) AND NOT EXISTS (
+            AND (NOT $4 OR p.app <> $6 AND starts_with(p.owner, $5) AND NOT EXISTS (
                 SELECT 1 FROM entitled.app_user_id own
                 JOIN entitled.app_user_id other ON other.original_app_user_id = own.original_app_user_id
                 WHERE own.id = p.owner AND NOT starts_with(other.id, $5)
@@ -36,7 +36,7 @@ package enum PurchaseReader {
             select,
             [
                 .int8(Int64(limit)), .text(app), .int2(environment?.code), .bool(isUnclaimed),
-                .text(Owner.anonymousPrefix),
+                .text(Owner.anonymousPrefix), .text(Grant.app),
             ])
         let owned = try rows.compactMap { row -> (key: PurchaseKey, owner: String)? in
             guard let key = try key(row) else { return nil }

@@ -64,10 +64,19 @@ package enum PurchaseStore {
             AND p.environment = t.environment
         """
 
-    /// Removes records that no fact stands behind. Their lanes are held.
+    private static let deleteSnapshots = """
+        DELETE FROM entitled.purchase_snapshot s
+        USING unnest($1::int2[], $2::text[], $3::text[], $4::int2[], $5::int4[])
+            AS t(lane, otid, app, environment, place)
+        WHERE s.lane = t.lane AND s.original_transaction_id = t.otid AND s.app = t.app
+            AND s.environment = t.environment
+        """
+
+    /// Removes records that no fact stands behind, and what was made of them. Their lanes are held.
     package static func remove(_ keys: [PurchaseKey], on connection: PostgresConnection) throws {
         guard !keys.isEmpty else { return }
         _ = try connection.query(delete, places(keys))
+        _ = try connection.query(deleteSnapshots, places(keys))
     }
 
     private static let upsert = """

@@ -30,6 +30,9 @@ package enum TimelineReader {
             EventTraceReader.EventName(lane: $0.purchase.lane, id: $0.id(digest: digest))
         }
         let actions = try ActionLog.entries(naming: appUserIDs, on: connection)
+        let told = Dictionary(grouping: replays.flatMap(\.steps), by: \.action).mapValues { steps in
+            steps.flatMap { $0.drafts + $0.ends }
+        }
         let transfers = actions.flatMap { action in action.transfers.map { (action: action, key: $0) } }
         let traces = try EventTraceReader.traces(
             of: names
@@ -38,17 +41,30 @@ package enum TimelineReader {
                 }, on: connection)
         return Timeline(
             replays.flatMap { Timeline.entries(of: $0.key, $0.steps, traces: traces, digest: digest) }
-                + actions.map { entry($0, traces) })
+                + actions.map { entry($0, told[$0.number] ?? [], traces) })
     }
 
-    private static func entry(_ action: ActionLog.Entry, _ traces: [String: EventTrace]) -> TimelineEntry {
-        let events = action.transfers.map { action.event(about: $0).id(digest: digest) }
+    /// - Parameter drafts: what was told of the purchases that it made or changed.
+    private static func entry(
+        _ action: ActionLog.Entry, _ drafts: [EventDraft], _ traces: [String: EventTrace]
+    ) -> TimelineEntry {
+        let transfers = action.transfers.map { action.event(about: $0).id(digest: digest) }
+        let events =
+            transfers.map { (id: $0, type: EventType.transfer, reason: String?.none) }
+            + drafts.map { (id: $0.id(digest: digest), type: $0.type, reason: $0.reason?.rawValue) }
         return TimelineEntry(
             .action(action.sentence), at: action.at,
-            events: events.map { id in
-                TimelineEntry.Event(id: id, type: EventType.transfer.rawValue, reason: nil, trace: traces[id])
+            events: events.map { id, type, reason in
+                TimelineEntry.Event(id: id, type: type.rawValue, reason: reason, trace: traces[id])
             })
     }
 
     private static func digest(_ text: String) -> [UInt8] { Crypto.Digest.sha256(Array(text.utf8)) }
+}
+
+extension ReplayedStep {
+    /// The number of the action that made it; nil for what else came.
+    fileprivate var action: Int64? {
+        if case .action(let number) = cause { number } else { nil }
+    }
 }

@@ -2,7 +2,7 @@ import Postgres
 import Queue
 
 /// Deliveries whose bodies cannot be read: one must not keep the others waiting.
-enum UnreadableDeliveries {
+package enum UnreadableDeliveries {
     private static let end = """
         UPDATE entitled.delivery d SET state = 2, reason = t.reason
         FROM unnest($1::int2[], $2::uuid[], $3::text[]) AS t(lane, id, reason) WHERE d.lane = t.lane AND d.id = t.id
@@ -10,7 +10,7 @@ enum UnreadableDeliveries {
         """
 
     /// Gives them up, and frees what waits for them; in a transaction.
-    static func giveUp(
+    package static func giveUp(
         _ unreadable: [(id: DeliveryID, reason: String)], now: Int64, on connection: PostgresConnection
     ) throws {
         guard !unreadable.isEmpty else { return }

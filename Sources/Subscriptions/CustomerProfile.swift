@@ -10,15 +10,21 @@ package struct CustomerProfile: Sendable, Equatable {
     package let lastSeen: Int64
     /// `subscriber_attributes`; nil: not to be shown.
     package let attributes: JSON?
+    /// Which version of the app was obtained first, and when, in ms; nil until Apple has said so.
+    package let originalApplicationVersion: String?
+    package let originalPurchaseDate: Int64?
 
     package init(
-        originalAppUserID: String, appUserIDs: [String], firstSeen: Int64, lastSeen: Int64, attributes: JSON? = nil
+        originalAppUserID: String, appUserIDs: [String], firstSeen: Int64, lastSeen: Int64, attributes: JSON? = nil,
+        originalApplicationVersion: String? = nil, originalPurchaseDate: Int64? = nil
     ) {
         self.originalAppUserID = originalAppUserID
         self.appUserIDs = appUserIDs
         self.firstSeen = firstSeen
         self.lastSeen = lastSeen
         self.attributes = attributes
+        self.originalApplicationVersion = originalApplicationVersion
+        self.originalPurchaseDate = originalPurchaseDate
     }
 
     /// Whether no id names anybody.

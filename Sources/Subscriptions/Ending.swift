@@ -42,7 +42,7 @@ extension Purchase {
     /// Nil if access never ends, or ends without being told: a refund of what was bought once is told as such only.
     package var ending: Ending? {
         guard let end = accessUntil else { return nil }
-        if latest.transaction.expiresDate == nil, latest.revocation?.kind != .family { return nil }
+        if latest.transaction.expiresDate == nil, latest.revocation?.kind == .refund { return nil }
         // What took its place goes on, though its transaction has not come yet.
         if latest.transaction.isUpgraded || isLatestSuperseded, latest.revocation != nil { return nil }
         let isCut = wasCutShort
@@ -84,6 +84,8 @@ extension Purchase {
     }
 
     private func endingReason(isCut: Bool) -> EventReason {
+        // Of a grant, however it ended.
+        if latest.transaction.grant != nil { return .unsubscribe }
         if isCut, let revocation = latest.revocation {
             return revocation.kind == .refund ? .customerSupport : .unknown
         }

@@ -17,4 +17,9 @@ package struct EntitlementCatalogue: Sendable, Equatable {
     package func entitlements(of productID: String) -> [String] {
         entitlements[productID] ?? []
     }
+
+    /// What a transaction gives: a grant its own entitlement, whether it is configured or not.
+    package func entitlements(of transaction: TransactionFact) -> [String] {
+        transaction.grant.map { [$0.entitlement] } ?? entitlements(of: transaction.productID)
+    }
 }

@@ -38,14 +38,15 @@ package struct EventBody: Sendable {
         default:
             members = EventMembers(draft: draft, identity: identity).all(catalogue: catalogue, rates: rates)
         }
-        return Self.envelope(members + Self.closing(draft.type, id: id, appID: appID))
+        // What was granted is of no app.
+        return Self.envelope(
+            members + Self.closing(draft.type, id: id, appID: draft.purchase.isGrant ? nil : appID))
     }
 
-    static func closing(_ type: EventType, id: String, appID: String) -> [JSON.Member] {
+    static func closing(_ type: EventType, id: String, appID: String?) -> [JSON.Member] {
         [
             JSON.Member(name: "type", value: .string(type.rawValue)), JSON.Member(name: "id", value: .string(id)),
-            JSON.Member(name: "app_id", value: .string(appID)),
-        ]
+        ] + (appID.map { [JSON.Member(name: "app_id", value: .string($0))] } ?? [])
     }
 
     static func envelope(_ members: [JSON.Member]) -> JSON {

@@ -42,7 +42,7 @@ package struct EventDeriver: Sendable {
         let step = Step(before: before, after: after, cause: cause, now: now)
         return step.productChanges() + step.purchases() + step.reversals() + step.reinstatements() + step.extensions()
             + step.uncancellations() + step.priceConsents() + step.billingIssues() + step.cancellations()
-            + step.refusals(belief) + step.refunds()
+            + step.refusals(belief) + step.refunds() + step.revocations()
     }
 
     /// That access ended, if it did by now; for when nothing is waiting that could say otherwise.

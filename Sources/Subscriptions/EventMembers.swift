@@ -8,7 +8,9 @@ struct EventMembers {
     private var transaction: TransactionFact { draft.period.transaction }
 
     func all(catalogue: EntitlementCatalogue, rates: DollarRates) -> [JSON.Member] {
-        period(catalogue) + names + owner + particulars + money(rates) + terms + discounts
+        // In the order that was seen of each.
+        let subject = transaction.grant == nil ? ids + share + owner : share + owner + ids
+        return period(catalogue) + subject + particulars + money(rates) + terms + discounts
     }
 
     /// The events about consent have fewer members.
@@ -26,21 +28,28 @@ struct EventMembers {
     }
 
     private func period(_ catalogue: EntitlementCatalogue) -> [JSON.Member] {
-        let entitlements = catalogue.entitlements(of: transaction.productID)
+        let entitlements = catalogue.entitlements(of: transaction)
         return members([
             "event_timestamp_ms": .int(draft.timestamp), "product_id": .string(transaction.productID),
             "period_type": .string(draft.period.type.rawValue), "purchased_at_ms": .int(transaction.purchaseDate),
             "expiration_at_ms": .integer(draft.expiration),
-            "environment": .string(draft.purchase.environment.eventName), "entitlement_id": .null,
+            "environment": .string(draft.purchase.environment.eventName),
+            "entitlement_id": .text(transaction.grant?.entitlement),
             "entitlement_ids": entitlements.isEmpty ? .null : .strings(entitlements), "presented_offering_id": .null,
         ])
     }
 
-    private var names: [JSON.Member] {
+    private var ids: [JSON.Member] {
         members([
             "transaction_id": .string(transaction.transactionID),
             "original_transaction_id": .string(transaction.originalTransactionID),
-            "is_family_share": .bool(transaction.isFamilyShare), "country_code": country,
+        ])
+    }
+
+    private var share: [JSON.Member] {
+        members([
+            "is_family_share": transaction.grant == nil ? .bool(transaction.isFamilyShare) : .null,
+            "country_code": country,
         ])
     }
 
@@ -87,18 +96,22 @@ struct EventMembers {
     }
 
     private var terms: [JSON.Member] {
-        members([
-            "subscriber_attributes": identity.attributes, "store": .string("APP_STORE"), "takehome_percentage": .null,
-            "offer_code": .text(transaction.offerIdentifier), "tax_percentage": .null, "commission_percentage": .null,
-            "metadata": .null, "renewal_number": .int(Int64(draft.period.number)),
+        let isGrant = transaction.grant != nil
+        // As it was seen: zero where a grant is taken back, null elsewhere.
+        let share: JSON = isGrant && draft.type == .cancellation ? .int(0) : .null
+        return members([
+            "subscriber_attributes": identity.attributes, "store": .string(isGrant ? "PROMOTIONAL" : "APP_STORE"),
+            "takehome_percentage": isGrant ? .int(1) : .null, "offer_code": .text(transaction.offerIdentifier),
+            "tax_percentage": share, "commission_percentage": share, "metadata": .null,
+            "renewal_number": isGrant ? .null : .int(Int64(draft.period.number)),
         ])
     }
 
     private var discounts: [JSON.Member] {
         switch draft.type {
-        case .nonRenewingPurchase:
+        case .nonRenewingPurchase where transaction.grant == nil:
             noDiscount + members(["quantity": .int(Int64(transaction.quantity))])
-        case .initialPurchase, .renewal: noDiscount
+        case .initialPurchase, .renewal, .nonRenewingPurchase: noDiscount
         default: []
         }
     }

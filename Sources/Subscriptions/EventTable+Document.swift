@@ -20,6 +20,10 @@ extension EventTable {
         patience, at the end of a period of which no renewal came. EXPIRATION is then told without a notification, and the
         notification that follows tells nothing more.
 
+        What the seller grants is told in the same way, without a notification: NON_RENEWING_PURCHASE when it is given,
+        CANCELLATION (DEVELOPER_INITIATED) and EXPIRATION (UNSUBSCRIBE) when it is taken back, EXPIRATION (UNSUBSCRIBE) when it
+        ends by itself, which is inferred. Such events have the store PROMOTIONAL and no `app_id`.
+
         This file is written from `Sources/Subscriptions/EventTable*.swift`, which the tests compare with what the
         program does. To write it again: `UPDATE_GENERATED=1 swift test --filter EventTableTests`.
 

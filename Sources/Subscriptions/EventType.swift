@@ -24,5 +24,7 @@ package enum EventReason: String, Sendable, CaseIterable {
     case billingError = "BILLING_ERROR"
     case priceIncrease = "PRICE_INCREASE"
     case customerSupport = "CUSTOMER_SUPPORT"
+    /// Only of grants.
+    case developerInitiated = "DEVELOPER_INITIATED"
     case unknown = "UNKNOWN"
 }

@@ -4,13 +4,18 @@ import Base
 package enum Money {
     /// The exact decimal of milliunits as a JSON number: 9990 is `9.99`, 499000 is `499`.
     package static func number(milliunits: Int64) -> JSON {
+        .raw(Array(text(milliunits: milliunits).utf8))
+    }
+
+    /// The same as a text.
+    package static func text(milliunits: Int64) -> String {
         let (whole, rest) = milliunits.magnitude.quotientAndRemainder(dividingBy: 1000)
         let sign = milliunits < 0 ? "-" : ""
-        guard rest != 0 else { return .raw(Array("\(sign)\(whole)".utf8)) }
+        guard rest != 0 else { return "\(sign)\(whole)" }
         var fraction = String(rest)
         fraction = String(repeating: "0", count: 3 - fraction.count) + fraction
         while fraction.hasSuffix("0") { fraction.removeLast() }
-        return .raw(Array("\(sign)\(whole).\(fraction)".utf8))
+        return "\(sign)\(whole).\(fraction)"
     }
 }
 

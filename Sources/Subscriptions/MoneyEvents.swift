@@ -31,6 +31,18 @@ extension EventDeriver.Step {
         }
     }
 
+    /// A grant that was taken back; that access ended is told beside it.
+    func revocations() -> [EventDraft] {
+        after.periods.compactMap { period in
+            guard let revocation = period.revocation, revocation.kind == .grant,
+                before?.period(period.id)?.revocation == nil
+            else { return nil }
+            return draft(
+                .cancellation, cause: "revocation/\(period.id)", of: period, expiration: revocation.date,
+                reason: .developerInitiated)
+        }
+    }
+
     /// The reversals of refunds that were told.
     func reversals() -> [EventDraft] {
         guard let before else { return [] }

@@ -10,9 +10,9 @@ package struct Period: Sendable, Equatable {
     package let supersededAt: Int64?
     package let revocation: Revocation?
 
-    /// Money that went back, or a share that was taken away.
+    /// Money that went back, a share that was taken away, or a grant that was.
     package struct Revocation: Sendable, Equatable {
-        package enum Kind: Sendable { case refund, family }
+        package enum Kind: Sendable { case refund, family, grant }
 
         package let kind: Kind
         /// When it took effect, in ms.

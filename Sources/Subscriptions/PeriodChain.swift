@@ -68,8 +68,9 @@ enum PeriodChain {
         guard let newest = versions.last, let date = newest.revocationDate else { return nil }
         let first = versions.reversed().prefix { $0.revocationDate != nil }.last
         let isFamily = newest.isFamilyShare || newest.revocationType == "FAMILY_REVOKE"
+        let kind: Period.Revocation.Kind = newest.grant != nil ? .grant : isFamily ? .family : .refund
         return Period.Revocation(
-            kind: isFamily ? .family : .refund, date: date, firstDate: first?.revocationDate ?? date,
+            kind: kind, date: date, firstDate: first?.revocationDate ?? date,
             signed: first?.signedDate ?? newest.signedDate)
     }
 }

@@ -28,7 +28,7 @@ package struct PurchaseSummary: Sendable {
             "grace_is_assumed": .bool(purchase.graceUntil != nil && purchase.billingFailure?.isGraceAssumed == true),
             "will_renew": .bool(purchase.willRenew),
             "will_not_renew_because": .text(purchase.renewalObstacle?.rawValue),
-            "entitlements": .strings(isGranted ? catalogue.entitlements(of: product) : []),
+            "entitlements": .strings(isGranted ? catalogue.entitlements(of: purchase.latest.transaction) : []),
         ])
     }
 }

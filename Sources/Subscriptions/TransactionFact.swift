@@ -31,12 +31,17 @@ package struct TransactionFact: Sendable, Hashable {
     package var revocationReason: Int?
     /// "REFUND_FULL", "REFUND_PRORATED", "FAMILY_REVOKE".
     package var revocationType: String?
+    /// Thousandths of a per cent of the price that went back, 0 to 100000; nil where nothing did, and in what was signed
+    /// before there was such a member.
+    package var revocationPercentage: Int?
     package var isUpgraded: Bool
     /// ISO 3166 alpha-3.
     package var storefront: String?
     package var quantity: Int
     package var appAccountToken: String?
     package var appTransactionID: String?
+    /// Nil for all that Apple signed.
+    package var grant: GrantMark?
     /// The signed bytes: of two versions signed in the same millisecond the greater one counts.
     package var tie: [UInt8]
 
@@ -46,8 +51,9 @@ package struct TransactionFact: Sendable, Hashable {
         signedDate: Int64, kind: String, ownership: String = "PURCHASED", reason: String = "PURCHASE",
         offerType: Int? = nil, offerIdentifier: String? = nil, offerDiscountType: String? = nil, price: Int64? = nil,
         currency: String? = nil, revocationDate: Int64? = nil, revocationReason: Int? = nil,
-        revocationType: String? = nil, isUpgraded: Bool = false, storefront: String? = nil, quantity: Int = 1,
-        appAccountToken: String? = nil, appTransactionID: String? = nil, tie: [UInt8]
+        revocationType: String? = nil, revocationPercentage: Int? = nil, isUpgraded: Bool = false,
+        storefront: String? = nil, quantity: Int = 1, appAccountToken: String? = nil, appTransactionID: String? = nil,
+        tie: [UInt8]
     ) {
         self.transactionID = transactionID
         self.originalTransactionID = originalTransactionID
@@ -69,6 +75,7 @@ package struct TransactionFact: Sendable, Hashable {
         self.revocationDate = revocationDate
         self.revocationReason = revocationReason
         self.revocationType = revocationType
+        self.revocationPercentage = revocationPercentage
         self.isUpgraded = isUpgraded
         self.storefront = storefront
         self.quantity = quantity
@@ -83,6 +90,7 @@ extension TransactionFact {
     package var isRenewable: Bool {
         switch kind {
         case "Auto-Renewable Subscription": true
+        case "Promotional" where grant != nil: false
         case "Non-Consumable", "Consumable", "Non-Renewing Subscription": false
         default: expiresDate != nil
         }

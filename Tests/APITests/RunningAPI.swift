@@ -18,6 +18,7 @@ final class RunningAPI: Sendable {
     let log = LogTape()
     private let cluster: TestCluster
     private let engine: APIEngine
+    private let desk: SubscriberDesk
     private let server: HTTPServer
     let port: UInt16
 
@@ -40,12 +41,17 @@ final class RunningAPI: Sendable {
         let answers = SubscriberAnswers(
             document: SubscriberDocument(catalogue: catalogue, digest: { Digest.sha256(Array($0.utf8)) }),
             defaultGrace: .seconds(72 * 3600), clock: clock)
-        let routes = HealthRoutes().routes + SubscriberRoutes(answers: answers, clock: clock).routes + more
+        desk = SubscriberDesk(
+            answers: answers,
+            sessions: { PostgresSession(database.target(role: DatabaseRole.api.rawValue), logger: logger) },
+            clock: clock, logger: logger)
+        let routes = HealthRoutes().routes + SubscriberRoutes(desk: desk).routes + more
         let keys = KeyTable(
             publicKeys: [Redacted(RunningAPI.publicKey)], secretKeys: [Redacted(RunningAPI.secretKey)])
         server = HTTPServer(
             HTTPServerConfiguration(role: "api", listen: "127.0.0.1:0"),
             handler: APIRoutes(routes, keys: keys, engine: engine), logger: logger)
+        desk.start()
         engine.start()
         try server.start()
         port = server.boundPort ?? 0
@@ -53,6 +59,7 @@ final class RunningAPI: Sendable {
 
     deinit {
         server.drain(until: .now + .milliseconds(300))
+        desk.drain(until: .now + .seconds(2))
         engine.drain(until: .now + .seconds(2))
     }
 

@@ -16,9 +16,10 @@ struct CrashMatrixTests {
     /// Deaths of one installation; more would find nothing left to send.
     private static let killsOfCell = 8
 
-    /// Nothing waits for an arrival here, and nothing is replayed or fetched: those points have tests of their own.
+    /// Nothing waits for an arrival here, and nothing is replayed, fetched or deleted: those points have tests of their own.
     private static let others: [FailPoint] = [
         .deliverAfterRelease, .replayBeforeCommit, .replayAfterCommit, .historyBeforeCommit, .historyAfterCommit,
+        .deletionAfterCommit, .sweepBeforeCommit, .sweepAfterCommit,
     ]
     private static let ways: [CrashCell.Death] =
         FailPoint.allCases.filter { !others.contains($0) }.map { .at($0) } + [

@@ -144,4 +144,33 @@ struct CustomerPageTests {
         #expect(text.contains("DID_RENEW  [pro_monthly, 1000]\n"))
         #expect(text.contains("time passed  [pro_yearly, 2000]\n"))
     }
+
+    @Test func `what was spent is a section, each environment and currency for itself`() throws {
+        func bought(_ id: String, _ environment: StoreEnvironment, _ price: Int64?, isBack: Bool = false) throws
+            -> Purchase
+        {
+            var fact = transaction()
+            (fact.transactionID, fact.originalTransactionID, fact.price) = (id, id, price)
+            if isBack { (fact.revocationDate, fact.revocationPercentage) = (Self.start + Self.day, 50_000) }
+            var facts = PurchaseFacts()
+            facts.insert(fact)
+            let key = PurchaseKey(app: "demo", environment: environment, originalTransactionID: id)
+            return try #require(Purchase(folding: facts, key: key))
+        }
+        let purchases = [
+            try bought("1", .production, 9990), try bought("2", .production, 5000, isBack: true),
+            try bought("3", .production, nil), try bought("4", .sandbox, 7000),
+        ]
+        let page = CustomerPage(customer(purchases), Timeline([]), spending: Spending(purchases), limit: nil)
+        #expect(
+            page.text.contains(
+                """
+                MONEY
+                  12.49 USD                  14.99 USD in 2 payments, 2.5 USD of them went back  Production
+                  1 payment without a price                                                      Production
+                  7 USD                      7 USD in 1 payment                                  Sandbox
+
+                """))
+        #expect(!CustomerPage(customer([]), Timeline([]), limit: nil).text.contains("MONEY"))
+    }
 }

@@ -67,6 +67,9 @@ struct DoctorTests {
             "REVOKE SELECT (authorization_sealed)",
             sql: "GRANT SELECT (authorization_sealed) ON entitled.endpoint TO entitled_api"),
         Damage(
+            "whole customers for the api", "database.privileges error entitled_api may UPDATE entitled.customer",
+            "REVOKE UPDATE", sql: "GRANT UPDATE ON entitled.customer TO entitled_api"),
+        Damage(
             "days that everybody may drop", "database.privileges error entitled_api may call entitled.drop_day",
             "REVOKE EXECUTE", sql: "GRANT EXECUTE ON FUNCTION entitled.drop_day(text, date) TO PUBLIC"),
         Damage(

@@ -315,9 +315,13 @@ import Testing
         #expect(throws: CustomerActions.Refusal.unknown("user-11")) {
             _ = try scene.actions.delete("user-11", on: scene.connection)
         }
-        // Somebody new with the same token is somebody.
+        // What they bought before, and is heard of only now, belongs to nobody.
+        var before = self.life(14, token: token)
+        try scene.apply(before.start(at: Installation.start))
+        #expect(try scene.owner(before).map(Owner.isAnonymous) == true)
+        // Who buys with the same token since then is somebody.
         var later = self.life(12, token: token)
-        try scene.apply(later.start(at: Installation.start))
+        try scene.apply(later.start(at: SystemClock().now() + 5000))
         #expect(try scene.customer(token)?.purchases.map(\.key) == [scene.key(later)])
         #expect(try scene.installation.differences() == [])
     }
@@ -357,7 +361,9 @@ import Testing
         defer { second.stop() }
         let token = "bbbbbbbb-0000-4000-8000-000000000001"
         var lives = (0..<60).map { life(200 + $0, token: token) }
-        let notifications = lives.indices.map { lives[$0].start(at: Installation.start) }
+        // Bought after each deletion: the same customer again and again.
+        let bought = SystemClock().now() + 120_000
+        let notifications = lives.indices.map { lives[$0].start(at: bought) }
         let (database, actions) = (scene.installation.database, scene.actions)
         let deleter = TestThread {
             let connection = try database.connect(role: "entitled_worker")

@@ -127,13 +127,15 @@ final class Installation: Sendable {
 
     // MARK: - What is known
 
-    /// Waits until nothing is left to apply.
+    /// Waits until so many were stored and nothing is left to apply. What names somebody who was deleted is not kept, but
+    /// its key is.
     func untilApplied(_ count: Int64, timeout: Duration = .seconds(30)) throws {
         let connection = try database.connect()
         try eventually(timeout: timeout, "\(count) notifications are applied") {
             try connection.query(
                 """
-                SELECT (SELECT count(*) FROM entitled.notification) = $1
+                SELECT $1 IN ((SELECT count(*) FROM entitled.notification),
+                        (SELECT count(*) FROM entitled.notification_key))
                     AND NOT EXISTS (SELECT 1 FROM entitled.pending)
                 """, [.int8(count)]
             ).one().bool(0)

@@ -84,12 +84,15 @@ package final class Consumer: Sendable {
     package var requests: [Request] { state.read { $0.requests } }
 
     /// Answers what was held.
-    package func release(_ status: Int) {
+    package func release(_ status: Int, headers: [String: String] = [:]) {
         let held = state.change { state in
             defer { state.held = [] }
             return state.held
         }
-        for responder in held { responder.respond(HTTPResponse(status: status)) }
+        for responder in held {
+            responder.respond(
+                HTTPResponse(status: status, headers: headers.map { (name: $0.key, value: $0.value) }))
+        }
     }
 
     /// The requests, once there are so many.

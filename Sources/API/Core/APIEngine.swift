@@ -77,7 +77,7 @@ package final class APIEngine: Service {
         do {
             settle(try session.withConnection { try step.action(APICall(step.request, on: $0)) }, step)
         } catch {
-            step.responder.respond(response(to: error, step.request).response)
+            step.responder.respond(APIError(failure: error, of: step.request, logger).response)
         }
     }
 
@@ -86,7 +86,7 @@ package final class APIEngine: Service {
             let next = try errand.work()
             add(Step(request: errand.step.request, responder: errand.step.responder, action: next))
         } catch {
-            errand.step.responder.respond(response(to: error, errand.step.request).response)
+            errand.step.responder.respond(APIError(failure: error, of: errand.step.request, logger).response)
         }
     }
 
@@ -107,15 +107,5 @@ package final class APIEngine: Service {
                 add(Step(request: step.request, responder: step.responder, action: next))
             }
         }
-    }
-
-    private func response(to error: any Error, _ request: APIRequest) -> APIError {
-        if let known = APIError(known: error) { return known }
-        if let error = error as? PostgresError, error.isRetryable {
-            logger.warning("a call could not be answered", ["error": .string("\(error)")])
-            return .unavailable("The database is away or busy.")
-        }
-        logger.error("a call failed", ["error": .string("\(error)"), "http.method": .string(request.http.head.method)])
-        return APIError(500, code: APIError.internalError, "Something went wrong here; the log says what.")
     }
 }

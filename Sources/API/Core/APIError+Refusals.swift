@@ -16,6 +16,7 @@ extension APIError {
         case .unusable: self.init(400, code: 7256, "\(refusal)")
         case .notTheirs: self = .notFound("\(refusal)")
         case .restore: self.init(400, code: 7102, "There is already another active subscriber using the same receipt.")
+        case .ungrantable, .grantStays: self = .badRequest("\(refusal)")
         case .busy: self = .unavailable("\(refusal)")
         }
     }

@@ -12,13 +12,16 @@ package struct APIKey: Sendable, Equatable {
         case secret
     }
 
+    /// Of a key of the database; nil for those of the configuration.
+    package let id: String?
     package let kind: Kind
     /// The app that it is of; nil: every app of the installation.
     package let app: String?
     /// Of a secret key; what an app does with a public one is no matter of scopes.
     package let scope: APIScope
 
-    package init(kind: Kind, app: String?, scope: APIScope = .write) {
+    package init(id: String? = nil, kind: Kind, app: String?, scope: APIScope = .write) {
+        self.id = id
         self.kind = kind
         self.app = app
         self.scope = scope

@@ -1,3 +1,5 @@
+import HTTPServer
+
 /// A path with parameters, a method, who may call it, and what is done.
 package struct APIRoute: Sendable {
     package typealias Action = @Sendable (APICall) throws -> APIAnswer
@@ -6,8 +8,16 @@ package struct APIRoute: Sendable {
     /// As documents write it: `/v1/subscribers/{app_user_id}`.
     package let path: String
     package let access: APIAccess
-    let action: Action
+    let work: Work
     private let segments: [Segment]
+
+    /// How requests are answered.
+    enum Work: Sendable {
+        /// Each by itself, on a thread with a connection.
+        case call(Action)
+        /// Many at once.
+        case gathered(any APIGathering)
+    }
 
     private enum Segment: Sendable {
         case exactly(String)
@@ -15,10 +25,18 @@ package struct APIRoute: Sendable {
     }
 
     package init(_ method: String, _ path: String, _ access: APIAccess, _ action: @escaping Action) {
+        self.init(method, path, access, .call(action))
+    }
+
+    package init(_ method: String, _ path: String, _ access: APIAccess, gatheredBy gathering: any APIGathering) {
+        self.init(method, path, access, .gathered(gathering))
+    }
+
+    private init(_ method: String, _ path: String, _ access: APIAccess, _ work: Work) {
         self.method = method
         self.path = path
         self.access = access
-        self.action = action
+        self.work = work
         segments = path.split(separator: "/", omittingEmptySubsequences: false).dropFirst().map { segment in
             segment.hasPrefix("{") && segment.hasSuffix("}")
                 ? .parameter(String(segment.dropFirst().dropLast())) : .exactly(String(segment))
@@ -42,4 +60,10 @@ package struct APIRoute: Sendable {
         }
         return parameters
     }
+}
+
+/// Takes requests of one route, to answer several of them with one question to the database.
+package protocol APIGathering: Sendable {
+    /// Returns at once; the answer comes later.
+    func take(_ request: APIRequest, _ responder: HTTPResponder)
 }

@@ -7,27 +7,65 @@ import Subscriptions
 /// What callers are told of a customer: RevenueCat's `GET /v1/subscribers/{app_user_id}`.
 package struct SubscriberAnswers: Sendable {
     private let document: SubscriberDocument
-    /// ms of grace where Apple says that there is some and gives no end.
-    private let defaultGrace: Int64
+    private let reader: SubscriberReader
     private let clock: any WallClock
 
     package init(document: SubscriberDocument, defaultGrace: Duration, clock: any WallClock) {
         self.document = document
-        self.defaultGrace = defaultGrace.milliseconds
+        reader = SubscriberReader(defaultGrace: defaultGrace.milliseconds)
         self.clock = clock
     }
 
-    /// The customer whom the id names.
+    /// The customer whom the id names, with 304 where the caller has that answer already.
     ///
     /// - Throws: `APIError`, 404, where it names nobody.
     package func answer(_ call: APICall, of appUserID: String, status: Int = 200) throws -> APIAnswer {
-        guard
-            let found = try CustomerReader.find(anyID: appUserID, defaultGrace: defaultGrace, on: call.connection)
-        else { throw APIError.notFound("Nobody is known by \(appUserID).") }
-        let profile = CustomerProfile(
-            originalAppUserID: found.customer.originalAppUserID, appUserIDs: found.customer.appUserIDs,
-            firstSeen: found.customer.firstSeen, lastSeen: found.lastSeen)
-        return .response(
-            .document(status, document.json(customer: profile, purchases: found.purchases, now: clock.now())))
+        guard let found = try reader.find([appUserID], on: call.connection).first ?? nil else {
+            throw APIError.notFound("Nobody is known by \(appUserID).")
+        }
+        // Only the next reader gains by it.
+        try? SnapshotStore.write(found.made, on: call.connection)
+        return .response(response(call.request, found, status: status, now: clock.now()))
     }
+
+    // MARK: - In parts, for many at once
+
+    /// A customer who was asked for.
+    struct Read {
+        let customer: SubscriberReader.Found
+        /// Whether asking made them.
+        let isNew: Bool
+    }
+
+    /// How often somebody who is deleted again and again is made.
+    private static let attempts = 3
+
+    /// The customers whom these ids name, in their order; who is not there is made. Nil where that did not succeed.
+    func readOrMake(_ ids: [String], on connection: PostgresConnection) throws -> [Read?] {
+        var read = try reader.find(ids, on: connection).map { $0.map { Read(customer: $0, isNew: false) } }
+        for _ in 0..<SubscriberAnswers.attempts {
+            let places = read.indices.filter { read[$0] == nil }
+            guard !places.isEmpty else { return read }
+            var made = try CustomerStore.makeMissing(
+                Set(places.map { ids[$0] }), now: clock.now(), on: connection)
+            let found = try reader.find(places.map { ids[$0] }, on: connection)
+            for (place, customer) in zip(places, found) {
+                // Of several who ask for one, the first has made them.
+                read[place] = customer.map { Read(customer: $0, isNew: made.remove(ids[place]) != nil) }
+            }
+        }
+        return read
+    }
+
+    func response(
+        _ request: APIRequest, _ found: SubscriberReader.Found, status: Int, now: Int64
+    ) -> HTTPResponse {
+        let profile = found.profile(
+            showsAttributes: request.key?.kind == .secret, seen: SubscriberAnswers.isSeen(request) ? now : nil)
+        let page = document.page(customer: profile, snapshots: found.snapshots, now: now)
+        return SubscriberTag(page.tag).response(to: request.http.head, status, page.body, now: now)
+    }
+
+    /// Only apps say what they run on.
+    static func isSeen(_ request: APIRequest) -> Bool { request.http.head.header("x-platform") != nil }
 }

@@ -2,9 +2,9 @@ import Base
 import Glibc
 import StoreSimulator
 
-/// Posts signed requests on many connections by one thread, one request at a time on each.
+/// Sends requests on many connections by one thread, one request at a time on each.
 struct LoadGenerator {
-    let requests: PresignedRequests
+    let requests: any LoadRequests
     let address: String
     let connections: Int
     /// Requests in a second, evenly; 0: as fast as the answers come. Latencies of a paced load are counted from when a
@@ -30,7 +30,7 @@ struct LoadGenerator {
         var since = ContinuousClock.now
     }
 
-    /// Posts these requests and waits for every answer.
+    /// Sends these requests and waits for every answer.
     func run(_ range: Range<Int>) throws -> Outcome {
         var open = try (0..<connections).map { _ in Connection(socket: try LocalSocket.connect(to: address)) }
         defer { for connection in open { close(connection.socket) } }

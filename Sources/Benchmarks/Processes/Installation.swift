@@ -6,6 +6,9 @@ import StoreSimulator
 
 /// A private Postgres with durable settings, migrated, and a configuration for daemons that use it.
 final class Installation {
+    /// What apps ask with.
+    static let publicKey = "appl_benchmark"
+
     private let cluster: PrivateCluster
     private let program: String
     private let folder: String
@@ -44,6 +47,7 @@ final class Installation {
         return .object([
             "state_dir": .string("\(folder)/state"), "database": .object(["url": .string(url)]),
             "ingest": .object(["listen": .string("127.0.0.1:0")]),
+            "api": .object(["listen": .string("127.0.0.1:0"), "public_keys": .strings([publicKey])]),
             "admin": .object(["listen": .string("127.0.0.1:0")]),
             "trust": .object(["root_sha256": .array([]), "root_files": .strings([root])]),
             "apps": .array([

@@ -4,7 +4,7 @@ import Records
 import Schemas
 import Subscriptions
 
-/// `entitled customers list|alias|transfer|delete`: who the customers are, and changing it.
+/// `entitled customers list|alias|transfer`: who the customers are, and changing it.
 enum CustomerActionCommands {
     struct List: Command {
         static let declaration = CustomerActionOptions.list
@@ -91,37 +91,6 @@ enum CustomerActionCommands {
                 return 0
             }
             context.terminal.print(transfer.line(to: options.other))
-            return 0
-        }
-    }
-
-    struct Delete: Command {
-        static let declaration = CustomerActionOptions.delete
-        private let options: CustomerActionOptions.Action
-
-        init(_ parsed: ParsedArguments) {
-            options = CustomerActionOptions.Action(parsed)
-        }
-
-        func run(_ context: CommandContext) throws -> Int32 {
-            let configuration = try context.configuration()
-            let connection = try DatabaseAccess(configuration).connect(.worker)
-            let deletion = try CustomerActions(configuration, context, reason: options.reason).delete(
-                options.id, on: connection)
-            guard !context.json else {
-                context.terminal.document(
-                    .object([
-                        "app_user_id": .string(options.id), "deleted": .bool(true),
-                        "app_user_ids": .strings(deletion.appUserIDs),
-                        "purchases": .array(deletion.purchases.map(\.document)),
-                    ]))
-                return 0
-            }
-            let rest =
-                deletion.purchases.isEmpty
-                ? "" : "; \(deletion.purchases.count) of their purchases stay, with an anonymous owner"
-            context.terminal.print(
-                "deleted \(Terminal.harmless(deletion.appUserIDs.joined(separator: ", ")))\(rest)")
             return 0
         }
     }

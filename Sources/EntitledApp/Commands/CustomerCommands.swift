@@ -41,7 +41,8 @@ enum CustomerCommands {
                 context.terminal.document(documents.json(explanation, timeline))
             } else {
                 let page = CustomerPage(
-                    explanation, timeline, limit: options.wantsAll ? nil : Show.limit,
+                    explanation, timeline, spending: Spending(found.purchases),
+                    limit: options.wantsAll ? nil : Show.limit,
                     isBold: context.terminal.isInteractive)
                 context.terminal.print(page.text)
             }
@@ -75,6 +76,7 @@ enum CustomerCommands {
             let more = [
                 JSON.Member(name: "customer", value: profile.json),
                 JSON.Member(name: "purchases", value: purchases),
+                JSON.Member(name: "spending", value: Spending(found.purchases).json),
                 JSON.Member(name: "entitlements", value: explanation.entitlementsJSON),
                 JSON.Member(name: "timeline", value: timeline.json),
             ]

@@ -4,13 +4,19 @@ import Subscriptions
 /// What is known of a customer, on a page for people. Everything on it may come from outside.
 package struct CustomerPage {
     private let customer: CustomerExplanation
+    private let spending: Spending
     private let timeline: Timeline
     /// So many of the newest entries are shown; nil: all.
     private let limit: Int?
     private let isBold: Bool
 
-    package init(_ customer: CustomerExplanation, _ timeline: Timeline, limit: Int?, isBold: Bool = false) {
+    /// - Parameter spending: of the same purchases.
+    package init(
+        _ customer: CustomerExplanation, _ timeline: Timeline, spending: Spending = Spending([]), limit: Int?,
+        isBold: Bool = false
+    ) {
         self.customer = customer
+        self.spending = spending
         self.timeline = timeline
         self.limit = limit
         self.isBold = isBold
@@ -19,7 +25,8 @@ package struct CustomerPage {
     package var text: String {
         let sections = [
             head, section("ids", ids), section("entitlements", entitlements), section("subscriptions", purchases),
-            section("bought once", oneTimePurchases), section("what happened, oldest first", history),
+            section("bought once", oneTimePurchases), section("money", money),
+            section("what happened, oldest first", history),
         ]
         return sections.filter { !$0.isEmpty }.map { $0.joined(separator: "\n") }.joined(separator: "\n\n") + "\n"
     }
@@ -62,6 +69,21 @@ package struct CustomerPage {
                 [
                     item.productID, Spoken.time(item.bought), item.price ?? "", item.state, item.transactionID,
                     "\(item.key.app), \(item.key.environment.rawValue)",
+                ]
+            })
+    }
+
+    private var money: [String] {
+        CustomerPage.columns(
+            spending.totals.map { total in
+                let payments = total.payments == 1 ? "1 payment" : "\(total.payments) payments"
+                guard let currency = total.currency else {
+                    return ["\(payments) without a price", "", total.environment.rawValue]
+                }
+                func amount(_ milliunits: Int64) -> String { "\(Money.text(milliunits: milliunits)) \(currency)" }
+                let back = total.refunds == 0 ? "" : ", \(amount(total.refunded)) of them went back"
+                return [
+                    amount(total.net), "\(amount(total.paid)) in \(payments)\(back)", total.environment.rawValue,
                 ]
             })
     }

@@ -13,7 +13,8 @@ enum EndpointFilters {
     ) throws {
         try check(events: events, format: format, context)
         let configured = configuration.apps.map(\.id)
-        for app in apps where !configured.contains(app) {
+        // What was granted is of no app, and has a name in its place.
+        for app in apps where !configured.contains(app) && app != Grant.app {
             throw UsageError(
                 "--app \(app): no such app is configured; configured are \(configured.joined(separator: ", "))")
         }

@@ -1,4 +1,5 @@
 import API
+import AppStore
 import Base
 import Telemetry
 
@@ -11,11 +12,13 @@ struct RoutesCommand: Command {
 
     func run(_ context: CommandContext) throws -> Int32 {
         let configuration = try context.configuration()
+        // Nothing connects before it is started, so that it is no matter whether there is a database.
         let services = APIServices(
             configuration: configuration,
-            database: DatabaseAccess(configuration.database, stateDirectory: configuration.stateDirectory),
-            logger: .silent, refused: { _ in })
-        let routes = services.routes.sorted { ($0.path, $0.method) < ($1.path, $1.method) }
+            database: DatabaseAccess(configuration.database, privateURL: "postgresql:"),
+            verifier: SignedDataVerifier(trust: try configuration.trustAnchors()), logger: .silent, metrics: Metrics(),
+            refused: { _ in })
+        let routes = try services.handler().handler.routes.sorted { ($0.path, $0.method) < ($1.path, $1.method) }
         if context.json {
             context.terminal.document(.object(["routes": .array(routes.map(RoutesCommand.json))]))
             return 0

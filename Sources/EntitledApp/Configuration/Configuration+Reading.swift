@@ -1,4 +1,5 @@
 import Base
+import Subscriptions
 
 extension Configuration {
     /// Reads a whole configuration: what the file says, with the environment laid over it. Reads no file but those that the
@@ -17,20 +18,24 @@ extension Configuration {
         let sandbox = reader.value(ConfigurationKeys.entitlementsFromSandbox)
         let defaultGracePeriod = reader.value(ConfigurationKeys.defaultGracePeriod)
         let restoreBehavior = reader.value(ConfigurationKeys.restoreBehavior)
+        let privacy = Privacy(
+            deletion: reader.value(ConfigurationKeys.Privacy.deletion, in: reader.section("privacy")))
         let api = readAPI(&reader)
         let admin = Admin(listen: reader.value(ConfigurationKeys.adminListen, in: reader.section("admin")))
         let trust = readTrust(&reader)
         let apps = reader.sections("apps").map { readApp(&reader, $0) }
         let entitlements = reader.value(ConfigurationKeys.entitlements)
+        let offerings = readOfferings(&reader)
         let webhooks = readWebhooks(&reader)
         let drainTimeout = reader.value(ConfigurationKeys.drainTimeout)
         let log = Log(level: reader.value(ConfigurationKeys.logLevel, in: reader.section("log")))
         let configuration = Configuration(
             stateDirectory: stateDirectory, database: database, ingest: ingest, worker: worker,
             retention: retention, reconcile: reconcile, entitlementsFromSandbox: sandbox,
-            defaultGracePeriod: defaultGracePeriod, restoreBehavior: restoreBehavior, api: api, admin: admin,
+            defaultGracePeriod: defaultGracePeriod, restoreBehavior: restoreBehavior, privacy: privacy, api: api,
+            admin: admin,
             trust: trust, apps: apps,
-            entitlements: entitlements, webhooks: webhooks, drainTimeout: drainTimeout, log: log,
+            entitlements: entitlements, offerings: offerings, webhooks: webhooks, drainTimeout: drainTimeout, log: log,
             settings: reader.settings)
         ConfigurationRules.check(configuration, &reader)
         guard reader.mistakes.isEmpty else { throw ConfigurationMistakes(all: reader.mistakes) }
@@ -90,7 +95,15 @@ extension Configuration {
         let section = reader.section("api")
         return API(
             listen: reader.value(Keys.listen, in: section), publicKeys: reader.value(Keys.publicKeys, in: section),
-            secretKeys: reader.value(Keys.secretKeys, in: section))
+            secretKeys: reader.value(Keys.secretKeys, in: section),
+            corsOrigins: reader.value(Keys.corsOrigins, in: section))
+    }
+
+    private static func readOfferings(_ reader: inout ConfigurationReader) -> OfferingCatalogue {
+        let offerings = reader.value(ConfigurationKeys.offerings)
+        let chosen = reader.value(ConfigurationKeys.currentOffering)
+        let usual = offerings.first { $0.identifier == "default" } ?? (offerings.count == 1 ? offerings.first : nil)
+        return OfferingCatalogue(offerings: offerings, current: chosen ?? usual?.identifier)
     }
 
     private static func readTrust(_ reader: inout ConfigurationReader) -> Trust {
@@ -129,9 +142,21 @@ extension Configuration {
             environments: reader.value(Keys.environments, in: section).reduce(into: []) { list, next in
                 if !list.contains(next) { list.append(next) }
             },
+            publicKeys: reader.value(Keys.publicKeys, in: section),
             serverAPI: reader.has("server_api", in: section)
                 ? readServerAPI(&reader, reader.section("server_api", in: section)) : nil,
+            subscriptionOffers: reader.has("subscription_offers", in: section)
+                ? readSubscriptionOffers(&reader, reader.section("subscription_offers", in: section)) : nil,
             refunds: readRefunds(&reader, reader.section("refunds", in: section)))
+    }
+
+    private static func readSubscriptionOffers(
+        _ reader: inout ConfigurationReader, _ section: ConfigurationReader.Section
+    ) -> SubscriptionOffers {
+        typealias Keys = ConfigurationKeys.App.SubscriptionOffers
+        return SubscriptionOffers(
+            keyID: reader.value(Keys.keyID, in: section), privateKeyFile: reader.value(Keys.privateKeyFile, in: section)
+        )
     }
 
     private static func readRefunds(

@@ -1,5 +1,6 @@
 import AppStore
 import Base
+import Records
 import Subscriptions
 import Telemetry
 
@@ -18,12 +19,14 @@ package struct Configuration: Sendable {
     /// How long grace lasts where Apple says that there is some and gives no end.
     package let defaultGracePeriod: Duration
     package let restoreBehavior: RestoreBehavior
+    package let privacy: Privacy
     package let api: API
     package let admin: Admin
     package let trust: Trust
     package let apps: [App]
     /// Entitlement to the product ids that give it, by name.
     package let entitlements: [String: [String]]
+    package let offerings: OfferingCatalogue
     package let webhooks: Webhooks
     /// How long a process may take to end in order.
     package let drainTimeout: Duration
@@ -95,6 +98,11 @@ package struct Configuration: Sendable {
         package let statusCallsPerHour: Int64
     }
 
+    /// What becomes of the data of customers.
+    package struct Privacy: Sendable {
+        package let deletion: DeletionPolicy
+    }
+
     /// Whose sandbox purchases give entitlements.
     package enum SandboxAccess: Sendable, Equatable {
         case all
@@ -107,6 +115,8 @@ package struct Configuration: Sendable {
         package let listen: ListenAddress
         package let publicKeys: [Redacted<String>]
         package let secretKeys: [Redacted<String>]
+        /// `*` for any.
+        package let corsOrigins: [String]
     }
 
     package struct Admin: Sendable {
@@ -130,7 +140,10 @@ package struct Configuration: Sendable {
         package let appleAppID: Int64?
         /// In the order of the configuration, each once.
         package let environments: [StoreEnvironment]
+        /// What this app alone carries.
+        package let publicKeys: [Redacted<String>]
         package let serverAPI: ServerAPI?
+        package let subscriptionOffers: SubscriptionOffers?
         package let refunds: Refunds
     }
 
@@ -164,6 +177,13 @@ package struct Configuration: Sendable {
         package let sandboxBaseURL: String?
         /// Another key, which serves where Apple refuses the first: while one replaces the other.
         package let previous: PreviousKey?
+    }
+
+    /// The key that signs promotional offers.
+    package struct SubscriptionOffers: Sendable {
+        package let keyID: String
+        /// Absolute path.
+        package let privateKeyFile: String
     }
 
     /// The other key for Apple's Server API.

@@ -12,16 +12,19 @@ extension ConfigurationKeys {
         Retention.notifications.entry, Retention.attempts.entry, Retention.events.entry,
         Reconcile.enabled.entry, Reconcile.interval.entry, Reconcile.statusCallsPerHour.entry,
         entitlementsFromSandbox.entry, defaultGracePeriod.entry, restoreBehavior.entry,
-        API.listen.entry, API.publicKeys.entry, API.secretKeys.entry,
+        Privacy.deletion.entry,
+        API.listen.entry, API.publicKeys.entry, API.secretKeys.entry, API.corsOrigins.entry,
         adminListen.entry,
         Trust.rootSHA256.entry, Trust.rootFiles.entry, Trust.ocsp.entry,
         App.id.entry, App.bundleID.entry, App.appleAppID.entry, App.environments.entry,
+        App.publicKeys.entry,
         App.issuerID.entry, App.keyID.entry, App.privateKeyFile.entry, App.baseURL.entry,
         App.sandboxBaseURL.entry, App.Previous.issuerID.entry, App.Previous.keyID.entry,
         App.Previous.privateKeyFile.entry,
+        App.SubscriptionOffers.keyID.entry, App.SubscriptionOffers.privateKeyFile.entry,
         App.Refunds.policy.entry, App.Refunds.preference.entry, App.Refunds.consent.entry,
         App.Refunds.sampleContent.entry,
-        entitlements.entry,
+        entitlements.entry, offerings.entry, currentOffering.entry,
         Webhooks.retrySchedule.entry, Webhooks.timeout.entry,
         Webhooks.maxInFlightPerEndpoint.entry, Webhooks.maxInFlight.entry, Webhooks.disableAfter.entry,
         Webhooks.operationsURL.entry, Webhooks.allowPrivateNetworks.entry, Webhooks.proxy.entry,
@@ -34,6 +37,8 @@ extension ConfigurationKeys {
 
     /// The list of apps is an entry of its own only for the environment: its elements have keys.
     static let appsVariable = "ENTITLED_APPS"
+    /// Apps have keys of their own, which are secret.
+    static let appsFileVariable = "ENTITLED_APPS_FILE"
 
     private static let byPath = Dictionary(uniqueKeysWithValues: all.map { ($0.path, $0) })
 
@@ -45,6 +50,7 @@ extension ConfigurationKeys {
         "worker": "Applying what was taken, and sending webhooks.",
         "retention": "What is kept for a time. The worker drops it by the day.",
         "reconcile": "What Apple sent and we missed: it is fetched from Apple's history.",
+        "privacy": "What becomes of the data of customers.",
         "api": "REST for apps and backends, and the operators' part of it.",
         "admin": "Health and metrics.",
         "trust": "The roots that Apple's certificate chains may end in, and whether certificates are revoked.",
@@ -53,6 +59,8 @@ extension ConfigurationKeys {
         "apps[].server_api": "Apple's Server API, for what was missed; without it nothing is fetched.",
         "apps[].server_api.previous":
             "Another key, tried where Apple refuses the first: while a new key replaces an old one.",
+        "apps[].subscription_offers":
+            "What signs promotional offers; without it the key of server_api does.",
         "webhooks": "Sending events.",
         "log": "Log lines.",
     ]

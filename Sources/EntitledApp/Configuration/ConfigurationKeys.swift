@@ -1,5 +1,6 @@
 import AppStore
 import Base
+import Records
 import Subscriptions
 import Telemetry
 
@@ -111,6 +112,14 @@ package enum ConfigurationKeys {
             + " transfer: it moves. transfer_if_no_active_subs: only if nothing of the owner's runs. error: it stays."
             + " share: both become one customer. A purchase of an anonymous customer always joins the two.")
 
+    enum Privacy {
+        static let deletion = Key<DeletionPolicy>(
+            "privacy.deletion", .word, default: .pseudonymise,
+            "What becomes of what is stored about a customer who is deleted."
+                + " pseudonymise: purchases, events and the log stay, and name nobody."
+                + " erase: everything about their purchases goes too.")
+    }
+
     static let entitlementsFromSandbox = Key<Configuration.SandboxAccess>(
         "entitlements_from_sandbox", .sandboxAccess, default: .all,
         "Whose sandbox purchases give entitlements; App Review and TestFlight buy in the sandbox.")
@@ -125,6 +134,10 @@ package enum ConfigurationKeys {
         static let secretKeys = Key<[Redacted<String>]>(
             "api.secret_keys", .list(of: .apiKey), default: [], isSecret: true,
             "Keys of backends and operators.")
+        static let corsOrigins = Key<[String]>(
+            "api.cors_origins", .list(of: .origin), default: [],
+            "Web pages that may ask, by their origin; \"*\" for any. Empty: none, and no CORS header is sent."
+                + " Secret keys are refused there always.")
     }
 
     static let adminListen = Key<ListenAddress>(
@@ -152,6 +165,14 @@ package enum ConfigurationKeys {
         "entitlements",
         .map("an object of entitlements, each with a list of product ids", of: .list(of: .name("a product id"))),
         default: [:], "Entitlements and the products that give them.")
+
+    static let offerings = Key<[Offering]>(
+        "offerings", .offerings, default: [],
+        "What apps show for sale: offerings, their packages in the order shown, and the product of each, for every platform"
+            + " or by platform (ios, macos, tvos, watchos, visionos, uikitformac).")
+    static let currentOffering = Key<String?>(
+        "current_offering", .optional(.name("the name of an offering")), default: nil,
+        "The offering that is current; not set: the one called default, else the only one.")
 
     enum Webhooks {
         private static let waits = Duration.milliseconds(100)...Duration.seconds(30 * 86400)
@@ -221,6 +242,9 @@ package enum ConfigurationKeys {
         static let environments = Key<[StoreEnvironment]>(
             "apps[].environments", .list(of: .word, 1...10), default: [.production, .sandbox],
             "The environments whose notifications are taken.")
+        static let publicKeys = Key<[Redacted<String>]>(
+            "apps[].public_keys", .list(of: .apiKey), default: [], isSecret: true,
+            "Keys that this app carries. Those of api.public_keys are of every app.")
         static let issuerID = Key<String>(
             "apps[].server_api.issuer_id", .name("the issuer id of App Store Connect's In-App Purchase keys"),
             default: "", isRequired: true, "For Apple's Server API: whose key it is.")
@@ -237,6 +261,17 @@ package enum ConfigurationKeys {
         static let sandboxBaseURL = Key<String?>(
             "apps[].server_api.sandbox_base_url", .optional(.baseURL), default: nil,
             "The same for the sandbox alone; not set: base_url.")
+
+        /// What signs promotional offers.
+        enum SubscriptionOffers {
+            static let keyID = Key<String>(
+                "apps[].subscription_offers.key_id",
+                .identifier("the id of the key: letters and digits", marks: "", longest: 64),
+                default: "", isRequired: true, "Which key it is.")
+            static let privateKeyFile = Key<String>(
+                "apps[].subscription_offers.private_key_file", .privateKeyFile, default: "", isRequired: true,
+                "The key itself: an In-App Purchase key of App Store Connect.")
+        }
 
         enum Refunds {
             static let policy = Key<Configuration.Refunds.Policy>(

@@ -1,5 +1,6 @@
 import Base
 import HTTPClient
+import Subscriptions
 
 /// What no value can be judged by alone.
 enum ConfigurationRules {
@@ -46,8 +47,9 @@ enum ConfigurationRules {
     private typealias Breach = (keys: [String], found: String, allowed: String)
 
     private static func broken(_ configuration: Configuration) -> [Breach] {
-        appRules(configuration.apps) + listenerRules(configuration) + keyRules(configuration.api)
-            + trustRules(configuration.trust) + operationsRules(configuration.webhooks)
+        appRules(configuration.apps) + listenerRules(configuration) + keyRules(configuration)
+            + offeringRules(configuration.offerings) + trustRules(configuration.trust)
+            + operationsRules(configuration.webhooks)
     }
 
     /// As for other endpoints; names are looked up, and vetted, when something is sent.
@@ -128,15 +130,33 @@ enum ConfigurationRules {
         }
     }
 
-    private static func keyRules(_ api: Configuration.API) -> [Breach] {
-        let shared = api.publicKeys.contains { api.secretKeys.contains($0) }
-        guard shared else { return [] }
-        return [
-            (
-                ["api.public_keys", "api.secret_keys"], "a key that is a secret key too",
-                "keys that are in one list only"
-            )
-        ]
+    /// Who has a key has to follow from the key.
+    private static func keyRules(_ configuration: Configuration) -> [Breach] {
+        let api = configuration.api
+        let apps = configuration.apps.enumerated().map { (name: "apps[\($0)].public_keys", keys: $1.publicKeys) }
+        let lists =
+            [(name: "api.public_keys", keys: api.publicKeys), (name: "api.secret_keys", keys: api.secretKeys)] + apps
+        var breaches: [Breach] = []
+        for (index, list) in lists.enumerated() {
+            for other in lists[..<index] where other.keys.contains(where: list.keys.contains) {
+                breaches.append(
+                    (
+                        [other.name, list.name], "a key that \(list.name) has too", "keys that are in one list only"
+                    ))
+            }
+        }
+        return breaches
+    }
+
+    private static func offeringRules(_ catalogue: OfferingCatalogue) -> [Breach] {
+        let names = catalogue.offerings.map { JSON.string($0.identifier).shown }.joined(separator: ", ")
+        let keys = ["current_offering", "offerings"]
+        guard let current = catalogue.current else {
+            return catalogue.offerings.isEmpty
+                ? [] : [(keys, "nothing", "one of the offerings, because none is called default: \(names)")]
+        }
+        guard !catalogue.has(current) else { return [] }
+        return [(keys, JSON.string(current).shown, names.isEmpty ? "nothing without offerings" : "one of: \(names)")]
     }
 
     private static func trustRules(_ trust: Configuration.Trust) -> [Breach] {

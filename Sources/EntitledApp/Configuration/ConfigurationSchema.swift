@@ -23,7 +23,7 @@ package enum ConfigurationSchema {
                 if entry.isRequired { required.append(name) }
             } else if ConfigurationKeys.sections[inner + "[]"] != nil {
                 schema = .object(["type": .string("array"), "items": section(inner + "[]")])
-            } else if inner.hasPrefix("apps[].server_api") {
+            } else if inner.hasPrefix("apps[].server_api") || inner == "apps[].subscription_offers" {
                 schema = .object(["anyOf": .array([section(inner), .object(["type": .string("null")])])])
             } else {
                 schema = section(inner)

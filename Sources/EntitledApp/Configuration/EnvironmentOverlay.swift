@@ -14,10 +14,7 @@ struct EnvironmentOverlay {
         for entry in ConfigurationKeys.all {
             apply(entry)
         }
-        if let text = value(ConfigurationKeys.appsVariable) {
-            let apps = try? JSON(parsing: Array(text.utf8), json5: true)
-            set("apps", apps ?? .string(text), ConfigurationKeys.appsVariable)
-        }
+        applyApps()
         reportNearMisses()
     }
 
@@ -53,6 +50,27 @@ struct EnvironmentOverlay {
         set(entry.path, entry.fromText(text), fileVariable)
     }
 
+    private mutating func applyApps() {
+        let (variable, fileVariable) = (ConfigurationKeys.appsVariable, ConfigurationKeys.appsFileVariable)
+        if let text = value(variable) {
+            let apps = try? JSON(parsing: Array(text.utf8), json5: true)
+            set("apps", apps ?? .string(text), variable)
+        }
+        guard let file = value(fileVariable) else { return }
+        func refuse(_ found: String, _ allowed: String) {
+            mistakes.append(
+                ConfigurationMistake(key: "apps", variable: fileVariable, found: found, allowed: allowed))
+        }
+        guard value(variable) == nil else { return refuse("\(variable) as well", "one of the two") }
+        let reading = surroundings.readFile(surroundings.resolve(file))
+        guard case .contents(let bytes) = reading, let apps = try? JSON(parsing: bytes, json5: true) else {
+            return refuse(
+                "\(JSON.string(file).shown) (\(reading.failure ?? "no JSON5 in it"))",
+                "the path of a file with the list of apps")
+        }
+        set("apps", apps, fileVariable)
+    }
+
     private mutating func set(_ path: String, _ value: JSON, _ variable: String) {
         document = document.replacing(path.split(separator: ".").map(String.init)[...], by: value)
         variables[path] = variable
@@ -65,7 +83,9 @@ struct EnvironmentOverlay {
     /// A variable that is nearly one of ours is a mistake; others with our prefix are not, because Kubernetes makes
     /// some (`ENTITLED_SERVICE_HOST`).
     private mutating func reportNearMisses() {
-        var known = [ConfigurationKeys.appsVariable, ConfigurationFile.variable]
+        var known = [
+            ConfigurationKeys.appsVariable, ConfigurationKeys.appsFileVariable, ConfigurationFile.variable,
+        ]
         known += ConfigurationKeys.all.flatMap { [$0.variable, $0.fileVariable].compactMap { $0 } }
         for name in surroundings.environment.keys.sorted() where name.hasPrefix("ENTITLED_") && !known.contains(name) {
             let near = known.map { ($0, Suggestion.distance(name, $0)) }.min { $0.1 < $1.1 }

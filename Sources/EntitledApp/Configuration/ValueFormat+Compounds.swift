@@ -126,7 +126,7 @@ private let listFromText: @Sendable (String) -> JSON = { text in
 }
 
 /// The JSON5 value, or the text itself where it is none: then its format says what is allowed.
-private let jsonFromText: @Sendable (String) -> JSON = { text in
+let jsonFromText: @Sendable (String) -> JSON = { text in
     (try? JSON(parsing: Array(text.utf8), json5: true)) ?? .string(text)
 }
 

@@ -86,6 +86,23 @@ extension ValueFormat where Value == String {
         }
     }
 
+    /// An origin as browsers send it (RFC 6454 §6.2), in lower case, or `*`.
+    static var origin: ValueFormat<String> {
+        .text(
+            "an origin such as \"https://app.example.com\" (scheme, host, port, nothing after), or \"*\"", write: { $0 }
+        ) {
+            text in
+            if text == "*" { return text }
+            let rest = ["https://", "http://"].first { text.hasPrefix($0) }.map { text.dropFirst($0.count) }
+            guard let rest, !rest.isEmpty,
+                rest.utf8.allSatisfy({ byte in
+                    (0x61...0x7a).contains(byte) || (0x30...0x39).contains(byte) || "-.:[]".utf8.contains(byte)
+                })
+            else { return nil }
+            return text
+        }
+    }
+
     /// A CIDR range.
     static var networkRange: ValueFormat<String> {
         .text("a CIDR range such as \"10.0.0.0/8\" or \"fd00::/8\", no bit set after the prefix", write: { $0 }) {

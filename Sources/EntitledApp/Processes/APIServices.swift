@@ -1,4 +1,6 @@
 import API
+import AppStore
+import AppStoreAPI
 import Base
 import Crypto
 import HTTPServer
@@ -8,36 +10,120 @@ import Subscriptions
 import Telemetry
 
 /// What the api process is made of.
-struct APIServices {
+package struct APIServices {
     let configuration: Configuration
     let database: DatabaseAccess
+    /// What decides about what Apple signs in its answers.
+    let verifier: SignedDataVerifier
     let logger: Logger
+    let metrics: Metrics
     let refused: @Sendable (String) -> Void
 
+    init(
+        configuration: Configuration, database: DatabaseAccess, verifier: SignedDataVerifier, logger: Logger,
+        metrics: Metrics, refused: @escaping @Sendable (String) -> Void
+    ) {
+        self.configuration = configuration
+        self.database = database
+        self.verifier = verifier
+        self.logger = logger
+        self.metrics = metrics
+        self.refused = refused
+    }
+
+    /// With the database of the configuration, for who has a listener of their own.
+    package init(_ configuration: Configuration, logger: Logger) throws {
+        self.init(
+            configuration: configuration, database: try DatabaseAccess(configuration),
+            verifier: SignedDataVerifier(trust: try configuration.trustAnchors()), logger: logger, metrics: Metrics(),
+            refused: { _ in })
+    }
+
     /// Connections, each with a thread of its own.
+    private let clock = SystemClock()
     private static let threads = 8
     /// How long an answer waits for what was posted to be applied.
     private static let patience = Duration.seconds(10)
 
     func part() throws -> ProcessServices.Part {
+        let (handler, services) = try handler()
+        let server = HTTPServer(
+            HTTPServerConfiguration(role: "api", listen: configuration.api.listen.description),
+            handler: handler, logger: logger)
+        return ProcessServices.Part(services: [server] + services, notReady: { [] })
+    }
+
+    /// Every route, and the services that it needs running.
+    package func handler() throws -> (handler: APIRoutes, services: [any Service]) {
+        let accesses = accesses
+        let answers = answers
+        let desk = try SubscriberDesk(
+            answers: answers, sessions: { try database.session(.api, logger: logger, refused: refused) },
+            clock: clock, logger: logger)
         let engine = try APIEngine(
             threads: APIServices.threads,
             sessions: { try database.session(.api, logger: logger, refused: refused) },
             patience: APIServices.patience, logger: logger)
-        let keys = KeyTable(publicKeys: configuration.api.publicKeys, secretKeys: configuration.api.secretKeys)
-        let server = HTTPServer(
-            HTTPServerConfiguration(role: "api", listen: configuration.api.listen.description),
-            handler: APIRoutes(routes, keys: keys, engine: engine), logger: logger)
-        return ProcessServices.Part(services: [server, engine], notReady: { [] })
+        let keys = KeyTable(
+            publicKeys: configuration.api.publicKeys, secretKeys: configuration.api.secretKeys,
+            appKeys: configuration.apps.reduce(into: [:]) { $0[$1.id] = $1.publicKeys })
+        let keeper = KeyKeeper(
+            keys, session: try database.session(.api, logger: logger, refused: refused), logger: logger)
+        let handler = APIRoutes(
+            try routes(answers, desk, accesses), keys: keys, keeper: keeper,
+            cors: CORSPolicy(configuration.api.corsOrigins), engine: engine)
+        return (handler, [keeper, desk, engine, Transports(accesses: accesses)])
     }
 
-    var routes: [APIRoute] {
-        let clock = SystemClock()
-        let answers = SubscriberAnswers(
+    private var answers: SubscriberAnswers {
+        SubscriberAnswers(
             document: SubscriberDocument(
                 catalogue: configuration.catalogue, sandboxRule: configuration.sandboxRule,
                 digest: { Digest.sha256(Array($0.utf8)) }),
             defaultGrace: configuration.defaultGracePeriod, clock: clock)
-        return HealthRoutes().routes + SubscriberRoutes(answers: answers, clock: clock).routes
+    }
+
+    private func routes(
+        _ answers: SubscriberAnswers, _ desk: SubscriberDesk, _ accesses: [String: ServerAPIAccess]
+    ) throws -> [APIRoute] {
+        let grace = configuration.defaultGracePeriod
+        let grants = GrantRoutes(
+            answers: answers, entitlements: Set(configuration.catalogue.products.keys), defaultGrace: grace)
+        let extensions = ExtensionRoutes(answers: answers, defaultGrace: grace, clock: clock) {
+            accesses[$0]?.client
+        }
+        let catalogue = CatalogueRoutes(
+            offerings: configuration.offerings, entitlements: configuration.catalogue, answers: answers)
+        let offers = PromotionalOfferRoutes(
+            apps: try OfferKeys.apps(configuration, readFile: FileReading.read, logger), clock: clock)
+        return HealthRoutes().routes + SubscriberRoutes(desk: desk).routes + grants.routes
+            + extensions.routes + OtherStoreRoutes().routes + catalogue.routes + IntroductoryOfferRoutes().routes
+            + offers.routes + PrivacyRoutes(clock: clock).routes + UnsupportedRoutes().routes
+    }
+
+    /// The ways to Apple, by app. An app whose key cannot be read or used is told, and cannot be asked about.
+    private var accesses: [String: ServerAPIAccess] {
+        var accesses: [String: ServerAPIAccess] = [:]
+        for app in configuration.apps where app.serverAPI != nil {
+            do {
+                accesses[app.id] = try ServerAPIAccess(
+                    app, verifier: verifier, readFile: FileReading.read, logger: logger, metrics: metrics)
+            } catch {
+                logger.error("Apple cannot be asked", ["app": .string(app.id), "error": .string("\(error)")])
+            }
+        }
+        return accesses
+    }
+}
+
+/// The ways to Apple as a service: they are open from the beginning, and closed when nobody asks any more.
+private struct Transports: Service {
+    let name = "apple-transports"
+    let accesses: [String: ServerAPIAccess]
+
+    func start() {}
+
+    func drain(until deadline: ContinuousClock.Instant) {
+        for access in accesses.values { access.close() }
     }
 }

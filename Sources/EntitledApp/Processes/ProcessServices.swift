@@ -10,6 +10,7 @@ import HTTPServer
 import Ingest
 import Lifecycle
 import Postgres
+import Privacy
 import Queue
 import Records
 import Replay
@@ -128,8 +129,12 @@ struct ProcessServices {
             worker: id, session: try database.session(.worker, logger: logger, refused: refused), clock: clock,
             logger: logger, metrics: metrics)
         let refunds = try refundServices(worker: id, history.accesses)
+        let deletions = DeletionKeeper(
+            worker: id, sweep: DeletionSweep(defaultGrace: configuration.defaultGracePeriod),
+            session: try database.session(.worker, logger: logger, refused: refused), logger: logger)
         let services: [any Service] =
-            [HTTPClientService(client: client), retention, reconciler, jobs, history.transports] + refunds + [worker]
+            [HTTPClientService(client: client), retention, reconciler, jobs, deletions, history.transports] + refunds
+            + [worker]
         return Part(services: services) {
             worker.isReady ? [] : ["the database is away"]
         }
@@ -148,7 +153,10 @@ struct ProcessServices {
     // MARK: - api, admin
 
     func api() throws -> Part {
-        try APIServices(configuration: configuration, database: database, logger: logger, refused: refused).part()
+        try APIServices(
+            configuration: configuration, database: database, verifier: try verifier(revocation?.policyInside),
+            logger: logger, metrics: metrics, refused: refused
+        ).part()
     }
 
     /// The listener for those who watch over the process.

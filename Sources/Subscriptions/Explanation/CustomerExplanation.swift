@@ -16,14 +16,17 @@ package struct CustomerExplanation: Sendable {
         self.profile = profile
         let ordered = purchases.inOrderOfPurchase()
         let holdings = ordered.flatMap(Holding.holdings)
-        let granting = holdings.filter { sandboxRule.grants($0.purchase.key.environment, to: profile.appUserIDs) }
+        let granting = holdings.filter { sandboxRule.grants($0.key.environment, to: profile.appUserIDs) }
         let held = Holding.byEntitlement(granting, catalogue)
         let uncounted = Holding.byEntitlement(holdings, catalogue)
+        let byKey = Dictionary(purchases.map { ($0.key, $0) }) { first, _ in first }
         entitlements = catalogue.products.keys.sorted().map { name in
-            if let holding = held[name] { return EntitlementExplanation(name, by: holding, now: now) }
+            if let holding = held[name], let held = HeldPeriod(holding, byKey[holding.key]) {
+                return EntitlementExplanation(name, by: held, now: now)
+            }
             guard let holding = uncounted[name] else { return EntitlementExplanation(name, never: .neverBought) }
             return EntitlementExplanation(
-                name, never: .sandboxDoesNotCount, product: holding.productID, purchase: holding.purchase.key)
+                name, never: .sandboxDoesNotCount, product: holding.productID, purchase: holding.key)
         }
         self.purchases = ordered.filter { !$0.latest.isOneTime }.map { PurchaseExplanation($0, now: now) }
         oneTimePurchases = ordered.flatMap(OneTimePurchase.all).sorted {

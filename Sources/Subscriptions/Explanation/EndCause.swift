@@ -6,6 +6,8 @@ package enum EndCause: String, Sendable, CaseIterable {
     case notForSale = "not_for_sale"
     case refunded
     case familyShareTaken = "family_share_taken"
+    case grantRevoked = "grant_revoked"
+    case grantEnded = "grant_ended"
     /// Another product of the same subscription took its place.
     case productChanged = "product_changed"
     /// It was bought for a time.
@@ -21,9 +23,21 @@ package enum EndCause: String, Sendable, CaseIterable {
         case .notForSale: "the product was not for sale any more"
         case .refunded: "it was refunded"
         case .familyShareTaken: "it is no longer shared with the family"
+        case .grantRevoked: "the grant was revoked"
+        case .grantEnded: "it was granted for that long"
         case .productChanged: "the customer changed to another product"
         case .ranOut: "it was bought for that long"
         case .notRenewed: "no renewal came"
+        }
+    }
+}
+
+extension EndCause {
+    init(_ revocation: Period.Revocation) {
+        switch revocation.kind {
+        case .refund: self = .refunded
+        case .family: self = .familyShareTaken
+        case .grant: self = .grantRevoked
         }
     }
 }
@@ -32,8 +46,9 @@ extension Purchase {
     /// Why its latest period ended, or will end.
     package var endCause: EndCause {
         if let revocation = latest.revocation, wasCutShort {
-            return revocation.kind == .refund ? .refunded : .familyShareTaken
+            return EndCause(revocation)
         }
+        if latest.transaction.grant != nil { return .grantEnded }
         switch expirationIntent {
         case 1: return .switchedOff
         case 2: return .billingFailed
@@ -49,7 +64,7 @@ extension Purchase {
     /// When that was signed, or took effect, in ms; nil where no instant tells.
     package var endCauseDate: Int64? {
         switch endCause {
-        case .refunded, .familyShareTaken: latest.revocation?.date
+        case .refunded, .familyShareTaken, .grantRevoked: latest.revocation?.date
         case .billingFailed: billingFailure?.since
         case .switchedOff: autoRenewOffSince
         default: nil

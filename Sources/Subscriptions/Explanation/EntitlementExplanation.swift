@@ -17,6 +17,8 @@ package struct EntitlementExplanation: Sendable, Equatable {
         case familyShare = "family_share"
         /// Bought once, for ever.
         case once
+        /// Given by the seller.
+        case granted
     }
 
     package let name: String
@@ -80,6 +82,7 @@ extension EntitlementExplanation.Grant {
         case .grace: "in grace: unpaid, access goes on"
         case .familyShare: "shared by a family member"
         case .once: "bought once"
+        case .granted: "granted"
         }
     }
 }
@@ -90,30 +93,46 @@ extension EntitlementExplanation {
             name: name, because: because, productID: product, purchase: purchase, until: nil, remark: nil)
     }
 
-    init(_ name: String, by holding: Holding, now: Int64) {
+    init(_ name: String, by held: HeldPeriod, now: Int64) {
+        let holding = held.holding
         let isActive = holding.isActive(at: now)
         self.init(
-            name: name, because: isActive ? .given(holding.grant(at: now)) : .ended(holding.endCause),
-            productID: holding.productID, purchase: holding.purchase.key, until: holding.expires,
-            remark: isActive ? holding.outlook : holding.history)
+            name: name, because: isActive ? .given(held.grant(at: now)) : .ended(held.endCause),
+            productID: holding.productID, purchase: holding.key, until: holding.expires,
+            remark: isActive ? held.outlook : held.history)
     }
 }
 
-extension Holding {
+/// A holding with the purchase that it comes from, for saying why.
+struct HeldPeriod {
+    let holding: Holding
+    let purchase: Purchase
+    let period: Period
+
+    init?(_ holding: Holding, _ purchase: Purchase?) {
+        guard let purchase, let period = purchase.period(holding.transactionID) else { return nil }
+        (self.holding, self.purchase, self.period) = (holding, purchase, period)
+    }
+
+    private var isCurrent: Bool { period.id == purchase.latest.id }
+    private var expires: Int64? { holding.expires }
+    private var isSubscription: Bool { holding.isSubscription }
+
     fileprivate func grant(at now: Int64) -> EntitlementExplanation.Grant {
         if isCurrent, purchase.status(at: now) == .grace { return .grace }
-        if transaction.isFamilyShare { return .familyShare }
+        if holding.isFamilyShare { return .familyShare }
         if expires == nil, !isSubscription { return .once }
         switch period.type {
         case .trial: return .trial
         case .introductory: return .introductory
         case .normal: return .paid
+        case .promotional: return .granted
         }
     }
 
     fileprivate var endCause: EndCause {
         if let revocation = period.revocation, period.wasCutShort {
-            return revocation.kind == .refund ? .refunded : .familyShareTaken
+            return EndCause(revocation)
         }
         if isCurrent { return purchase.endCause }
         return isFollowed ? .productChanged : .notRenewed
@@ -127,7 +146,7 @@ extension Holding {
 
     /// What will become of access that is there.
     fileprivate var outlook: String? {
-        guard isSubscription, expires != nil else { return nil }
+        guard isSubscription, expires != nil, transaction.grant == nil else { return nil }
         guard isCurrent else { return "then \(purchase.latest.productID)" }
         if let failure = purchase.billingFailure {
             return "could not be charged since \(Spoken.time(failure.since))"

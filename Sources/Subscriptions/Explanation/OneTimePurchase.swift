@@ -32,5 +32,6 @@ package struct OneTimePurchase: Sendable, Equatable {
 }
 
 extension Period {
-    var isOneTime: Bool { !transaction.isRenewable && transaction.expiresDate == nil }
+    /// A grant is none, though it may be for ever.
+    var isOneTime: Bool { !transaction.isRenewable && transaction.expiresDate == nil && transaction.grant == nil }
 }

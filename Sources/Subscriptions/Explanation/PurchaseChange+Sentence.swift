@@ -24,6 +24,7 @@ extension PurchaseChange {
         case .refundTakenBack(let period): "refund of period \(period.id) taken back"
         case .familyShareTaken(let date): "no longer shared with the family, as of \(Spoken.time(date))"
         case .familyShareGivenBack: "shared with the family again"
+        case .grantRevoked(let date): "grant revoked, as of \(Spoken.time(date))"
         case .billingFailed(let isRetrying):
             isRetrying ? "could not be charged; Apple keeps trying" : "could not be charged"
         case .billingRecovered: "charged after all"
@@ -82,6 +83,7 @@ extension PeriodType {
         case .trial: "free trial"
         case .introductory: "introductory price"
         case .normal: nil
+        case .promotional: "granted"
         }
     }
 }

@@ -17,6 +17,7 @@ package enum PurchaseChange: Sendable, Equatable {
     case consumptionAsked(reason: String?, until: Int64)
     case familyShareTaken(at: Int64)
     case familyShareGivenBack
+    case grantRevoked(at: Int64)
     case autoRenewOff
     case autoRenewOn
     case nextProduct(String)
@@ -61,6 +62,7 @@ package enum PurchaseChange: Sendable, Equatable {
         case .consumptionAsked: "consumption_asked"
         case .familyShareTaken: "family_share_taken"
         case .familyShareGivenBack: "family_share_given_back"
+        case .grantRevoked: "grant_revoked"
         case .autoRenewOff: "auto_renew_off"
         case .autoRenewOn: "auto_renew_on"
         case .nextProduct: "next_product"

@@ -47,7 +47,11 @@ struct PurchaseDifference {
         return after.periods.compactMap { period in
             switch (known[period.id]?.revocation, period.revocation) {
             case (nil, let new?):
-                return new.kind == .refund ? .refunded(period, at: new.date) : .familyShareTaken(at: new.date)
+                switch new.kind {
+                case .refund: return .refunded(period, at: new.date)
+                case .family: return .familyShareTaken(at: new.date)
+                case .grant: return .grantRevoked(at: new.date)
+                }
             case (let old?, nil): return old.kind == .refund ? .refundTakenBack(period) : .familyShareGivenBack
             default: return nil
             }

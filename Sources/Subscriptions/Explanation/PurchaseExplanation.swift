@@ -19,11 +19,12 @@ package struct PurchaseExplanation: Sendable, Equatable {
             "status": purchase.statusSentence(at: now), "renews": purchase.renewalSentence(at: now),
             "then": purchase.pendingProductID.map { "\($0) from the next renewal on" },
             "grace": purchase.graceSentence, "period": purchase.latest.sentence,
-            "price": Spoken.price(of: purchase.latest.transaction), "offer": purchase.latest.transaction.offerSentence,
+            "price": key.isGrant ? nil : Spoken.price(of: purchase.latest.transaction),
+            "offer": purchase.latest.transaction.offerSentence,
             "ownership": purchase.isFamilyShare ? "shared by a family member" : nil,
             "consent": purchase.priceIncreaseStatus == 0 ? "asked to agree to a higher price, not answered" : nil,
             "original transaction": key.originalTransactionID,
-            "app": key.environment == .sandbox ? "\(place): NO REAL MONEY" : place,
+            "app": key.isGrant ? nil : key.environment == .sandbox ? "\(place): NO REAL MONEY" : place,
         ]
         lines = texts.compactMap { label, text in text.map { Line(label: label, text: $0) } }
     }
@@ -38,7 +39,12 @@ extension Purchase {
         case .billingRetry: return "no access since \(end ?? "ever"): unpaid, Apple keeps trying to charge"
         case .expired: return "expired \(end ?? ""): \(endCause.sentence)"
         case .revoked:
-            let verb = latest.revocation?.kind == .family ? "no longer shared" : "refunded"
+            let verb =
+                switch latest.revocation?.kind {
+                case .family: "no longer shared"
+                case .grant: "revoked"
+                case .refund, nil: "refunded"
+                }
             let date = "\(verb) as of \(latest.revocation.map { Spoken.time($0.date) } ?? "")"
             return wasCutShort ? date : "expired \(end ?? ""), \(date)"
         }

@@ -9,7 +9,7 @@ package enum CustomerActionOptions {
         }
     }
 
-    /// `customers alias`, `transfer` and `delete`.
+    /// `customers alias` and `transfer`.
     package struct Action: Sendable, Equatable {
         package let id: String
         /// The other customer; empty where there is none.
@@ -44,7 +44,7 @@ package enum CustomerActionOptions {
     package static let transfer = CommandDeclaration(
         "transfer", "Moves purchases from one customer to another.",
         discussion:
-            "Consumers get a TRANSFER event. It outranks what Apple signed: the purchases stay with the new owner,"
+            "What was granted stays where it is. Consumers get a TRANSFER event. It outranks what Apple signed: the purchases stay with the new owner,"
             + " whatever app account token comes later.",
         arguments: [
             ArgumentDeclaration(.text("FROM-ID"), "An app user id of who has them."),
@@ -60,13 +60,5 @@ package enum CustomerActionOptions {
             "customers transfer user-41 user-42", "customers transfer user-41 user-42 --purchase 2000000123456789",
         ])
 
-    package static let delete = CommandDeclaration(
-        "delete", "Deletes a customer with every id.",
-        discussion:
-            "Apple goes on charging for subscriptions: their records stay, with an anonymous owner who cannot be told"
-            + " from the ids. A new purchase with the same id makes a new customer. It cannot be undone.",
-        arguments: [ArgumentDeclaration(.text("ID"), "An app user id of the customer.")], options: [reason],
-        examples: ["customers delete user-42 --reason 'asked by mail on 2026-11-20'"])
-
-    private static let reason = OptionDeclaration("--reason", .text("TEXT"), "Why; kept in the log.")
+    static let reason = OptionDeclaration("--reason", .text("TEXT"), "Why; kept in the log.")
 }

@@ -99,7 +99,9 @@ package enum EndpointOptions {
     static let filters = [
         OptionDeclaration("--environment", .environment, isRepeatable: true, "Only what is of this environment."),
         OptionDeclaration("--event", .text("TYPE"), isRepeatable: true, "Only what is of this type, such as RENEWAL."),
-        OptionDeclaration("--app", .text("ID"), isRepeatable: true, "Only what is of this app."),
+        OptionDeclaration(
+            "--app", .text("ID"), isRepeatable: true,
+            "Only what is of this app; $promotional: what was granted, which is of no other."),
     ]
 
     package static let list = CommandDeclaration(

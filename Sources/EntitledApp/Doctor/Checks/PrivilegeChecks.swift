@@ -83,11 +83,15 @@ enum PrivilegeChecks {
     /// What records are made of and events are sent from.
     private static let work: Set = [
         "notification", "pending", "held_notification", "lane", "worker", "fact", "purchase", "customer", "app_user_id",
-        "endpoint", "event", "delivery", "attempt",
+        "endpoint", "event", "delivery", "attempt", "purchase_snapshot",
     ]
     /// What calls of apps and backends change, and how.
     private static let calls: [String: Set<String>] = [
-        "app_user_id": ["INSERT"], "customer": ["INSERT"],
+        "app_user_id": ["INSERT"], "customer": ["INSERT", "UPDATE"], "lane": ["UPDATE"], "action": ["INSERT"],
+        "fact": ["INSERT"], "purchase": ["INSERT", "UPDATE"], "purchase_identifier": ["INSERT"], "event": ["INSERT"],
+        "delivery": ["INSERT"], "endpoint": ["UPDATE"], "api_key": ["UPDATE"],
+        "purchase_snapshot": ["INSERT", "UPDATE"], "deletion": ["INSERT"], "deletion_id": ["INSERT"],
+        "deletion_purchase": ["INSERT"],
     ]
     /// What nobody reads but who sends.
     private static let secretTables: Set = ["sealing_key"]
@@ -110,6 +114,8 @@ enum PrivilegeChecks {
         case .api:
             let verbs = table.granted.union(table.column).intersection(["INSERT", "UPDATE", "DELETE"])
             found.formUnion(verbs.subtracting(calls[table.name] ?? []))
+            // Of customers only when they were seen: everything else of them is the worker's.
+            if table.name == "customer" { found.formUnion(table.granted.intersection(["UPDATE"])) }
             if secretTables.contains(table.name) { found.formUnion(table.column.intersection(["SELECT"])) }
         }
         return sentences(found, "may", "REVOKE", "FROM", role, table)

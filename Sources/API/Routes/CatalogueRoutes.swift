@@ -1,0 +1,72 @@
+import Base
+import HTTPServer
+import Records
+import Subscriptions
+
+/// What apps offer, and which entitlements products give.
+package struct CatalogueRoutes: Sendable {
+    private let offerings: OfferingCatalogue
+    private let entitlements: EntitlementCatalogue
+    private let answers: SubscriberAnswers
+
+    package init(offerings: OfferingCatalogue, entitlements: EntitlementCatalogue, answers: SubscriberAnswers) {
+        self.offerings = offerings
+        self.entitlements = entitlements
+        self.answers = answers
+    }
+
+    package var routes: [APIRoute] {
+        [
+            APIRoute("GET", "/v1/subscribers/{app_user_id}/offerings", .publicKey) { call in
+                let id = try call.appUserID()
+                let platform = try CatalogueRoutes.platform(call)
+                // Reading makes nobody: whoever is not there has no override.
+                let chosen = try OfferingOverrides.load(id, on: call.connection)
+                return .response(.document(200, offerings.document(platform: platform, override: chosen)))
+            },
+            APIRoute(
+                "POST", "/v1/subscribers/{app_user_id}/offerings/{offering}/override", .secretKey(.write)
+            ) { call in
+                let offering = try call.parameter("offering")
+                guard offerings.has(offering) else {
+                    throw APIError.notFound("There is no offering \(offering) in the configuration.")
+                }
+                return try override(call, offering)
+            },
+            APIRoute("DELETE", "/v1/subscribers/{app_user_id}/offerings/override", .secretKey(.write)) { call in
+                try override(call, nil)
+            },
+            APIRoute("GET", "/v1/product_entitlement_mapping", .anyKey) { _ in
+                .response(.document(200, .object(["product_entitlement_mapping": mapping])))
+            },
+        ]
+    }
+
+    private func override(_ call: APICall, _ offering: String?) throws -> APIAnswer {
+        let id = try call.appUserID()
+        guard try OfferingOverrides.set(offering, for: id, on: call.connection) else {
+            throw APIError.notFound("Nobody is known by \(id).")
+        }
+        return try answers.answer(call, of: id, status: 201)
+    }
+
+    private var mapping: JSON {
+        let products = Set(entitlements.products.values.joined()).sorted()
+        return .object(
+            products.map { id in
+                JSON.Member(
+                    name: id,
+                    value: .object([
+                        "product_identifier": .string(id),
+                        "entitlements": .strings(entitlements.entitlements(of: id)),
+                    ]))
+            })
+    }
+
+    private static func platform(_ call: APICall) throws -> String {
+        guard let platform = call.platform,
+            (OfferingCatalogue.applePlatforms + OfferingCatalogue.otherPlatforms).contains(platform)
+        else { throw APIError(400, code: 7000, "Invalid Platform") }
+        return platform
+    }
+}

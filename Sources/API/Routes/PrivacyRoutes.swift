@@ -1,0 +1,43 @@
+import Base
+import HTTPServer
+import Privacy
+
+/// Everything that is stored about a customer, for backends.
+package struct PrivacyRoutes: Sendable {
+    /// Bytes of an answer, which is held in memory.
+    package static let limit = 16 << 20
+    private let limit: Int
+    private let clock: any WallClock
+
+    package init(limit: Int = PrivacyRoutes.limit, clock: any WallClock) {
+        self.limit = limit
+        self.clock = clock
+    }
+
+    private struct TooLarge: Error {}
+
+    package var routes: [APIRoute] {
+        [
+            APIRoute("GET", "/v1/subscribers/{app_user_id}/export", .secretKey(.read)) { call in
+                let id = try call.appUserID()
+                var body: [UInt8] = []
+                do {
+                    let isKnown = try CustomerExport().write(of: id, now: clock.now(), on: call.connection) { bytes in
+                        guard body.count + bytes.count <= limit else { throw TooLarge() }
+                        body += bytes
+                    }
+                    guard isKnown else { throw APIError.notFound("Nobody is known by this id.") }
+                } catch is TooLarge {
+                    throw APIError(
+                        413, code: APIError.badRequestCode,
+                        "There is more about this customer than an answer may hold (\(limit) bytes): use `entitled"
+                            + " customers export ID --output FILE`.")
+                }
+                return .response(
+                    HTTPResponse(
+                        status: 200, headers: [("Content-Type", "application/json"), ("Cache-Control", "no-store")],
+                        body: body))
+            }
+        ]
+    }
+}

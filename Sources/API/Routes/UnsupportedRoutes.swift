@@ -1,0 +1,45 @@
+import Base
+import HTTPServer
+
+/// What RevenueCat's SDKs call and there is none of here: little answers that they are content with, and 404 with a
+/// message that says so. They log it and go on.
+package struct UnsupportedRoutes: Sendable {
+    package init() {}
+
+    package var routes: [APIRoute] {
+        [
+            APIRoute("GET", "/v1/subscribers/{app_user_id}/health_report_availability", .open) { _ in
+                .response(.document(200, .object(["report_logs": .bool(false)])))
+            },
+            APIRoute("GET", "/v1/subscribers/{app_user_id}/virtual_currencies", .anyKey) { call in
+                _ = try call.appUserID()
+                return .response(.document(200, .object(["virtual_currencies": .object([])])))
+            },
+        ]
+            + UnsupportedRoutes.paths.map { method, path in
+                APIRoute(method, path, .open) { call in
+                    throw APIError.notFound("entitled does not support \(method) \(call.head.path).")
+                }
+            }
+    }
+
+    /// Paywalls' and diagnostics' own hosts are here too: a proxy URL takes their place as well.
+    private static let paths: [(method: String, path: String)] = [
+        ("GET", "/v1/subscribers/{app_user_id}/health_report"),
+        ("GET", "/v1/subscribers/{app_user_id}/ads/reward_verifications/{transaction}"),
+        ("POST", "/v1/subscribers/{app_user_id}/attribution"),
+        ("POST", "/v1/subscribers/{app_user_id}/adservices_attribution"),
+        ("POST", "/v1/subscribers/redeem_purchase"),
+        ("GET", "/v1/customercenter/{app_user_id}"),
+        ("POST", "/v1/customercenter/support/create-ticket"),
+        ("POST", "/v1/config/{domain}"),
+        ("POST", "/v1/events"),
+        ("POST", "/v1/diagnostics"),
+        ("POST", "/v1/auth/login"), ("POST", "/v1/auth/token"), ("POST", "/v1/auth/revoke"),
+        ("POST", "/auth/login"), ("POST", "/auth/token"), ("POST", "/auth/revoke"),
+        ("GET", "/v1/customer"), ("GET", "/v1/customer/offerings"), ("POST", "/v1/customer/intro_eligibility"),
+        ("GET", "/v1/customer/customercenter"),
+        ("GET", "/rcbilling/v1/subscribers/{app_user_id}/offering_products"),
+        ("GET", "/rcbilling/v1/subscribers/{app_user_id}/products"),
+    ]
+}

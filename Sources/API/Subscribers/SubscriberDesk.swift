@@ -1,0 +1,120 @@
+import Base
+import HTTPServer
+import Lifecycle
+import Postgres
+import Records
+import Telemetry
+
+/// Answers who asks for customers, in natural batches: whatever waits when a reader is free goes into its next statement.
+package final class SubscriberDesk: Service, APIGathering {
+    package let name = "subscriber-desk"
+
+    private struct Question: Sendable {
+        let appUserID: String
+        let request: APIRequest
+        let responder: HTTPResponder
+    }
+
+    private struct State {
+        var waiting: [Question] = []
+        var isEnding = false
+    }
+
+    /// Customers in one statement; more gain little and make each wait longer.
+    private static let batchLimit = 64
+    /// Requests that wait at most; beyond, 503.
+    private static let waitingLimit = 4096
+    /// While one waits for the database, another writes documents.
+    private static let readers = 2
+
+    private let state = Monitor(State())
+    private let left = Monitor(0)
+    private let sessions: [PostgresSession]
+    private let answers: SubscriberAnswers
+    private let notes: SubscriberNotes
+    private let clock: any WallClock
+    private let logger: Logger
+
+    /// - Parameter sessions: makes one for each reader, and one for what is noted.
+    package init(
+        answers: SubscriberAnswers, sessions: () throws -> PostgresSession, clock: any WallClock, logger: Logger
+    ) rethrows {
+        self.sessions = try (0..<SubscriberDesk.readers).map { _ in try sessions() }
+        notes = SubscriberNotes(session: try sessions(), clock: clock, logger: logger)
+        self.answers = answers
+        self.clock = clock
+        self.logger = logger
+    }
+
+    package func start() {
+        notes.start()
+        left.change { $0 = sessions.count }
+        for (number, session) in sessions.enumerated() {
+            _ = ServiceThread("reader-\(number)") { [self] in
+                while let batch = nextBatch() { answer(batch, session) }
+                left.change { $0 -= 1 }
+            }
+        }
+    }
+
+    package func drain(until deadline: ContinuousClock.Instant) {
+        state.change { $0.isEnding = true }
+        if left.wait(timeout: max(.zero, deadline - .now), for: { $0 == 0 ? true : nil }) == nil {
+            for session in sessions { session.cut() }
+        }
+        notes.end(until: deadline)
+    }
+
+    package func take(_ request: APIRequest, _ responder: HTTPResponder) {
+        do {
+            let id = try APICall.appUserID(request.parameters["app_user_id"] ?? "")
+            let isTaken = state.change { state in
+                guard state.waiting.count < SubscriberDesk.waitingLimit else { return false }
+                state.waiting.append(Question(appUserID: id, request: request, responder: responder))
+                return true
+            }
+            if !isTaken { throw APIError.unavailable("Too many requests wait.") }
+        } catch {
+            responder.respond(APIError(failure: error, of: request, logger).response)
+        }
+    }
+
+    // MARK: - The readers
+
+    /// Waits for something; nil when ending and nothing is left.
+    private func nextBatch() -> [Question]? {
+        let batch = state.wait { state -> [Question]?? in
+            guard !state.waiting.isEmpty else { return state.isEnding ? .some(nil) : nil }
+            let batch = Array(state.waiting.prefix(SubscriberDesk.batchLimit))
+            state.waiting.removeFirst(batch.count)
+            return .some(batch)
+        }
+        return batch ?? nil
+    }
+
+    private func answer(_ batch: [Question], _ session: PostgresSession) {
+        do {
+            let read = try session.withConnection { connection in
+                try answers.readOrMake(batch.map(\.appUserID), on: connection)
+            }
+            let now = clock.now()
+            for (question, read) in zip(batch, read) { answer(question, read, now) }
+        } catch {
+            let isForAll = (error as? PostgresError)?.isRetryable ?? false
+            // What cannot be read of one of them must not take the others with it.
+            guard batch.count == 1 || isForAll else { return batch.forEach { answer([$0], session) } }
+            for question in batch {
+                question.responder.respond(APIError(failure: error, of: question.request, logger).response)
+            }
+        }
+    }
+
+    private func answer(_ question: Question, _ read: SubscriberAnswers.Read?, _ now: Int64) {
+        guard let read else {
+            return question.responder.respond(APIError.unavailable("The customer is being deleted.").response)
+        }
+        question.responder.respond(
+            answers.response(question.request, read.customer, status: read.isNew ? 201 : 200, now: now))
+        notes.add(read.customer, isSeen: SubscriberAnswers.isSeen(question.request), now: now)
+    }
+}

@@ -1,0 +1,92 @@
+import Base
+import Crypto
+import Postgres
+import Queue
+import Records
+import Subscriptions
+
+/// Keeps what Apple still sends about people who were deleted from bringing them back: it becomes news of a purchase with
+/// an anonymous owner, and nothing that names them is stored.
+///
+/// A purchase that began before the deletion of its account token, or of the anonymous id that it would have, belongs to
+/// nobody. One that began later is of somebody who came back.
+struct DeletedSubjects: Sendable {
+    private let names = DeletedNames()
+
+    /// What was found out about a batch.
+    struct Found {
+        /// As they may be stored.
+        var notifications: [PreparedNotification]
+        /// The deletion behind each purchase of which something was found.
+        var deletions: [PurchaseKey: DeletedNames.Deletion] = [:]
+        /// Those that carry a token in the bytes that Apple signed.
+        var unkept: [PendingNotification] = []
+
+        /// To whom a purchase belongs of which nothing was known but this.
+        func owner(of purchase: Purchase) -> OwnerAssignment? {
+            deletions[purchase.key].map { deletion in
+                OwnerAssignment(
+                    owner: Owner.anonymousID(
+                        for: purchase.key, account: purchase.appTransactionID, deletion: deletion.action,
+                        digest: DeletedSubjects.digest),
+                    at: deletion.at, action: deletion.action)
+            }
+        }
+    }
+
+    private struct Subject {
+        let key: PurchaseKey
+        /// Account tokens, and the anonymous id that the owner would have without any.
+        let names: Set<String>
+        /// When it was bought, in ms.
+        let began: Int64
+    }
+
+    /// One statement for all of them.
+    func look(_ notifications: [PreparedNotification], on connection: PostgresConnection) throws -> Found {
+        var found = Found(notifications: notifications)
+        let subjects = notifications.map(subject)
+        let deleted = try names.among(Set(subjects.flatMap { $0?.names ?? [] }), on: connection)
+        guard !deleted.isEmpty else { return found }
+        for (place, subject) in subjects.enumerated() {
+            guard let subject, case .facts(let key, let rows, let fact) = notifications[place].content,
+                let deletion = subject.names.compactMap({ deleted[$0] }).max(by: { $0.at < $1.at }),
+                subject.began <= deletion.at
+            else { continue }
+            found.deletions[key] = deletion
+            guard rows.contains(where: { $0.accountToken.map { deleted[$0] != nil } ?? false }) else { continue }
+            let pending = notifications[place].pending
+            found.notifications[place] = PreparedNotification(
+                pending: pending, content: .facts(key, try rows.map { try $0.withoutToken() }, fact))
+            found.unkept.append(pending)
+        }
+        return found
+    }
+
+    private func subject(_ notification: PreparedNotification) -> Subject? {
+        guard case .facts(let key, let rows, let news) = notification.content else { return nil }
+        var facts = PurchaseFacts()
+        for row in rows { row.insert(into: &facts) }
+        let (transaction, renewal) = (facts.transactions.first, facts.renewals.first)
+        let tokens = [transaction?.appAccountToken, renewal?.appAccountToken].compactMap { $0 }
+        let account = transaction?.appTransactionID ?? renewal?.appTransactionID
+        let anonymous = Owner.anonymousID(for: key, account: account, digest: DeletedSubjects.digest)
+        return Subject(
+            key: key, names: Set(tokens + [anonymous]),
+            began: transaction?.originalPurchaseDate ?? renewal?.recentSubscriptionStartDate ?? news.signedDate)
+    }
+
+    private static let forget = """
+        DELETE FROM entitled.notification n USING unnest($1::int2[], $2::int8[]) AS t(lane, seq)
+        WHERE n.lane = t.lane AND n.seq = t.seq
+        """
+
+    /// What Apple signed over a token cannot be kept without it. Deliveries of it as it came are given up, visibly.
+    static func forget(_ notifications: [PendingNotification], on connection: PostgresConnection) throws {
+        guard !notifications.isEmpty else { return }
+        _ = try connection.query(
+            forget, [.int2s(notifications.map(\.lane.number)), .int8s(notifications.map(\.seq))])
+    }
+
+    private static func digest(_ text: String) -> [UInt8] { Crypto.Digest.sha256(Array(text.utf8)) }
+}

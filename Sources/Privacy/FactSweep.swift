@@ -1,0 +1,44 @@
+import Base
+import Postgres
+import Queue
+import Records
+import Subscriptions
+
+/// The facts of a purchase without a person: each that names one is replaced by what is left of it, in its place.
+enum FactSweep {
+    private static let select = """
+        SELECT digest, kind, signed_ms, seq, payload, source FROM entitled.fact
+        WHERE lane = $1 AND original_transaction_id = $2 AND app = $3 AND environment = $4 AND kind IN (1, 2, 4)
+        """
+    private static let delete = """
+        DELETE FROM entitled.fact WHERE lane = $1 AND original_transaction_id = $2 AND app = $3 AND environment = $4
+            AND digest = ANY($5::uuid[])
+        """
+
+    /// How many were replaced. The lane is held.
+    static func redact(
+        _ key: PurchaseKey, _ names: Pseudonyms, isTheirs: Bool, on connection: PostgresConnection
+    ) throws -> Int64 {
+        let place: [PostgresValue] = [
+            .int2(key.lane.number), .text(key.originalTransactionID), .text(key.app), .int2(key.environment.code),
+        ]
+        var (old, new): ([[UInt8]], [FactStore.New]) = ([], [])
+        for row in try connection.query(select, place) {
+            guard let kind = FactRow.Kind(rawValue: Int16(clamping: try row.int(1))) else { continue }
+            let fact = FactRow(
+                kind: kind, signedDate: try row.int(2), header: nil, signature: nil,
+                payload: try FactCodec.restore(try row.bytes(4)))
+            let redacted = try fact.redacted(names, isTheirs: isTheirs)
+            guard redacted.payload != fact.payload else { continue }
+            old.append(try row.uuid(0))
+            new.append(
+                FactStore.New(
+                    key: key, seq: try row.int(3), fact: redacted,
+                    source: NotificationSource(code: try row.int(5))))
+        }
+        guard !old.isEmpty else { return 0 }
+        _ = try connection.query(delete, place + [.uuids(old)])
+        try FactStore.insert(new, on: connection)
+        return Int64(old.count)
+    }
+}

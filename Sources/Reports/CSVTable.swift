@@ -1,0 +1,29 @@
+/// Rows for spreadsheets (RFC 4180). What comes from outside is no formula there: a cell that would be read as one gets an
+/// apostrophe before it (OWASP: CSV Injection).
+package struct CSVTable: Sendable {
+    private var lines: [String]
+
+    package init(_ headings: [String]) {
+        lines = [headings.map(CSVTable.quoted).joined(separator: ",")]
+    }
+
+    /// - Parameters:
+    ///   - cells: texts.
+    ///   - number: the last cell, as it is.
+    package mutating func add(_ cells: [String], number: String) {
+        lines.append((cells.map { CSVTable.quoted(CSVTable.harmless($0)) } + [number]).joined(separator: ","))
+    }
+
+    package var text: String { lines.map { $0 + "\r\n" }.joined() }
+
+    private static func harmless(_ cell: String) -> String {
+        // By scalars: with a carriage return a line feed is one character.
+        guard let first = cell.unicodeScalars.first, "=+-@\t\r\n".unicodeScalars.contains(first) else { return cell }
+        return "'" + cell
+    }
+
+    private static func quoted(_ cell: String) -> String {
+        guard cell.unicodeScalars.contains(where: { "\",\r\n".unicodeScalars.contains($0) }) else { return cell }
+        return "\"" + cell.split(separator: "\"", omittingEmptySubsequences: false).joined(separator: "\"\"") + "\""
+    }
+}

@@ -1,0 +1,81 @@
+/// Values one after the other: integers in groups of seven bits, small ones of either sign in few; texts behind their
+/// length.
+struct ByteWriter {
+    private(set) var bytes: [UInt8] = []
+
+    mutating func write(_ value: Int64) {
+        // Zigzag: the sign is the lowest bit.
+        var rest = UInt64(bitPattern: (value << 1) ^ (value >> 63))
+        while rest >= 0x80 {
+            bytes.append(UInt8(truncatingIfNeeded: rest) | 0x80)
+            rest >>= 7
+        }
+        bytes.append(UInt8(truncatingIfNeeded: rest))
+    }
+
+    mutating func write(_ value: Bool) { bytes.append(value ? 1 : 0) }
+
+    mutating func write(_ value: Int64?) {
+        write(value != nil)
+        if let value { write(value) }
+    }
+
+    mutating func write(_ value: [UInt8]) {
+        write(Int64(value.count))
+        bytes += value
+    }
+
+    mutating func write(_ value: String) { write(Array(value.utf8)) }
+}
+
+/// Reads what `ByteWriter` wrote; nil for anything else, never beyond the end.
+struct ByteReader {
+    private var rest: ArraySlice<UInt8>
+
+    init(_ bytes: [UInt8]) { rest = bytes[...] }
+
+    var isAtEnd: Bool { rest.isEmpty }
+
+    mutating func integer() -> Int64? {
+        var value: UInt64 = 0
+        for shift in stride(from: UInt64(0), to: 64, by: 7) {
+            guard let byte = rest.popFirst() else { return nil }
+            value |= UInt64(byte & 0x7f) << shift
+            guard byte & 0x80 != 0 else { return Int64(bitPattern: value >> 1) ^ -Int64(bitPattern: value & 1) }
+        }
+        return nil
+    }
+
+    mutating func bool() -> Bool? {
+        switch rest.popFirst() {
+        case 0: false
+        case 1: true
+        default: nil
+        }
+    }
+
+    /// The outer nil: nothing can be read.
+    mutating func optionalInteger() -> Int64?? {
+        guard let isThere = bool() else { return nil }
+        return isThere ? integer().map { .some($0) } : .some(nil)
+    }
+
+    mutating func bytes() -> [UInt8]? {
+        guard let count = integer(), count >= 0, count <= rest.count else { return nil }
+        defer { rest = rest.dropFirst(Int(count)) }
+        return Array(rest.prefix(Int(count)))
+    }
+
+    mutating func text() -> String? { bytes().flatMap { String(validating: $0, as: UTF8.self) } }
+
+    /// So many values as stand before them.
+    mutating func list<Value>(_ read: (inout ByteReader) -> Value?) -> [Value]? {
+        guard let count = integer(), count >= 0, count <= rest.count else { return nil }
+        var values: [Value] = []
+        for _ in 0..<count {
+            guard let value = read(&self) else { return nil }
+            values.append(value)
+        }
+        return values
+    }
+}

@@ -40,7 +40,8 @@ let modules: [Target] = [
     // The schema of the database: migrations, embedded, and their application.
     .target(
         name: "Schemas", dependencies: ["Base", "Telemetry", "Postgres"], path: "schemas",
-        exclude: ["events", "config.schema.json"], sources: ["Schemas.swift", "Migrator.swift", "DatabaseRole.swift"],
+        exclude: ["events", "config.schema.json", "openapi.yaml", "openapi.released.json"],
+        sources: ["Schemas.swift", "Migrator.swift", "DatabaseRole.swift"],
         resources: [.embedInCode("sql")]),
     // Lanes, leases, fences and the notifications that wait in them.
     .target(
@@ -231,7 +232,7 @@ let tests: [Target] = [
         dependencies: [
             "Base", "Crypto", "HTTPClient", "Lifecycle", "Postgres", "Queue", "Records", "StoreSimulator", "Telemetry",
             "TestSupport",
-        ]),
+        ], exclude: ["Contract/Python"]),
 ]
 
 let settings: [SwiftSetting] = [

@@ -5,7 +5,7 @@ package enum EntitledApp {
         "verify": VerifyCommand.init,
         "ingest": { _ in ProcessCommand(.ingest) },
         "worker": { _ in ProcessCommand(.worker) },
-        "api": { _ in ProcessCommand(.api) },
+        "api": { parsed -> any Command in parsed.has("--routes") ? RoutesCommand() : ProcessCommand(.api) },
         "run": { _ in ProcessCommand(.run) },
         "migrate": MigrateCommand.init,
         "endpoints add": EndpointCommands.Add.init,

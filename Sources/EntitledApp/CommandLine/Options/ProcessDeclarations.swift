@@ -1,4 +1,4 @@
-/// The commands that run until they are told to end, and the one that prepares the database. They take no options.
+/// The commands that run until they are told to end, and the one that prepares the database.
 package enum ProcessDeclarations {
     private static let ending =
         "Runs until SIGTERM or SIGINT; a second one ends it at once. Log lines are JSON on standard error."
@@ -20,7 +20,10 @@ package enum ProcessDeclarations {
 
     package static let api = CommandDeclaration(
         "api", "Runs the REST listener for apps, backends and operators.", discussion: ending,
-        examples: ["api --config /etc/entitled/entitled.json5"])
+        options: [
+            OptionDeclaration("--routes", "Runs nothing; lists what the listener answers, and with which key.")
+        ],
+        examples: ["api --config /etc/entitled/entitled.json5", "api --routes"])
 
     package static let migrate = CommandDeclaration(
         "migrate", "Creates or upgrades the schema and the roles in Postgres.",

@@ -1,0 +1,63 @@
+import API
+import AppStore
+import Base
+import Telemetry
+
+/// `entitled api --routes`: what the REST listener answers, and with which key.
+struct RoutesCommand: Command {
+    static let declaration = ProcessDeclarations.api
+
+    init() {}
+    init(_ parsed: ParsedArguments) {}
+
+    func run(_ context: CommandContext) throws -> Int32 {
+        let configuration = try context.configuration()
+        // Nothing connects before it is started, so that it is no matter whether there is a database.
+        let services = APIServices(
+            configuration: configuration,
+            database: DatabaseAccess(configuration.database, privateURL: "postgresql:"),
+            verifier: SignedDataVerifier(trust: try configuration.trustAnchors()), logger: .silent, metrics: Metrics(),
+            refused: { _ in })
+        let routes = try services.handler().handler.routes.sorted { ($0.path, $0.method) < ($1.path, $1.method) }
+        if context.json {
+            context.terminal.document(.object(["routes": .array(routes.map(RoutesCommand.json))]))
+            return 0
+        }
+        var table = TextTable(["method", "path", "key"])
+        for route in routes { table.add([route.method, route.path, route.access.spoken]) }
+        context.terminal.print(table.text())
+        return 0
+    }
+
+    private static func json(_ route: APIRoute) -> JSON {
+        .object([
+            "method": .string(route.method), "path": .string(route.path), "key": .string(route.access.key),
+            "scope": route.access.scope.map { .string($0.rawValue) },
+        ])
+    }
+}
+
+extension APIAccess {
+    fileprivate var key: String {
+        switch self {
+        case .open: "none"
+        case .anyKey: "any"
+        case .publicKey: "public"
+        case .secretKey: "secret"
+        }
+    }
+
+    fileprivate var scope: APIScope? {
+        if case .secretKey(let scope) = self { scope } else { nil }
+    }
+
+    fileprivate var spoken: String {
+        switch self {
+        case .open: "none"
+        case .anyKey: "public or secret"
+        case .publicKey: "public"
+        case .secretKey(.read): "secret"
+        case .secretKey(.write): "secret, may write"
+        }
+    }
+}

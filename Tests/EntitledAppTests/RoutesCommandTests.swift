@@ -1,0 +1,20 @@
+import Base
+import Testing
+
+/// `entitled api --routes`: what the listener answers, said without a listener and without a database.
+struct RoutesCommandTests {
+    @Test func `routes are listed with their keys, for people and for machines`() throws {
+        let people = ProgramBench().run(["api", "--routes"])
+        #expect(people.status == 0)
+        let lines = people.output.split(separator: "\n")
+        #expect(lines.first?.split(separator: " ") == ["METHOD", "PATH", "KEY"])
+        #expect(lines.contains { $0.split(separator: " ") == ["GET", "/v1/health", "none"] })
+        let machines = ProgramBench().run(["api", "--routes", "--json"])
+        let routes = try #require(machines.document?["routes"]?.arrayValue)
+        #expect(routes.count == lines.count - 1)
+        let reading = try #require(routes.first { $0["path"]?.stringValue == "/v1/subscribers/{app_user_id}" })
+        #expect(reading["key"]?.stringValue == "any")
+        let keys: Set = ["none", "any", "public", "secret"]
+        #expect(routes.allSatisfy { keys.contains($0["key"]?.stringValue ?? "") })
+    }
+}

@@ -118,13 +118,15 @@ package struct APIRoutes: HTTPHandler {
             return (route, match(route, encoded, head))
         }
         guard allowed.isEmpty else {
-            let methods = allowed.sorted().joined(separator: ", ")
+            if allowed.contains("GET") { allowed.insert("HEAD") }
+            let methods = allowed.sorted()
             return (
                 nil,
                 .refused(
                     APIError(
                         405, code: APIError.badRequestCode,
-                        "This path does not answer \(method); it answers \(methods)."))
+                        "This path does not answer \(method); it answers \(methods.joined(separator: ", ")).",
+                        allowed: methods))
             )
         }
         return (nil, .refused(.pageNotFound))

@@ -49,7 +49,7 @@ struct DeletedSubjects: Sendable {
         let deleted = try names.among(Set(subjects.flatMap { $0?.names ?? [] }), on: connection)
         guard !deleted.isEmpty else { return found }
         for (place, subject) in subjects.enumerated() {
-            guard let subject, case .facts(let key, let rows, let fact) = notifications[place].content,
+            guard let subject, case .facts(let key, let rows, let fact, let signed) = notifications[place].content,
                 let deletion = subject.names.compactMap({ deleted[$0] }).max(by: { $0.at < $1.at }),
                 subject.began <= deletion.at
             else { continue }
@@ -57,14 +57,14 @@ struct DeletedSubjects: Sendable {
             guard rows.contains(where: { $0.accountToken.map { deleted[$0] != nil } ?? false }) else { continue }
             let pending = notifications[place].pending
             found.notifications[place] = PreparedNotification(
-                pending: pending, content: .facts(key, try rows.map { try $0.withoutToken() }, fact))
+                pending: pending, content: .facts(key, try rows.map { try $0.withoutToken() }, fact, signed: signed))
             found.unkept.append(pending)
         }
         return found
     }
 
     private func subject(_ notification: PreparedNotification) -> Subject? {
-        guard case .facts(let key, let rows, let news) = notification.content else { return nil }
+        guard case .facts(let key, let rows, _, let signed) = notification.content else { return nil }
         var facts = PurchaseFacts()
         for row in rows { row.insert(into: &facts) }
         let (transaction, renewal) = (facts.transactions.first, facts.renewals.first)
@@ -73,7 +73,7 @@ struct DeletedSubjects: Sendable {
         let anonymous = Owner.anonymousID(for: key, account: account, digest: DeletedSubjects.digest)
         return Subject(
             key: key, names: Set(tokens + [anonymous]),
-            began: transaction?.originalPurchaseDate ?? renewal?.recentSubscriptionStartDate ?? news.signedDate)
+            began: transaction?.originalPurchaseDate ?? renewal?.recentSubscriptionStartDate ?? signed)
     }
 
     private static let forget = """

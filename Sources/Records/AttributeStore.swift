@@ -50,13 +50,6 @@ package enum AttributeStore {
         }
     }
 
-    private static let delete = "DELETE FROM entitled.customer_attribute WHERE app_user_id = ANY($1::text[])"
-
-    /// Of ids that name nobody any more.
-    static func delete(_ ids: [String], on connection: PostgresConnection) throws {
-        _ = try connection.query(delete, [.texts(ids)])
-    }
-
     /// An expression: what is known of one id as JSON, or NULL. An id without attributes costs one look into an index.
     static func column(of id: String) -> String {
         """
@@ -65,7 +58,16 @@ package enum AttributeStore {
         """
     }
 
-    /// Takes in what the expression gave.
+    /// The same of all ids of a customer.
+    static func column(ofCustomer root: String) -> String {
+        """
+        (SELECT json_agg(json_build_array(s.key, s.value, s.updated_ms))::text
+            FROM entitled.app_user_id one JOIN entitled.customer_attribute s ON s.app_user_id = one.id
+            WHERE one.original_app_user_id = \(root))
+        """
+    }
+
+    /// Takes in what an expression gave.
     static func add(_ text: String?, to attributes: inout CustomerAttributes) throws {
         guard let text else { return }
         for item in (try JSON(parsing: Array(text.utf8))).arrayValue ?? [] {

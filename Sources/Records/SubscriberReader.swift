@@ -22,6 +22,10 @@ package struct SubscriberReader: Sendable {
         package let firstSeen: Int64
         /// When an app asked last, as far as that was noted, in ms.
         package let noted: Int64?
+        /// What is known of the purchase of the app itself; the date in ms.
+        package let originalApplicationVersion: String?
+        package let appPurchased: Int64?
+        package let attributes: CustomerAttributes
         package fileprivate(set) var snapshots: [PurchaseSnapshot] = []
         /// Those of them that are to be kept.
         package fileprivate(set) var made: [SnapshotStore.New] = []
@@ -33,14 +37,16 @@ package struct SubscriberReader: Sendable {
             CustomerProfile(
                 originalAppUserID: originalAppUserID, appUserIDs: appUserIDs, firstSeen: firstSeen,
                 lastSeen: max(firstSeen, noted ?? firstSeen, seen ?? firstSeen),
-                attributes: showsAttributes ? .object([]) : nil)
+                attributes: showsAttributes ? attributes.json : nil,
+                originalApplicationVersion: originalApplicationVersion, originalPurchaseDate: appPurchased)
         }
     }
 
     /// `OFFSET 0` keeps the planner from joining the tables as wholes: without statistics it would, and read all of them.
     private static let select = """
         SELECT t.place, c.original_app_user_id, c.first_seen_ms, c.last_seen_ms, every.ids,
-            p.app, p.environment, p.original_transaction_id, p.version, p.updated_ms, s.body
+            p.app, p.environment, p.original_transaction_id, p.version, p.updated_ms, s.body,
+            c.original_application_version, c.app_purchased_ms, every.attributes
         FROM unnest($1::text[]) WITH ORDINALITY AS t(wanted, place)
         JOIN entitled.app_user_id named ON named.id = t.wanted
         JOIN entitled.customer c ON c.original_app_user_id = named.original_app_user_id
@@ -48,7 +54,7 @@ package struct SubscriberReader: Sendable {
             SELECT ARRAY(
                 SELECT a.id FROM entitled.app_user_id a WHERE a.original_app_user_id = c.original_app_user_id
                 ORDER BY a.first_seen_ms, a.id <> c.original_app_user_id, a.id
-            ) AS ids OFFSET 0
+            ) AS ids, \(AttributeStore.column(ofCustomer: "c.original_app_user_id")) AS attributes OFFSET 0
         ) every
         LEFT JOIN LATERAL (
             SELECT lane, app, environment, original_transaction_id, version, updated_ms FROM entitled.purchase
@@ -94,9 +100,13 @@ package struct SubscriberReader: Sendable {
     }
 
     private static func customer(_ row: PostgresRow) throws -> Found {
-        Found(
+        var attributes = CustomerAttributes()
+        try AttributeStore.add(try row.optionalText(13), to: &attributes)
+        return Found(
             originalAppUserID: try row.text(1), appUserIDs: try row.texts(4).compactMap { $0 },
-            firstSeen: try row.int(2), noted: try row.optionalInt(3))
+            firstSeen: try row.int(2), noted: try row.optionalInt(3),
+            originalApplicationVersion: try row.optionalText(11), appPurchased: try row.optionalInt(12),
+            attributes: attributes)
     }
 
     /// Nil for a customer without purchases.

@@ -82,7 +82,7 @@ struct CatalogueRoutesTests {
         // The older, anonymous one stays as the customer; what was chosen stays chosen.
         try connection.transaction {
             let roots = try CustomerStore.lock(["somebody", "$RCAnonymousID:1"], on: connection)
-            try CustomerStore.unite(try #require(roots[0]), try #require(roots[1]), on: connection)
+            _ = try CustomerStore.unite(try #require(roots[0]), try #require(roots[1]), on: connection)
         }
         #expect(current() == .string("sale") && current("$RCAnonymousID:1") == .string("sale"))
         #expect(try api.database.count("SELECT count(*) FROM entitled.customer") == 1)

@@ -35,6 +35,7 @@ final class KeyedAPI: Sendable {
     private let cluster: TestCluster
     private let engine: APIEngine
     private let keeper: KeyKeeper
+    private let desk: SubscriberDesk
     private let server: HTTPServer
     let port: UInt16
 
@@ -59,8 +60,9 @@ final class KeyedAPI: Sendable {
             PromotionalOfferRoutes.App(id: "demo", bundleID: "com.example.app", key: offerKey),
             PromotionalOfferRoutes.App(id: "other", bundleID: "com.example.other", key: nil),
         ]
+        desk = SubscriberDesk(answers: answers, sessions: session, clock: clock, logger: logger)
         let routes =
-            HealthRoutes().routes + SubscriberRoutes(answers: answers, clock: clock).routes
+            HealthRoutes().routes + SubscriberRoutes(desk: desk).routes
             + CatalogueRoutes(offerings: KeyedAPI.offerings, entitlements: entitlements, answers: answers).routes
             + IntroductoryOfferRoutes().routes + PromotionalOfferRoutes(apps: apps, clock: clock).routes
             + UnsupportedRoutes().routes
@@ -72,6 +74,7 @@ final class KeyedAPI: Sendable {
             HTTPServerConfiguration(role: "api", listen: "127.0.0.1:0"),
             handler: APIRoutes(routes, keys: keys, keeper: keeper, cors: CORSPolicy(origins), engine: engine),
             logger: logger)
+        desk.start()
         engine.start()
         keeper.start()
         try server.start()
@@ -81,6 +84,7 @@ final class KeyedAPI: Sendable {
     deinit {
         server.drain(until: .now + .milliseconds(300))
         keeper.drain(until: .now + .seconds(2))
+        desk.drain(until: .now + .seconds(2))
         engine.drain(until: .now + .seconds(2))
     }
 

@@ -147,7 +147,7 @@ import Testing
         let restoring = CustomerActions(
             origin: ActionLog.Origin(actor: "tester"), defaultGrace: .seconds(3 * 86_400))
         _ = try restoring.claim(
-            scene.key(scene.first), by: "restorer", behavior: .transfer, on: scene.connection)
+            scene.key(scene.first), by: "restorer", settings: RestoreSettings(general: .transfer), on: scene.connection)
         try scene.sweep(deletion.id)
         #expect(try scene.export("restorer")?["purchases"]?.arrayValue?.count == 1)
         #expect(try scene.owner(scene.second) == nil)

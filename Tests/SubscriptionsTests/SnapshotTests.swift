@@ -39,7 +39,8 @@ struct SnapshotTests {
                 key: key, productID: "", transactionID: "\u{1F600}", purchaseDate: value, originalPurchaseDate: ~value,
                 expires: value, grace: nil, refunded: value,
                 unpaidSince: nil, switchedOffSince: value, isSubscription: true, isFamilyShare: false,
-                periodType: .trial, price: Holding.Price(amount: value, currency: "EUR"), store: "promotional")
+                periodType: .trial, price: Holding.Price(amount: value, currency: "EUR"), store: "promotional",
+                grantedEntitlement: value < 0 ? nil : "pro")
             let item = PurchaseSnapshot.Item(
                 productID: "p", transactionID: "t", purchaseDate: value, originalPurchaseDate: value, price: nil,
                 store: "app_store")
@@ -109,7 +110,8 @@ struct SnapshotTests {
         let holding = Holding(
             key: key, productID: "pro_monthly", transactionID: "1", purchaseDate: epoch, originalPurchaseDate: epoch,
             expires: epoch + day, grace: nil, refunded: nil, unpaidSince: nil, switchedOffSince: nil,
-            isSubscription: true, isFamilyShare: false, periodType: .normal, price: nil, store: "promotional")
+            isSubscription: true, isFamilyShare: false, periodType: .normal, price: nil, store: "promotional",
+            grantedEntitlement: "pro")
         let snapshot = PurchaseSnapshot(key: key, holdings: [holding], items: [])
         let pages = [epoch, epoch + day].map { now in
             Self.document.page(customer: Self.customer, snapshots: [snapshot], now: now)

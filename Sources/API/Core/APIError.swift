@@ -13,15 +13,19 @@ package struct APIError: Error, Sendable, Equatable {
     package let extra: [JSON.Member]
     /// After so many seconds the same call may succeed.
     package let retryAfter: Int?
+    /// The methods that a path answers, of 405 (RFC 9110 §15.5.6).
+    package let allowed: [String]
 
     package init(
-        _ status: Int, code: Int, _ message: String, extra: [JSON.Member] = [], retryAfter: Int? = nil
+        _ status: Int, code: Int, _ message: String, extra: [JSON.Member] = [], retryAfter: Int? = nil,
+        allowed: [String] = []
     ) {
         self.status = status
         self.code = code
         self.message = message
         self.extra = extra
         self.retryAfter = retryAfter
+        self.allowed = allowed
     }
 
     package static let internalError = 7110
@@ -49,16 +53,11 @@ package struct APIError: Error, Sendable, Equatable {
             ] + extra)
     }
 
-    package var json: JSON {
-        .object(
-            [
-                JSON.Member(name: "code", value: .int(Int64(code))),
-                JSON.Member(name: "message", value: .string(message)),
-            ] + extra)
-    }
-
     package var response: HTTPResponse {
-        .document(status, json, headers: retryAfter.map { [("Retry-After", String($0))] } ?? [])
+        var headers: HTTPResponse.Headers = []
+        if let retryAfter { headers.append(("Retry-After", String(retryAfter))) }
+        if !allowed.isEmpty { headers.append(("Allow", allowed.joined(separator: ", "))) }
+        return .document(status, document, headers: headers)
     }
 }
 

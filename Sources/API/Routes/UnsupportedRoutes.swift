@@ -27,8 +27,6 @@ package struct UnsupportedRoutes: Sendable {
     private static let paths: [(method: String, path: String)] = [
         ("GET", "/v1/subscribers/{app_user_id}/health_report"),
         ("GET", "/v1/subscribers/{app_user_id}/ads/reward_verifications/{transaction}"),
-        ("POST", "/v1/subscribers/{app_user_id}/attribution"),
-        ("POST", "/v1/subscribers/{app_user_id}/adservices_attribution"),
         ("POST", "/v1/subscribers/redeem_purchase"),
         ("GET", "/v1/customercenter/{app_user_id}"),
         ("POST", "/v1/customercenter/support/create-ticket"),

@@ -1,4 +1,5 @@
 import Base
+import Customers
 import HTTPServer
 import Postgres
 import Records
@@ -8,11 +9,13 @@ import Subscriptions
 package struct SubscriberAnswers: Sendable {
     private let document: SubscriberDocument
     private let reader: SubscriberReader
+    private let actions: CustomerActions
     private let clock: any WallClock
 
     package init(document: SubscriberDocument, defaultGrace: Duration, clock: any WallClock) {
         self.document = document
         reader = SubscriberReader(defaultGrace: defaultGrace.milliseconds)
+        actions = CustomerActions(origin: ActionLog.Origin(actor: "api"), defaultGrace: defaultGrace)
         self.clock = clock
     }
 
@@ -31,7 +34,7 @@ package struct SubscriberAnswers: Sendable {
         var response = response(call.request, found, status: status, now: clock.now())
         if let attributeErrors, response.body.first == UInt8(ascii: "{") {
             // By its name it is the first member.
-            let errors = JSON.object(["attributes_error_response": attributeErrors.json.sortedByName]).bytes
+            let errors = JSON.object(["attributes_error_response": attributeErrors.document.sortedByName]).bytes
             response.body = errors.dropLast() + [UInt8(ascii: ",")] + response.body.dropFirst()
         }
         return .response(response)
@@ -55,8 +58,8 @@ package struct SubscriberAnswers: Sendable {
         for _ in 0..<SubscriberAnswers.attempts {
             let places = read.indices.filter { read[$0] == nil }
             guard !places.isEmpty else { return read }
-            var made = try CustomerStore.makeMissing(
-                Set(places.map { ids[$0] }), now: clock.now(), on: connection)
+            var made: Set<String> = []
+            for id in Set(places.map { ids[$0] }) where try actions.admit(id, on: connection) { made.insert(id) }
             let found = try reader.find(places.map { ids[$0] }, on: connection)
             for (place, customer) in zip(places, found) {
                 // Of several who ask for one, the first has made them.

@@ -111,11 +111,13 @@ package struct APIServices {
         let identities = IdentityRoutes(
             answers: answers, restoring: restoring, deletion: configuration.privacy.deletion, defaultGrace: grace)
         let attributes = AttributeRoutes(answers: answers, defaultGrace: grace)
-        return HealthRoutes().routes + SubscriberRoutes(desk: desk).routes + identities.routes + attributes.routes
-            + receipts.routes + transactions.routes
-            + grants.routes + extensions.routes + OtherStoreRoutes().routes + catalogue.routes
-            + IntroductoryOfferRoutes().routes + offers.routes + PrivacyRoutes(clock: clock).routes
-            + UnsupportedRoutes().routes
+        let groups: [[APIRoute]] = [
+            HealthRoutes().routes, SubscriberRoutes(desk: desk).routes, identities.routes, attributes.routes,
+            receipts.routes, transactions.routes, grants.routes, extensions.routes, OtherStoreRoutes().routes,
+            catalogue.routes, IntroductoryOfferRoutes().routes, offers.routes, PrivacyRoutes(clock: clock).routes,
+            UnsupportedRoutes().routes,
+        ]
+        return groups.flatMap { $0 }
     }
 
     /// What keeping something that an app posted needs.

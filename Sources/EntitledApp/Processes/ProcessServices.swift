@@ -206,6 +206,17 @@ extension Configuration {
 
     var catalogue: EntitlementCatalogue { EntitlementCatalogue(entitlements) }
 
+    /// What becomes of purchases that others restore, by app and environment.
+    var restoreSettings: RestoreSettings {
+        RestoreSettings(
+            general: restoreBehavior,
+            apps: Dictionary(
+                apps.map {
+                    ($0.id, .init(behavior: $0.restoreBehavior, sandboxBehavior: $0.sandboxRestoreBehavior))
+                }
+            ) { first, _ in first })
+    }
+
     var sandboxRule: SandboxRule {
         switch entitlementsFromSandbox {
         case .all: .all

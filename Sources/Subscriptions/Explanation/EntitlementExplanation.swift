@@ -146,7 +146,7 @@ struct HeldPeriod {
 
     /// What will become of access that is there.
     fileprivate var outlook: String? {
-        guard isSubscription, expires != nil, transaction.grant == nil else { return nil }
+        guard isSubscription, expires != nil, holding.grantedEntitlement == nil else { return nil }
         guard isCurrent else { return "then \(purchase.latest.productID)" }
         if let failure = purchase.billingFailure {
             return "could not be charged since \(Spoken.time(failure.since))"

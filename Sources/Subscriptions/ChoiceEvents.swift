@@ -38,9 +38,10 @@ extension EventDeriver.Step {
         return [draft(.subscriptionExtended, cause: "extension/\(latest.id)/\(expires)")]
     }
 
-    /// On again before the end; a new period says so itself.
+    /// On again before the end; a new period says so itself, also one that an app posted before its renewal info came.
     func uncancellations() -> [EventDraft] {
-        guard hasSameLatest, before?.autoRenewOffSince != nil, after.autoRenewOffSince == nil,
+        guard hasSameLatest, before?.autoRenewOffSince != nil, before?.renewalSigned != nil,
+            after.autoRenewOffSince == nil,
             before?.billingFailure == nil, after.billingFailure == nil, isSignedInTime, let cause = named("switch")
         else { return [] }
         return [draft(.uncancellation, cause: cause)]

@@ -23,12 +23,14 @@ struct Story {
         return look(before, .notification(telling.notification), now ?? telling.signed)
     }
 
-    /// What is newly told when an app posts the transaction of a notification: that alone, as signed there.
+    /// What is newly told when an app posts the transaction of a notification: that alone, as signed there. Ends are told
+    /// by time, whatever is posted.
     mutating func post(_ transaction: TransactionFact, now: Int64) -> [EventDraft] {
         facts.insert(transaction)
         let before = purchase
         purchase = Purchase(folding: facts, key: key)
-        return look(before, .observation(id: "posted-\(transaction.transactionID)"), now)
+        let cause = Cause.observation(id: "posted-\(transaction.transactionID)")
+        return purchase.map { tell(deriver.changes(before: before, after: $0, cause: cause, now: now)) } ?? []
     }
 
     /// Nothing but time passes; only what was due by the timers is looked at.
@@ -38,8 +40,12 @@ struct Story {
 
     private mutating func look(_ before: Purchase?, _ cause: Cause, _ now: Int64) -> [EventDraft] {
         guard let purchase else { return [] }
+        return tell(deriver.events(before: before, after: purchase, cause: cause, now: now))
+    }
+
+    private mutating func tell(_ drafts: [EventDraft]) -> [EventDraft] {
         var new: [EventDraft] = []
-        for draft in deriver.events(before: before, after: purchase, cause: cause, now: now) {
+        for draft in drafts {
             let id = draft.id(digest: digest)
             drafted.append((id, draft))
             guard !told.contains(where: { $0.id == id }) else { continue }

@@ -49,9 +49,10 @@ package struct APIServices {
 
     func part() throws -> ProcessServices.Part {
         let (handler, services) = try handler()
-        let server = HTTPServer(
-            HTTPServerConfiguration(role: "api", listen: configuration.api.listen.description),
-            handler: handler, logger: logger)
+        var settings = HTTPServerConfiguration(role: "api", listen: configuration.api.listen.description)
+        // RevenueCat's clients post without a body and without its length where there is nothing to say.
+        settings.needsLength = false
+        let server = HTTPServer(settings, handler: handler, logger: logger)
         return ProcessServices.Part(services: [server] + services, notReady: { [] })
     }
 

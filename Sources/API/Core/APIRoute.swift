@@ -8,6 +8,8 @@ package struct APIRoute: Sendable {
     /// As documents write it: `/v1/subscribers/{app_user_id}`.
     package let path: String
     package let access: APIAccess
+    /// False: RevenueCat's clients call it, and it is answered 404 with a reason.
+    package private(set) var isSupported = true
     let work: Work
     private let segments: [Segment]
 
@@ -41,6 +43,15 @@ package struct APIRoute: Sendable {
             segment.hasPrefix("{") && segment.hasSuffix("}")
                 ? .parameter(String(segment.dropFirst().dropLast())) : .exactly(String(segment))
         }
+    }
+
+    /// One that RevenueCat's clients call and that there is none of here.
+    static func unsupported(
+        _ method: String, _ path: String, _ access: APIAccess, _ reason: @escaping @Sendable (APICall) -> String
+    ) -> APIRoute {
+        var route = APIRoute(method, path, access) { throw APIError.notFound(reason($0)) }
+        route.isSupported = false
+        return route
     }
 
     /// How many segments are words: of two routes that fit, the one with more of them is meant.

@@ -12,10 +12,9 @@ package struct OtherStoreRoutes: Sendable {
             "\(subscriber)/subscriptions/{product_identifier}/cancel",
             "\(subscriber)/transactions/{store_transaction_id}/refund",
         ].map { path in
-            APIRoute("POST", path, .secretKey(.write)) { _ in
-                throw APIError.notFound(
-                    "This is for purchases of Google Play and other stores. Apple alone refunds and cancels purchases of the"
-                        + " App Store.")
+            .unsupported("POST", path, .secretKey(.write)) { _ in
+                "This is for purchases of Google Play and other stores. Apple alone refunds and cancels purchases of the App"
+                    + " Store."
             }
         }
     }

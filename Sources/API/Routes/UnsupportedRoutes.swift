@@ -17,9 +17,7 @@ package struct UnsupportedRoutes: Sendable {
             },
         ]
             + UnsupportedRoutes.paths.map { method, path in
-                APIRoute(method, path, .open) { call in
-                    throw APIError.notFound("entitled does not support \(method) \(call.head.path).")
-                }
+                .unsupported(method, path, .open) { "entitled does not support \(method) \($0.head.path)." }
             }
     }
 

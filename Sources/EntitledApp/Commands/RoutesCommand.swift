@@ -23,8 +23,10 @@ struct RoutesCommand: Command {
             context.terminal.document(.object(["routes": .array(routes.map(RoutesCommand.json))]))
             return 0
         }
-        var table = TextTable(["method", "path", "key"])
-        for route in routes { table.add([route.method, route.path, route.access.spoken]) }
+        var table = TextTable(["method", "path", "key", "supported"])
+        for route in routes {
+            table.add([route.method, route.path, route.access.spoken, route.isSupported ? "yes" : "no, 404"])
+        }
         context.terminal.print(table.text())
         return 0
     }
@@ -32,7 +34,7 @@ struct RoutesCommand: Command {
     private static func json(_ route: APIRoute) -> JSON {
         .object([
             "method": .string(route.method), "path": .string(route.path), "key": .string(route.access.key),
-            "scope": route.access.scope.map { .string($0.rawValue) },
+            "scope": route.access.scope.map { .string($0.rawValue) }, "supported": .bool(route.isSupported),
         ])
     }
 }

@@ -34,6 +34,8 @@ package enum APIAccess: Sendable, Equatable {
     case open
     /// Apps and backends.
     case anyKey
+    /// Apps, and backends that may write.
+    case anyWritingKey
     /// Apps only.
     case publicKey
     /// Backends only.

@@ -66,13 +66,11 @@ package final class KeyTable: Sendable {
         if key.kind == .secret, access == .publicKey || KeyTable.isApp(head) || CORSPolicy.isForeign(head) {
             throw APIError(403, code: 7243, "Secret API keys should not be used in your app.")
         }
-        if case .secretKey(let scope) = access {
-            guard key.kind == .secret else {
-                throw APIError(403, code: APIError.invalidKeyCode, "This needs a secret API key.")
-            }
-            guard key.scope == .write || key.scope == scope else {
-                throw APIError(403, code: APIError.invalidKeyCode, "This API key may only read.")
-            }
+        if case .secretKey = access, key.kind != .secret {
+            throw APIError(403, code: APIError.invalidKeyCode, "This needs a secret API key.")
+        }
+        if access == .secretKey(.write) || access == .anyWritingKey, key.kind == .secret, key.scope != .write {
+            throw APIError(403, code: APIError.invalidKeyCode, "This API key may only read.")
         }
         return .admitted(key)
     }

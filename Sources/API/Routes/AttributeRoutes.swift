@@ -15,9 +15,9 @@ package struct AttributeRoutes: Sendable {
 
     package var routes: [APIRoute] {
         [
-            APIRoute("POST", "/v1/subscribers/{app_user_id}/attributes", .anyKey, write),
-            APIRoute("POST", "/v1/subscribers/{app_user_id}/attribution", .anyKey, attribute),
-            APIRoute("POST", "/v1/subscribers/{app_user_id}/adservices_attribution", .anyKey, acceptToken),
+            APIRoute("POST", "/v1/subscribers/{app_user_id}/attributes", .anyWritingKey, write),
+            APIRoute("POST", "/v1/subscribers/{app_user_id}/attribution", .anyWritingKey, attribute),
+            APIRoute("POST", "/v1/subscribers/{app_user_id}/adservices_attribution", .anyWritingKey, acceptToken),
         ]
     }
 

@@ -25,8 +25,8 @@ package struct IdentityRoutes: Sendable {
 
     package var routes: [APIRoute] {
         [
-            APIRoute("POST", "/v1/subscribers/identify", .anyKey, identify),
-            APIRoute("POST", "/v1/subscribers/{app_user_id}/alias", .anyKey, alias),
+            APIRoute("POST", "/v1/subscribers/identify", .anyWritingKey, identify),
+            APIRoute("POST", "/v1/subscribers/{app_user_id}/alias", .anyWritingKey, alias),
             APIRoute("POST", "/v1/subscribers/{app_user_id}/restore/eligibility", .anyKey, judge),
             APIRoute(
                 "POST", "/v1/subscribers/{app_user_id}/restore_behavior", .secretKey(.write), setRestoreBehavior),

@@ -25,7 +25,7 @@ package struct ReceiptRoutes: Sendable {
     }
 
     package var routes: [APIRoute] {
-        [APIRoute("POST", "/v1/receipts", .anyKey) { call in try post(call) }]
+        [APIRoute("POST", "/v1/receipts", .anyWritingKey) { call in try post(call) }]
     }
 
     /// Platforms whose purchases Apple knows nothing of.

@@ -43,20 +43,25 @@ extension APIAccess {
     fileprivate var key: String {
         switch self {
         case .open: "none"
-        case .anyKey: "any"
+        case .anyKey, .anyWritingKey: "any"
         case .publicKey: "public"
         case .secretKey: "secret"
         }
     }
 
     fileprivate var scope: APIScope? {
-        if case .secretKey(let scope) = self { scope } else { nil }
+        switch self {
+        case .secretKey(let scope): scope
+        case .anyWritingKey: .write
+        case .open, .anyKey, .publicKey: nil
+        }
     }
 
     fileprivate var spoken: String {
         switch self {
         case .open: "none"
         case .anyKey: "public or secret"
+        case .anyWritingKey: "public or secret, may write"
         case .publicKey: "public"
         case .secretKey(.read): "secret"
         case .secretKey(.write): "secret, may write"

@@ -87,7 +87,8 @@ enum PrivilegeChecks {
     ]
     /// What calls of apps and backends change: in the whole table, or in some columns of it.
     private static let calls: [String: Set<String>] = [
-        "action": ["INSERT"], "app_user_id": ["INSERT", "UPDATE", "DELETE"], "customer": ["INSERT", "UPDATE", "DELETE"],
+        "action": ["INSERT"], "app_user_id": ["INSERT", "UPDATE", "DELETE"],
+        "customer": ["INSERT", "UPDATE", "DELETE"],
         "customer_attribute": ["INSERT", "UPDATE", "DELETE"], "deletion": ["INSERT"], "deletion_id": ["INSERT"],
         "deletion_purchase": ["INSERT"], "delivery": ["INSERT"], "event": ["INSERT"], "fact": ["INSERT"],
         "jws_header": ["INSERT"], "notification": ["INSERT"], "notification_key": ["INSERT"], "pending": ["INSERT"],

@@ -65,8 +65,9 @@ struct DoctorTests {
             "too much for the api", "database.privileges error entitled_api may DELETE entitled.fact",
             "REVOKE DELETE ON entitled.fact FROM entitled_api", sql: "GRANT DELETE ON entitled.fact TO entitled_api"),
         Damage(
-            "a column too much for the api", "database.privileges error entitled_api may INSERT entitled.endpoint",
-            "REVOKE INSERT", sql: "GRANT INSERT (url) ON entitled.endpoint TO entitled_api"),
+            "a column too much for the api", "database.privileges error entitled_api may UPDATE entitled.endpoint.url",
+            "REVOKE UPDATE (url) ON entitled.endpoint FROM entitled_api",
+            sql: "GRANT UPDATE (url) ON entitled.endpoint TO entitled_api"),
         Damage(
             "too little for the api", "database.privileges error entitled_api may not DELETE entitled.app_user_id",
             "GRANT DELETE ON entitled.app_user_id TO entitled_api",
@@ -77,8 +78,8 @@ struct DoctorTests {
             "REVOKE SELECT (authorization_sealed)",
             sql: "GRANT SELECT (authorization_sealed) ON entitled.endpoint TO entitled_api"),
         Damage(
-            "whole endpoints for the api", "database.privileges error entitled_api may UPDATE entitled.endpoint",
-            "REVOKE UPDATE", sql: "GRANT UPDATE ON entitled.endpoint TO entitled_api"),
+            "whole lanes for the api", "database.privileges error entitled_api may UPDATE entitled.lane",
+            "REVOKE UPDATE", sql: "GRANT UPDATE ON entitled.lane TO entitled_api"),
         Damage(
             "days that everybody may drop", "database.privileges error entitled_api may call entitled.drop_day",
             "REVOKE EXECUTE", sql: "GRANT EXECUTE ON FUNCTION entitled.drop_day(text, date) TO PUBLIC"),

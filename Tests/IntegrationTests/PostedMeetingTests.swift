@@ -1,0 +1,54 @@
+import Base
+import Customers
+import Postgres
+import Queue
+import Records
+import StoreSimulator
+import Subscriptions
+import TestSupport
+import Testing
+
+/// What apps post, where it meets what is done with customers.
+@Suite struct PostedMeetingTests {
+    private let actions = CustomerActions(
+        origin: ActionLog.Origin(actor: "tester"), defaultGrace: .seconds(3 * 86_400))
+
+    private func started(_ seed: UInt64, token: String? = nil) -> StoreNotification {
+        var life = SubscriberLife(app: Installation.app, seed: seed, withToken: false)
+        life.account.token = token
+        return life.start(at: SystemClock().now() - StoreProduct.day)
+    }
+
+    private func key(_ notification: StoreNotification) throws -> PurchaseKey {
+        PurchaseKey(
+            app: "demo", environment: .production,
+            originalTransactionID: try #require(notification.transaction?["originalTransactionId"]?.stringValue))
+    }
+
+    private func owners(_ installation: Installation) throws -> [String] {
+        try installation.database.texts("SELECT owner FROM entitled.purchase ORDER BY 1")
+    }
+
+    // MARK: - What came with it
+
+    @Test func `the first event has the attributes that came with the purchase`() throws {
+        let installation = try Installation()
+        let consumer = try Consumer()
+        _ = try installation.addEndpoint(consumer)
+        let worker = try RunningWorker(installation)
+        defer { worker.stop(); consumer.stop() }
+        let bench = try PostingBench(installation)
+        let jws = try PostingBench.jws(started(600))
+        let attribute = JSON.object(["value": .string("a@b.c"), "updated_at_ms": .int(SystemClock().now())])
+        // Whoever writes attributes waits; whoever reads them does not.
+        let holder = try installation.database.connect()
+        try holder.execute(script: "BEGIN; LOCK TABLE entitled.customer_attribute IN EXCLUSIVE MODE")
+        let post = TestThread { bench.post(jws, by: "user-1", ["attributes": .object(["$email": attribute])]) }
+        try installation.database.untilBlocked()
+        #expect(try installation.database.count("SELECT count(*) FROM entitled.notification") == 0)
+        try holder.execute(script: "COMMIT")
+        #expect(try post.value().status == 200)
+        let event = try JSON(parsing: try #require(try consumer.wait(1).first).body)["event"]
+        #expect(event?["subscriber_attributes"]?["$email"]?["value"] == .string("a@b.c"))
+    }
+}

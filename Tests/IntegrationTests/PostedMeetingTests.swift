@@ -51,4 +51,21 @@ import Testing
         let event = try JSON(parsing: try #require(try consumer.wait(1).first).body)["event"]
         #expect(event?["subscriber_attributes"]?["$email"]?["value"] == .string("a@b.c"))
     }
+
+    @Test func `a price that the app says later is shown at once`() throws {
+        let installation = try Installation()
+        let worker = try RunningWorker(installation)
+        defer { worker.stop() }
+        let bench = try PostingBench(installation)
+        let jws = try PostingBench.jws(started(601)) { $0.with("price", nil).with("currency", nil) }
+        func price(_ answer: HTTPCall) -> JSON? { answer.json.subscriber?["subscriptions"]?["pro_monthly"]?["price"] }
+        #expect(price(bench.post(jws, by: "user-1"))?["currency"] != .string("EUR"))
+        let more: KeyValuePairs<String, JSON?> = ["price": .string("9.99"), "currency": .string("EUR")]
+        for _ in 0..<2 {
+            #expect(
+                price(bench.post(jws, by: "user-1", more))
+                    == .object(["amount": .double(9.99), "currency": .string("EUR")]))
+        }
+        #expect(price(bench.post(jws, by: "user-1"))?["currency"] == .string("EUR"))
+    }
 }

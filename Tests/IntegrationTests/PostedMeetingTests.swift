@@ -1,6 +1,7 @@
 import Base
 import Customers
 import Postgres
+import Privacy
 import Queue
 import Records
 import StoreSimulator
@@ -23,6 +24,11 @@ import Testing
         PurchaseKey(
             app: "demo", environment: .production,
             originalTransactionID: try #require(notification.transaction?["originalTransactionId"]?.stringValue))
+    }
+
+    private func sweep(_ id: Int64, on connection: PostgresConnection) throws {
+        let sweep = DeletionSweep(defaultGrace: .seconds(3 * 86_400), patience: .zero)
+        while try sweep.step(id, on: connection) == .more {}
     }
 
     private func owners(_ installation: Installation) throws -> [String] {
@@ -67,5 +73,27 @@ import Testing
                     == .object(["amount": .double(9.99), "currency": .string("EUR")]))
         }
         #expect(price(bench.post(jws, by: "user-1"))?["currency"] == .string("EUR"))
+    }
+
+    // MARK: - Deleted
+
+    @Test(arguments: DeletionPolicy.allCases, [true, false])
+    func `who is deleted before their purchase is applied does not come back by it`(
+        _ policy: DeletionPolicy, isSweptFirst: Bool
+    ) throws {
+        let installation = try Installation()
+        let bench = try PostingBench(installation, patience: .milliseconds(100))
+        #expect(bench.post(try PostingBench.jws(started(602)), by: "user-1").status == 503)
+        let connection = try installation.database.connect(role: "entitled_worker")
+        let deletion = try actions.delete("user-1", policy: policy, on: connection)
+        if isSweptFirst { try sweep(deletion.id, on: connection) }
+        let worker = try RunningWorker(installation)
+        defer { worker.stop() }
+        try installation.untilApplied(1)
+        try sweep(deletion.id, on: connection)
+        #expect(try owners(installation).allSatisfy(Owner.isAnonymous))
+        #expect(try CustomerStore.known(["user-1"], on: connection).isEmpty)
+        #expect(try DatabaseScan(installation.database).places(of: ["user-1"]) == [:])
+        #expect(try installation.differences() == [])
     }
 }

@@ -31,7 +31,7 @@ struct PurchaseSweep {
             } else {
                 let pseudonyms = subject.owner.map(names.all) ?? names
                 counts = try pseudonymise(
-                    key, of: deletion.id, pseudonyms, isTheirs: subject.owner != nil, now: now, on: connection)
+                    key, of: deletion, pseudonyms, isTheirs: subject.owner != nil, now: now, on: connection)
             }
             if subject.owner != nil { counts["purchase", default: 0] += 1 }
             FailPoint.sweepBeforeCommit.pass()
@@ -53,14 +53,15 @@ struct PurchaseSweep {
     // MARK: - Pseudonymising
 
     private func pseudonymise(
-        _ key: PurchaseKey, of deletion: Int64, _ names: Pseudonyms, isTheirs: Bool, now: Int64,
+        _ key: PurchaseKey, of deletion: DeletionLedger.Entry, _ names: Pseudonyms, isTheirs: Bool, now: Int64,
         on connection: PostgresConnection
     ) throws -> DeletionLedger.Counts {
-        let sweep = EventSweep(deletion: deletion)
+        let sweep = EventSweep(deletion: deletion.id)
         var counts = try sweep.pseudonymise(
             try EventSweep.events(of: key, on: connection), names, on: connection)
         let places = try StoredNotifications.places(of: key, on: connection)
-        counts["fact"] = try FactSweep.redact(key, names, isTheirs: isTheirs, on: connection)
+        counts["fact"] = try FactSweep.redact(
+            key, names, isTheirs: isTheirs, until: deletion.action, on: connection)
         counts.merge(
             try forget(places, names, isTheirs: isTheirs, sweep, now: now, on: connection), uniquingKeysWith: +)
         if counts["fact"] ?? 0 > 0 {

@@ -96,4 +96,23 @@ import Testing
         #expect(try DatabaseScan(installation.database).places(of: ["user-1"]) == [:])
         #expect(try installation.differences() == [])
     }
+
+    @Test func `what somebody gets again before the sweep stays theirs`() throws {
+        let installation = try Installation()
+        let worker = try RunningWorker(installation)
+        defer { worker.stop() }
+        let bench = try PostingBench(installation)
+        let notification = started(604)
+        let jws = try PostingBench.jws(notification)
+        #expect(bench.post(jws, by: "user-1").status == 200)
+        let connection = try installation.database.connect(role: "entitled_worker")
+        let deletion = try actions.delete("user-1", on: connection)
+        // A named customer in between: from them it is moved, not joined.
+        #expect(bench.post(jws, by: "user-2").status == 200)
+        #expect(bench.post(jws, by: "user-1").status == 200)
+        try sweep(deletion.id, on: connection)
+        #expect(try owners(installation) == ["user-1"])
+        #expect(bench.post(jws, by: "user-1").json.subscriber?["entitlements"]?["pro"] != nil)
+        #expect(try installation.differences() == [])
+    }
 }

@@ -128,6 +128,13 @@ struct PurchaseSweep {
         DELETE FROM entitled.fact WHERE lane = $1 AND original_transaction_id = $2 AND app = $3 AND environment = $4
         RETURNING 1
         """
+    private static let selectSigned = """
+        SELECT payload FROM entitled.fact
+        WHERE lane = $1 AND original_transaction_id = $2 AND app = $3 AND environment = $4 AND kind = 1
+        """
+    private static let deleteKeys = """
+        DELETE FROM entitled.notification_key WHERE key = ANY($1::uuid[]) AND app = $2 AND environment = $3
+        """
     private static let deleteIdentifiers = """
         DELETE FROM entitled.purchase_identifier WHERE identifier = ANY($1::text[]) AND app = $2 AND environment = $3
             AND original_transaction_id = $4 RETURNING 1
@@ -173,10 +180,24 @@ struct PurchaseSweep {
             ).count)
         counts["rebuild"] = Int64(
             try connection.query(LogSweep.resetRebuilds, [.texts([key.originalTransactionID])]).count)
+        try admitPosts(of: key, parameters, on: connection)
         counts["fact"] = Int64(try connection.query(PurchaseSweep.deleteFacts, parameters).count)
         try PurchaseStore.remove([key], on: connection)
         if let owner = subject.owner { try removeIdle(owner, on: connection) }
         return counts
+    }
+
+    /// Whoever posts a transaction of it again gets it again. Its facts are still there.
+    private func admitPosts(
+        of key: PurchaseKey, _ parameters: [PostgresValue], on connection: PostgresConnection
+    ) throws {
+        let identities = try connection.query(PurchaseSweep.selectSigned, parameters).map { row in
+            NotificationIdentity.posted(
+                try FactCodec.restore(try row.bytes(0)), app: key.app, environment: key.environment)
+        }
+        _ = try connection.query(
+            PurchaseSweep.deleteKeys,
+            [.uuids(identities.map(\.key)), .text(key.app), .int2(key.environment.code)])
     }
 
     /// The anonymous owner that the deletion made, once nothing is theirs.

@@ -97,6 +97,31 @@ import Testing
         #expect(try installation.differences() == [])
     }
 
+    @Test(arguments: DeletionPolicy.allCases, [nil, "dddddddd-1111-4111-8111-00000000cafe"])
+    func `who was deleted gets their purchase again by posting it again`(
+        _ policy: DeletionPolicy, token: String?
+    ) throws {
+        let installation = try Installation()
+        let worker = try RunningWorker(installation)
+        defer { worker.stop() }
+        let bench = try PostingBench(installation)
+        let id = token ?? "user-1"
+        let jws = try PostingBench.jws(started(603, token: token))
+        #expect(bench.post(jws, by: id).status == 200)
+        let connection = try installation.database.connect(role: "entitled_worker")
+        try sweep(try actions.delete(id, policy: policy, on: connection).id, on: connection)
+        #expect(try CustomerStore.known([id], on: connection).isEmpty)
+        // Under the same id, then under one that a device made anew.
+        for poster in [id, "$RCAnonymousID:77777777777777777777777777777777"] {
+            let answer = bench.post(jws, by: poster)
+            #expect(answer.status == 200)
+            #expect(answer.json.subscriber?["entitlements"]?["pro"] != nil, "\(poster)")
+        }
+        #expect(try installation.database.count("SELECT count(*) FROM entitled.pending") == 0)
+        #expect(try installation.heldReasons() == [])
+        #expect(try installation.differences() == [])
+    }
+
     @Test func `what somebody gets again before the sweep stays theirs`() throws {
         let installation = try Installation()
         let worker = try RunningWorker(installation)

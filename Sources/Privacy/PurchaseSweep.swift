@@ -47,7 +47,8 @@ struct PurchaseSweep {
         guard let owner = subject.owner, try PurchaseStore.owners([subject.key], on: connection) == [owner] else {
             return false
         }
-        return try CustomerStore.load([owner], on: connection)[owner]?.isAnonymous ?? true
+        // Also somebody whom no id names may have: then they are one customer with the owner.
+        return try CustomerStore.load([owner], on: connection)[owner].map { $0.appUserIDs == [owner] } ?? true
     }
 
     // MARK: - Pseudonymising
@@ -200,10 +201,12 @@ struct PurchaseSweep {
             [.uuids(identities.map(\.key)), .text(key.app), .int2(key.environment.code)])
     }
 
-    /// The anonymous owner that the deletion made, once nothing is theirs.
+    /// The anonymous owner that the deletion made, once nothing is theirs; not where they are one with somebody, or the log
+    /// names them.
     private func removeIdle(_ owner: String, on connection: PostgresConnection) throws {
         guard let root = try CustomerStore.lock([owner], on: connection).first ?? nil,
-            root.originalAppUserID == owner, root.isAnonymous,
+            try CustomerStore.load([owner], on: connection)[owner]?.appUserIDs == [owner],
+            try ActionLog.entries(naming: [owner], on: connection).isEmpty,
             try connection.query(PurchaseSweep.isOwner, [.text(owner)]).isEmpty
         else { return }
         _ = try CustomerStore.delete(root, on: connection)

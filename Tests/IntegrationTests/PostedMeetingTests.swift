@@ -122,6 +122,23 @@ import Testing
         #expect(try installation.differences() == [])
     }
 
+    @Test func `what somebody unknown restored before it was erased stays with them`() throws {
+        let installation = try Installation()
+        let worker = try RunningWorker(installation)
+        defer { worker.stop() }
+        let bench = try PostingBench(installation)
+        let jws = try PostingBench.jws(started(605))
+        #expect(bench.post(jws, by: "user-1").status == 200)
+        let connection = try installation.database.connect(role: "entitled_worker")
+        let deletion = try actions.delete("user-1", policy: .erase, on: connection)
+        let device = "$RCAnonymousID:88888888888888888888888888888888"
+        #expect(bench.post(jws, by: device).status == 200)
+        try sweep(deletion.id, on: connection)
+        #expect(try installation.database.count("SELECT count(*) FROM entitled.purchase") == 1)
+        #expect(try CustomerStore.known([device], on: connection).contains(device))
+        #expect(try installation.differences() == [])
+    }
+
     @Test func `what somebody gets again before the sweep stays theirs`() throws {
         let installation = try Installation()
         let worker = try RunningWorker(installation)

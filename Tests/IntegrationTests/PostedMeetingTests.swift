@@ -1,3 +1,5 @@
+import Admission
+import AppStore
 import Base
 import Customers
 import Postgres
@@ -73,6 +75,55 @@ import Testing
                     == .object(["amount": .double(9.99), "currency": .string("EUR")]))
         }
         #expect(price(bench.post(jws, by: "user-1"))?["currency"] == .string("EUR"))
+    }
+
+    // MARK: - Who is first
+
+    private static let orders: [[NotificationSource]] = [
+        [.store, .history, .posted], [.store, .posted, .history], [.history, .store, .posted],
+        [.history, .posted, .store], [.posted, .store, .history], [.posted, .history, .store],
+    ]
+
+    @Test func `whoever brings a purchase first, it is told once`() throws {
+        let installation = try Installation()
+        let registry = AppRegistry([Installation.registered])
+        let door = NotificationDoor(
+            apps: registry, verifier: installation.verifier, dictionaries: HeaderDictionaries())
+        let other = TransactionDoor(
+            apps: registry, verifier: installation.verifier, dictionaries: HeaderDictionaries())
+        let worker = try RunningWorker(installation)
+        defer { worker.stop() }
+        let connection = try installation.database.connect(role: "entitled_worker")
+        let sequence = SequenceGenerator(clock: SystemClock(), node: 77)
+        var inserter = NotificationInserter(sequence: sequence, clock: SystemClock())
+        let notifications = Self.orders.indices.map { started(700 + UInt64($0)) }
+        for round in 0..<3 {
+            for (order, notification) in zip(Self.orders, notifications) {
+                if order[round] == .posted {
+                    let admitted = try other.admit(try PostingBench.jws(notification), of: "demo").get()
+                    let fact = try #require(TransactionFact(admitted.payload, tie: admitted.jws.payload))
+                    let item = CustomerActions.Posted(
+                        key: try key(notification), transaction: fact, entry: admitted.entry)
+                    _ = try actions.post(
+                        [item], by: "user-1", sequence: sequence, clock: SystemClock(),
+                        terms: RestoreTerms(settings: RestoreSettings(general: .transfer)), on: connection)
+                } else {
+                    let body = try JSON(parsing: Installation.signer.sign(notification).body)
+                    let jws = try #require(body["signedPayload"]?.stringValue)
+                    let entry = try door.admit(Array(jws.utf8), from: order[round]).get()
+                    _ = try inserter.insert([entry], on: connection)
+                }
+            }
+            try eventually("everything is applied") {
+                try installation.database.count("SELECT count(*) FROM entitled.pending") == 0
+            }
+        }
+        #expect(
+            try installation.database.texts("SELECT DISTINCT type FROM entitled.event") == ["INITIAL_PURCHASE"])
+        #expect(
+            try installation.database.count("SELECT count(*) FROM entitled.event") == Int64(notifications.count))
+        #expect(try installation.heldReasons() == [])
+        #expect(try installation.differences() == [])
     }
 
     // MARK: - Deleted

@@ -1,5 +1,6 @@
 import Base
 import HTTPServer
+import Telemetry
 
 /// The REST listener: finds the route of a request, checks who calls, and hands it to the engine.
 package struct APIRoutes: HTTPHandler {
@@ -8,29 +9,34 @@ package struct APIRoutes: HTTPHandler {
     private let keeper: KeyKeeper?
     private let cors: CORSPolicy
     private let engine: APIEngine
+    private let metrics: Metrics
 
     /// - Parameter keeper: who looks for keys that nobody knows; nil: there are none but those of the table.
     package init(
         _ routes: [APIRoute], keys: KeyTable, keeper: KeyKeeper? = nil, cors: CORSPolicy = CORSPolicy(),
-        engine: APIEngine
+        engine: APIEngine, metrics: Metrics = Metrics()
     ) {
         self.routes = routes.sorted { $0.exactness > $1.exactness }
         self.keys = keys
         self.keeper = keeper
         self.cors = cors
         self.engine = engine
+        self.metrics = metrics
     }
 
     package func refuse(_ head: HTTPRequestHead) -> HTTPResponse? {
         if APIRoutes.isLiveness(head) { return nil }
         if let preflight = cors.preflight(head, at(head.path)) { return preflight }
         let (route, outcome) = match(head)
-        switch outcome {
-        case .refused(let error): return allowed(error.response, head, route)
-        // It is looked for when the body is there: this must not wait.
-        case .unfamiliar: return keeper == nil ? allowed(KeyTable.invalid.response, head, route) : nil
-        case .matched: return nil
-        }
+        let refusal: HTTPResponse? =
+            switch outcome {
+            case .refused(let error): allowed(error.response, head, route)
+            // It is looked for when the body is there: this must not wait.
+            case .unfamiliar: keeper == nil ? allowed(KeyTable.invalid.response, head, route) : nil
+            case .matched: nil
+            }
+        if let refusal { count(refusal, route) }
+        return refusal
     }
 
     package func handle(_ request: HTTPRequest, _ responder: HTTPResponder) {
@@ -39,7 +45,12 @@ package struct APIRoutes: HTTPHandler {
                 .json(200, .object(["status": .string("ok"), "version": .string(Version.current)])))
         }
         let (route, outcome) = match(request.head)
-        let responder = HTTPResponder { [self] in responder.respond(allowed($0, request.head, route)) }
+        let began = ContinuousClock.now
+        let responder = HTTPResponder { [self] response in
+            responder.respond(allowed(response, request.head, route))
+            count(response, route)
+            if let route { metrics.observe(.apiSeconds, .now - began, ["route": route.path]) }
+        }
         switch outcome {
         case .refused(let error): responder.respond(error.response)
         case .matched(let match): run(match, request, responder)
@@ -56,6 +67,10 @@ package struct APIRoutes: HTTPHandler {
             }
             if !isWaiting { responder.respond(APIError.unavailable("Too many unknown keys come.").response) }
         }
+    }
+
+    private func count(_ response: HTTPResponse, _ route: APIRoute?) {
+        metrics.count(.apiAnswers, ["route": route?.path ?? "none", "status": String(response.status)])
     }
 
     private func run(_ match: Match, _ request: HTTPRequest, _ responder: HTTPResponder) {

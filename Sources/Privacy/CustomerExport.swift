@@ -76,16 +76,16 @@ package struct CustomerExport: Sendable {
         _ customer: Customer, _ writer: inout ExportWriter, on connection: PostgresConnection
     ) throws {
         let root = PostgresValue.text(customer.originalAppUserID)
-        try writer.put(.raw(try connection.query(CustomerExport.selectCustomer, [root]).one().bytes(0)), "customer")
+        try writer.put(row: try connection.query(CustomerExport.selectCustomer, [root]).one().bytes(0), "customer")
         try writer.list("app_user_ids") { writer in
-            for row in try connection.query(CustomerExport.selectIDs, [root]) { try writer.put(.raw(try row.bytes(0))) }
+            for row in try connection.query(CustomerExport.selectIDs, [root]) { try writer.put(row: try row.bytes(0)) }
         }
         for (table, column, member) in PersonalTables.ofCustomers {
             let rows = try connection.query(
                 "SELECT to_jsonb(t) FROM entitled.\(table) t WHERE t.\(column) = ANY($1::text[])",
                 [.texts(customer.appUserIDs)])
             try writer.list(member) { writer in
-                for row in rows { try writer.put(.raw(try row.bytes(0))) }
+                for row in rows { try writer.put(row: try row.bytes(0)) }
             }
         }
     }

@@ -21,6 +21,11 @@ struct ExportWriter {
         try pass(atLeast: ExportWriter.portion)
     }
 
+    /// The same of a row of a table, as `to_jsonb` writes it: with spaces, the shortest names first.
+    mutating func put(row: [UInt8], _ name: String? = nil) throws {
+        try put(JSON(parsing: row).sortedByName, name)
+    }
+
     mutating func object(_ name: String? = nil, _ body: (inout ExportWriter) throws -> Void) throws {
         try nest(name, "{", "}", body)
     }

@@ -30,7 +30,7 @@ struct PurchaseExport {
             try writer.put(.string(key.environment.rawValue), "environment")
             try writer.put(.string(key.originalTransactionID), "original_transaction_id")
             let record = try connection.query(PurchaseExport.record, place).first?.bytes(0)
-            try writer.put(record.map { .raw($0) } ?? .null, "record")
+            if let record { try writer.put(row: record, "record") } else { try writer.put(.null, "record") }
             try writer.put(
                 .strings(
                     try connection.query(
@@ -48,7 +48,7 @@ struct PurchaseExport {
                     WHERE t.lane = $1 AND t.original_transaction_id = $2 AND t.app = $3 AND t.environment = $4
                     """, place)
                 try writer.list(member) { writer in
-                    for row in rows { try writer.put(.raw(try row.bytes(0))) }
+                    for row in rows { try writer.put(row: try row.bytes(0)) }
                 }
             }
         }

@@ -1,9 +1,7 @@
 /// Which texts may name a customer (RevenueCat: Identifying Customers, "App User ID requirements").
 package enum AppUserID {
-    /// In characters.
+    /// In code points, as every language and JSON Schema counts: one character may be made of any number of them.
     package static let longest = 100
-    /// In bytes of UTF-8: one character may be made of any number of marks.
-    private static let most = 4 * longest
 
     /// What apps send when they know nobody: an id of it would make one customer of many.
     private static let blocked: Set<String> = [
@@ -13,10 +11,12 @@ package enum AppUserID {
 
     /// Why this can name nobody, as the end of a sentence; nil: it can.
     package static func objection(to id: String) -> String? {
-        if id.isEmpty || id.allSatisfy(\.isWhitespace) { return "is empty" }
-        if id.utf8.count > most || id.count > longest { return "is longer than \(longest) characters" }
-        if id.contains("/") { return "has a slash" }
-        if id.unicodeScalars.contains(where: { $0.value < 0x20 || $0.value == 0x7f }) {
+        // A mark after it makes another character of a slash, and of a space.
+        let points = id.unicodeScalars
+        if points.allSatisfy(\.properties.isWhitespace) { return "is empty" }
+        if points.count > longest { return "is longer than \(longest) characters" }
+        if points.contains("/") { return "has a slash" }
+        if points.contains(where: { $0.value < 0x20 || $0.value == 0x7f }) {
             return "has control characters"
         }
         if blocked.contains(id) { return "is what apps send when they know nobody" }

@@ -220,7 +220,16 @@ extension Metric {
         "entitled_http_turned_away_total", .counter, labels: ["role"],
         "Connections closed because there were too many.", alarm: "rate(entitled_http_turned_away_total[5m]) > 0")
 
+    package static let apiAnswers = Metric(
+        "entitled_api_answers_total", .counter, labels: ["route", "status"],
+        "Answers of the REST API, by the route as openapi.yaml names it, or `none`, and the status.",
+        alarm: #"rate(entitled_api_answers_total{status=~"5.."}[5m]) > 0"#)
+    package static let apiSeconds = Metric(
+        "entitled_api_seconds", .histogram(seconds), labels: ["route"],
+        "From a request of the REST API to its answer; of receipts with what has to be applied first.",
+        alarm: #"histogram_quantile(0.99, sum by (le) (rate(entitled_api_seconds_bucket[5m]))) > 2"#)
+
     private static let listening = [
-        buildInfo, certificateEnds, connections, requests, malformed, timeouts, turnedAway,
+        buildInfo, certificateEnds, connections, requests, malformed, timeouts, turnedAway, apiAnswers, apiSeconds,
     ]
 }

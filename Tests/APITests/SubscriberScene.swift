@@ -10,7 +10,8 @@ import Testing
 
 /// The REST listener, and a worker that writes what Apple would have said.
 final class SubscriberScene: Sendable {
-    static let start: Int64 = 1_790_000_000_000
+    /// Later than any clock of today: customers are made at the database's time.
+    static let start: Int64 = 4_000_000_000_000
     static let hour: Int64 = 3_600_000
 
     let clock = ManualClock(SubscriberScene.start)

@@ -242,14 +242,20 @@ struct ProcessTests {
         }
     }
 
-    @Test func `readiness follows the database and health does not`() throws {
+    @Test(arguments: ["ingest", "api"])
+    func `readiness follows the database and health does not`(role: String) throws {
         let cluster = try TestCluster()
         let site = try Site(try cluster.makeDatabase())
         try site.run("migrate")
-        let ingest = try site.start("ingest")
+        let ingest = try site.start(role)
         let admin = try ingest.address("admin")
         try eventually("it is ready") { site.get("/readyz", from: admin).status == 200 }
-        #expect(site.get("/metrics", from: admin).text.contains("entitled_build_info"))
+        _ = site.get("/nothing", from: try ingest.address(role))
+        let metrics = site.get("/metrics", from: admin).text
+        #expect(metrics.contains("entitled_build_info"))
+        #expect(metrics.contains("entitled_http_requests_total{role=\"\(role)\"} 1"))
+        #expect(metrics.contains("entitled_http_connections{role=\"admin\"}"))
+        #expect(metrics.contains("entitled_api_answers_total{route=\"none\",status=\"404\"} 1") == (role == "api"))
         try cluster.stop()
         try eventually("it is not ready") { site.get("/readyz", from: admin).status == 503 }
         #expect(site.get("/healthz", from: admin).status == 200)

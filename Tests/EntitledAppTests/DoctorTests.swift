@@ -65,8 +65,9 @@ struct DoctorTests {
             "too much for the api", "database.privileges error entitled_api may DELETE entitled.fact",
             "REVOKE DELETE ON entitled.fact FROM entitled_api", sql: "GRANT DELETE ON entitled.fact TO entitled_api"),
         Damage(
-            "a column too much for the api", "database.privileges error entitled_api may INSERT entitled.purchase",
-            "REVOKE INSERT", sql: "GRANT INSERT (owner) ON entitled.purchase TO entitled_api"),
+            "a column too much for the api", "database.privileges error entitled_api may UPDATE entitled.endpoint.url",
+            "REVOKE UPDATE (url) ON entitled.endpoint FROM entitled_api",
+            sql: "GRANT UPDATE (url) ON entitled.endpoint TO entitled_api"),
         Damage(
             "too little for the api", "database.privileges error entitled_api may not DELETE entitled.app_user_id",
             "GRANT DELETE ON entitled.app_user_id TO entitled_api",
@@ -77,8 +78,8 @@ struct DoctorTests {
             "REVOKE SELECT (authorization_sealed)",
             sql: "GRANT SELECT (authorization_sealed) ON entitled.endpoint TO entitled_api"),
         Damage(
-            "whole customers for the api", "database.privileges error entitled_api may UPDATE entitled.customer",
-            "REVOKE UPDATE", sql: "GRANT UPDATE ON entitled.customer TO entitled_api"),
+            "whole lanes for the api", "database.privileges error entitled_api may UPDATE entitled.lane",
+            "REVOKE UPDATE", sql: "GRANT UPDATE ON entitled.lane TO entitled_api"),
         Damage(
             "days that everybody may drop", "database.privileges error entitled_api may call entitled.drop_day",
             "REVOKE EXECUTE", sql: "GRANT EXECUTE ON FUNCTION entitled.drop_day(text, date) TO PUBLIC"),
@@ -182,6 +183,20 @@ struct DoctorTests {
                 .array([
                     bench.app(["environments": .strings(["Production"]), "apple_app_id": .int(1)])
                 ]))
+        },
+        Damage(
+            "silence, while apps post purchases", "apps.notifications warning demo, Production: no notification",
+            "App Store Connect"
+        ) { bench in
+            bench.configure(
+                "apps", .array([bench.app(["environments": .strings(["Production"]), "apple_app_id": .int(1)])]))
+            let now = SystemClock().now()
+            try bench.database.execute(
+                """
+                INSERT INTO entitled.notification
+                    (lane, seq, app, environment, uuid, type, signed_ms, received_ms, source, header, payload, signature)
+                VALUES (3, $1, 'demo', 0, 'u', 'TRANSACTION', $2, $2, 4, gen_random_uuid(), '', '')
+                """, [.int8(SequenceGenerator.least(at: now)), .int8(now)])
         },
         Damage(
             "an unmapped product", "apps.products warning 1 products were bought that give nothing: gems",

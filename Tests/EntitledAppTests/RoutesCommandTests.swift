@@ -12,7 +12,10 @@ struct RoutesCommandTests {
         let machines = ProgramBench().run(["api", "--routes", "--json"])
         let routes = try #require(machines.document?["routes"]?.arrayValue)
         #expect(routes.count == lines.count - 1)
-        let reading = try #require(routes.first { $0["path"]?.stringValue == "/v1/subscribers/{app_user_id}" })
+        let reading = try #require(
+            routes.first {
+                $0["method"]?.stringValue == "GET" && $0["path"]?.stringValue == "/v1/subscribers/{app_user_id}"
+            })
         #expect(reading["key"]?.stringValue == "any")
         let keys: Set = ["none", "any", "public", "secret"]
         #expect(routes.allSatisfy { keys.contains($0["key"]?.stringValue ?? "") })

@@ -215,7 +215,8 @@ import Testing
             _ = try scene.actions.transfer(from: token, to: "heir", only: [given.id], on: scene.connection)
         }
         #expect(throws: stays) {
-            _ = try scene.actions.claim(given.key, by: "heir", settings: RestoreSettings(general: .transfer), on: scene.connection)
+            _ = try scene.actions.claim(
+                given.key, by: "heir", settings: RestoreSettings(general: .transfer), on: scene.connection)
         }
         #expect(try scene.actions.transfer(from: token, to: "heir", on: scene.connection).purchases == [bought])
         guard
@@ -227,7 +228,8 @@ import Testing
         }
         #expect(moved.purchases == [bought])
         guard
-            case .moved = try scene.actions.claim(bought, by: "heir", settings: RestoreSettings(general: .transfer), on: scene.connection)
+            case .moved = try scene.actions.claim(
+                bought, by: "heir", settings: RestoreSettings(general: .transfer), on: scene.connection)
         else {
             Issue.record("not moved")
             return

@@ -4,17 +4,21 @@ import Glibc
 
 /// Python with packages from PyPI that are not ours (`deploy/python-checks`), to hold what we send against.
 package enum PythonChecks {
-    private static let program: String = {
-        let root = #filePath.split(separator: "/").dropLast(3).joined(separator: "/")
-        return "/\(root)/.build/python-checks/bin/python"
-    }()
+    private static let root = "/" + #filePath.split(separator: "/").dropLast(3).joined(separator: "/")
+    private static let program = "\(root)/.build/python-checks/bin/python"
 
+    /// With the packages that are listed now, not with those of an earlier list.
     package static var isThere: Bool {
-        access(program, X_OK) == 0 && access(program.replacing("/bin/python", with: "/made-from.txt"), R_OK) == 0
+        guard access(program, X_OK) == 0, let made = try? read("\(root)/.build/python-checks/made-from.txt") else {
+            return false
+        }
+        return made == (try? read("\(root)/deploy/python-checks.txt"))
     }
 
+    private static func read(_ path: String) throws -> String { try String(contentsOfFile: path, encoding: .utf8) }
+
     /// Why tests that need it are skipped.
-    package static let absence = "skipped: no Python packages; run deploy/python-checks"
+    package static let absence = "skipped: the Python packages are not there; run deploy/python-checks"
 
     /// Runs a program that is in a file; what it prints.
     package static func run(file: String, _ arguments: [String]) throws -> String {

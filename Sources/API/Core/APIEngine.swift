@@ -58,8 +58,9 @@ package final class APIEngine: Service {
         // In the order in which a request goes from one to the next, and once more for those that came back.
         watch.stop(until: deadline)
         _ = errands.end(until: deadline)
-        guard !steps.end(until: deadline) else { return }
-        for session in sessions { session.cut() }
+        // Closed for whoever keeps the handler alive; what hangs is cut, and closes itself.
+        let isDone = steps.end(until: deadline)
+        for session in sessions { isDone ? session.close() : session.cut() }
     }
 
     /// Answers a request by its action, in its turn.

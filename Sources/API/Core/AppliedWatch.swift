@@ -63,7 +63,8 @@ package final class AppliedWatch: Sendable {
     /// Ends whatever waits: nobody is there any more who could be answered something else than to come again.
     func stop(until deadline: ContinuousClock.Instant) {
         state.change { $0.isStopping = true }
-        _ = finished.wait(timeout: max(.zero, deadline - .now)) { $0 ? true : nil }
+        let isDone = finished.wait(timeout: max(.zero, deadline - .now)) { $0 ? true : nil } ?? false
+        isDone ? session.close() : session.cut()
     }
 
     private func run() {

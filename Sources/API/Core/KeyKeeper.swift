@@ -33,6 +33,10 @@ package final class KeyKeeper: Service {
     private let logger: Logger
     private let state = Monitor(State())
     private let finished = Monitor(false)
+    private let isReachable = Monitor(false)
+
+    /// Whether the database answered last time.
+    package var isReady: Bool { isReachable.read { $0 } }
 
     package init(_ table: KeyTable, session: PostgresSession, logger: Logger) {
         self.table = table
@@ -49,7 +53,8 @@ package final class KeyKeeper: Service {
 
     package func drain(until deadline: ContinuousClock.Instant) {
         state.change { $0.isStopping = true }
-        if finished.wait(timeout: max(.zero, deadline - .now), for: { $0 ? true : nil }) == nil { session.cut() }
+        let isDone = finished.wait(timeout: max(.zero, deadline - .now)) { $0 ? true : nil } ?? false
+        isDone ? session.close() : session.cut()
     }
 
     /// Calls `done` once, after a look that begins from now on, on the keeper's thread; false: too many wait.
@@ -68,6 +73,7 @@ package final class KeyKeeper: Service {
                 return (state.waiting, state.isStopping)
             }
             let look = refresh()
+            isReachable.change { $0 = look == .done }
             for done in waiting { done(look) }
             if isStopping { return }
             // Not for news, but to let time pass; then for whoever comes first.

@@ -59,9 +59,8 @@ package final class SubscriberDesk: Service, APIGathering {
 
     package func drain(until deadline: ContinuousClock.Instant) {
         state.change { $0.isEnding = true }
-        if left.wait(timeout: max(.zero, deadline - .now), for: { $0 == 0 ? true : nil }) == nil {
-            for session in sessions { session.cut() }
-        }
+        let isDone = left.wait(timeout: max(.zero, deadline - .now)) { $0 == 0 ? true : nil } ?? false
+        for session in sessions { isDone ? session.close() : session.cut() }
         notes.end(until: deadline)
     }
 

@@ -58,7 +58,8 @@ final class SubscriberNotes: Sendable {
 
     func end(until deadline: ContinuousClock.Instant) {
         state.change { $0.isEnding = true }
-        if state.wait(timeout: max(.zero, deadline - .now), for: { $0.isOver ? true : nil }) == nil { session.cut() }
+        let isDone = state.wait(timeout: max(.zero, deadline - .now)) { $0.isOver ? true : nil } ?? false
+        isDone ? session.close() : session.cut()
     }
 
     // MARK: - The thread

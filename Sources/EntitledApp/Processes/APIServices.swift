@@ -7,6 +7,7 @@ import Crypto
 import Customers
 import HTTPServer
 import Lifecycle
+import Postgres
 import Queue
 import Records
 import Schemas
@@ -48,34 +49,53 @@ package struct APIServices {
     private static let threads = 8
 
     func part() throws -> ProcessServices.Part {
-        let (handler, services) = try handler()
-        let server = HTTPServer(
-            HTTPServerConfiguration(role: "api", listen: configuration.api.listen.description),
-            handler: handler, logger: logger)
-        return ProcessServices.Part(services: [server] + services, notReady: { [] })
+        let made = try make()
+        var settings = HTTPServerConfiguration(role: "api", listen: configuration.api.listen.description)
+        // RevenueCat's clients post without a body and without its length where there is nothing to say.
+        settings.needsLength = false
+        let server = HTTPServer(settings, handler: made.handler, logger: logger, metrics: metrics)
+        let keeper = made.keeper
+        return ProcessServices.Part(services: [server] + made.services) {
+            keeper.isReady ? [] : ["the database is away"]
+        }
     }
 
     /// Every route, and the services that it needs running.
     package func handler() throws -> (handler: APIRoutes, services: [any Service]) {
+        let made = try make()
+        return (made.handler, made.services)
+    }
+
+    private struct Made {
+        let handler: APIRoutes
+        let keeper: KeyKeeper
+        /// In the order in which they drain.
+        let services: [any Service]
+    }
+
+    private func make() throws -> Made {
+        let watch = SessionWatch(logger: logger)
+        func session() throws -> PostgresSession {
+            let session = try database.session(.api, logger: logger, refused: refused)
+            watch.add(session)
+            return session
+        }
         let accesses = accesses
         let answers = answers
-        let desk = try SubscriberDesk(
-            answers: answers, sessions: { try database.session(.api, logger: logger, refused: refused) },
-            clock: clock, logger: logger)
+        let desk = try SubscriberDesk(answers: answers, sessions: session, clock: clock, logger: logger)
         let engine = try APIEngine(
-            threads: APIServices.threads,
-            sessions: { try database.session(.api, logger: logger, refused: refused) },
-            patience: configuration.api.applyTimeout, logger: logger)
+            threads: APIServices.threads, sessions: session, patience: configuration.api.applyTimeout, logger: logger)
         let keys = KeyTable(
             publicKeys: configuration.api.publicKeys, secretKeys: configuration.api.secretKeys,
             appKeys: configuration.apps.reduce(into: [:]) { $0[$1.id] = $1.publicKeys })
-        let keeper = KeyKeeper(
-            keys, session: try database.session(.api, logger: logger, refused: refused), logger: logger)
+        let keeper = KeyKeeper(keys, session: try session(), logger: logger)
         let calls = AppleCalls()
         let handler = APIRoutes(
             try routes(answers, desk, accesses, calls.cancellation), keys: keys, keeper: keeper,
-            cors: CORSPolicy(configuration.api.corsOrigins), engine: engine)
-        return (handler, [keeper, desk, calls, engine, Transports(accesses: accesses)])
+            cors: CORSPolicy(configuration.api.corsOrigins), engine: engine, metrics: metrics)
+        return Made(
+            handler: handler, keeper: keeper,
+            services: [keeper, desk, calls, engine, Transports(accesses: accesses), watch])
     }
 
     private var document: SubscriberDocument {

@@ -59,7 +59,7 @@ struct ProcessServices {
                 role: "ingest", listen: settings.listen.description, maxBodyBytes: settings.maxBodyBytes,
                 headerTimeout: settings.headerTimeout, bodyTimeout: settings.bodyTimeout,
                 idleTimeout: settings.idleTimeout, maxConnections: settings.maxConnections, identity: identity),
-            handler: handler, logger: logger)
+            handler: handler, logger: logger, metrics: metrics)
         let listener = settings.tls.map {
             ReloadingListener(server: server, files: $0, logger: logger, metrics: metrics)
         }
@@ -165,7 +165,8 @@ struct ProcessServices {
         let conditions = parts.map(\.notReady)
         return HTTPServer(
             HTTPServerConfiguration(role: "admin", listen: configuration.admin.listen.description),
-            handler: AdminEndpoints(metrics: metrics, notReady: { conditions.flatMap { $0() } }), logger: logger)
+            handler: AdminEndpoints(metrics: metrics, notReady: { conditions.flatMap { $0() } }), logger: logger,
+            metrics: metrics)
     }
 
     private func verifier(_ revocation: RevocationPolicy?) throws -> SignedDataVerifier {

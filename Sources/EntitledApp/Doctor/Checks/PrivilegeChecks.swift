@@ -40,6 +40,7 @@ enum PrivilegeChecks {
                 column: Set(try row.texts(2).compactMap { $0 }), isOwned: try row.bool(3))
             faults += excess(role, table) + lack(role, table)
         }
+        faults += try columns(role, connection)
         faults += try secrets(role, connection)
         guard !faults.isEmpty else { return [.ok("\(role.rawValue) may do what its work needs, and no more")] }
         return faults
@@ -87,14 +88,20 @@ enum PrivilegeChecks {
     ]
     /// What calls of apps and backends change: in the whole table, or in some columns of it.
     private static let calls: [String: Set<String>] = [
-        "action": ["INSERT"], "app_user_id": ["INSERT", "UPDATE", "DELETE"], "customer": ["INSERT", "UPDATE", "DELETE"],
+        "action": ["INSERT"], "app_user_id": ["INSERT", "UPDATE", "DELETE"],
+        "customer": ["INSERT", "UPDATE", "DELETE"],
         "customer_attribute": ["INSERT", "UPDATE", "DELETE"], "deletion": ["INSERT"], "deletion_id": ["INSERT"],
         "deletion_purchase": ["INSERT"], "delivery": ["INSERT"], "event": ["INSERT"], "fact": ["INSERT"],
         "jws_header": ["INSERT"], "notification": ["INSERT"], "notification_key": ["INSERT"], "pending": ["INSERT"],
         "purchase": ["INSERT"], "purchase_identifier": ["INSERT"], "purchase_snapshot": ["INSERT", "UPDATE"],
     ]
+    /// Columns that they update where the table is not theirs: to lock a row takes the right to update some column of it.
     private static let callColumns: [String: Set<String>] = [
-        "api_key": ["UPDATE"], "endpoint": ["UPDATE"], "lane": ["UPDATE"], "purchase": ["UPDATE"],
+        "api_key": ["last_used_ms"], "endpoint": ["created_ms"], "lane": ["epoch"],
+        "purchase": [
+            "owner", "product_id", "access_ends_ms", "grace_ends_ms", "revoked_ms", "will_renew", "wake_ms", "version",
+            "updated_ms",
+        ],
     ]
     /// What nobody reads but who sends.
     private static let secretTables: Set = ["sealing_key"]
@@ -117,8 +124,7 @@ enum PrivilegeChecks {
         case .api:
             let whole = calls[table.name] ?? []
             found.formUnion(table.granted.intersection(["INSERT", "UPDATE", "DELETE"]).subtracting(whole))
-            let columns = whole.union(callColumns[table.name] ?? [])
-            found.formUnion(table.column.intersection(["INSERT", "UPDATE"]).subtracting(columns))
+            found.formUnion(table.column.intersection(["INSERT"]).subtracting(whole))
             if secretTables.contains(table.name) { found.formUnion(table.column.intersection(["SELECT"])) }
         }
         return sentences(found, "may", "REVOKE", "FROM", role, table)
@@ -132,7 +138,8 @@ enum PrivilegeChecks {
             case .api:
                 secretTables.contains(table.name)
                     ? []
-                    : (calls[table.name] ?? []).union(callColumns[table.name] ?? []).union(["SELECT"])
+                    : (calls[table.name] ?? []).union(callColumns[table.name] == nil ? [] : ["UPDATE"]).union(["SELECT"]
+                    )
             }
         return sentences(needed.subtracting(table.column.union(table.granted)), "may not", "GRANT", "TO", role, table)
     }
@@ -148,6 +155,28 @@ enum PrivilegeChecks {
                 "\(role.rawValue) \(words) \(list) entitled.\(table.name)",
                 "\(remedy) \(list) ON entitled.\(table.name) \(preposition) \(role.rawValue)")
         ]
+    }
+
+    /// Days are left out here, too.
+    private static let updatable = """
+        SELECT c.relname::text, a.attname::text FROM pg_attribute a JOIN pg_class c ON c.oid = a.attrelid
+        WHERE c.relnamespace = 'entitled'::regnamespace AND c.relkind IN ('r', 'p') AND NOT c.relispartition
+            AND a.attnum > 0 AND NOT a.attisdropped AND has_column_privilege($1, c.oid, a.attnum, 'UPDATE')
+            AND NOT has_table_privilege($1, c.oid, 'UPDATE')
+        ORDER BY 1, 2
+        """
+
+    /// Single columns that the api may update, and should not.
+    private static func columns(_ role: DatabaseRole, _ connection: PostgresConnection) throws -> [Finding] {
+        guard role == .api else { return [] }
+        return try connection.query(updatable, [.text(role.rawValue)]).compactMap { row in
+            let (table, column) = (try row.text(0), try row.text(1))
+            let isWhole = calls[table]?.contains("UPDATE") ?? false
+            guard !isWhole, !(callColumns[table]?.contains(column) ?? false) else { return nil }
+            return .error(
+                "\(role.rawValue) may UPDATE entitled.\(table).\(column)",
+                "REVOKE UPDATE (\(column)) ON entitled.\(table) FROM \(role.rawValue)")
+        }
     }
 
     // MARK: - What only the worker may

@@ -1,9 +1,11 @@
 """schemathesis against a running server: data that a contract (argument 1) allows, and data that it forbids.
 
 Argument 2 names {"base_url", "prefix", "keys": {METHOD PATH: KEY, "": KEY}, "only": [METHOD PATH, …] or null,
-"values": {NAME: […]}, "parameters": {NAME: SCHEMA}, "nullable": [[NAME, …], …], "examples": N}. `values` are for
-parameters of paths which nobody would guess: half of what is allowed has one of them. `parameters` are schemas that take the
-place of the contract's, `nullable` paths in it to schemas that allow null in words only. Prints {"calls": N, "statuses": {…}, "found": {"METHOD PATH STATUS: TITLE": EXAMPLE}}.
+"values": {NAME: […]}, "parameters": {NAME: SCHEMA}, "nullable": [[NAME, …], …], "more": [[[NAME, …], VALUE], …],
+"examples": N}. `values` are for parameters of paths which nobody would guess: half of what is allowed has one of them.
+`parameters` are schemas that take the place of the contract's, `nullable` paths in it to schemas that allow null in words
+only, and `more` paths to lists of values that lack one. Prints
+{"calls": N, "statuses": {…}, "found": {"METHOD PATH STATUS: TITLE": EXAMPLE}}.
 
 One failure of a kind is as good as many, so that nothing is shrunk: that keeps it short.
 """
@@ -17,7 +19,9 @@ import schemathesis
 import yaml
 from schemathesis import GenerationMode
 from schemathesis.checks import CHECKS, load_all_checks
+from schemathesis.core import NOT_SET
 from schemathesis.core.failures import FailureGroup
+from schemathesis.openapi.checks import RejectedPositiveData
 from schemathesis.core.result import Ok
 
 load_all_checks()
@@ -38,14 +42,19 @@ CHOSEN = [
 given = json.load(open(sys.argv[2]))
 
 
+def at(document, path):
+    for name in path:
+        document = document[name]
+    return document
+
+
 def contract():
     with open(sys.argv[1]) as text:
         document = yaml.safe_load(text)
     for path in given["nullable"]:
-        place = document
-        for name in path:
-            place = place[name]
-        place["nullable"] = True
+        at(document, path)["nullable"] = True
+    for path, value in given["more"]:
+        at(document, path)["enum"].append(value)
     # Keys are not data: each request has a good one.
     document.pop("security", None)
     for item in document["paths"].values():
@@ -82,7 +91,10 @@ def judge(operation, case, mode):
         except FailureGroup as group:
             for failure in group.exceptions:
                 told = f"{response.status_code} {response.text[:200]} to {case.as_curl_command()[:900]}: {failure.message[:300]}"
-                found.setdefault(f"{operation.label} {response.status_code}: {failure.title}", told)
+                name = f"{operation.label} {response.status_code}: {failure.title}"
+                if isinstance(failure, RejectedPositiveData) and operation.body and case.body is NOT_SET:
+                    name += " without a body"
+                found.setdefault(name, told)
 
 
 def run(operation, mode):

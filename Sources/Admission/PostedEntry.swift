@@ -1,6 +1,5 @@
 import AppStore
 import Base
-import Crypto
 import Queue
 
 /// A transaction that an app posted, as an entry of the log.
@@ -11,7 +10,7 @@ package enum PostedEntry {
     /// A `notificationType` that Apple does not have.
     package static let type = "TRANSACTION"
 
-    /// The same signed words give the same entry, however the signature or the base64 is spelled.
+    /// The same signed words give the same entry.
     ///
     /// - Parameter text: the compact JWS.
     /// - Throws: when it cannot be packed.
@@ -19,11 +18,10 @@ package enum PostedEntry {
         _ text: String, _ jws: VerifiedJWS, _ payload: TransactionPayload, _ originalTransactionID: String,
         of place: AppEnvironment, _ dictionaries: HeaderDictionaries
     ) throws -> NewNotification {
-        let digest = Crypto.Digest.sha256(Array("transaction\n".utf8) + jws.payload)
-        let uuid = UUIDText.upper(Array(digest.prefix(16)))
+        let identity = NotificationIdentity.posted(jws.payload, app: place.app, environment: place.environment)
         let date = payload.signedDate ?? payload.purchaseDate
         let envelope = JSON.object([
-            "notificationType": .string(type), "notificationUUID": .string(uuid),
+            "notificationType": .string(type), "notificationUUID": .string(identity.uuid),
             "data": .object([
                 "bundleId": payload.bundleId.map { .string($0) }, "environment": .string(place.environment.rawValue),
                 "signedTransactionInfo": .string(text),
@@ -32,8 +30,8 @@ package enum PostedEntry {
         ]).bytes
         let headerID = StoredJWS.headerID(jws.header)
         return NewNotification(
-            identity: NotificationIdentity(app: place.app, environment: place.environment, uuid: uuid), type: type,
-            subtype: nil, originalTransactionID: originalTransactionID, signedDate: date, source: .posted,
+            identity: identity, type: type, subtype: nil, originalTransactionID: originalTransactionID,
+            signedDate: date, source: .posted,
             header: jws.header,
             stored: StoredJWS(
                 headerID: headerID, payload: try dictionaries.compress(envelope, header: jws.header, id: headerID),

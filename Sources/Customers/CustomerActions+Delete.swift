@@ -24,12 +24,12 @@ extension CustomerActions {
         _ id: String, policy: DeletionPolicy = .pseudonymise, on connection: PostgresConnection
     ) throws -> Deletion {
         try holding(
-            { try PurchaseStore.owned(by: try ids(of: id, on: connection), on: connection) }, on: connection
+            { try belongings(of: try ids(of: id, on: connection), on: connection) }, on: connection
         ) { purchases, now in
             let root = try root(of: id, on: connection)
             let ids = try CustomerStore.delete(root, on: connection)
             // Whoever gave them a purchase held the customer or the id, and is through now.
-            guard Set(try PurchaseStore.owned(by: ids, on: connection)) == Set(purchases) else { throw Overtaken() }
+            guard Set(try belongings(of: ids, on: connection)) == Set(purchases) else { throw Overtaken() }
             try removeRows(of: ids, on: connection)
             let entries = try ActionLog.entries(naming: ids, on: connection)
             var action: Int64 = 0
@@ -57,6 +57,17 @@ extension CustomerActions {
                 action: action, by: origin, now: now, on: connection)
             return Deletion(id: deletion, appUserIDs: ids, purchases: purchases)
         }
+    }
+
+    /// What is owned under these ids: by its record, or by what was posted and is not applied yet.
+    private func belongings(of ids: [String], on connection: PostgresConnection) throws -> [PurchaseKey] {
+        let owned = try PurchaseStore.owned(by: ids, on: connection)
+        let named = Set(try ActionLog.entries(naming: ids, on: connection).flatMap(\.moved)).subtracting(owned)
+        let waiting = zip(named, try PurchaseStore.owners(Array(named), on: connection)).filter { $1 == nil }.map(\.0)
+        let given = zip(waiting, try FactStore.load(waiting, on: connection)).filter { _, facts in
+            facts.assignments.newest.map { ids.contains($0.owner) } ?? false
+        }
+        return owned + given.map(\.0)
     }
 
     private func removeRows(of ids: [String], on connection: PostgresConnection) throws {

@@ -67,7 +67,8 @@ extension CustomerActions {
                 let why = try give(purchase, to: id, Set(held.map(\.lane)), terms, now: now, on: connection)
                 refusal = refusal ?? why
             }
-            try FactStore.insert(contexts(posted, now: now), on: connection)
+            try PurchaseStore.touch(
+                try FactStore.insertNew(contexts(posted, now: now), on: connection), now: now, on: connection)
             let places = try CustomerActions.insert(posted.map(\.entry) + others, sequence, clock, on: connection)
             FailPoint.postBeforeCommit.pass()
             return Posting(places: places, refusal: refusal)

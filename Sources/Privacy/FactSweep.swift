@@ -16,8 +16,11 @@ enum FactSweep {
         """
 
     /// How many were replaced. The lane is held.
+    ///
+    /// - Parameter action: the number of the deletion in the log.
     static func redact(
-        _ key: PurchaseKey, _ names: Pseudonyms, isTheirs: Bool, on connection: PostgresConnection
+        _ key: PurchaseKey, _ names: Pseudonyms, isTheirs: Bool, until action: Int64,
+        on connection: PostgresConnection
     ) throws -> Int64 {
         let place: [PostgresValue] = [
             .int2(key.lane.number), .text(key.originalTransactionID), .text(key.app), .int2(key.environment.code),
@@ -28,7 +31,7 @@ enum FactSweep {
             let fact = FactRow(
                 kind: kind, signedDate: try row.int(2), header: nil, signature: nil,
                 payload: try FactCodec.restore(try row.bytes(4)))
-            let redacted = try fact.redacted(names, isTheirs: isTheirs)
+            let redacted = try fact.redacted(names, isTheirs: isTheirs, until: action)
             guard redacted.payload != fact.payload else { continue }
             old.append(try row.uuid(0))
             new.append(

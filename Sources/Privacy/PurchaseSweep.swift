@@ -31,7 +31,7 @@ struct PurchaseSweep {
             } else {
                 let pseudonyms = subject.owner.map(names.all) ?? names
                 counts = try pseudonymise(
-                    key, of: deletion.id, pseudonyms, isTheirs: subject.owner != nil, now: now, on: connection)
+                    key, of: deletion, pseudonyms, isTheirs: subject.owner != nil, now: now, on: connection)
             }
             if subject.owner != nil { counts["purchase", default: 0] += 1 }
             FailPoint.sweepBeforeCommit.pass()
@@ -47,20 +47,22 @@ struct PurchaseSweep {
         guard let owner = subject.owner, try PurchaseStore.owners([subject.key], on: connection) == [owner] else {
             return false
         }
-        return try CustomerStore.load([owner], on: connection)[owner]?.isAnonymous ?? true
+        // Also somebody whom no id names may have: then they are one customer with the owner.
+        return try CustomerStore.load([owner], on: connection)[owner].map { $0.appUserIDs == [owner] } ?? true
     }
 
     // MARK: - Pseudonymising
 
     private func pseudonymise(
-        _ key: PurchaseKey, of deletion: Int64, _ names: Pseudonyms, isTheirs: Bool, now: Int64,
+        _ key: PurchaseKey, of deletion: DeletionLedger.Entry, _ names: Pseudonyms, isTheirs: Bool, now: Int64,
         on connection: PostgresConnection
     ) throws -> DeletionLedger.Counts {
-        let sweep = EventSweep(deletion: deletion)
+        let sweep = EventSweep(deletion: deletion.id)
         var counts = try sweep.pseudonymise(
             try EventSweep.events(of: key, on: connection), names, on: connection)
         let places = try StoredNotifications.places(of: key, on: connection)
-        counts["fact"] = try FactSweep.redact(key, names, isTheirs: isTheirs, on: connection)
+        counts["fact"] = try FactSweep.redact(
+            key, names, isTheirs: isTheirs, until: deletion.action, on: connection)
         counts.merge(
             try forget(places, names, isTheirs: isTheirs, sweep, now: now, on: connection), uniquingKeysWith: +)
         if counts["fact"] ?? 0 > 0 {
@@ -127,6 +129,13 @@ struct PurchaseSweep {
         DELETE FROM entitled.fact WHERE lane = $1 AND original_transaction_id = $2 AND app = $3 AND environment = $4
         RETURNING 1
         """
+    private static let selectSigned = """
+        SELECT payload FROM entitled.fact
+        WHERE lane = $1 AND original_transaction_id = $2 AND app = $3 AND environment = $4 AND kind = 1
+        """
+    private static let deleteKeys = """
+        DELETE FROM entitled.notification_key WHERE key = ANY($1::uuid[]) AND app = $2 AND environment = $3
+        """
     private static let deleteIdentifiers = """
         DELETE FROM entitled.purchase_identifier WHERE identifier = ANY($1::text[]) AND app = $2 AND environment = $3
             AND original_transaction_id = $4 RETURNING 1
@@ -172,16 +181,32 @@ struct PurchaseSweep {
             ).count)
         counts["rebuild"] = Int64(
             try connection.query(LogSweep.resetRebuilds, [.texts([key.originalTransactionID])]).count)
+        try admitPosts(of: key, parameters, on: connection)
         counts["fact"] = Int64(try connection.query(PurchaseSweep.deleteFacts, parameters).count)
         try PurchaseStore.remove([key], on: connection)
         if let owner = subject.owner { try removeIdle(owner, on: connection) }
         return counts
     }
 
-    /// The anonymous owner that the deletion made, once nothing is theirs.
+    /// Whoever posts a transaction of it again gets it again. Its facts are still there.
+    private func admitPosts(
+        of key: PurchaseKey, _ parameters: [PostgresValue], on connection: PostgresConnection
+    ) throws {
+        let identities = try connection.query(PurchaseSweep.selectSigned, parameters).map { row in
+            NotificationIdentity.posted(
+                try FactCodec.restore(try row.bytes(0)), app: key.app, environment: key.environment)
+        }
+        _ = try connection.query(
+            PurchaseSweep.deleteKeys,
+            [.uuids(identities.map(\.key)), .text(key.app), .int2(key.environment.code)])
+    }
+
+    /// The anonymous owner that the deletion made, once nothing is theirs; not where they are one with somebody, or the log
+    /// names them.
     private func removeIdle(_ owner: String, on connection: PostgresConnection) throws {
         guard let root = try CustomerStore.lock([owner], on: connection).first ?? nil,
-            root.originalAppUserID == owner, root.isAnonymous,
+            try CustomerStore.load([owner], on: connection)[owner]?.appUserIDs == [owner],
+            try ActionLog.entries(naming: [owner], on: connection).isEmpty,
             try connection.query(PurchaseSweep.isOwner, [.text(owner)]).isEmpty
         else { return }
         _ = try CustomerStore.delete(root, on: connection)

@@ -14,6 +14,18 @@ package struct NotificationIdentity: Hashable, Sendable {
         self.uuid = uuid
     }
 
+    /// That of a transaction that an app posted: the same signed words have the same, however the signature or the base64
+    /// is spelled.
+    ///
+    /// - Parameter payload: what Apple signed.
+    package static func posted(
+        _ payload: [UInt8], app: String, environment: StoreEnvironment
+    ) -> NotificationIdentity {
+        let digest = Digest.sha256(Array("transaction\n".utf8) + payload)
+        return NotificationIdentity(
+            app: app, environment: environment, uuid: UUIDText.upper(Array(digest.prefix(16))))
+    }
+
     /// The 16 bytes that the deduplication table keeps.
     package var key: [UInt8] { NotificationIdentity.key(uuid) }
 

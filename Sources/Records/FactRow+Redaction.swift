@@ -26,16 +26,19 @@ extension FactRow {
 
     /// What is left of it when these people are nobody any more; itself where it names none of them.
     ///
-    /// - Parameter isTheirs: whether the purchase was theirs: then every account token goes, whosever it is.
-    package func redacted(_ pseudonyms: Pseudonyms, isTheirs: Bool) throws -> FactRow {
+    /// - Parameters:
+    ///   - isTheirs: whether the purchase was theirs: then every account token goes, whosever it is.
+    ///   - action: the number of the deletion in the log: whoever got the purchase since is somebody else who has such an
+    ///     id now.
+    package func redacted(_ pseudonyms: Pseudonyms, isTheirs: Bool, until action: Int64) throws -> FactRow {
         switch kind {
         case .transaction, .renewal:
             guard let token = accountToken, isTheirs || pseudonyms[token] != nil else { return self }
             return try withoutToken()
         case .assignment:
-            guard let assignment = OwnerAssignment(payload: payload), let name = pseudonyms[assignment.owner] else {
-                return self
-            }
+            guard let assignment = OwnerAssignment(payload: payload), assignment.action <= action,
+                let name = pseudonyms[assignment.owner]
+            else { return self }
             return FactRow(OwnerAssignment(owner: name, at: assignment.at, action: assignment.action))
         // No other kind has an id of a customer in it.
         default:

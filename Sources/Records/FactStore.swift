@@ -95,16 +95,31 @@ package enum FactStore {
     ) throws {
         guard !facts.isEmpty else { return }
         try JWSHeaderStore.insert(facts.compactMap(\.fact.header), known: known, on: connection)
-        _ = try connection.query(
-            insert,
-            [
-                .int2s(facts.map(\.key.lane.number)), .texts(facts.map(\.key.app)),
-                .int2s(facts.map(\.key.environment.code)), .texts(facts.map(\.key.originalTransactionID)),
-                .uuids(facts.map(\.fact.digest)), .int2s(facts.map(\.fact.kind.rawValue)),
-                .int8s(facts.map(\.fact.signedDate)), .int8s(facts.map(\.seq)),
-                .uuids(facts.map { $0.fact.header.map(StoredJWS.headerID) }),
-                .byteas(try facts.map { try FactCodec.compress($0.fact.payload) }),
-                .byteas(facts.map(\.fact.signature)), .int2s(facts.map(\.source.rawValue)),
-            ])
+        _ = try connection.query(insert, try parameters(facts))
+    }
+
+    private static let insertNew = "\(insert) RETURNING app, environment, original_transaction_id"
+
+    /// Keeps these, which have no headers; the purchases of which there was one that was not known.
+    package static func insertNew(_ facts: [New], on connection: PostgresConnection) throws -> Set<PurchaseKey> {
+        guard !facts.isEmpty else { return [] }
+        return Set(
+            try connection.query(insertNew, try parameters(facts)).compactMap { row in
+                guard let environment = StoreEnvironment(code: Int16(clamping: try row.int(1))) else { return nil }
+                return PurchaseKey(
+                    app: try row.text(0), environment: environment, originalTransactionID: try row.text(2))
+            })
+    }
+
+    private static func parameters(_ facts: [New]) throws -> [PostgresValue] {
+        [
+            .int2s(facts.map(\.key.lane.number)), .texts(facts.map(\.key.app)),
+            .int2s(facts.map(\.key.environment.code)), .texts(facts.map(\.key.originalTransactionID)),
+            .uuids(facts.map(\.fact.digest)), .int2s(facts.map(\.fact.kind.rawValue)),
+            .int8s(facts.map(\.fact.signedDate)), .int8s(facts.map(\.seq)),
+            .uuids(facts.map { $0.fact.header.map(StoredJWS.headerID) }),
+            .byteas(try facts.map { try FactCodec.compress($0.fact.payload) }),
+            .byteas(facts.map(\.fact.signature)), .int2s(facts.map(\.source.rawValue)),
+        ]
     }
 }

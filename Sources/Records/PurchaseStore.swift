@@ -113,6 +113,22 @@ package enum PurchaseStore {
             ])
     }
 
+    private static let touch = """
+        UPDATE entitled.purchase p SET version = p.version + 1, updated_ms = $6
+        FROM unnest($1::int2[], $2::text[], $3::text[], $4::int2[], $5::int4[])
+            AS t(lane, otid, app, environment, place)
+        WHERE p.lane = t.lane AND p.original_transaction_id = t.otid AND p.app = t.app
+            AND p.environment = t.environment
+        """
+
+    /// Notes that there are facts of these that change what documents say and nothing in the record. Their lanes are held.
+    package static func touch(
+        _ keys: some Collection<PurchaseKey>, now: Int64, on connection: PostgresConnection
+    ) throws {
+        guard !keys.isEmpty else { return }
+        _ = try connection.query(touch, places(Array(keys)) + [.int8(now)])
+    }
+
     private static let selectOwned = """
         SELECT app, environment, original_transaction_id FROM entitled.purchase WHERE owner = ANY($1::text[])
         ORDER BY app, environment, original_transaction_id

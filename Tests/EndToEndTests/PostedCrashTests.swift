@@ -9,12 +9,12 @@ import Testing
 struct PostedCrashTests {
     private static let key = "appl_a_public_key_for_tests"
 
-    private func site() throws -> Site {
+    private func site(applyTimeout: String = "2s") throws -> Site {
         let site = try Site(TestCluster.shared.makeDatabase())
         try site.configure([
             "api": .object([
                 "listen": .string("127.0.0.1:0"), "public_keys": .strings([Self.key]),
-                "apply_timeout": .string("2s"),
+                "apply_timeout": .string(applyTimeout),
             ])
         ])
         try site.run("migrate")
@@ -59,5 +59,23 @@ struct PostedCrashTests {
         #expect(try database.texts("SELECT owner FROM entitled.purchase") == ["user-1"])
         try site.run("rebuild", "--dry-run")
         for program in [second, worker] { program.kill(15) }
+    }
+
+    @Test func `told to end, it tells who waits to come again, and waits for nobody itself`() throws {
+        let site = try site(applyTimeout: "60s")
+        let database = try #require(site.database)
+        var life = SubscriberLife(app: Site.app, seed: 901, withToken: false)
+        let started = life.start(at: SystemClock().now() - StoreProduct.day)
+        let api = try site.start("api")
+        let waiting = TestThread { try post(started, site, to: api) }
+        try eventually("it is kept") { try database.count("SELECT count(*) FROM entitled.pending") == 1 }
+        let told = ContinuousClock.now
+        api.kill(15)
+        let answer = try waiting.value()
+        #expect(answer.status == 503)
+        #expect(answer.header("retry-after") != nil)
+        #expect(try api.wait() == 0)
+        // Of drain_timeout, 20 s, the listener may take a tenth.
+        #expect(ContinuousClock.now - told < .seconds(10))
     }
 }

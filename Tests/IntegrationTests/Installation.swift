@@ -55,15 +55,16 @@ final class Installation: Sendable {
 
     /// - Parameters:
     ///   - cluster: the shared one, unless a test stops its Postgres.
+    ///   - database: one of the shared cluster that was made already, with this program's schema; nil: a new one.
     ///   - sequence: makes the generators of the endpoint.
     init(
-        _ cluster: TestCluster? = nil,
+        _ cluster: TestCluster? = nil, database made: TestDatabase? = nil,
         sequence: @escaping @Sendable () -> SequenceGenerator = {
             SequenceGenerator(clock: SystemClock(), node: .random(in: 0...UInt16.max))
         }
     ) throws {
         self.cluster = try cluster ?? TestCluster.shared
-        database = try self.cluster.makeMigratedDatabase()
+        database = try made ?? self.cluster.makeMigratedDatabase()
         verifier = SignedDataVerifier(
             trust: TrustAnchors(fingerprints: [try Installation.pki.get().root.fingerprint()]))
         let target = database.target(role: "entitled_ingest")

@@ -60,7 +60,7 @@ package final class AppliedWatch: Sendable {
         }
     }
 
-    /// Ends when nobody waits any more, and at the deadline.
+    /// Ends whatever waits: nobody is there any more who could be answered something else than to come again.
     func stop(until deadline: ContinuousClock.Instant) {
         state.change { $0.isStopping = true }
         let isDone = finished.wait(timeout: max(.zero, deadline - .now)) { $0 ? true : nil } ?? false
@@ -94,7 +94,7 @@ package final class AppliedWatch: Sendable {
                     ended.append((waiting.done, true))
                     return nil
                 }
-                if waiting.deadline <= .now {
+                if waiting.deadline <= .now || state.isStopping {
                     ended.append((waiting.done, false))
                     return nil
                 }

@@ -80,11 +80,12 @@ package struct ReceiptRoutes: Sendable {
         let id = body.appUserID
         let app = try body.appTransaction.flatMap { try appTransaction($0, body, call) }
         let posted = admitted.compactMap { settings.posted($0) { body.context(of: $0) } }
+        // Before the purchase: its first event tells them.
+        let faults = try body.attributes.map { try settings.actions.setAttributes($0, of: id, on: call.connection) }
         let posting = try settings.actions.post(
             posted, and: states, by: id, sequence: settings.sequence, clock: settings.clock,
             terms: RestoreTerms(settings: settings.restoring, isRestore: body.isRestore), on: call.connection)
         if let app { try AppPurchaseStore.note(app, of: id, on: call.connection) }
-        let faults = try body.attributes.map { try settings.actions.setAttributes($0, of: id, on: call.connection) }
         if let refusal = posting.refusal { throw refusal }
         let (answers, errors) = (answers, faults.flatMap(AttributeErrors.error))
         return settings.whenApplied(posting.places) { call in

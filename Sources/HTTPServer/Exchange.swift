@@ -71,8 +71,8 @@ extension HTTPConnection {
     }
 
     private func reject(_ head: HTTPRequestHead, _ framing: RequestGuard.Framing) -> HTTPResponse? {
-        let needsLength = head.method == "POST" || head.method == "PUT" || head.method == "PATCH"
-        if framing == .none, needsLength {
+        let carriesBody = head.method == "POST" || head.method == "PUT" || head.method == "PATCH"
+        if framing == .none, carriesBody, core.configuration.needsLength {
             return .error(411, code: "length_required", message: "The request needs a Content-Length.")
         }
         if case .length(let length) = framing, length > core.configuration.maxBodyBytes {

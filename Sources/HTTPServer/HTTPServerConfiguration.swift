@@ -6,6 +6,8 @@ package struct HTTPServerConfiguration: Sendable {
     package var listen: String
     /// Bytes; a larger body is answered 413 before more of it is kept.
     package var maxBodyBytes: Int
+    /// Whether a POST, PUT or PATCH that names no length is answered 411; else it has no body (RFC 9112, 6.3).
+    package var needsLength = true
     /// From the connection, or from the request line, to the end of the header fields.
     package var headerTimeout: Duration
     /// From the end of the header fields to the end of the body, and again from the answer to its last byte.

@@ -52,10 +52,15 @@ struct LogSweep {
     }
 
     private func detail(_ entry: ActionLog.Entry, without erased: Set<String>) -> JSON? {
-        guard !erased.isEmpty, let members = entry.detail?.members else { return entry.detail }
+        guard let members = entry.detail?.members else { return entry.detail }
         return .object(
             members.map { member in
-                guard member.name == "purchases", let purchases = member.value.arrayValue else { return member }
+                if member.name == ActionLog.New.originalID, let id = member.value.stringValue {
+                    return JSON.Member(name: member.name, value: .string(names[id] ?? id))
+                }
+                guard !erased.isEmpty, member.name == "purchases", let purchases = member.value.arrayValue else {
+                    return member
+                }
                 let left = purchases.filter { purchase in
                     !(purchase["original_transaction_id"]?.stringValue.map(erased.contains) ?? false)
                 }

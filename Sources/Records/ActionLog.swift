@@ -58,9 +58,12 @@ package enum ActionLog {
             self.detail = detail
         }
 
+        /// Member of `detail`: under which id the two are one customer.
+        package static let originalID = "original_app_user_id"
+
         /// That two ids are one customer, who is known by this original id.
         package static func joining(_ kind: Kind, _ id: String, _ other: String, under original: String) -> New {
-            New(kind, id, other: other, detail: .object(["original_app_user_id": .string(original)]))
+            New(kind, id, other: other, detail: .object([originalID: .string(original)]))
         }
     }
 

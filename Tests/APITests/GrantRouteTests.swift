@@ -86,7 +86,10 @@ struct GrantRouteTests {
             body: Array(body.utf8), to: api.port)
         #expect(answer.status == 400)
         #expect(answer.json["code"] == .int(7226))
-        #expect(answer.json["message"]?.stringValue?.isEmpty == false)
+        // As any other answer: a sentence.
+        let message = try #require(answer.json["message"]?.stringValue)
+        #expect(message.first?.isUppercase == true || message.hasPrefix("duration") || message.hasPrefix("end_time_ms"))
+        #expect(message.hasSuffix("."))
         #expect(try api.database.count("SELECT count(*) FROM entitled.customer") == 0)
     }
 

@@ -47,6 +47,19 @@ struct CustomerPageTests {
             ])
     }
 
+    @Test func `attributes are shown, and nothing of them where there are none`() throws {
+        let email = JSON.object(["value": .string("bob@example.com"), "updated_at_ms": .int(1)])
+        let bob = { (attributes: JSON) in
+            CustomerExplanation(
+                CustomerProfile(
+                    originalAppUserID: "bob", appUserIDs: ["bob"], firstSeen: Self.start, lastSeen: Self.start,
+                    attributes: attributes), [], catalogue: EntitlementCatalogue([:]), now: Self.start)
+        }
+        let page = CustomerPage(bob(.object(["$email": email])), Timeline([]), limit: nil).text
+        #expect(page.contains("\nATTRIBUTES\n  $email  bob@example.com\n"))
+        #expect(!CustomerPage(bob(.object([])), Timeline([]), limit: nil).text.contains("ATTRIBUTES"))
+    }
+
     @Test func `a page byte for byte`() throws {
         let deliveries = [
             delivery("delivered", attempts: 2, status: 200),

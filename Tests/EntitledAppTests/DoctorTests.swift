@@ -185,6 +185,20 @@ struct DoctorTests {
                 ]))
         },
         Damage(
+            "silence, while apps post purchases", "apps.notifications warning demo, Production: no notification",
+            "App Store Connect"
+        ) { bench in
+            bench.configure(
+                "apps", .array([bench.app(["environments": .strings(["Production"]), "apple_app_id": .int(1)])]))
+            let now = SystemClock().now()
+            try bench.database.execute(
+                """
+                INSERT INTO entitled.notification
+                    (lane, seq, app, environment, uuid, type, signed_ms, received_ms, source, header, payload, signature)
+                VALUES (3, $1, 'demo', 0, 'u', 'TRANSACTION', $2, $2, 4, gen_random_uuid(), '', '')
+                """, [.int8(SequenceGenerator.least(at: now)), .int8(now)])
+        },
+        Damage(
             "an unmapped product", "apps.products warning 1 products were bought that give nothing: gems",
             "entitlements",
             sql: "INSERT INTO entitled.product VALUES ('gems', 'demo', 1, 'Consumable', 1)"),

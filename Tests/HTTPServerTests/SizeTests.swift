@@ -86,6 +86,17 @@ import Testing
         #expect(client.answer()?.status == 411)
     }
 
+    @Test func `where a length need not be named, no length is no body, and the connection goes on`() throws {
+        let server = try TestServer { $0.needsLength = false }
+        let client = server.client()
+        for _ in 1...2 {
+            client.send("POST /in HTTP/1.1\r\nHost: a\r\n\r\n")
+            let answer = client.answer()
+            #expect(answer?.status == 200)
+            #expect(answer?.body == "")
+        }
+    }
+
     @Test func `too large a head is refused`() throws {
         let server = try server()
         for fields in [

@@ -12,14 +12,15 @@ extension APIError {
 
     private init(_ refusal: CustomerActions.Refusal) {
         switch refusal {
-        case .unknown: self = .notFound("\(refusal)")
-        case .unusable: self.init(400, code: 7256, "\(refusal)")
-        case .notTheirs: self = .notFound("\(refusal)")
+        case .unknown(let id): self = .notFound("Nobody is known by \(id).")
+        case .unusable: self.init(400, code: 7256, "\(refusal).")
+        case .notTheirs: self = .notFound("\(refusal).")
         case .restore: self.init(400, code: 7102, "There is already another active subscriber using the same receipt.")
-        case .ungrantable, .grantStays: self = .badRequest("\(refusal)")
+        case .ungrantable(let why): self = .badRequest("The grant \(why).")
+        case .grantStays: self = .badRequest("\(refusal).")
         case .persons:
             self.init(400, code: 7255, "Could not create the alias: \(refusal). A secret API key may join them.")
-        case .busy: self = .unavailable("\(refusal)")
+        case .busy: self = .unavailable("The customer's purchases are changing too fast; try again.")
         }
     }
 }

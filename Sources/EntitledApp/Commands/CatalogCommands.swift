@@ -35,13 +35,16 @@ enum CatalogCommands {
                 for finding in findings {
                     context.terminal.print("\(finding.severity.rawValue): \(Terminal.harmless(finding.message))")
                 }
-                let products = "\(Set(bought.map(\.productID)).count) products were bought"
-                let offerings = "\(configuration.offerings.offerings.count) offerings"
+                let products = count(Set(bought.map(\.productID)).count, "product")
+                let entitlements = count(configuration.entitlements.count, "entitlement")
+                let offerings = count(configuration.offerings.offerings.count, "offering")
+                let warnings = count(findings.count - errors, "warning")
                 context.terminal.print(
-                    "\(products), \(configuration.entitlements.count) entitlements, \(offerings): "
-                        + "\(errors) errors, \(findings.count - errors) warnings")
+                    "\(products) bought, \(entitlements), \(offerings): \(count(errors, "error")), \(warnings)")
             }
             return errors == 0 ? 0 : 1
         }
+
+        private func count(_ number: Int, _ what: String) -> String { "\(number) \(what)\(number == 1 ? "" : "s")" }
     }
 }

@@ -26,9 +26,11 @@ enum CustomerCommands {
                 throw CommandFailure("nobody is known by \(options.anyID)")
             }
             let now = SystemClock().now()
+            let ids = found.customer.appUserIDs
+            let attributes = try AttributeStore.load(ids, own: found.customer.originalAppUserID, on: connection).all
             let profile = CustomerProfile(
-                originalAppUserID: found.customer.originalAppUserID, appUserIDs: found.customer.appUserIDs,
-                firstSeen: found.customer.firstSeen, lastSeen: found.lastSeen)
+                originalAppUserID: found.customer.originalAppUserID, appUserIDs: ids,
+                firstSeen: found.customer.firstSeen, lastSeen: found.lastSeen, attributes: attributes.json)
             let explanation = CustomerExplanation(
                 profile, found.purchases, catalogue: configuration.catalogue, sandboxRule: configuration.sandboxRule,
                 now: now)

@@ -24,8 +24,8 @@ package struct CustomerPage {
 
     package var text: String {
         let sections = [
-            head, section("ids", ids), section("entitlements", entitlements), section("subscriptions", purchases),
-            section("bought once", oneTimePurchases), section("money", money),
+            head, section("ids", ids), section("attributes", attributes), section("entitlements", entitlements),
+            section("subscriptions", purchases), section("bought once", oneTimePurchases), section("money", money),
             section("what happened, oldest first", history),
         ]
         return sections.filter { !$0.isEmpty }.map { $0.joined(separator: "\n") }.joined(separator: "\n\n") + "\n"
@@ -50,6 +50,11 @@ package struct CustomerPage {
         let profile = customer.profile
         return CustomerPage.columns(
             profile.appUserIDs.map { [$0, $0 == profile.originalAppUserID ? "original" : "alias"] })
+    }
+
+    private var attributes: [String] {
+        CustomerPage.columns(
+            (customer.profile.attributes?.members ?? []).map { [$0.name, $0.value["value"]?.stringValue ?? ""] })
     }
 
     private var entitlements: [String] {

@@ -2,7 +2,8 @@ import Base
 import Postgres
 import Queue
 
-/// When the newest notification of each app and environment came; what Apple was asked for tells nothing about that.
+/// When the newest notification of each app and environment came. What Apple was asked for, and what apps posted, tells
+/// nothing about that.
 struct Arrivals {
     struct Source: Hashable {
         let app: String
@@ -22,13 +23,13 @@ struct Arrivals {
     private static let sample = """
         SELECT n.app, n.environment, max(n.seq) FROM entitled.lane l CROSS JOIN LATERAL (
             SELECT app, environment, seq FROM entitled.notification
-            WHERE lane = l.lane AND seq >= $1 AND source <> 3 ORDER BY seq DESC LIMIT 8
+            WHERE lane = l.lane AND seq >= $1 AND source NOT IN (3, 4) ORDER BY seq DESC LIMIT 8
         ) n GROUP BY 1, 2
         """
 
     private static let exact = """
         SELECT max(seq) FROM entitled.notification WHERE app = $1 AND environment = $2 AND seq >= $3
-            AND source <> 3
+            AND source NOT IN (3, 4)
         """
 
     /// - Parameter reach: days.

@@ -50,9 +50,10 @@ package struct APIServices {
 
     func part() throws -> ProcessServices.Part {
         let made = try make()
-        let server = HTTPServer(
-            HTTPServerConfiguration(role: "api", listen: configuration.api.listen.description),
-            handler: made.handler, logger: logger, metrics: metrics)
+        var settings = HTTPServerConfiguration(role: "api", listen: configuration.api.listen.description)
+        // RevenueCat's clients post without a body and without its length where there is nothing to say.
+        settings.needsLength = false
+        let server = HTTPServer(settings, handler: made.handler, logger: logger, metrics: metrics)
         let keeper = made.keeper
         return ProcessServices.Part(services: [server] + made.services) {
             keeper.isReady ? [] : ["the database is away"]

@@ -105,7 +105,7 @@ package struct TimelineEntry: Sendable, Equatable {
     package var title: String {
         switch kind {
         case .notification(let fact): fact.subtype.map { "\(fact.type) \($0)" } ?? fact.type
-        case .observation: "read from Apple"
+        case .observation: "learned without a notification"
         case .time: "time passed"
         case .action(let words): words
         }

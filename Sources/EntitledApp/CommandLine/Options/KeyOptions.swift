@@ -32,7 +32,7 @@ package enum KeyOptions {
             + " can do what the app does. A secret key (sk_…) is for backends, and is refused in apps and web pages.",
         options: [
             OptionDeclaration(
-                "--kind", .choice(StoredAPIKey.Kind.allCases.map(\.rawValue), "KIND"), "For whom it is."),
+                "--kind", .choice(StoredAPIKey.Kind.allCases.map(\.rawValue), "KIND"), "Needed: for whom it is."),
             OptionDeclaration("--app", .text("ID"), "Of this app only; without it of every app."),
             OptionDeclaration(
                 "--scope", .choice(["read", "write"], "SCOPE"), "What a secret key may do; write, the default, is both."

@@ -138,7 +138,8 @@ enum PrivilegeChecks {
             case .api:
                 secretTables.contains(table.name)
                     ? []
-                    : (calls[table.name] ?? []).union(callColumns[table.name] == nil ? [] : ["UPDATE"]).union(["SELECT"])
+                    : (calls[table.name] ?? []).union(callColumns[table.name] == nil ? [] : ["UPDATE"]).union(["SELECT"]
+                    )
             }
         return sentences(needed.subtracting(table.column.union(table.granted)), "may not", "GRANT", "TO", role, table)
     }

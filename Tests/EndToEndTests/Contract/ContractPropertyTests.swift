@@ -8,7 +8,7 @@ import Testing
     .enabled(if: Program.isBuilt, "skipped: \(Program.path) is not built"))
 struct ContractPropertyTests {
     /// Requests of each operation that are allowed, and as many that are not; the same in each run.
-    private static let examples: Int64 = 30
+    private static let examples: Int64 = 20
 
     /// What properties.py finds of this contract, with an example of each.
     ///

@@ -139,7 +139,8 @@ extension CustomerActions {
             return (given.owner, true)
         }
         guard let account = purchase.transaction.appTransactionID else { return nil }
-        let id = Owner.anonymousID(for: purchase.key, account: account, digest: CustomerActions.digest)
+        let id = Owner.anonymousID(
+            for: purchase.key, account: account, digest: try OwnerSalt().digest(on: connection))
         return try CustomerStore.known([id], on: connection).isEmpty ? nil : (id, false)
     }
 

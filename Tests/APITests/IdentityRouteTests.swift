@@ -1,4 +1,6 @@
+import API
 import Base
+import Customers
 import Queue
 import Records
 import StoreSimulator
@@ -138,6 +140,22 @@ struct IdentityRouteTests {
         #expect(
             try scene.api.database.texts("SELECT DISTINCT owner FROM entitled.purchase") == ["bob"])
         let told = try scene.api.database.texts("SELECT app_user_id || ' ' || detail FROM entitled.action ORDER BY seq")
+    @Test func `the key of an app learns nothing of another app's purchases`() throws {
+        let scene = try IdentityScene()
+        var life = SubscriberLife(seed: 4)
+        _ = life.start(at: SystemClock().now() - 1_000)
+        let token = try scene.token(life)
+        let connection = try scene.api.database.connect()
+        let actions = CustomerActions(origin: ActionLog.Origin(actor: "tester"), defaultGrace: .seconds(0))
+        for app in [nil, "demo"] {
+            #expect(try scene.restoring.isAllowed(token, of: app, to: "bob", actions, on: connection))
+        }
+        let refusal = #expect(throws: APIError.self) {
+            try scene.restoring.isAllowed(token, of: "other", to: "bob", actions, on: connection)
+        }
+        #expect(refusal?.status == 403)
+    }
+
         #expect(
             told == [
                 #"thief {"restore_behavior":"transfer"}"#, #"bob {"restore_behavior":"transfer"}"#,

@@ -53,7 +53,9 @@ package struct IdentityRoutes: Sendable {
         let other = try APICall.appUserID(try call.json().text("new_app_user_id"))
         let actions = actions(call)
         try actions.admit(id, on: call.connection)
-        _ = try actions.alias(id, other, joinsPersons: call.isSecret, on: call.connection)
+        _ = try actions.alias(
+            id, other, joinsPersons: call.isSecret, atMost: call.isSecret ? nil : CustomerActions.mostIDs,
+            on: call.connection)
         return .response(.document(200, .object([])))
     }
 

@@ -38,7 +38,8 @@ package struct TransactionDoor: Sendable {
         package let originalTransactionID: String
         package let payload: TransactionPayload
         package let jws: VerifiedJWS
-        package let entry: NewNotification
+        /// What goes into the log; nil: nothing of it is new.
+        package var entry: NewNotification?
     }
 
     /// The JWS of a transaction.

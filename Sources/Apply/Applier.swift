@@ -15,7 +15,8 @@ struct Applier: Sendable {
     private let bodies: EventBody
     private let asked: Set<AppEnvironment>
     private let products = ProductStore()
-    private let deleted = DeletedSubjects()
+    private let deleted: DeletedSubjects
+    private let salt = OwnerSalt()
 
     /// - Parameters:
     ///   - defaultGrace: how long grace lasts where Apple says that there is some and gives no end.
@@ -23,6 +24,7 @@ struct Applier: Sendable {
     init(defaultGrace: Duration, bodies: EventBody, asked: Set<AppEnvironment> = []) {
         self.defaultGrace = defaultGrace.milliseconds
         self.bodies = bodies
+        deleted = DeletedSubjects(salt: salt)
         self.asked = asked
     }
 
@@ -86,7 +88,7 @@ struct Applier: Sendable {
         let busy = try waiting(Set(works.filter { $0.isOver(now) }.map(\.key.lane)))
         for place in works.indices { works[place].isQuiet = !busy.contains(works[place].key.lane) }
         tellEnds(of: &works, now)
-        try findOwners(&works, now: now, on: connection)
+        try findOwners(&works, found, now: now, on: connection)
         try FactStore.insert(
             works.flatMap(\.newFacts) + announcements(notifications), known: knownHeaders(notifications),
             on: connection)
@@ -192,9 +194,12 @@ struct Applier: Sendable {
     }
 
     /// The owner follows from the facts; a customer who had it under an anonymous id before is the same person.
-    private func findOwners(_ works: inout [Work], now: Int64, on connection: PostgresConnection) throws {
+    private func findOwners(
+        _ works: inout [Work], _ found: DeletedSubjects.Found, now: Int64, on connection: PostgresConnection
+    ) throws {
+        let digest = try salt.digest(on: connection)
         let owners = try CustomerStore.ids(
-            of: works.map { work in work.purchase.map { $0.owner(digest: Applier.digest) } },
+            of: works.map { work in work.purchase.map { $0.owner(digest: digest) } },
             former: works.map(\.formerOwner), on: connection)
         var merges: [(anonymous: String, into: String)] = []
         var changed: Set<String> = []
@@ -211,6 +216,7 @@ struct Applier: Sendable {
         }
         // Whoever deletes a customer holds the lanes of what they own: only new owners could vanish meanwhile.
         try CustomerStore.makeAndHold(changed, now: now, on: connection)
+        try deleted.requireNoneSince(found, changed, on: connection)
         try CustomerStore.merge(merges, now: now, on: connection)
     }
 

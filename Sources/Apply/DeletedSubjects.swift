@@ -1,5 +1,4 @@
 import Base
-import Crypto
 import Postgres
 import Queue
 import Records
@@ -12,6 +11,11 @@ import Subscriptions
 /// nobody. One that began later is of somebody who came back.
 struct DeletedSubjects: Sendable {
     private let names = DeletedNames()
+    private let salt: OwnerSalt
+
+    init(salt: OwnerSalt) {
+        self.salt = salt
+    }
 
     /// What was found out about a batch.
     struct Found {
@@ -21,6 +25,10 @@ struct DeletedSubjects: Sendable {
         var deletions: [PurchaseKey: DeletedNames.Deletion] = [:]
         /// Those that carry a token in the bytes that Apple signed.
         var unkept: [PendingNotification] = []
+        fileprivate let digest: Subscriptions.Digest
+        /// The names that were looked for, and those of them that were deleted.
+        fileprivate var looked: Set<String> = []
+        fileprivate var known: [String: DeletedNames.Deletion] = [:]
 
         /// To whom a purchase belongs of which nothing was known but this.
         func owner(of purchase: Purchase) -> OwnerAssignment? {
@@ -28,7 +36,7 @@ struct DeletedSubjects: Sendable {
                 OwnerAssignment(
                     owner: Owner.anonymousID(
                         for: purchase.key, account: purchase.appTransactionID, deletion: deletion.action,
-                        digest: DeletedSubjects.digest),
+                        digest: digest),
                     at: deletion.at, action: deletion.action)
             }
         }
@@ -44,9 +52,12 @@ struct DeletedSubjects: Sendable {
 
     /// One statement for all of them.
     func look(_ notifications: [PreparedNotification], on connection: PostgresConnection) throws -> Found {
-        var found = Found(notifications: notifications)
-        let subjects = notifications.map(subject)
-        let deleted = try names.among(Set(subjects.flatMap { $0?.names ?? [] }), on: connection)
+        let digest = try salt.digest(on: connection)
+        var found = Found(notifications: notifications, digest: digest)
+        let subjects = notifications.map { subject($0, digest) }
+        found.looked = Set(subjects.flatMap { $0?.names ?? [] })
+        let deleted = try names.among(found.looked, on: connection)
+        found.known = deleted
         guard !deleted.isEmpty else { return found }
         for (place, subject) in subjects.enumerated() {
             guard let subject, case .facts(let key, let rows, let fact, let signed) = notifications[place].content,
@@ -63,14 +74,26 @@ struct DeletedSubjects: Sendable {
         return found
     }
 
-    private func subject(_ notification: PreparedNotification) -> Subject? {
+    /// Looks once more for those who became owners, when they are made and held: who was deleted since the first look, in
+    /// the lanes of what they owned until then, was not found by it, and must not be there again.
+    ///
+    /// - Throws: `PostgresError`, to begin the transaction again.
+    func requireNoneSince(_ found: Found, _ owners: Set<String>, on connection: PostgresConnection) throws {
+        let spellings = Set(owners.map { $0.lowercased() })
+        let again = found.looked.filter { spellings.contains($0.lowercased()) }
+        guard try names.among(again, on: connection).allSatisfy({ found.known[$0.key] == $0.value }) else {
+            throw PostgresError(.query, "an owner was deleted meanwhile", sqlstate: "40001")
+        }
+    }
+
+    private func subject(_ notification: PreparedNotification, _ digest: Subscriptions.Digest) -> Subject? {
         guard case .facts(let key, let rows, _, let signed) = notification.content else { return nil }
         var facts = PurchaseFacts()
         for row in rows { row.insert(into: &facts) }
         let (transaction, renewal) = (facts.transactions.first, facts.renewals.first)
         let tokens = [transaction?.appAccountToken, renewal?.appAccountToken].compactMap { $0 }
         let account = transaction?.appTransactionID ?? renewal?.appTransactionID
-        let anonymous = Owner.anonymousID(for: key, account: account, digest: DeletedSubjects.digest)
+        let anonymous = Owner.anonymousID(for: key, account: account, digest: digest)
         return Subject(
             key: key, names: Set(tokens + [anonymous]),
             began: transaction?.originalPurchaseDate ?? renewal?.recentSubscriptionStartDate ?? signed)
@@ -87,6 +110,4 @@ struct DeletedSubjects: Sendable {
         _ = try connection.query(
             forget, [.int2s(notifications.map(\.lane.number)), .int8s(notifications.map(\.seq))])
     }
-
-    private static func digest(_ text: String) -> [UInt8] { Crypto.Digest.sha256(Array(text.utf8)) }
 }

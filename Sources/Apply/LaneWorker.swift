@@ -44,7 +44,8 @@ package final class LaneWorker: Service {
     ) {
         self.configuration = configuration
         self.session = session
-        preparer = NotificationPreparer(verifier: verifier, dictionaries: HeaderDictionaries())
+        preparer = NotificationPreparer(
+            verifier: verifier, dictionaries: HeaderDictionaries(), bundleIDs: configuration.bundleIDs)
         applier = Applier(
             defaultGrace: configuration.defaultGrace, bodies: configuration.bodies,
             asked: configuration.reconciliation.map { $0.asksStatuses ? $0.places : [] } ?? [])
@@ -174,6 +175,8 @@ package struct LaneWorkerConfiguration: Sendable {
     package var operationsURL: String?
     /// Nil where nobody looks into Apple's history.
     package var reconciliation: Reconciliation?
+    /// Of the apps, by their ids: what is stored under one of them has to be signed for it.
+    package var bundleIDs: [String: String]
 
     /// Looks into Apple's history, and questions, as far as ends have to do with them.
     package struct Reconciliation: Sendable {
@@ -193,7 +196,7 @@ package struct LaneWorkerConfiguration: Sendable {
     package init(
         worker: [UInt8], host: String, lease: Duration, expiryPatience: Duration, drainTimeout: Duration,
         defaultGrace: Duration, bodies: EventBody, health: HealthPolicy = HealthPolicy(disableAfter: nil),
-        operationsURL: String? = nil, reconciliation: Reconciliation? = nil
+        operationsURL: String? = nil, reconciliation: Reconciliation? = nil, bundleIDs: [String: String] = [:]
     ) {
         self.worker = worker
         self.host = host
@@ -205,5 +208,6 @@ package struct LaneWorkerConfiguration: Sendable {
         self.health = health
         self.operationsURL = operationsURL
         self.reconciliation = reconciliation
+        self.bundleIDs = bundleIDs
     }
 }

@@ -32,10 +32,13 @@ struct PreparedNotification: Sendable {
 struct NotificationPreparer: Sendable {
     private let inspector: SignedDataInspector
     private let dictionaries: HeaderDictionaries
+    private let bundleIDs: [String: String]
 
-    init(verifier: SignedDataVerifier, dictionaries: HeaderDictionaries) {
+    /// - Parameter bundleIDs: of the apps, by their ids.
+    init(verifier: SignedDataVerifier, dictionaries: HeaderDictionaries, bundleIDs: [String: String]) {
         inspector = SignedDataInspector(verifier: verifier)
         self.dictionaries = dictionaries
+        self.bundleIDs = bundleIDs
     }
 
     /// So many at least for each thread that takes part.
@@ -79,12 +82,22 @@ struct NotificationPreparer: Sendable {
         guard let payload = NotificationPayload(payload: bytes) else {
             return .held("the stored payload is no notification")
         }
+        if let fault = misplacement(of: payload, under: pending.identity) { return .held(fault) }
         switch inspector.nestedData(of: payload) {
         case .failure(let failure):
             return .held("\(failure.reason.rawValue): \(failure.detail)")
         case .success(let nested):
             return facts(payload, nested, pending, bytes)
         }
+    }
+
+    /// Who may only add notifications says under which app and environment. What Apple signed, for any app in the world, must
+    /// not become a purchase of another one: its product ids may be the same.
+    private func misplacement(of payload: NotificationPayload, under identity: NotificationIdentity) -> String? {
+        guard let subject = payload.subject else { return nil }
+        if subject.environment != identity.environment.rawValue { return "it is of another environment than its entry" }
+        guard let bundleID = bundleIDs[identity.app] else { return nil }
+        return subject.bundleId == bundleID ? nil : "it is of another app than its entry"
     }
 
     private func facts(

@@ -15,10 +15,13 @@ extension CustomerActions {
 
     /// Makes one customer of those whom two ids name. The other id may be new. It cannot be undone.
     ///
-    /// - Parameter joinsPersons: whether it may join two customers whom somebody named.
+    /// - Parameters:
+    ///   - joinsPersons: whether it may join two customers whom somebody named.
+    ///   - limit: how many ids the customer may have then; nil: any number.
     /// - Throws: `Refusal` where the first id names nobody, or the other cannot name anybody.
     package func alias(
-        _ id: String, _ other: String, joinsPersons: Bool = true, on connection: PostgresConnection
+        _ id: String, _ other: String, joinsPersons: Bool = true, atMost limit: Int? = nil,
+        on connection: PostgresConnection
     ) throws -> Alias {
         try holding({ try pinned(id, other, on: connection) }, on: connection) { purchases, now in
             let found = try CustomerStore.lock([id, other], on: connection)
@@ -27,6 +30,7 @@ extension CustomerActions {
             {
                 throw Refusal.persons(id, other)
             }
+            if let limit, found.first != found.last { try requireRoom(limit, id, other, on: connection) }
             if found.last == .some(nil) {
                 if let why = AppUserID.objection(to: other) { throw Refusal.unusable(id: other, why: why) }
                 if found.first == .some(nil) { throw Refusal.unknown(id) }
@@ -34,6 +38,11 @@ extension CustomerActions {
             }
             return try join(id, other, .alias, pinning: purchases, now: now, on: connection)
         }
+    }
+
+    private func requireRoom(_ limit: Int, _ id: String, _ other: String, on connection: PostgresConnection) throws {
+        let count = try ids(of: id, on: connection).count + max(1, try ids(of: other, on: connection).count)
+        if count > limit { throw Refusal.tooManyIDs(id) }
     }
 
     /// Purchases that have their anonymous owners from what was signed, or rather from its lack of a token. Joined to

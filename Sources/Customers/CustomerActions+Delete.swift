@@ -40,10 +40,11 @@ extension CustomerActions {
             // Nobody pays for what was granted.
             try endGrants(purchases, action, now: now, on: connection)
             let known = try FactStore.load(purchases, on: connection)
+            let digest = try OwnerSalt().digest(on: connection)
             let owners = zip(purchases, known).map { key, facts in
                 let account = Purchase(folding: facts, key: key)?.appTransactionID
                 let owner = Owner.anonymousID(
-                    for: key, account: account, deletion: action, digest: CustomerActions.digest)
+                    for: key, account: account, deletion: action, digest: digest)
                 return (key: key, owner: owner)
             }
             try CustomerStore.make(Set(owners.map(\.owner)), now: now, on: connection)

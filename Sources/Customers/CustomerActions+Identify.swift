@@ -60,12 +60,33 @@ extension CustomerActions {
     /// - Throws: `Refusal` where it can name nobody.
     @discardableResult
     package func admit(_ id: String, on connection: PostgresConnection) throws -> Bool {
-        if try !CustomerStore.known([id], on: connection).isEmpty { return false }
-        if let why = AppUserID.objection(to: id) { throw Refusal.unusable(id: id, why: why) }
-        if try respell(id, on: connection) { return false }
-        return try holding({ [] }, on: connection) { _, now in
-            try !CustomerStore.makeMissing([id], now: now, on: connection).isEmpty
+        try !admit([id], on: connection).isEmpty
+    }
+
+    /// The same for many at once, who wait for one commit together.
+    ///
+    /// - Returns: those who are new.
+    package func admit(_ ids: Set<String>, on connection: PostgresConnection) throws -> Set<String> {
+        var missing: [String: String] = [:]
+        var spellings: [String] = []
+        for id in ids.subtracting(try CustomerStore.known(ids, on: connection)).sorted() {
+            if let why = AppUserID.objection(to: id) { throw Refusal.unusable(id: id, why: why) }
+            let name = UUIDText.bytes(id) == nil ? id : id.lowercased()
+            if missing[name] != nil {
+                spellings.append(id)
+            } else if try !respell(id, on: connection) {
+                missing[name] = id
+            }
         }
+        var made: Set<String> = []
+        if !missing.isEmpty {
+            made = try holding({ [] }, on: connection) { _, now in
+                try CustomerStore.makeMissing(Set(missing.values), now: now, on: connection)
+            }
+        }
+        // They are somebody now.
+        for id in spellings { made.formUnion(try admit([id], on: connection)) }
+        return made
     }
 
     /// Apple writes account tokens in lower case, and apps write UUIDs as they like: in another case it is the same
@@ -77,9 +98,12 @@ extension CustomerActions {
         guard UUIDText.bytes(id) != nil, let known = try CustomerStore.find([id], on: connection)[id], known != id
         else { return false }
         do {
-            return try alias(known, id, on: connection).isNew
+            return try alias(known, id, atMost: CustomerActions.mostIDs, on: connection).isNew
         } catch Refusal.unknown {
             // Deleted meanwhile.
+            return false
+        } catch Refusal.tooManyIDs {
+            // Nobody writes one UUID in so many ways: whoever does is somebody else.
             return false
         }
     }

@@ -10,13 +10,13 @@ extension CustomerActions {
     package struct Posted: Sendable {
         package let key: PurchaseKey
         package let transaction: TransactionFact
-        /// What goes into the log.
-        package let entry: NewNotification
+        /// What goes into the log; nil: it is known.
+        package let entry: NewNotification?
         /// What the app said of it; its time is set here. Nil: nothing.
         package let context: TransactionContext?
 
         package init(
-            key: PurchaseKey, transaction: TransactionFact, entry: NewNotification, context: TransactionContext? = nil
+            key: PurchaseKey, transaction: TransactionFact, entry: NewNotification?, context: TransactionContext? = nil
         ) {
             self.key = key
             self.transaction = transaction
@@ -68,8 +68,10 @@ extension CustomerActions {
                 refusal = refusal ?? why
             }
             try PurchaseStore.touch(
-                try FactStore.insertNew(contexts(posted, now: now), on: connection), now: now, on: connection)
-            let places = try CustomerActions.insert(posted.map(\.entry) + others, sequence, clock, on: connection)
+                try FactStore.insertNew(try contexts(posted, now: now, on: connection), on: connection), now: now,
+                on: connection)
+            let places = try CustomerActions.insert(
+                posted.compactMap(\.entry) + others, sequence, clock, on: connection)
             FailPoint.postBeforeCommit.pass()
             return Posting(places: places, refusal: refusal)
         }
@@ -108,9 +110,14 @@ extension CustomerActions {
         return newest.values.sorted { $0.key.originalTransactionID < $1.key.originalTransactionID }
     }
 
-    private func contexts(_ posted: [Posted], now: Int64) -> [FactStore.New] {
-        posted.compactMap { item in
-            guard var context = item.context, !context.isEmpty else { return nil }
+    /// What is new of what the app said: an app may say as many things of a purchase as it likes.
+    private func contexts(
+        _ posted: [Posted], now: Int64, on connection: PostgresConnection
+    ) throws -> [FactStore.New] {
+        let said = posted.filter { $0.context != nil }
+        let known = Dictionary(zip(said.map(\.key), try FactStore.load(said.map(\.key), on: connection))) { $1 }
+        return said.compactMap { item in
+            guard var context = item.context, known[item.key]?.isNews(context) ?? true else { return nil }
             context.at = now
             return FactStore.New(key: item.key, seq: SequenceGenerator.least(at: now), fact: FactRow(context))
         }
@@ -140,7 +147,8 @@ extension CustomerActions {
             return (given.owner, true)
         }
         guard let account = purchase.transaction.appTransactionID else { return nil }
-        let id = Owner.anonymousID(for: purchase.key, account: account, digest: CustomerActions.digest)
+        let id = Owner.anonymousID(
+            for: purchase.key, account: account, digest: try OwnerSalt().digest(on: connection))
         return try CustomerStore.known([id], on: connection).isEmpty ? nil : (id, false)
     }
 

@@ -31,6 +31,8 @@ package struct CustomerActions: Sendable {
         case grantStays(String)
         /// Both are somebody, and who asks may not join them.
         case persons(String, String)
+        /// The customer has as many ids as apps may give.
+        case tooManyIDs(String)
         case busy
 
         package var description: String {
@@ -43,6 +45,8 @@ package struct CustomerActions: Sendable {
             case .grantStays(let purchase):
                 "\(purchase) was granted, and stays with its customer: revoke it, and grant it to the other"
             case .persons(let one, let two): "\(one) and \(two) are two persons"
+            case .tooManyIDs(let id):
+                "\(id) would have more than \(CustomerActions.mostIDs) ids"
             case .busy: "the customer's purchases are changing too fast; try again"
             }
         }
@@ -52,6 +56,10 @@ package struct CustomerActions: Sendable {
 
     /// Transactions that somebody came in between of are begun again so many times.
     private static let attempts = 10
+
+    /// Ids of one customer that apps may give: each makes everything that is done with the customer dearer, and whoever has
+    /// an app has its key.
+    package static let mostIDs = 100
 
     /// What the action is about changed before it was locked: the transaction has to be begun again.
     struct Overtaken: Error {}

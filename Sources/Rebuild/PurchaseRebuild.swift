@@ -1,5 +1,4 @@
 import Base
-import Crypto
 import Postgres
 import Queue
 import Records
@@ -11,6 +10,7 @@ package struct PurchaseRebuild {
     /// ms of grace where Apple says that there is some and gives no end.
     let defaultGrace: Int64
     private let products = ProductStore()
+    private let salt = OwnerSalt()
 
     package init(beliefs: EndBeliefs, defaultGrace: Int64) {
         self.beliefs = beliefs
@@ -66,8 +66,9 @@ package struct PurchaseRebuild {
             Purchase(folding: known.facts, key: key, defaultGrace: defaultGrace)
         }
         let records = try PurchaseStore.records(keys, on: connection)
+        let digest = try salt.digest(on: connection)
         let owners = try CustomerStore.ids(
-            of: purchases.map { $0?.owner(digest: PurchaseRebuild.digest) }, former: records.map { $0?.owner },
+            of: purchases.map { $0?.owner(digest: digest) }, former: records.map { $0?.owner },
             on: connection)
         var page = Page(keys: keys)
         var wanted: [PurchaseRecord] = []
@@ -182,8 +183,6 @@ package struct PurchaseRebuild {
         }
         return seen
     }
-
-    private static func digest(_ text: String) -> [UInt8] { Crypto.Digest.sha256(Array(text.utf8)) }
 }
 
 extension PurchaseRecord {

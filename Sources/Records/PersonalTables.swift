@@ -41,6 +41,7 @@ package enum PersonalTables {
         "listening": .nothing("minutes in which we listened"),
         "notification": .particular("exported; deleted where an account token is in it, with erase always"),
         "notification_key": .nothing("Apple's UUIDs of notifications, so that none is taken twice"),
+        "owner_salt": .nothing("random bytes"),
         "pending": .nothing("places of notifications; what they bring is redacted when it is applied"),
         "product": .nothing("product ids"),
         "purchase": .particular("exported; gets an anonymous owner, with erase deleted"),

@@ -46,6 +46,28 @@ package struct PurchaseFacts: Sendable, Equatable {
     }
 }
 
+extension PurchaseFacts {
+    /// Whether the last word on this transaction is the same, but for when it was signed.
+    package func says(_ fact: TransactionFact) -> Bool {
+        guard var last = transactions.filter({ $0.transactionID == fact.transactionID }).inOrderOfSigning().last
+        else { return false }
+        (last.signedDate, last.tie) = (fact.signedDate, fact.tie)
+        return last == fact
+    }
+
+    /// Whether the last word on the renewal is the same, but for when it was signed.
+    package func says(_ fact: RenewalFact) -> Bool {
+        guard var last = renewals.inOrderOfSigning().last else { return false }
+        (last.signedDate, last.tie) = (fact.signedDate, fact.tie)
+        return last == fact
+    }
+
+    /// Whether the last status that Apple told is this.
+    package func says(status: Int) -> Bool {
+        notifications.filter { $0.status != nil }.inOrderOfSigning().last?.status == status
+    }
+}
+
 /// Facts that are put in the order of their signing.
 protocol SignedFact {
     var signedDate: Int64 { get }

@@ -41,6 +41,16 @@ extension TransactionContext {
 }
 
 extension PurchaseFacts {
+    /// Whether it says something of its transaction that nobody said before. Only what was said first counts, so all else
+    /// may be dropped.
+    package func isNews(_ context: TransactionContext) -> Bool {
+        let before = contexts.filter { $0.transactionID == context.transactionID }
+        func isNew<Value>(_ member: KeyPath<TransactionContext, Value?>) -> Bool {
+            context[keyPath: member] != nil && before.allSatisfy { $0[keyPath: member] == nil }
+        }
+        return isNew(\.price) || isNew(\.offering) || isNew(\.placement) || isNew(\.targetingRule)
+    }
+
     /// The transactions, with the app's price where Apple signed none. A family member pays nothing, whatever the app says.
     var pricedTransactions: Set<TransactionFact> {
         let prices = contexts.inOrderOfSaying().filter { ($0.price ?? 0) > 0 && $0.currency != nil }

@@ -1,4 +1,6 @@
+import API
 import Base
+import Customers
 import Queue
 import Records
 import StoreSimulator
@@ -102,7 +104,57 @@ struct IdentityRouteTests {
         #expect(again.json["code"] == .int(7259))
     }
 
+    @Test func `many are made at once, and spellings of one UUID are one customer`() throws {
+        let scene = try IdentityScene()
+        let connection = try scene.api.database.connect(role: "entitled_api")
+        let actions = CustomerActions(origin: ActionLog.Origin(actor: "tester"), defaultGrace: .seconds(0))
+        let uuid = "abcdefab-cdef-4abc-8def-abcdefabcdef"
+        let ids: Set = ["al", "bo", "AL", uuid, uuid.uppercased()]
+        #expect(try actions.admit("al", on: connection))
+        #expect(try actions.admit(ids, on: connection) == ["bo", "AL", uuid.uppercased()])
+        #expect(try CustomerStore.load([uuid], on: connection)[uuid]?.appUserIDs.count == 2)
+        #expect(try scene.api.database.count("SELECT count(*) FROM entitled.customer") == 4)
+        #expect(try actions.admit(ids, on: connection) == [])
+    }
+
+    @Test func `apps may give a customer a hundred ids, and no more`() throws {
+        let scene = try IdentityScene()
+        let uuid = "abcdefab-cdef-4abc-8def-abcdefabcdef"
+        _ = scene.subscriber(uuid)
+        let connection = try scene.api.database.connect()
+        func count() throws -> Int { try CustomerStore.load([uuid], on: connection)[uuid]?.appUserIDs.count ?? 0 }
+        func alias(_ number: Int, key: String = RunningAPI.publicKey) -> HTTPCall {
+            let id = "$RCAnonymousID:\(String(repeating: "0", count: 28))\(1000 + number)"
+            return scene.post("/v1/subscribers/\(uuid)/alias", ["new_app_user_id": .string(id)], key: key)
+        }
+        #expect((1...99).allSatisfy { alias($0).status == 200 })
+        #expect(alias(100).status == 400)
+        #expect(alias(100).json["code"] == .int(7255))
+        // What it has already is no further one.
+        #expect(alias(99).status == 200)
+        #expect(scene.subscriber(uuid.uppercased())["original_app_user_id"] == .string(uuid.uppercased()))
+        #expect(try count() == 100)
+        #expect(alias(100, key: RunningAPI.secretKey).status == 200)
+        #expect(try count() == 101)
+    }
+
     // MARK: - Restoring
+
+    @Test func `the key of an app learns nothing of another app's purchases`() throws {
+        let scene = try IdentityScene()
+        var life = SubscriberLife(seed: 4)
+        _ = life.start(at: SystemClock().now() - 1_000)
+        let token = try scene.token(life)
+        let connection = try scene.api.database.connect()
+        let actions = CustomerActions(origin: ActionLog.Origin(actor: "tester"), defaultGrace: .seconds(0))
+        for app in [nil, "demo"] {
+            #expect(try scene.restoring.isAllowed(token, of: app, to: "bob", actions, on: connection))
+        }
+        let refusal = #expect(throws: APIError.self) {
+            try scene.restoring.isAllowed(token, of: "other", to: "bob", actions, on: connection)
+        }
+        #expect(refusal?.status == 403)
+    }
 
     @Test func `whether a purchase may be restored is told before, and nothing changes`() throws {
         let scene = try IdentityScene(

@@ -14,6 +14,7 @@ import TestSupport
 struct IdentityScene {
     let api: RunningAPI
     let signer: NotificationSigner
+    let restoring: RestoreEligibility
 
     private static let pki = Result { try StorePKI.generate(now: SystemClock().now()) }
 
@@ -29,7 +30,7 @@ struct IdentityScene {
             document: SubscriberDocument(
                 catalogue: EntitlementCatalogue([:]), digest: { Digest.sha256(Array($0.utf8)) }),
             defaultGrace: .seconds(72 * 3600), clock: clock)
-        let restoring = RestoreEligibility(
+        restoring = RestoreEligibility(
             apps: AppRegistry([IdentityScene.app]),
             verifier: SignedDataVerifier(trust: TrustAnchors(fingerprints: [pki.root.fingerprint()])),
             settings: settings, clock: clock)

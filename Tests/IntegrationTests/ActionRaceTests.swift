@@ -1,5 +1,6 @@
 import Base
 import Customers
+import HTTPServer
 import Postgres
 import Queue
 import Rebuild
@@ -69,6 +70,35 @@ import Testing
         #expect(Set(try deleter.value().purchases) == [key(first), key(second)])
         #expect(try ownerless(database) == 0)
         #expect(try database.count("SELECT count(*) FROM entitled.action WHERE kind = 'delete'") == 1)
+    }
+
+    /// Who owns nothing is in no lane, so nothing keeps the worker from reading before the deletion and making after it.
+    @Test func `a deleted customer is not there again by a purchase that was being applied meanwhile`() throws {
+        let installation = try Installation()
+        let database = installation.database
+        let token = "cccccccc-0000-4000-8000-000000000009"
+        try CustomerStore.make([token], now: 1, on: try database.connect(role: "entitled_worker"))
+        let actions = actions
+        let other = try database.connect()
+        let (deleter, worker) = try other.transaction {
+            // The deletion has removed the id by then, and is not committed.
+            try other.query("LOCK TABLE entitled.deletion_id IN EXCLUSIVE MODE")
+            let deleter = TestThread { try actions.delete(token, on: try database.connect(role: "entitled_worker")) }
+            try untilBlocked(database)
+            var life = SubscriberLife(app: Installation.app, seed: 96)
+            life.account.token = token
+            #expect(try installation.post(life.start(at: Installation.start)).status == 200)
+            let worker = try RunningWorker(installation)
+            try untilBlocked(database, 2)
+            return (deleter, worker)
+        }
+        defer { worker.stop() }
+        _ = try deleter.value()
+        try installation.untilApplied(1)
+        #expect(try database.count("SELECT count(*) FROM entitled.app_user_id WHERE id = $1", [.text(token)]) == 0)
+        #expect(try ownerless(database) == 0)
+        #expect(try database.count("SELECT count(*) FROM entitled.purchase WHERE starts_with(owner, '$RC')") == 1)
+        #expect(try installation.heldReasons() == [])
     }
 
     /// The first of the two waits for a lane, and in the meantime the other is done.

@@ -47,6 +47,22 @@ import Testing
         #expect(try installation.differences() == [])
     }
 
+    @Test func `what is asked again and again is kept once, as long as Apple says the same`() throws {
+        defer { worker.stop() }
+        func count(_ table: String) throws -> Int64 {
+            try installation.database.count("SELECT count(*) FROM entitled.\(table)")
+        }
+        #expect(ask("original_transaction_id", life.latest.originalID).status == 200)
+        let before = try (count("notification"), count("fact"))
+        for _ in 0..<3 { #expect(ask("original_transaction_id", life.latest.originalID).status == 200) }
+        #expect(try (count("notification"), count("fact")) == before)
+        for id in ["..", "1/2", String(repeating: "1", count: 65), "1\0", "1?a=b"] {
+            let calls = apple.calls
+            #expect(ask("original_transaction_id", id).status == 404)
+            #expect(apple.calls == calls)
+        }
+    }
+
     @Test func `a backend gets the customer`() throws {
         defer { worker.stop() }
         let answer = ask("original_transaction_id", life.latest.originalID, key: PostingBench.secretKey)

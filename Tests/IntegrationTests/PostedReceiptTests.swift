@@ -100,6 +100,28 @@ import Testing
         #expect(try installation.differences() == [])
     }
 
+    @Test func `what an app says of a transaction is kept once, however often it says something else`() throws {
+        let installation = try Installation()
+        let worker = try RunningWorker(installation)
+        defer { worker.stop() }
+        let bench = try PostingBench(installation)
+        let (_, started) = life(520)
+        let jws = try PostingBench.jws(started) { $0.with("price", nil) }
+        func post(_ number: Int) -> Int {
+            bench.post(
+                jws, by: "user-1",
+                [
+                    "presented_offering_identifier": .string("spring-\(number)"), "price": .int(Int64(number)),
+                    "currency": .string("USD"),
+                ]
+            ).status
+        }
+        #expect((1...6).map(post) == [200, 200, 200, 200, 200, 200])
+        #expect(bench.post(jws, by: "user-1", ["presented_placement_identifier": .string("home")]).status == 200)
+        #expect(try installation.database.count("SELECT count(*) FROM entitled.fact WHERE kind = 7") == 2)
+        #expect(try installation.differences() == [])
+    }
+
     @Test func `a renewal and something bought once are told as their notifications would be`() throws {
         let installation = try Installation()
         let worker = try RunningWorker(installation)

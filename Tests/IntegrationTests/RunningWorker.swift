@@ -1,3 +1,4 @@
+import Admission
 import AppStore
 import Apply
 import Base
@@ -59,7 +60,8 @@ final class RunningWorker: Sendable {
                 drainTimeout: drainTimeout, defaultGrace: .seconds(3 * 86_400),
                 bodies: EventBody(catalogue: installation.catalogue),
                 health: HealthPolicy(disableAfter: disableAfter), operationsURL: operationsURL,
-                reconciliation: reconciliation),
+                reconciliation: reconciliation,
+                bundleIDs: [Installation.registered.id: Installation.registered.bundleID]),
             session: session, verifier: verifier ?? installation.verifier,
             settler: Settler(
                 policy: RetryPolicy(schedule: schedule),

@@ -26,3 +26,15 @@ GRANT UPDATE (epoch) ON entitled.lane TO entitled_api;
 GRANT UPDATE (created_ms) ON entitled.endpoint TO entitled_api;
 GRANT INSERT ON entitled.action, entitled.fact, entitled.event, entitled.delivery TO entitled_api;
 GRANT UPDATE (owner, version, updated_ms) ON entitled.purchase TO entitled_api;
+
+-- MARK: ids that nobody can guess
+
+-- What the anonymous ids of owners are made with: whoever knows the id of a customer may act for them in an app. Empty where
+-- there are customers already: the ids that they were given have to be found again.
+CREATE TABLE entitled.owner_salt (
+    salt bytea NOT NULL
+);
+INSERT INTO entitled.owner_salt
+    SELECT CASE WHEN EXISTS (SELECT FROM entitled.customer) THEN ''::bytea
+        ELSE uuid_send(gen_random_uuid()) || uuid_send(gen_random_uuid()) END;
+GRANT SELECT ON entitled.owner_salt TO entitled_worker, entitled_api;

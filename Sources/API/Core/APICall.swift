@@ -60,11 +60,14 @@ package struct APICall {
         return id
     }
 
+    /// Arrays and objects in each other; SDKs send five.
+    static let deepestBody = 16
+
     /// The body as an object.
     ///
     /// - Throws: `APIError`: 400 with code 7226.
     package func json() throws -> JSON {
-        guard let body = try? JSON(parsing: request.http.body), body.members != nil else {
+        guard let body = try? JSON(parsing: request.http.body, deepest: APICall.deepestBody), body.members != nil else {
             throw APIError.badRequest("The body has to be a JSON object.")
         }
         return body

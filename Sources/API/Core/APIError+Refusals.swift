@@ -20,6 +20,7 @@ extension APIError {
         case .grantStays: self = .badRequest("\(refusal).")
         case .persons:
             self.init(400, code: 7255, "Could not create the alias: \(refusal). A secret API key may join them.")
+        case .tooManyIDs: self.init(400, code: 7255, "Could not create the alias: \(refusal).")
         case .busy: self = .unavailable("The customer's purchases are changing too fast; try again.")
         }
     }

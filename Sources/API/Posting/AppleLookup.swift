@@ -2,6 +2,7 @@ import Admission
 import AppStore
 import AppStoreAPI
 import Base
+import Postgres
 import Queue
 import Records
 import Subscriptions
@@ -35,7 +36,7 @@ package struct AppleLookup: Sendable {
         /// The oldest first.
         var transactions: [TransactionDoor.Admitted] = []
         /// How subscriptions stand.
-        var states: [NewNotification] = []
+        var states: [(state: SubscriptionState, entry: NewNotification)] = []
     }
 
     /// A purchase by the id of one of its transactions; nil: Apple does not know it.
@@ -98,7 +99,7 @@ package struct AppleLookup: Sendable {
     private func add(_ state: SubscriptionState, _ app: String, to answer: inout Answer) throws {
         answer.transactions.append(try admitted(state.transaction, app))
         let place = AppEnvironment(app: app, environment: answer.environment)
-        answer.states.append(try door.admit(state, of: place).mapError(APIError.init).get())
+        answer.states.append((state, try door.admit(state, of: place).mapError(APIError.init).get()))
     }
 
     private func admitted(_ item: SignedItem<TransactionPayload>, _ app: String) throws -> TransactionDoor.Admitted {
@@ -119,6 +120,44 @@ package struct AppleLookup: Sendable {
             if let code = error.code, AppleLookup.unknown.contains(code) { return nil }
             throw APIError(error)
         }
+    }
+}
+
+extension AppleLookup.Answer {
+    /// Without entries for what is known: Apple signs anew whatever it is asked, and who asks again and again must not fill
+    /// the log with it.
+    func news(on connection: PostgresConnection) throws -> AppleLookup.Answer {
+        let keys = transactions.map(\.key)
+        let known = Dictionary(zip(keys, try FactStore.load(keys, on: connection))) { first, _ in first }
+        var news = self
+        news.transactions = transactions.map { item in
+            var item = item
+            if let fact = TransactionFact(item.payload, tie: item.jws.payload), known[item.key]?.says(fact) ?? false {
+                item.entry = nil
+            }
+            return item
+        }
+        news.states = states.filter { item in
+            let key = transactions.first { $0.originalTransactionID == item.state.originalTransactionID }?.key
+            return key.flatMap { known[$0] }.map { !$0.says(item.state) } ?? true
+        }
+        return news
+    }
+}
+
+extension TransactionDoor.Admitted {
+    var key: PurchaseKey {
+        PurchaseKey(app: place.app, environment: place.environment, originalTransactionID: originalTransactionID)
+    }
+}
+
+extension PurchaseFacts {
+    fileprivate func says(_ state: SubscriptionState) -> Bool {
+        guard says(status: Int(clamping: state.status.rawValue)),
+            let fact = TransactionFact(state.transaction.payload, tie: state.transaction.jws.payload), says(fact)
+        else { return false }
+        guard let renewal = state.renewal else { return true }
+        return RenewalFact(renewal.payload, tie: renewal.jws.payload).map { says($0) } ?? true
     }
 }
 

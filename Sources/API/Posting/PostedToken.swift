@@ -14,7 +14,8 @@ enum PostedToken: Equatable {
         let parts = text.split(separator: ".", omittingEmptySubsequences: false)
         if parts.count == 3 {
             let payload = parts.dropFirst().first.flatMap { Base64.decodeURL(Array($0.utf8)) }
-            let environment = payload.flatMap { try? JSON(parsing: $0) }?["environment"]?.stringValue
+            let environment = payload.flatMap { try? JSON(parsing: $0, deepest: APICall.deepestBody) }?["environment"]?
+                .stringValue
             self = environment.map(PostedToken.isLocal) ?? false ? .xcode : .transaction(text)
             return
         }
@@ -25,7 +26,7 @@ enum PostedToken: Equatable {
             return
         }
         if first == UInt8(ascii: "{") {
-            let environment = (try? JSON(parsing: bytes))?["environment"]?.stringValue
+            let environment = (try? JSON(parsing: bytes, deepest: APICall.deepestBody))?["environment"]?.stringValue
             self = environment.map(PostedToken.isLocal) ?? false ? .xcode : .unknown
         } else {
             // A sequence.

@@ -35,10 +35,8 @@ package struct PostingSettings: Sendable {
         _ admitted: TransactionDoor.Admitted, context: (TransactionFact) -> TransactionContext? = { _ in nil }
     ) -> CustomerActions.Posted? {
         guard let fact = TransactionFact(admitted.payload, tie: admitted.jws.payload) else { return nil }
-        let key = PurchaseKey(
-            app: admitted.place.app, environment: admitted.place.environment,
-            originalTransactionID: admitted.originalTransactionID)
-        return CustomerActions.Posted(key: key, transaction: fact, entry: admitted.entry, context: context(fact))
+        return CustomerActions.Posted(
+            key: admitted.key, transaction: fact, entry: admitted.entry, context: context(fact))
     }
 
     /// Waits until these are applied. What is held instead may be let go later: whoever asks again finds it then.

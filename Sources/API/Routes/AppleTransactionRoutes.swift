@@ -35,6 +35,8 @@ package struct AppleTransactionRoutes: Sendable {
         let body = try call.json()
         let named = try body.optionalText("original_transaction_id") ?? body.optionalText("originalTransactionId")
         guard let id = named, !id.isEmpty else { throw APIError.badRequest("original_transaction_id is missing.") }
+        // Longer ones, and what is more than a name in a URL, Apple need not be asked about.
+        guard AppleTransactionRoutes.isName(id) else { throw APIError.notFound("This is no id of a transaction.") }
         let apps = settings.lookup.apps.filter { call.key?.app == nil || call.key?.app == $0 }
         guard !apps.isEmpty else {
             throw APIError.badRequest(
@@ -50,11 +52,19 @@ package struct AppleTransactionRoutes: Sendable {
         }
     }
 
+    private static func isName(_ id: String) -> Bool {
+        id.utf8.count <= 64
+            && id.utf8.allSatisfy { byte in
+                byte == 0x2d || (0x30...0x39).contains(byte) || (0x41...0x5a).contains(byte & 0xdf)
+            }
+    }
+
     @Sendable private func keep(_ found: AppleLookup.Answer, _ call: APICall) throws -> APIAnswer {
-        let posted = found.transactions.compactMap { settings.posted($0) }
+        let news = try found.news(on: call.connection)
+        let posted = news.transactions.compactMap { settings.posted($0) }
         guard let key = posted.first?.key else { throw APIError.notFound("Apple names no transaction.") }
         let places = try settings.actions.note(
-            posted.map(\.entry) + found.states, sequence: settings.sequence, clock: settings.clock,
+            posted.compactMap(\.entry) + news.states.map(\.entry), sequence: settings.sequence, clock: settings.clock,
             on: call.connection)
         let answer = self.answer
         return settings.whenApplied(places) { call in try answer(key, call) }

@@ -53,14 +53,16 @@ package struct IdentityRoutes: Sendable {
         let other = try APICall.appUserID(try call.json().text("new_app_user_id"))
         let actions = actions(call)
         try actions.admit(id, on: call.connection)
-        _ = try actions.alias(id, other, joinsPersons: call.isSecret, on: call.connection)
+        _ = try actions.alias(
+            id, other, joinsPersons: call.isSecret, atMost: call.isSecret ? nil : CustomerActions.mostIDs,
+            on: call.connection)
         return .response(.document(200, .object([])))
     }
 
     private func judge(_ call: APICall) throws -> APIAnswer {
         let id = try call.appUserID()
         let token = try call.json().text("fetch_token")
-        let isAllowed = try restoring.isAllowed(token, to: id, actions(call), on: call.connection)
+        let isAllowed = try restoring.isAllowed(token, of: call.key?.app, to: id, actions(call), on: call.connection)
         return .response(.document(200, .object(["is_purchase_allowed_by_restore_behavior": .bool(isAllowed)])))
     }
 

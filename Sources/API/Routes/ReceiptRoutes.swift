@@ -67,7 +67,9 @@ package struct ReceiptRoutes: Sendable {
         return .outside {
             let found = try lookup.purchases(receipt, of: app)
             return { call in
-                try keep(found?.transactions ?? [], found?.states ?? [], try ReceiptBody(call.json()), call)
+                let news = try found?.news(on: call.connection)
+                return try keep(
+                    news?.transactions ?? [], news?.states.map(\.entry) ?? [], try ReceiptBody(call.json()), call)
             }
         }
     }

@@ -23,15 +23,16 @@ package struct RestoreEligibility: Sendable {
 
     /// - Parameter token: a transaction that Apple signed. What is in a receipt of StoreKit 1 is Apple's to say, so that is
     ///   not judged.
+    /// - Parameter app: the app whose key came with it; nil: any of ours.
     /// - Throws: `APIError`.
-    func isAllowed(
-        _ token: String, to id: String, _ actions: CustomerActions, on connection: PostgresConnection
+    package func isAllowed(
+        _ token: String, of app: String?, to id: String, _ actions: CustomerActions, on connection: PostgresConnection
     ) throws -> Bool {
         try actions.mayRestore(
-            try purchase(of: token), by: id, settings: settings, now: clock.now(), on: connection)
+            try purchase(of: token, app), by: id, settings: settings, now: clock.now(), on: connection)
     }
 
-    private func purchase(of token: String) throws -> PurchaseKey {
+    private func purchase(of token: String, _ app: String?) throws -> PurchaseKey {
         let text = Array(token.utf8)
         guard text.count(where: { $0 == UInt8(ascii: ".") }) == 2 else {
             throw APIError(
@@ -45,6 +46,7 @@ package struct RestoreEligibility: Sendable {
         guard
             let place = apps.place(bundleID: transaction.bundleId, environment: transaction.environment)
         else { throw APIError(400, code: 7103, "The receipt is not of an app that is configured here.") }
+        guard app == nil || app == place.app else { throw APIError(TransactionDoor.Refusal.otherApp) }
         return PurchaseKey(app: place.app, environment: place.environment, originalTransactionID: original)
     }
 }

@@ -58,8 +58,8 @@ package struct SubscriberAnswers: Sendable {
         for _ in 0..<SubscriberAnswers.attempts {
             let places = read.indices.filter { read[$0] == nil }
             guard !places.isEmpty else { return read }
-            var made: Set<String> = []
-            for id in Set(places.map { ids[$0] }) where try actions.admit(id, on: connection) { made.insert(id) }
+            // In one commit: whoever asks for strangers must not keep everybody else waiting for the disk.
+            var made = try actions.admit(Set(places.map { ids[$0] }), on: connection)
             let found = try reader.find(places.map { ids[$0] }, on: connection)
             for (place, customer) in zip(places, found) {
                 // Of several who ask for one, the first has made them.

@@ -105,7 +105,8 @@ struct ProcessServices {
                     LaneWorkerConfiguration.Reconciliation(
                         places: $0.places, interval: $0.interval,
                         asksStatuses: configuration.reconcile.statusCallsPerHour > 0)
-                }),
+                },
+                bundleIDs: Dictionary(configuration.apps.map { ($0.id, $0.bundleID) }) { first, _ in first }),
             session: session, verifier: try verifier(revocation?.policyInside),
             settler: Settler(
                 policy: RetryPolicy(schedule: configuration.webhooks.retrySchedule),

@@ -33,7 +33,7 @@ package enum CustomerReader {
 
     /// The customer alone; nil if nobody is known by it.
     package static func customer(anyID: String, on connection: PostgresConnection) throws -> Customer? {
-        guard let id = try connection.query(find, [.text(anyID)]).first?.text(0) else { return nil }
+        guard let id = try connection.query(find, [.text(AppUserID.normal(anyID))]).first?.text(0) else { return nil }
         return try CustomerStore.load([id], on: connection)[id]
     }
 

@@ -1,3 +1,5 @@
+import Foundation
+
 /// Which texts may name a customer (RevenueCat: Identifying Customers, "App User ID requirements").
 package enum AppUserID {
     /// In code points, as every language and JSON Schema counts: one character may be made of any number of them.
@@ -19,8 +21,15 @@ package enum AppUserID {
         if points.contains(where: { $0.value < 0x20 || $0.value == 0x7f }) {
             return "has control characters"
         }
+        if !points.elementsEqual(normal(id).unicodeScalars) { return "is not in Unicode's normal form C" }
         if blocked.contains(id) { return "is what apps send when they know nobody" }
         return nil
+    }
+
+    /// In Unicode's normal form C, which every id has to have: of two spellings of `é` the database makes two texts, and
+    /// Swift one, so that two customers would be one here and there.
+    package static func normal(_ id: String) -> String {
+        id.utf8.allSatisfy { $0 < 0x80 } ? id : id.precomposedStringWithCanonicalMapping
     }
 
     /// An app account token that stands for nobody: some SDKs send the UUID of zeros.

@@ -41,6 +41,16 @@ struct SubscriberTests {
         #expect(try scene.database.count("SELECT count(*) FROM entitled.app_user_id") == 0)
     }
 
+    @Test func `two spellings of an id are one id`() throws {
+        let scene = try SubscriberScene()
+        #expect(scene.get("%C3%A9").status == 201)
+        let other = scene.get("e%CC%81")
+        #expect(other.status == 200)
+        let id = try #require(other.json["subscriber"]?["original_app_user_id"]?.stringValue)
+        #expect(Array(id.utf8) == [0xc3, 0xa9])
+        #expect(try scene.database.count("SELECT count(*) FROM entitled.app_user_id") == 1)
+    }
+
     @Test func `an alias shows the same customer, with all purchases`() throws {
         let scene = try SubscriberScene()
         try scene.tell("first", "1")

@@ -49,10 +49,11 @@ package struct APICall {
         try APICall.appUserID(request.parameters[name] ?? "")
     }
 
-    /// A text that may name a customer.
+    /// A text that may name a customer, in the spelling that names them here.
     ///
     /// - Throws: `APIError`: 400 with code 7220 or 7256.
-    package static func appUserID(_ id: String) throws -> String {
+    package static func appUserID(_ text: String) throws -> String {
+        let id = AppUserID.normal(text)
         if id.isEmpty { throw APIError(400, code: 7220, "The app user id is empty.") }
         if let why = AppUserID.objection(to: id) {
             throw APIError(400, code: 7256, "This cannot be an app user id: it \(why).")

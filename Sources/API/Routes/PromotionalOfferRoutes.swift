@@ -34,7 +34,10 @@ package struct PromotionalOfferRoutes: Sendable {
         [
             APIRoute("POST", "/v1/offers", .anyKey) { call in
                 let body = try call.json()
-                let account = PromotionalOfferRoutes.account(try APICall.appUserID(try body.text("app_user_id")), call)
+                let id = try body.text("app_user_id")
+                _ = try APICall.appUserID(id)
+                // As the device spells it: StoreKit is given the same.
+                let account = PromotionalOfferRoutes.account(id, call)
                 guard let wanted = body["generate_offers"]?.arrayValue,
                     (1...PromotionalOfferRoutes.limit).contains(wanted.count)
                 else {

@@ -223,8 +223,8 @@ let tests: [Target] = [
         dependencies: [
             "API", "Admission", "AppStore", "AppStoreAPI", "Apply", "Base", "Crypto", "Customers", "Deliver",
             "HTTPClient", "HTTPServer", "Ingest", "Lifecycle", "Postgres", "Privacy", "Queue", "Rebuild", "Reconcile",
-            "Records", "Refunds", "Replay", "Reports", "Retention", "StoreSimulator", "Subscriptions", "Telemetry",
-            "TestSupport",
+            "Records", "Refunds", "Replay", "Reports", "Retention", "Schemas", "StoreSimulator", "Subscriptions",
+            "Telemetry", "TestSupport",
         ]),
     // Real processes, killed for real.
     .testTarget(

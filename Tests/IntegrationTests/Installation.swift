@@ -65,10 +65,6 @@ final class Installation: Sendable {
     ) throws {
         self.cluster = try cluster ?? TestCluster.shared
         database = try made ?? self.cluster.makeMigratedDatabase()
-        if made == nil {
-            // The same in every installation, so that what becomes of the same notifications can be compared.
-            try database.execute("UPDATE entitled.owner_salt SET salt = 'a salt of tests'")
-        }
         verifier = SignedDataVerifier(
             trust: TrustAnchors(fingerprints: [try Installation.pki.get().root.fingerprint()]))
         let target = database.target(role: "entitled_ingest")

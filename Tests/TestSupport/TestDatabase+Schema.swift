@@ -3,10 +3,13 @@ import Postgres
 import Schemas
 
 extension TestCluster {
-    /// A new database with the schema of this program.
+    /// A new database with the schema of this program. Its owners get the same ids as in every other one, so that what
+    /// becomes of the same notifications can be compared.
     package func makeMigratedDatabase(in tablespace: String? = nil) throws -> TestDatabase {
         let database = try makeDatabase(in: tablespace)
-        _ = try Migrator.migrate(on: try database.connect())
+        let connection = try database.connect()
+        _ = try Migrator.migrate(on: connection)
+        _ = try connection.query("UPDATE entitled.owner_salt SET salt = 'a salt of tests'")
         return database
     }
 }

@@ -49,5 +49,8 @@ package enum Schemas {
         Migration(
             version: 19, name: "identities",
             sql: String(decoding: PackageResources.v0019_identities_sql, as: UTF8.self)),
+        Migration(
+            version: 20, name: "last_seen",
+            sql: String(decoding: PackageResources.v0020_last_seen_sql, as: UTF8.self)),
     ]
 }

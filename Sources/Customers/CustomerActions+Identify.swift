@@ -81,7 +81,7 @@ extension CustomerActions {
         var made: Set<String> = []
         if !missing.isEmpty {
             made = try holding({ [] }, on: connection) { _, now in
-                try CustomerStore.makeMissing(Set(missing.values), now: now, on: connection)
+                try CustomerStore.makeMissing(Set(missing.values), isSeen: true, now: now, on: connection)
             }
         }
         // They are somebody now.

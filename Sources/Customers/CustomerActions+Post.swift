@@ -62,6 +62,8 @@ extension CustomerActions {
             if try CustomerStore.lock([id], on: connection).first == .some(nil) {
                 try CustomerStore.makeAndHold([id], now: now, on: connection)
             }
+            // Before the purchase is applied: its first event names this id.
+            try SeenIDs.mark([id], now: now, on: connection)
             var refusal: Refusal?
             for purchase in purchases {
                 let why = try give(purchase, to: id, Set(held.map(\.lane)), terms, now: now, on: connection)

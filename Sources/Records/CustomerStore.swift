@@ -12,15 +12,18 @@ package struct Customer: Sendable, Equatable {
     package let firstSeen: Int64
     /// Of all ids together.
     package let attributes: CustomerAttributes
+    /// When ids were used last by an app or a backend, in ms; without those that none did.
+    package let seen: [String: Int64]
 
     package init(
         originalAppUserID: String, appUserIDs: [String], firstSeen: Int64,
-        attributes: CustomerAttributes = CustomerAttributes()
+        attributes: CustomerAttributes = CustomerAttributes(), seen: [String: Int64] = [:]
     ) {
         self.originalAppUserID = originalAppUserID
         self.appUserIDs = appUserIDs
         self.firstSeen = firstSeen
         self.attributes = attributes
+        self.seen = seen
     }
 
     /// Whether no id names anybody.
@@ -72,8 +75,8 @@ package enum CustomerStore {
     private static let make = """
         WITH wanted AS MATERIALIZED (SELECT id FROM unnest($1::text[]) AS t(id) ORDER BY id),
         named AS (
-            INSERT INTO entitled.app_user_id (id, original_app_user_id, first_seen_ms)
-            SELECT id, id, $2 FROM wanted ON CONFLICT DO NOTHING RETURNING id
+            INSERT INTO entitled.app_user_id (id, original_app_user_id, first_seen_ms, last_seen_ms)
+            SELECT id, id, $2, CASE WHEN $3 THEN $2 END FROM wanted ON CONFLICT DO NOTHING RETURNING id
         ),
         made AS (
             INSERT INTO entitled.customer (original_app_user_id, first_seen_ms)
@@ -92,11 +95,14 @@ package enum CustomerStore {
     }
 
     /// The same; the ids for which it was this call.
+    ///
+    /// - Parameter isSeen: whether an app or a backend uses these ids now (`SeenIDs`).
     package static func makeMissing(
-        _ ids: Set<String>, now: Int64, on connection: PostgresConnection
+        _ ids: Set<String>, isSeen: Bool = false, now: Int64, on connection: PostgresConnection
     ) throws -> Set<String> {
         guard !ids.isEmpty else { return [] }
-        return Set(try connection.query(make, [.texts(ids.sorted()), .int8(now)]).map { try $0.text(0) })
+        let made = try connection.query(make, [.texts(ids.sorted()), .int8(now), .bool(isSeen)])
+        return Set(try made.map { try $0.text(0) })
     }
 
     private static let markSeen = """
@@ -142,7 +148,8 @@ package enum CustomerStore {
     }
 
     private static let select = """
-        SELECT t.wanted, c.original_app_user_id, c.first_seen_ms, every.id, \(AttributeStore.column(of: "every.id"))
+        SELECT t.wanted, c.original_app_user_id, c.first_seen_ms, every.id, \(AttributeStore.column(of: "every.id")),
+            every.last_seen_ms
         FROM unnest($1::text[]) AS t(wanted)
         JOIN entitled.app_user_id named ON named.id = t.wanted
         JOIN entitled.customer c ON c.original_app_user_id = named.original_app_user_id
@@ -159,9 +166,11 @@ package enum CustomerStore {
             let known = customers[wanted]?.appUserIDs ?? []
             var attributes = customers[wanted]?.attributes ?? CustomerAttributes()
             try AttributeStore.add(try row.optionalText(4), to: &attributes)
+            var seen = customers[wanted]?.seen ?? [:]
+            seen[try row.text(3)] = try row.optionalInt(5)
             customers[wanted] = Customer(
                 originalAppUserID: try row.text(1), appUserIDs: known + [try row.text(3)], firstSeen: try row.int(2),
-                attributes: attributes)
+                attributes: attributes, seen: seen)
         }
         return customers
     }

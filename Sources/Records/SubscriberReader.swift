@@ -22,6 +22,9 @@ package struct SubscriberReader: Sendable {
         package let firstSeen: Int64
         /// When an app asked last, as far as that was noted, in ms.
         package let noted: Int64?
+        /// When the id that is asked for was used last, and another id of the customer, as far as that is recorded, in ms.
+        package let seen: Int64?
+        package let othersSeen: Int64?
         /// What is known of the purchase of the app itself; the date in ms.
         package let originalApplicationVersion: String?
         package let appPurchased: Int64?
@@ -46,15 +49,15 @@ package struct SubscriberReader: Sendable {
     private static let select = """
         SELECT t.place, c.original_app_user_id, c.first_seen_ms, c.last_seen_ms, every.ids,
             p.app, p.environment, p.original_transaction_id, p.version, p.updated_ms, s.body,
-            c.original_application_version, c.app_purchased_ms, every.attributes
+            c.original_application_version, c.app_purchased_ms, every.attributes, named.last_seen_ms, every.others_seen
         FROM unnest($1::text[]) WITH ORDINALITY AS t(wanted, place)
         JOIN entitled.app_user_id named ON named.id = t.wanted
         JOIN entitled.customer c ON c.original_app_user_id = named.original_app_user_id
         CROSS JOIN LATERAL (
-            SELECT ARRAY(
-                SELECT a.id FROM entitled.app_user_id a WHERE a.original_app_user_id = c.original_app_user_id
-                ORDER BY a.first_seen_ms, a.id <> c.original_app_user_id, a.id
-            ) AS ids, \(AttributeStore.column(ofCustomer: "c.original_app_user_id")) AS attributes OFFSET 0
+            SELECT array_agg(a.id ORDER BY a.first_seen_ms, a.id <> c.original_app_user_id, a.id) AS ids,
+                max(a.last_seen_ms) FILTER (WHERE a.id <> named.id) AS others_seen,
+                \(AttributeStore.column(ofCustomer: "c.original_app_user_id")) AS attributes
+            FROM entitled.app_user_id a WHERE a.original_app_user_id = c.original_app_user_id OFFSET 0
         ) every
         LEFT JOIN LATERAL (
             SELECT lane, app, environment, original_transaction_id, version, updated_ms FROM entitled.purchase
@@ -104,7 +107,8 @@ package struct SubscriberReader: Sendable {
         try AttributeStore.add(try row.optionalText(13), to: &attributes)
         return Found(
             originalAppUserID: try row.text(1), appUserIDs: try row.texts(4).compactMap { $0 },
-            firstSeen: try row.int(2), noted: try row.optionalInt(3),
+            firstSeen: try row.int(2), noted: try row.optionalInt(3), seen: try row.optionalInt(14),
+            othersSeen: try row.optionalInt(15),
             originalApplicationVersion: try row.optionalText(11), appPurchased: try row.optionalInt(12),
             attributes: attributes)
     }

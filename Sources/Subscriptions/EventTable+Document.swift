@@ -24,6 +24,11 @@ extension EventTable {
         CANCELLATION (DEVELOPER_INITIATED) and EXPIRATION (UNSUBSCRIBE) when it is taken back, EXPIRATION (UNSUBSCRIBE) when it
         ends by itself, which is inferred. Such events have the store PROMOTIONAL and no `app_id`.
 
+        `app_user_id` is the id of the customer that an app or a backend used last: by `GET` or `POST` of
+        `/v1/subscribers/{app_user_id}`, by a receipt, `identify` or `alias`. An id that names a person comes before every anonymous
+        one, and an id that was used before one that never was. Where none was used it is the named id that was given last, else
+        the one that owns the purchase. `aliases` has all ids of the customer, `original_app_user_id` is the first one.
+
         This file is written from `Sources/Subscriptions/EventTable*.swift`, which the tests compare with what the
         program does. To write it again: `UPDATE_GENERATED=1 swift test --filter EventTableTests`.
 

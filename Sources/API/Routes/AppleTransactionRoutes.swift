@@ -74,7 +74,7 @@ package struct AppleTransactionRoutes: Sendable {
         guard let owner = try PurchaseStore.owners([key], on: call.connection).first ?? nil else {
             throw APIError.unavailable("It is kept, and no record yet.")
         }
-        if call.isSecret { return try answers.answer(call, of: owner) }
+        if call.isSecret { return try answers.answer(call, of: owner, isUsed: false) }
         let facts = try FactStore.load([key], on: call.connection)
         let purchases = facts.compactMap { Purchase(folding: $0, key: key, defaultGrace: defaultGrace) }
         let ids = try CustomerStore.load([owner], on: call.connection)[owner]?.appUserIDs ?? [owner]

@@ -39,6 +39,7 @@ package struct AttributeRoutes: Sendable {
         let attributes = AttributionAttributes.attributes(data, network: body["network"])
         _ = try CustomerActions(origin: call.origin, defaultGrace: defaultGrace).setAttributes(
             attributes, of: id, on: call.connection)
+        answers.recordUse(of: id, call)
         return .response(.document(200, .object([])))
     }
 

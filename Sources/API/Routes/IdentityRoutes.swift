@@ -56,6 +56,8 @@ package struct IdentityRoutes: Sendable {
         _ = try actions.alias(
             id, other, joinsPersons: call.isSecret, atMost: call.isSecret ? nil : CustomerActions.mostIDs,
             on: call.connection)
+        // From now on the SDKs that call this use the other id.
+        answers.recordUse(of: other, call)
         return .response(.document(200, .object([])))
     }
 

@@ -21,23 +21,34 @@ package struct SubscriberAnswers: Sendable {
 
     /// The customer whom the id names, with 304 where the caller has that answer already.
     ///
-    /// - Parameter attributeErrors: `attributes_error_response`: what was not taken of attributes that came with a receipt.
+    /// - Parameters:
+    ///   - isUsed: whether the caller names the customer by this id, which is recorded then (`SeenIDs`).
+    ///   - attributeErrors: `attributes_error_response`: what was not taken of attributes that came with a receipt.
     /// - Throws: `APIError`, 404, where it names nobody.
     package func answer(
-        _ call: APICall, of appUserID: String, status: Int = 200, attributeErrors: APIError? = nil
+        _ call: APICall, of appUserID: String, status: Int = 200, isUsed: Bool = true, attributeErrors: APIError? = nil
     ) throws -> APIAnswer {
         guard let found = try reader.find([appUserID], on: call.connection).first ?? nil else {
             throw APIError.notFound("Nobody is known by \(appUserID).")
         }
-        // Only the next reader gains by it.
+        // Only the next reader gains by it, and the next event.
         try? SnapshotStore.write(found.made, on: call.connection)
-        var response = response(call.request, found, status: status, now: clock.now())
+        let now = clock.now()
+        if isUsed, SeenIDs.isDue(seen: found.seen, others: found.othersSeen, now: now) {
+            recordUse(of: appUserID, call)
+        }
+        var response = response(call.request, found, status: status, now: now)
         if let attributeErrors, response.body.first == UInt8(ascii: "{") {
             // By its name it is the first member.
             let errors = JSON.object(["attributes_error_response": attributeErrors.document.sortedByName]).bytes
             response.body = errors.dropLast() + [UInt8(ascii: ",")] + response.body.dropFirst()
         }
         return .response(response)
+    }
+
+    /// Records that an app or a backend uses this id (`SeenIDs`). Where that fails, the next use records it.
+    func recordUse(of appUserID: String, _ call: APICall) {
+        try? SeenIDs.mark([appUserID], now: clock.now(), on: call.connection)
     }
 
     // MARK: - In parts, for many at once

@@ -114,6 +114,7 @@ package final class SubscriberDesk: Service, APIGathering {
         }
         question.responder.respond(
             answers.response(question.request, read.customer, status: read.isNew ? 201 : 200, now: now))
-        notes.add(read.customer, isSeen: SubscriberAnswers.isSeen(question.request), now: now)
+        notes.add(
+            read.customer, askedFor: question.appUserID, isSeen: SubscriberAnswers.isSeen(question.request), now: now)
     }
 }

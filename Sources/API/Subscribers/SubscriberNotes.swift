@@ -5,17 +5,27 @@ import Records
 import Subscriptions
 import Telemetry
 
-/// What is written because somebody read: snapshots that were made, and that customers were seen. By a thread of its own,
-/// behind the answers, which it neither delays nor fails; what cannot be written is written after a later reading.
+/// What is written because a customer was read: snapshots that were made, that customers were seen, and by which id. By a
+/// thread of its own, behind the answers, which it neither delays nor fails; what cannot be written is written after a later
+/// reading.
 final class SubscriberNotes: Sendable {
     private struct State {
         var snapshots: [PurchaseKey: SnapshotStore.New] = [:]
         /// Original app user ids.
         var seen: Set<String> = []
+        /// The id that was used last, by the original app user id: a busy customer is one row of a statement.
+        var used: [String: String] = [:]
         var isEnding = false
         var isOver = false
 
-        var isEmpty: Bool { snapshots.isEmpty && seen.isEmpty }
+        var isEmpty: Bool { snapshots.isEmpty && seen.isEmpty && used.isEmpty }
+    }
+
+    /// What is written at once.
+    private struct Batch {
+        let snapshots: [SnapshotStore.New]
+        let seen: Set<String>
+        let used: Set<String>
     }
 
     /// How exactly it is known when a customer was seen, in ms.
@@ -35,23 +45,33 @@ final class SubscriberNotes: Sendable {
         (self.session, self.clock, self.logger) = (session, clock, logger)
     }
 
-    /// - Parameter isSeen: whether an app of theirs asked.
-    func add(_ found: SubscriberReader.Found, isSeen: Bool, now: Int64) {
+    /// - Parameters:
+    ///   - id: the id that was asked for.
+    ///   - isSeen: whether an app of theirs asked.
+    func add(_ found: SubscriberReader.Found, askedFor id: String, isSeen: Bool, now: Int64) {
         let isStale = isSeen && found.noted ?? .min < now - SubscriberNotes.hour
-        guard isStale || !found.made.isEmpty else { return }
+        let root = found.originalAppUserID
+        // Of two ids the one that was asked for later counts, also where the other one is not written yet.
+        let isUsed =
+            SeenIDs.isDue(seen: found.seen, others: found.othersSeen, now: now)
+            || (found.appUserIDs.count > 1 && state.read { $0.used[root] != nil })
+        guard isStale || isUsed || !found.made.isEmpty else { return }
         state.change { state in
             if state.snapshots.count < SubscriberNotes.waitingLimit {
                 for snapshot in found.made { state.snapshots[snapshot.key] = snapshot }
             }
             if isStale, state.seen.count < SubscriberNotes.waitingLimit {
-                state.seen.insert(found.originalAppUserID)
+                state.seen.insert(root)
+            }
+            if isUsed, state.used.count < SubscriberNotes.waitingLimit || state.used[root] != nil {
+                state.used[root] = id
             }
         }
     }
 
     func start() {
         _ = ServiceThread("reader-notes") { [self] in
-            while let (snapshots, seen) = next() { write(snapshots, seen) }
+            while let batch = next() { write(batch) }
             state.change { $0.isOver = true }
         }
     }
@@ -64,25 +84,28 @@ final class SubscriberNotes: Sendable {
 
     // MARK: - The thread
 
-    private func next() -> (snapshots: [SnapshotStore.New], seen: Set<String>)? {
-        let next = state.wait { state -> (snapshots: [SnapshotStore.New], seen: Set<String>)?? in
+    private func next() -> Batch? {
+        let next = state.wait { state -> Batch?? in
             guard !state.isEmpty else { return state.isEnding ? .some(nil) : nil }
             let snapshots = state.snapshots.values.prefix(SubscriberNotes.batchLimit).map { $0 }
             let seen = Set(state.seen.prefix(SubscriberNotes.batchLimit))
+            let used = state.used.prefix(SubscriberNotes.batchLimit)
             for snapshot in snapshots { state.snapshots[snapshot.key] = nil }
             state.seen.subtract(seen)
-            return (snapshots, seen)
+            for root in used.map(\.key) { state.used[root] = nil }
+            return .some(Batch(snapshots: snapshots, seen: seen, used: Set(used.map(\.value))))
         }
         return next ?? nil
     }
 
-    private func write(_ snapshots: [SnapshotStore.New], _ seen: Set<String>) {
+    private func write(_ batch: Batch) {
         do {
             try session.withConnection { connection in
-                try SnapshotStore.write(snapshots, on: connection)
+                try SnapshotStore.write(batch.snapshots, on: connection)
                 let now = clock.now()
                 try CustomerStore.markSeen(
-                    seen, staleBefore: now - SubscriberNotes.hour, now: now, on: connection)
+                    batch.seen, staleBefore: now - SubscriberNotes.hour, now: now, on: connection)
+                try SeenIDs.mark(batch.used, now: now, on: connection)
             }
         } catch {
             failures.note("what reading customers left to note was not noted", error, count: 1, logger)

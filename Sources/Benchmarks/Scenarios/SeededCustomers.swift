@@ -62,8 +62,10 @@ enum SeededCustomers {
     static func addSnapshots(to installation: Installation) throws {
         try installation.database.query(insertSnapshots)
         // So that it is not the hour's first question of anybody that is measured.
-        try installation.database.query(
-            "UPDATE entitled.customer SET last_seen_ms = (extract(epoch FROM clock_timestamp()) * 1000)::int8")
+        for table in ["customer", "app_user_id"] {
+            try installation.database.query(
+                "UPDATE entitled.\(table) SET last_seen_ms = (extract(epoch FROM clock_timestamp()) * 1000)::int8")
+        }
         try installation.database.query("VACUUM ANALYZE")
     }
 }

@@ -12,9 +12,10 @@ package enum TimelineReader {
     ///   - patience: as the worker's, in ms.
     ///   - defaultGrace: as the worker's, in ms.
     ///   - now: ms.
+    ///   - order: how entries are ordered, and by what was known when their changes are told.
     package static func timeline(
         of keys: [PurchaseKey], appUserIDs: [String], patience: Int64, defaultGrace: Int64, now: Int64,
-        on connection: PostgresConnection
+        order: TimelineOrder = .happened, on connection: PostgresConnection
     ) throws -> Timeline {
         let beliefs = try EndBeliefs.read(patience: patience, now: now, on: connection)
         let arrivals = try ArrivalReader.arrivals(of: keys, on: connection)
@@ -22,7 +23,7 @@ package enum TimelineReader {
             (
                 key: key,
                 steps: PurchaseReplay(of: key, belief: beliefs.belief(of: key), defaultGrace: defaultGrace).steps(
-                    arrivals, until: now)
+                    arrivals, until: now, order: order)
             )
         }
         let drafts = replays.flatMap(\.steps).flatMap { $0.drafts + $0.ends }
@@ -41,7 +42,7 @@ package enum TimelineReader {
                 }, on: connection)
         return Timeline(
             replays.flatMap { Timeline.entries(of: $0.key, $0.steps, traces: traces, digest: digest) }
-                + actions.map { entry($0, told[$0.number] ?? [], traces) })
+                + actions.map { entry($0, told[$0.number] ?? [], traces) }, order: order)
     }
 
     /// - Parameter drafts: what was told of the purchases that it made or changed.

@@ -92,7 +92,7 @@ struct CustomerPageTests {
                     original transaction  1000
                     app                   demo, Sandbox: NO REAL MONEY
 
-                WHAT HAPPENED, OLDEST FIRST
+                WHAT HAPPENED, in the order of signing
                   2026-09-21 14:13:20  DID_RENEW
                       auto-renew off
                       → CANCELLATION (UNSUBSCRIBE): no endpoint wanted it
@@ -109,6 +109,21 @@ struct CustomerPageTests {
                   2026-09-24 14:13:20  given to bob
 
                 """)
+    }
+
+    @Test func `in the order of arrival the heading says so, and the date of arrival comes first`() {
+        let timeline = Timeline([entry(1, []), entry(0, [])], order: .heard)
+        let text = CustomerPage(customer([]), timeline, limit: nil).text
+        #expect(
+            text.contains(
+                """
+                WHAT HAPPENED, in the order of arrival
+                  2026-09-21 14:13:20  DID_RENEW
+                      auto-renew off
+                      → CANCELLATION (UNSUBSCRIBE): no endpoint wanted it
+                  2026-09-22 14:13:20  DID_RENEW (signed 2026-09-21 14:13:20)
+
+                """))
     }
 
     @Test func `of an event of long ago it is said that it was there`() {

@@ -54,4 +54,44 @@ import Testing
         }
         #expect(steps.sorted() == told)
     }
+
+    /// As after a first look into Apple's history, which brings the newest first.
+    @Test func `a timeline is in the order of signing, whatever the order of arrival`() throws {
+        let installation = try Installation()
+        let worker = try RunningWorker(installation)
+        defer { worker.stop() }
+        var life = SubscriberLife(app: Installation.app, seed: 9)
+        let hour: Int64 = 3_600_000
+        let lived = [
+            life.start(at: Installation.start), life.autoRenewOff(at: Installation.start + hour),
+            life.autoRenewOn(at: Installation.start + 2 * hour), life.autoRenewOff(at: Installation.start + 3 * hour),
+        ]
+        for (place, notification) in lived.reversed().enumerated() {
+            #expect(try installation.post(notification).status == 200)
+            try installation.untilApplied(Int64(place + 1))
+        }
+        let connection = try installation.database.connect(role: "entitled_api")
+        let found = try #require(
+            try CustomerReader.find(anyID: life.latest.originalID, defaultGrace: 0, on: connection))
+        func timeline(_ order: TimelineOrder) throws -> [TimelineEntry] {
+            try TimelineReader.timeline(
+                of: found.purchases.map(\.key), appUserIDs: found.customer.appUserIDs, patience: StoreProduct.day,
+                defaultGrace: 0, now: SystemClock().now(), order: order, on: connection
+            ).entries.filter { $0.purchase != nil }
+        }
+        let (happened, heard) = (try timeline(.happened), try timeline(.heard))
+        func uuids(_ entries: [TimelineEntry]) -> [String] {
+            entries.compactMap { entry in if case .notification(let fact) = entry.kind { fact.uuid } else { nil } }
+        }
+        #expect(uuids(happened) == lived.map(\.uuid))
+        #expect(uuids(heard) == lived.reversed().map(\.uuid))
+        let (off, on, old) = ("auto_renew_off", "auto_renew_on", "newer_was_known")
+        #expect(happened.map { $0.changes.first?.name } == ["bought", off, on, off])
+        #expect(heard.map { $0.changes.first?.name } == ["bought", old, old, old])
+        // What was sent is in both, where it was sent.
+        let sent = try installation.database.texts("SELECT upper(id::text) FROM entitled.event ORDER BY 1")
+        for entries in [happened, heard] {
+            #expect(entries.flatMap(\.events).filter { $0.trace != nil }.map(\.id).sorted() == sent)
+        }
+    }
 }

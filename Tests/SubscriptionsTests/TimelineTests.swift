@@ -60,11 +60,55 @@ struct TimelineTests {
     @Test func `entries of several purchases and of other kinds stand in the order of time`() {
         let action = TimelineEntry(.action("given to bob"), at: epoch + 2 * hour)
         let first = TimelineEntry(.time, at: epoch + day)
-        let timeline = Timeline([first] + entries(ended()) + [action])
+        let timeline = Timeline([first] + entries(ended()) + [action], order: .heard)
         #expect(timeline.entries.map(\.instant) == timeline.entries.map(\.instant).sorted())
         #expect(timeline.entries.map(\.title)[1] == "given to bob")
         // Of one instant, the order in which they were given.
         #expect(timeline.entries.suffix(2).map(\.title).first == "time passed")
+    }
+
+    @Test func `what was signed first comes first, and with the other order what came first`() {
+        let old = TimelineEntry(.observation, at: epoch + 2 * day, signed: epoch)
+        let done = TimelineEntry(.action("given to bob"), at: epoch + day)
+        let new = TimelineEntry(.observation, at: epoch + hour, signed: epoch + hour)
+        #expect(Timeline([new, done, old]).entries == [old, new, done])
+        #expect(Timeline([old, new, done], order: .heard).entries == [new, done, old])
+        // Signed at one instant: in the order of arrival.
+        let again = TimelineEntry(.observation, at: epoch + day, signed: epoch)
+        #expect(Timeline([old, again]).entries == [again, old])
+    }
+
+    /// As after a backfill: all of it at once, the newest first.
+    @Test func `a life that came backwards reads as it was lived, and what was told stays what was told`() throws {
+        var life = Life()
+        _ = (life.start(), life.autoRenewOff(at: epoch + day), life.autoRenewOn(at: epoch + 2 * day))
+        _ = life.renew(at: epoch + 30 * day)
+        let now = epoch + 40 * day
+        let arrivals = ReplayTests.arrivals(life.tellings).reversed().enumerated().map { place, arrival in
+            PurchaseArrival(
+                arrived: now + Int64(place), isFetched: true, facts: arrival.facts, cause: arrival.cause)
+        }
+        let replay = PurchaseReplay(of: life.key, belief: EndBelief(patience: day))
+        func entries(_ order: TimelineOrder) -> [TimelineEntry] {
+            let steps = replay.steps(arrivals, until: now + day, order: order)
+            return Timeline(
+                Timeline.entries(of: life.key, steps, traces: [:], digest: digest), order: order
+            ).entries
+        }
+        let heard = entries(.heard)
+        #expect(heard.map(\.title).first == "DID_RENEW")
+        #expect(heard.flatMap(\.changes).contains(.nothing(.newerWasKnown)))
+        let happened = entries(.happened)
+        #expect(happened.compactMap(\.signed) == happened.compactMap(\.signed).sorted())
+        // As if it had come in time.
+        let inTime = Timeline.entries(of: life.key, ReplayTests.steps(life), traces: [:], digest: digest)
+        #expect(happened.map(\.title) == inTime.map(\.title))
+        #expect(happened.map(\.changes) == inTime.map(\.changes))
+        #expect(happened.map(\.productID) == inTime.map(\.productID))
+        // What was told depends on what was known, and is the same in both.
+        for entry in happened {
+            #expect(heard.first { $0.kind == entry.kind }?.events == entry.events)
+        }
     }
 
     @Test func `the newest are shown and the others counted`() {

@@ -26,14 +26,15 @@ package struct CustomerPage {
         let sections = [
             head, section("ids", ids), section("attributes", attributes), section("entitlements", entitlements),
             section("subscriptions", purchases), section("bought once", oneTimePurchases), section("money", money),
-            section("what happened, oldest first", history),
+            section("what happened", history, remark: remark),
         ]
         return sections.filter { !$0.isEmpty }.map { $0.joined(separator: "\n") }.joined(separator: "\n\n") + "\n"
     }
 
-    private func section(_ title: String, _ lines: [String]) -> [String] {
+    /// - Parameter remark: what stands behind the title.
+    private func section(_ title: String, _ lines: [String], remark: String = "") -> [String] {
         guard !lines.isEmpty else { return [] }
-        return [bold(title.uppercased())] + lines.map { $0.isEmpty ? "" : "  \(Terminal.harmless($0))" }
+        return [bold(title.uppercased()) + remark] + lines.map { $0.isEmpty ? "" : "  \(Terminal.harmless($0))" }
     }
 
     private func bold(_ text: String) -> String { isBold ? "\u{1B}[1m\(text)\u{1B}[0m" : text }
@@ -95,6 +96,13 @@ package struct CustomerPage {
 
     // MARK: - What happened
 
+    private var remark: String {
+        switch timeline.order {
+        case .happened: ", in the order of signing"
+        case .heard: ", in the order of arrival"
+        }
+    }
+
     private var history: [String] {
         let (entries, earlier) = timeline.newest(limit ?? .max)
         let hint = earlier == 1 ? "1 earlier step is" : "\(earlier) earlier steps are"
@@ -105,10 +113,18 @@ package struct CustomerPage {
 
     private func lines(of entry: TimelineEntry, namesPurchase: Bool) -> [String] {
         let purchase = entry.purchase.map { "  [\(entry.productID ?? ""), \($0.originalTransactionID)]" } ?? ""
-        let late = entry.isLate ? " (came \(Spoken.time(entry.instant)))" : ""
-        let title = "\(Spoken.time(entry.signed ?? entry.instant))  \(entry.title)\(late)"
+        let title = "\(Spoken.time(entry.date(in: timeline.order)))  \(entry.title)\(otherDate(of: entry))"
         return [title + (namesPurchase ? purchase : "")] + entry.changes.map { "    \($0.sentence)" }
             + entry.events.flatMap(lines)
+    }
+
+    /// The date that the order does not show, where it differs by much.
+    private func otherDate(of entry: TimelineEntry) -> String {
+        guard let signed = entry.signed, entry.isLate else { return "" }
+        switch timeline.order {
+        case .happened: return " (came \(Spoken.time(entry.instant)))"
+        case .heard: return " (signed \(Spoken.time(signed)))"
+        }
     }
 
     private func lines(of event: TimelineEntry.Event) -> [String] {

@@ -16,6 +16,9 @@ package struct PurchaseArrival: Sendable, Equatable {
         self.cause = cause
     }
 
+    /// When it was signed, else when it came, in ms.
+    fileprivate var happened: Int64 { facts.newestSigned ?? arrived }
+
     fileprivate func lateness(in environment: StoreEnvironment) -> [Range<Int64>] {
         guard !isFetched else { return [] }
         return facts.notifications.compactMap {
@@ -33,7 +36,9 @@ package struct ReplayedStep: Sendable {
     package let cause: Cause
     package let before: Purchase?
     package let after: Purchase?
-    package let changes: [PurchaseChange]
+    /// The product of the purchase after it.
+    package fileprivate(set) var productID: String?
+    package fileprivate(set) var changes: [PurchaseChange]
     /// What this step told for the first time, without ends.
     package let drafts: [EventDraft]
     /// That access ended, where this step was the first that could tell it.
@@ -58,19 +63,47 @@ package struct PurchaseReplay: Sendable {
         self.belief = belief
     }
 
-    /// One step for each arrival, and one for each end that time alone made, in the order in which they happened.
+    /// One step for each arrival, and one for each end that time alone made, in the order in which they happened here.
+    ///
+    /// What was told depends on the order of arrival, and is always that. What changed is told in the order that is asked for:
+    /// of a notification that came late, by what had come until then, or by what Apple had signed until then.
     ///
     /// - Parameters:
     ///   - arrivals: in the order in which they came.
     ///   - now: ms; ends that are believed by then have happened.
-    package func steps(_ arrivals: [PurchaseArrival], until now: Int64) -> [ReplayedStep] {
+    ///   - order: the order that changes are told in.
+    package func steps(
+        _ arrivals: [PurchaseArrival], until now: Int64, order: TimelineOrder = .heard
+    ) -> [ReplayedStep] {
         var run = Run(belief: belief, environment: key.environment)
+        var places: [Int] = []
         for arrival in arrivals {
             run.pass(until: arrival.arrived)
+            places.append(run.steps.count)
             run.take(arrival) { Purchase(folding: $0, key: key, defaultGrace: defaultGrace) }
         }
         run.pass(until: now)
+        if order == .happened { tellAsSigned(arrivals, &run.steps, at: places) }
         return run.steps
+    }
+
+    /// Lives the same life once more, in the order of signing, and puts what changed then into the steps of the arrivals.
+    private func tellAsSigned(_ arrivals: [PurchaseArrival], _ steps: inout [ReplayedStep], at places: [Int]) {
+        var facts = PurchaseFacts()
+        var before: Purchase?
+        let signed = zip(arrivals, places).enumerated().sorted {
+            ($0.element.0.happened, $0.offset) < ($1.element.0.happened, $1.offset)
+        }
+        for (arrival, place) in signed.map(\.element) {
+            facts.formUnion(arrival.facts)
+            let after = Purchase(folding: facts, key: key, defaultGrace: defaultGrace)
+            steps[place].changes =
+                PurchaseDifference(
+                    before: before, after: after, isOlderNews: false, notification: arrival.facts.notifications.first
+                ).changes
+            steps[place].productID = after?.latest.productID
+            before = after
+        }
     }
 
     /// A replay under way.
@@ -106,7 +139,8 @@ package struct PurchaseReplay: Sendable {
             steps.append(
                 ReplayedStep(
                     instant: arrival.arrived, signed: arrival.facts.newestSigned, cause: arrival.cause, before: before,
-                    after: after, changes: difference.changes, drafts: drafts, ends: ends))
+                    after: after, productID: after?.latest.productID, changes: difference.changes, drafts: drafts,
+                    ends: ends))
         }
 
         /// The end that nobody told of, if it is believed by then.
@@ -117,8 +151,8 @@ package struct PurchaseReplay: Sendable {
             guard !ends.isEmpty else { return }
             steps.append(
                 ReplayedStep(
-                    instant: believed, signed: nil, cause: .time, before: purchase, after: purchase, changes: [],
-                    drafts: [], ends: ends))
+                    instant: believed, signed: nil, cause: .time, before: purchase, after: purchase,
+                    productID: purchase.latest.productID, changes: [], drafts: [], ends: ends))
         }
 
         private mutating func news(_ drafts: [EventDraft]) -> [EventDraft] {

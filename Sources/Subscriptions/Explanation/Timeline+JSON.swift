@@ -1,7 +1,7 @@
 import Base
 
 extension Timeline {
-    /// For programs: an array, oldest first.
+    /// For programs: an array, oldest first in its order.
     package var json: JSON { .array(entries.map(\.json)) }
 }
 

@@ -1,11 +1,24 @@
+/// How a timeline is ordered.
+package enum TimelineOrder: String, Sendable {
+    /// By when something was signed, else done: what happened to the customer.
+    case happened
+    /// By when it came here: what this installation knew at each instant, and did about it.
+    case heard
+}
+
 /// What happened to a customer's purchases, oldest first.
 package struct Timeline: Sendable, Equatable {
     package let entries: [TimelineEntry]
+    package let order: TimelineOrder
 
-    /// Puts entries of several purchases, and of other kinds, in their order; those of one instant keep theirs.
-    package init(_ entries: [TimelineEntry]) {
-        self.entries = entries.enumerated().sorted { ($0.element.instant, $0.offset) < ($1.element.instant, $1.offset) }
-            .map(\.element)
+    /// Puts entries of several purchases, and of other kinds, in an order. Of one instant of signing the one that came first
+    /// comes first; those that came at one instant, too, keep their order.
+    package init(_ entries: [TimelineEntry], order: TimelineOrder = .happened) {
+        func rank(_ item: (offset: Int, element: TimelineEntry)) -> (Int64, Int64, Int) {
+            (item.element.date(in: order), item.element.instant, item.offset)
+        }
+        self.entries = entries.enumerated().sorted { rank($0) < rank($1) }.map(\.element)
+        self.order = order
     }
 
     /// The newest, and how many there are before them.
@@ -55,7 +68,7 @@ package struct Timeline: Sendable, Equatable {
             instant = ends.compactMap { traces[$0.id(digest: digest)]?.made }.first ?? instant
         }
         return TimelineEntry(
-            kind, at: instant, signed: step.signed, purchase: key, productID: step.after?.latest.productID,
+            kind, at: instant, signed: step.signed, purchase: key, productID: step.productID,
             changes: changes, events: (step.drafts + ends).map(event))
     }
 }

@@ -111,6 +111,14 @@ package struct TimelineEntry: Sendable, Equatable {
         }
     }
 
+    /// The instant that it is ordered by, in ms.
+    package func date(in order: TimelineOrder) -> Int64 {
+        switch order {
+        case .happened: signed ?? instant
+        case .heard: instant
+        }
+    }
+
     /// Whether it came so much later than it was signed that it is worth telling.
     package var isLate: Bool {
         signed.map { instant > $0.later(by: 10 * 60 * .second) } ?? false

@@ -39,14 +39,14 @@ package struct CustomerExport: Sendable {
     /// Writes the document in pieces, all of one moment.
     ///
     /// - Parameters:
-    ///   - anyID: whatever a customer is known by.
+    ///   - id: an app user id of the customer, as it is.
     ///   - now: ms, for `exported_at`.
-    /// - Returns: false where nobody is known by it; then nothing is written.
+    /// - Returns: false where it names no customer; then nothing is written.
     package func write(
-        of anyID: String, now: Int64, on connection: PostgresConnection, to sink: @escaping ([UInt8]) throws -> Void
+        of id: String, now: Int64, on connection: PostgresConnection, to sink: @escaping ([UInt8]) throws -> Void
     ) throws -> Bool {
         try connection.transaction(opening: [CustomerExport.snapshot]) { _ in
-            guard let customer = try CustomerReader.customer(anyID: anyID, on: connection) else { return false }
+            guard let customer = try CustomerStore.load([id], on: connection)[id] else { return false }
             var writer = ExportWriter(sink)
             try writer.object { writer in
                 try writer.put(.string(CustomerExport.format), "format")

@@ -13,17 +13,16 @@ package enum CustomerReader {
         package let lastSeen: Int64
     }
 
-    /// Exact app user ids first, then ids that differ in case only, then what purchases are known by.
-    private static let find = """
-        SELECT id FROM (
-            SELECT id, CASE WHEN id = $1 THEN 0 ELSE 1 END AS rank, first_seen_ms AS age
-            FROM entitled.app_user_id WHERE lower(id) = lower($1)
-            UNION ALL
-            SELECT p.owner, 2, p.updated_ms FROM entitled.purchase_identifier i
-            JOIN entitled.purchase p ON p.lane = i.lane AND p.original_transaction_id = i.original_transaction_id
-                AND p.app = i.app AND p.environment = i.environment
-            WHERE i.identifier = $1
-        ) AS found ORDER BY rank, age, id LIMIT 1
+    private static let caseless = """
+        SELECT id, original_app_user_id FROM entitled.app_user_id WHERE lower(id) = lower($1)
+        ORDER BY id <> $1, first_seen_ms, id LIMIT $2
+        """
+
+    private static let owners = """
+        SELECT p.owner FROM entitled.purchase_identifier i
+        JOIN entitled.purchase p ON p.lane = i.lane AND p.original_transaction_id = i.original_transaction_id
+            AND p.app = i.app AND p.environment = i.environment
+        WHERE i.identifier = $1 GROUP BY p.owner ORDER BY min(p.updated_ms), p.owner
         """
 
     private static let purchases = """
@@ -31,20 +30,42 @@ package enum CustomerReader {
         WHERE p.owner = ANY($1::text[])
         """
 
-    /// The customer alone; nil if nobody is known by it.
-    package static func customer(anyID: String, on connection: PostgresConnection) throws -> Customer? {
-        guard let id = try connection.query(find, [.text(AppUserID.normal(anyID))]).first?.text(0) else { return nil }
-        return try CustomerStore.load([id], on: connection)[id]
+    /// Whom an id names that an operator gave: every command asks here. An app user id, an alias or an app account token; a
+    /// transaction id, original transaction id or web order line item id names the owner of the purchase.
+    package static func resolve(_ id: String, on connection: PostgresConnection) throws -> ResolvedID {
+        let given = AppUserID.normal(id)
+        let limit = Int64(ResolvedID.mostSpellings + 1)
+        let found = try connection.query(caseless, [.text(given), .int8(limit)]).map {
+            ResolvedID.Candidate(id: try $0.text(0), originalAppUserID: try $0.text(1))
+        }
+        let isUUID = UUIDText.bytes(given) != nil
+        if !found.isEmpty, isUUID || found.first?.id == given {
+            return ResolvedID(given, isUUID: isUUID, caseless: found, owners: [])
+        }
+        let owners = try connection.query(owners, [.text(given)]).map { try $0.text(0) }
+        let customers = try CustomerStore.load(Set(owners), on: connection)
+        var known: Set<String> = []
+        let candidates = owners.compactMap { owner in
+            customers[owner].map { ResolvedID.Candidate(id: owner, originalAppUserID: $0.originalAppUserID) }
+        }.filter { known.insert($0.originalAppUserID).inserted }
+        return ResolvedID(given, isUUID: isUUID, caseless: found, owners: candidates)
     }
 
-    /// By app user id, alias, app account token, (original) transaction id or web order line item id; nil if nobody
-    /// is known by it.
-    ///
-    /// - Parameter defaultGrace: ms of grace where Apple says that there is some and gives no end.
+    /// By whatever a customer is known by (`resolve`); nil where that names no customer, or more than one.
     package static func find(
         anyID: String, defaultGrace: Int64, on connection: PostgresConnection
     ) throws -> Found? {
-        guard let customer = try customer(anyID: anyID, on: connection) else { return nil }
+        guard let id = try resolve(anyID, on: connection).appUserID else { return nil }
+        return try find(id, defaultGrace: defaultGrace, on: connection)
+    }
+
+    /// By app user id; nil where it names no customer.
+    ///
+    /// - Parameter defaultGrace: ms of grace where Apple says that there is some and gives no end.
+    package static func find(
+        _ id: String, defaultGrace: Int64, on connection: PostgresConnection
+    ) throws -> Found? {
+        guard let customer = try CustomerStore.load([id], on: connection)[id] else { return nil }
         var keys: [PurchaseKey] = []
         var lastSeen = customer.firstSeen
         for row in try connection.query(purchases, [.texts(customer.appUserIDs)]) {

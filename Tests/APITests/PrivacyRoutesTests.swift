@@ -30,6 +30,18 @@ import Testing
         #expect(try api.database.count("SELECT count(*) FROM entitled.customer") == 1)
     }
 
+    @Test func `an export is of the id as it is, or of a UUID in any case`() throws {
+        let api = try api()
+        let uuid = "dddddddd-1111-4111-8111-00000000beef"
+        try CustomerStore.make(["Kim", uuid], now: 1, on: try api.database.connect(role: "entitled_worker"))
+        func status(_ id: String) -> Int {
+            api.call("GET", "/v1/subscribers/\(id)/export", key: RunningAPI.secretKey).status
+        }
+        #expect(status("Kim") == 200)
+        #expect(status("kim") == 404)
+        #expect(status(uuid.uppercased()) == 200)
+    }
+
     @Test func `more than an answer holds names the command`() throws {
         let api = try api(limit: 10)
         try CustomerStore.make(["user-42"], now: 1, on: try api.database.connect(role: "entitled_worker"))

@@ -22,7 +22,7 @@ struct DeletionTests {
         let database = try #require(site.database)
         try eventually("both are applied") { try database.count("SELECT count(*) FROM entitled.purchase") == 2 }
         let token = try #require(lives[0].account.token)
-        try site.run("customers", "alias", token, DeletionTests.name)
+        try site.run("customers", "alias", token, DeletionTests.name, "--create")
         return (site, token, program)
     }
 

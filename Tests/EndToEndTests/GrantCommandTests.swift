@@ -17,7 +17,7 @@ struct GrantCommandTests {
 
     @Test func `who grants and takes back is in the log, and it is done once`() throws {
         let given = try site.run(
-            "customers", "grant", "bob", "pro", "--duration", "weekly", "--reason", "ticket 77", "--json"
+            "customers", "grant", "bob", "pro", "--duration", "weekly", "--reason", "ticket 77", "--create", "--json"
         ).document
         #expect(given?["changed"] == .bool(true))
         #expect(given?["granted"]?["product_id"] == .string("rc_promo_pro_weekly"))
@@ -42,7 +42,7 @@ struct GrantCommandTests {
                 folder: site.folder)
             #expect(try program.wait() == 2)
         }
-        let past = try site.run("customers", "grant", "bob", "pro", "--until", "2020-01-01", status: 1)
+        let past = try site.run("customers", "grant", "bob", "pro", "--until", "2020-01-01", "--create", status: 1)
         #expect(past.logLines.count == 1)
         let unknown = try site.run("customers", "grant", "bob", "gold", "--duration", "daily", status: 1)
         #expect(unknown.log.contains("there are: pro"))

@@ -149,6 +149,7 @@ final class PlantedCustomer {
     func export(_ anyID: String) throws -> JSON? {
         var bytes: [UInt8] = []
         let api = try installation.database.connect(role: "entitled_api")
-        return try CustomerExport().write(of: anyID, now: 1, on: api) { bytes += $0 } ? JSON(parsing: bytes) : nil
+        guard let id = try CustomerReader.resolve(anyID, on: api).appUserID else { return nil }
+        return try CustomerExport().write(of: id, now: 1, on: api) { bytes += $0 } ? JSON(parsing: bytes) : nil
     }
 }

@@ -1,6 +1,7 @@
 import Base
 import HTTPServer
 import Privacy
+import Records
 
 /// Everything that is stored about a customer, for backends.
 package struct PrivacyRoutes: Sendable {
@@ -19,14 +20,18 @@ package struct PrivacyRoutes: Sendable {
     package var routes: [APIRoute] {
         [
             APIRoute("GET", "/v1/subscribers/{app_user_id}/export", .secretKey(.read)) { call in
-                let id = try call.appUserID()
+                let resolved = try CustomerReader.resolve(try call.appUserID(), on: call.connection)
                 var body: [UInt8] = []
                 do {
-                    let isKnown = try CustomerExport().write(of: id, now: clock.now(), on: call.connection) { bytes in
-                        guard body.count + bytes.count <= limit else { throw TooLarge() }
-                        body += bytes
-                    }
-                    guard isKnown else { throw APIError.notFound("Nobody is known by this id.") }
+                    // As for all routes: the id as it is, or a UUID in another case.
+                    guard let id = resolved.appUserID, resolved.match == .exact || resolved.match == .uuid,
+                        try CustomerExport().write(
+                            of: id, now: clock.now(), on: call.connection,
+                            to: { bytes in
+                                guard body.count + bytes.count <= limit else { throw TooLarge() }
+                                body += bytes
+                            })
+                    else { throw APIError.notFound("No customer has this id.") }
                 } catch is TooLarge {
                     throw APIError(
                         413, code: APIError.badRequestCode,

@@ -1,5 +1,6 @@
 import Base
 import Customers
+import Postgres
 import Records
 import Schemas
 import Subscriptions
@@ -55,16 +56,18 @@ enum CustomerActionCommands {
         func run(_ context: CommandContext) throws -> Int32 {
             let configuration = try context.configuration()
             let connection = try DatabaseAccess(configuration).connect(.worker)
+            let (one, other) = try options.customers(on: connection)
             let alias = try CustomerActions(configuration, context, reason: options.reason).alias(
-                options.id, options.other, on: connection)
+                one.id, other.id, on: connection)
             guard !context.json else {
                 context.terminal.document(
-                    .object([
+                    JSON.object([
                         "original_app_user_id": .string(alias.originalAppUserID),
                         "app_user_ids": .strings(alias.appUserIDs), "changed": .bool(alias.isNew),
-                    ]))
+                    ]).naming([one, other]))
                 return 0
             }
+            [one, other].tell(context.terminal)
             let done = alias.isNew ? "is one customer now" : "was one customer before"
             context.terminal.print(
                 "\(Terminal.harmless(alias.originalAppUserID)) \(done): "
@@ -84,13 +87,15 @@ enum CustomerActionCommands {
         func run(_ context: CommandContext) throws -> Int32 {
             let configuration = try context.configuration()
             let connection = try DatabaseAccess(configuration).connect(.worker)
+            let (from, to) = try options.customers(on: connection)
             let transfer = try CustomerActions(configuration, context, reason: options.reason).transfer(
-                from: options.id, to: options.other, only: options.purchases, on: connection)
+                from: from.id, to: to.id, only: options.purchases, on: connection)
             guard !context.json else {
-                context.terminal.document(transfer.document)
+                context.terminal.document(transfer.document.naming([from, to]))
                 return 0
             }
-            context.terminal.print(transfer.line(to: options.other))
+            [from, to].tell(context.terminal)
+            context.terminal.print(transfer.line(to: to.id))
             return 0
         }
     }
@@ -106,21 +111,35 @@ enum CustomerActionCommands {
         func run(_ context: CommandContext) throws -> Int32 {
             let configuration = try context.configuration()
             let connection = try DatabaseAccess(configuration).connect(.worker)
+            let customer = try CustomerArgument(options.id, for: .changing, on: connection)
             let isNew = try CustomerActions(configuration, context, reason: options.reason).setRestoreBehavior(
-                options.behavior, of: options.id, on: connection)
+                options.behavior, of: customer.id, on: connection)
             guard !context.json else {
                 context.terminal.document(
-                    .object([
-                        "app_user_id": .string(options.id), "restore_behavior": .text(options.behavior?.rawValue),
+                    JSON.object([
+                        "app_user_id": .string(customer.id), "restore_behavior": .text(options.behavior?.rawValue),
                         "changed": .bool(isNew),
-                    ]))
+                    ]).naming([customer]))
                 return 0
             }
+            [customer].tell(context.terminal)
             let value = options.behavior.map { "is \($0.rawValue)" } ?? "is what the configuration says"
             context.terminal.print(
-                "restore_behavior of \(Terminal.harmless(options.id)) \(value)\(isNew ? " now" : ", as before")")
+                "restore_behavior of \(Terminal.harmless(customer.id)) \(value)\(isNew ? " now" : ", as before")")
             return 0
         }
+    }
+}
+
+extension CustomerActionOptions.Action {
+    /// The customer who has something, and the one who gets it.
+    fileprivate func customers(
+        on connection: PostgresConnection
+    ) throws -> (one: CustomerArgument, other: CustomerArgument) {
+        (
+            try CustomerArgument(id, for: .changing, on: connection),
+            try CustomerArgument(other, for: .receiving(mayCreate: mayCreate), on: connection)
+        )
     }
 }
 

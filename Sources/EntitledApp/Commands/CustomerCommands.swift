@@ -19,11 +19,9 @@ enum CustomerCommands {
             let configuration = try context.configuration()
             let connection = try DatabaseAccess(configuration).connect(.api)
             let defaultGrace = configuration.defaultGracePeriod.milliseconds
-            guard
-                let found = try CustomerReader.find(
-                    anyID: options.anyID, defaultGrace: defaultGrace, on: connection)
-            else {
-                throw CommandFailure("nobody is known by \(options.anyID)")
+            let customer = try CustomerArgument(options.anyID, for: .reading, on: connection)
+            guard let found = try CustomerReader.find(customer.id, defaultGrace: defaultGrace, on: connection) else {
+                throw CommandFailure("no customer is known by \(options.anyID)")
             }
             let now = SystemClock().now()
             let ids = found.customer.appUserIDs
@@ -37,11 +35,12 @@ enum CustomerCommands {
             let timeline = try TimelineReader.timeline(
                 of: found.purchases.map(\.key), appUserIDs: found.customer.appUserIDs,
                 patience: configuration.worker.expiryPatience.milliseconds, defaultGrace: defaultGrace, now: now,
-                on: connection)
+                order: options.order, on: connection)
             if context.json {
                 let documents = Documents(configuration, found, profile, now: now)
-                context.terminal.document(documents.json(explanation, timeline))
+                context.terminal.document(documents.json(explanation, timeline).naming([customer]))
             } else {
+                if let note = customer.note { context.terminal.print(Terminal.harmless(note) + "\n\n") }
                 let page = CustomerPage(
                     explanation, timeline, spending: Spending(found.purchases),
                     limit: options.wantsAll ? nil : Show.limit,
@@ -81,6 +80,7 @@ enum CustomerCommands {
                 JSON.Member(name: "spending", value: Spending(found.purchases).json),
                 JSON.Member(name: "entitlements", value: explanation.entitlementsJSON),
                 JSON.Member(name: "timeline", value: timeline.json),
+                JSON.Member(name: "timeline_order", value: .string(timeline.order.rawValue)),
             ]
             return .object((document.members ?? []) + more)
         }

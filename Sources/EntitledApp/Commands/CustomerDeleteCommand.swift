@@ -20,12 +20,13 @@ struct CustomerDeleteCommand: Command {
         let configuration = try context.configuration()
         let connection = try DatabaseAccess(configuration).connect(.worker)
         let policy = options.policy ?? configuration.privacy.deletion
+        let customer = try CustomerArgument(options.id, for: .changing, on: connection)
         let deletion = try CustomerActions(configuration, context, reason: options.reason).delete(
-            options.id, policy: policy, on: connection)
+            customer.id, policy: policy, on: connection)
         FailPoint.deletionAfterCommit.pass()
         try sweep(deletion, configuration, context, on: connection)
         let record = try DeletionLedger.find(deletion.id, on: connection)
-        tell(deletion, policy, record, context)
+        tell(deletion, of: customer, policy, record, context)
         return 0
     }
 
@@ -45,19 +46,20 @@ struct CustomerDeleteCommand: Command {
     }
 
     private func tell(
-        _ deletion: CustomerActions.Deletion, _ policy: DeletionPolicy, _ record: DeletionLedger.Entry?,
-        _ context: CommandContext
+        _ deletion: CustomerActions.Deletion, of customer: CustomerArgument, _ policy: DeletionPolicy,
+        _ record: DeletionLedger.Entry?, _ context: CommandContext
     ) {
         guard !context.json else {
             context.terminal.document(
-                .object([
-                    "app_user_id": .string(options.id), "deleted": .bool(true), "deletion": .int(deletion.id),
+                JSON.object([
+                    "app_user_id": .string(customer.id), "deleted": .bool(true), "deletion": .int(deletion.id),
                     "policy": .string(policy.rawValue), "app_user_ids": .strings(deletion.appUserIDs),
                     "purchases": .array(deletion.purchases.map(\.document)),
                     "counts": DeletionLedger.json(record?.counts ?? [:]), "state": .text(record?.state.rawValue),
-                ]))
+                ]).naming([customer]))
             return
         }
+        [customer].tell(context.terminal)
         let count = deletion.purchases.count
         let rest =
             count == 0

@@ -23,19 +23,22 @@ enum GrantCommands {
                     "no entitlement \(Terminal.harmless(options.entitlement)) is configured; \(list)")
             }
             let connection = try DatabaseAccess(configuration).connect(.worker)
+            let customer = try CustomerArgument(
+                options.id, for: .receiving(mayCreate: options.mayCreate), on: connection)
             let granting = try CustomerActions(configuration, context, reason: options.reason).grant(
-                options.entitlement, to: options.id, try options.term(now: SystemClock().now()), on: connection)
+                options.entitlement, to: customer.id, try options.term(now: SystemClock().now()), on: connection)
             guard !context.json else {
                 context.terminal.document(
-                    .object([
+                    JSON.object([
                         "granted": granting.grant.document, "changed": .bool(granting.isNew),
                         "events": .strings(granting.events),
-                    ]))
+                    ]).naming([customer]))
                 return 0
             }
+            [customer].tell(context.terminal)
             let verb = granting.isNew ? "has" : "had been given this shortly before:"
             context.terminal.print(
-                Terminal.harmless("\(options.id) \(verb) \(options.entitlement) \(granting.grant.span)"))
+                Terminal.harmless("\(customer.id) \(verb) \(options.entitlement) \(granting.grant.span)"))
             return 0
         }
     }
@@ -51,20 +54,22 @@ enum GrantCommands {
         func run(_ context: CommandContext) throws -> Int32 {
             let configuration = try context.configuration()
             let connection = try DatabaseAccess(configuration).connect(.worker)
+            let customer = try CustomerArgument(options.id, for: .changing, on: connection)
             let revocation = try CustomerActions(configuration, context, reason: options.reason).revoke(
-                options.entitlement, from: options.id, on: connection)
+                options.entitlement, from: customer.id, on: connection)
             guard !context.json else {
                 context.terminal.document(
-                    .object([
+                    JSON.object([
                         "revoked": .array(revocation.grants.map(\.document)), "events": .strings(revocation.events),
-                    ]))
+                    ]).naming([customer]))
                 return 0
             }
+            [customer].tell(context.terminal)
             let count = revocation.grants.count
             let done = count == 0 ? "nothing to take back: no grant" : "\(count) \(count == 1 ? "grant" : "grants")"
             context.terminal.print(
                 Terminal.harmless(
-                    "\(done) of \(options.entitlement) \(count == 0 ? "runs for" : "taken back from") \(options.id)"))
+                    "\(done) of \(options.entitlement) \(count == 0 ? "runs for" : "taken back from") \(customer.id)"))
             return 0
         }
     }

@@ -71,14 +71,18 @@ enum PurchaseCommands {
                     "\(options.purchase) is in \(places.joined(separator: " and ")): say which with --app and "
                         + "--environment, or by the original transaction id")
             }
+            let claimant = try CustomerArgument(
+                options.customer, for: .receiving(mayCreate: options.mayCreate), on: connection)
             let claim = try CustomerActions(configuration, context, reason: options.reason).claim(
-                key, by: options.customer, settings: configuration.restoreSettings, on: connection)
-            tell(claim, key, context)
+                key, by: claimant.id, settings: configuration.restoreSettings, on: connection)
+            tell(claim, key, by: claimant, context)
             return 0
         }
 
-        private func tell(_ claim: CustomerActions.Claim, _ key: PurchaseKey, _ context: CommandContext) {
-            let customer = Terminal.harmless(options.customer)
+        private func tell(
+            _ claim: CustomerActions.Claim, _ key: PurchaseKey, by claimant: CustomerArgument, _ context: CommandContext
+        ) {
+            let customer = Terminal.harmless(claimant.id)
             let (outcome, line): (String, String)
             var more = JSON.object([])
             switch claim {
@@ -89,15 +93,17 @@ enum PurchaseCommands {
                 (outcome, line) = ("joined", "\(customer) and the former owner are one customer now: \(ids)")
                 more = .object(["app_user_ids": .strings(alias.appUserIDs)])
             case .moved(let transfer):
-                (outcome, line) = ("moved", transfer.line(to: options.customer))
+                (outcome, line) = ("moved", transfer.line(to: claimant.id))
                 more = transfer.document
             }
             if context.json {
                 let members = JSON.object([
-                    "outcome": .string(outcome), "purchase": key.document, "app_user_id": .string(options.customer),
+                    "outcome": .string(outcome), "purchase": key.document, "app_user_id": .string(claimant.id),
                 ])
-                context.terminal.document(.object((members.members ?? []) + (more.members ?? [])))
+                context.terminal.document(
+                    JSON.object((members.members ?? []) + (more.members ?? [])).naming([claimant]))
             } else {
+                [claimant].tell(context.terminal)
                 context.terminal.print(line)
             }
         }

@@ -19,8 +19,11 @@ package enum CustomerActionOptions {
         /// Original transaction ids; empty: all.
         package let purchases: [String]
         package let reason: String?
+        /// Whether the other id may be one that no customer has.
+        package let mayCreate: Bool
 
         package init(_ parsed: ParsedArguments) {
+            mayCreate = parsed.has(CustomerIDs.create.name)
             id = parsed.text("ID") ?? parsed.text("FROM-ID") ?? ""
             other = parsed.text("OTHER-ID") ?? parsed.text("TO-ID") ?? ""
             purchases = parsed.texts("--purchase")
@@ -38,10 +41,15 @@ package enum CustomerActionOptions {
             "Purchases, history and attributes are seen alike from any of the ids. It cannot be undone. Doing it again"
             + " changes nothing.",
         arguments: [
-            ArgumentDeclaration(.text("ID"), "An app user id of the customer."),
-            ArgumentDeclaration(.text("OTHER-ID"), "Another customer's app user id, or one that nobody has."),
+            CustomerIDs.argument("ID", "An app user id of the customer"),
+            CustomerIDs.argument(
+                "OTHER-ID", "Another customer's app user id; with --create one that no customer has"),
         ],
-        options: [reason], examples: ["customers alias '$RCAnonymousID:0123…' user-42 --reason 'ticket 77'"])
+        options: [CustomerIDs.create, reason],
+        examples: [
+            "customers alias '$RCAnonymousID:0123…' user-42 --reason 'ticket 77'",
+            "customers alias user-42 user-42-of-the-web --create",
+        ])
 
     package static let transfer = CommandDeclaration(
         "transfer", "Moves purchases from one customer to another.",
@@ -49,14 +57,15 @@ package enum CustomerActionOptions {
             "What was granted stays where it is. Consumers get a TRANSFER event. It outranks what Apple signed: the purchases stay with the new owner,"
             + " whatever app account token comes later.",
         arguments: [
-            ArgumentDeclaration(.text("FROM-ID"), "An app user id of who has them."),
-            ArgumentDeclaration(.text("TO-ID"), "The app user id of who gets them; made if nobody has it."),
+            CustomerIDs.argument("FROM-ID", "An app user id of the customer who has them"),
+            CustomerIDs.argument(
+                "TO-ID", "An app user id of the customer who gets them; with --create one that no customer has"),
         ],
         options: [
             OptionDeclaration(
                 "--purchase", .text("ORIGINAL-TRANSACTION-ID"), isRepeatable: true,
                 "Only this purchase; without it all of them."),
-            reason,
+            CustomerIDs.create, reason,
         ],
         examples: [
             "customers transfer user-41 user-42", "customers transfer user-41 user-42 --purchase 2000000123456789",
@@ -85,7 +94,7 @@ package enum CustomerActionOptions {
             "It counts for what this customer owns, in place of restore_behavior in the configuration; default takes it"
             + " back. Where customers become one, what was said last counts.",
         arguments: [
-            ArgumentDeclaration(.text("ID"), "An app user id of the customer."),
+            CustomerIDs.argument("ID", "An app user id of the customer"),
             ArgumentDeclaration(
                 .choice(RestoreBehavior.allCases.map(\.rawValue) + [RestoreSetting.standard], "VALUE"),
                 "What counts from now on."),

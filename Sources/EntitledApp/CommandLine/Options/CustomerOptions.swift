@@ -1,26 +1,32 @@
+import Subscriptions
+
 /// What `entitled customers show` takes.
 package struct CustomerOptions: Sendable, Equatable {
     package let anyID: String
     /// The whole history, and not only the newest of it.
     package let wantsAll: Bool
+    /// How what happened is ordered.
+    package let order: TimelineOrder
 
     package init(_ parsed: ParsedArguments) {
         anyID = parsed.text("ANY-ID") ?? ""
         wantsAll = parsed.has("--all")
+        order = parsed.has("--as-heard") ? .heard : .happened
     }
 
     package static let declaration = CommandDeclaration(
         "show", "Shows a subscriber: what they have and why, what happened, what was sent.",
-        arguments: [
-            ArgumentDeclaration(
-                .text("ANY-ID"),
-                "An app user id, an alias, a transaction id or original transaction id, a web order line item id, or an app"
-                    + " account token.")
-        ],
+        discussion:
+            "What happened is in the order in which Apple signed it, or in which it was done, and each step tells what it"
+            + " changed in that order. With --as-heard it is in the order in which it came, and each step tells what it changed"
+            + " when it came.",
+        arguments: [CustomerIDs.any],
         options: [
-            OptionDeclaration("--all", "Everything that happened, instead of the newest 50 steps; JSON has it always.")
+            OptionDeclaration("--all", "Everything that happened, instead of the newest 50 steps; JSON has it always."),
+            OptionDeclaration("--as-heard", "What happened in the order of arrival."),
         ],
         examples: [
             "customers show user-42", "customers show '$RCAnonymousID:0123…' --json", "customers show 2000000123456789",
+            "customers show user-42 --as-heard",
         ])
 }

@@ -8,6 +8,8 @@ package struct GrantOptions: Sendable, Equatable {
     package let until: Moment?
     package let start: Moment?
     package let reason: String?
+    /// Whether the id may be one that no customer has.
+    package let mayCreate: Bool
 
     package init(_ parsed: ParsedArguments) {
         id = parsed.text("ID") ?? ""
@@ -16,6 +18,7 @@ package struct GrantOptions: Sendable, Equatable {
         until = parsed.text("--until").flatMap(Moment.init(text:))
         start = parsed.text("--start").flatMap(Moment.init(text:))
         reason = parsed.text("--reason")
+        mayCreate = parsed.has(CustomerIDs.create.name)
     }
 
     /// - Parameter now: ms since 1970.
@@ -37,17 +40,19 @@ package struct GrantOptions: Sendable, Equatable {
             + " changes nothing. A month is one of the calendar, in UTC. A grant stays with its customer when purchases"
             + " are transferred, and ends when the customer is deleted.",
         arguments: [
-            ArgumentDeclaration(.text("ID"), "An app user id of the customer; made if nobody has it."),
+            CustomerIDs.argument("ID", "An app user id of the customer; with --create one that no customer has"),
             ArgumentDeclaration(.text("ENTITLEMENT"), "An entitlement of the configuration."),
         ],
         options: [
             OptionDeclaration(
                 "--duration", .choice(GrantDuration.allCases.map(\.rawValue), "DURATION"), "For how long."),
             OptionDeclaration("--until", .time, "Or until when."),
-            OptionDeclaration("--start", .moment, "What the duration is counted from; without it, now."), reason,
+            OptionDeclaration("--start", .moment, "What the duration is counted from; without it, now."),
+            CustomerIDs.create, reason,
         ],
         examples: [
             "customers grant user-42 pro --duration monthly --reason 'ticket 77'",
+            "customers grant user-43 pro --duration weekly --create",
             "customers grant user-42 pro --until 2027-01-01T00:00:00Z",
         ])
 
@@ -56,7 +61,7 @@ package struct GrantOptions: Sendable, Equatable {
         discussion:
             "Consumers get CANCELLATION and EXPIRATION for each grant that was running. What was bought is not touched.",
         arguments: [
-            ArgumentDeclaration(.text("ID"), "An app user id of the customer."),
+            CustomerIDs.argument("ID", "An app user id of the customer"),
             ArgumentDeclaration(.text("ENTITLEMENT"), "The entitlement."),
         ],
         options: [reason], examples: ["customers revoke-grant user-42 pro --reason 'ticket 77'"])

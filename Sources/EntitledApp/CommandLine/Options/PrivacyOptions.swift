@@ -26,7 +26,7 @@ package enum PrivacyOptions {
             + " too, and what Apple still sends makes a new, anonymous one. The setting is privacy.deletion. A new purchase"
             + " with the same id makes a new customer. Consumers are not told. It cannot be undone; cut off, a worker finishes"
             + " it. Backups, and webhooks that were sent, are beyond it.",
-        arguments: [ArgumentDeclaration(.text("ID"), "An app user id of the customer.")],
+        arguments: [CustomerIDs.argument("ID", "An app user id of the customer")],
         options: [
             OptionDeclaration("--erase", "Whatever the setting is."),
             OptionDeclaration("--pseudonymise", "Whatever the setting is."), CustomerActionOptions.reason,
@@ -72,12 +72,7 @@ package enum PrivacyOptions {
         discussion:
             "With what Apple signed, so that it can be verified, what was sent to whom, and what was answered. The file can"
             + " be read by its owner only.",
-        arguments: [
-            ArgumentDeclaration(
-                .text("ANY-ID"),
-                "An app user id, an alias, a transaction id or original transaction id, a web order line item id, or an app"
-                    + " account token.")
-        ],
+        arguments: [CustomerIDs.any],
         options: [OptionDeclaration("--output", .text("FILE"), "Where to; without it, to standard output.")],
         examples: ["customers export user-42 --output user-42.json"])
 }

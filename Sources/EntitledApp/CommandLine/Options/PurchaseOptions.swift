@@ -24,8 +24,11 @@ package enum PurchaseOptions {
         package let app: String?
         package let environment: StoreEnvironment?
         package let reason: String?
+        /// Whether the customer's id may be one that no customer has.
+        package let mayCreate: Bool
 
         package init(_ parsed: ParsedArguments) {
+            mayCreate = parsed.has(CustomerIDs.create.name)
             purchase = parsed.text("TRANSACTION-ID") ?? ""
             customer = parsed.text("APP-USER-ID") ?? ""
             app = parsed.text("--app")
@@ -52,12 +55,13 @@ package enum PurchaseOptions {
             + " move, or it is refused. `customers transfer` asks nobody.",
         arguments: [
             ArgumentDeclaration(.text("TRANSACTION-ID"), "A transaction id, or order line item id, of the purchase."),
-            ArgumentDeclaration(.text("APP-USER-ID"), "Who gets it; made if nobody has the id."),
+            CustomerIDs.argument(
+                "APP-USER-ID", "An app user id of the customer who gets it; with --create one that no customer has"),
         ],
         options: [
             OptionDeclaration("--app", .text("ID"), "Of this app, where the id is in two."),
             OptionDeclaration("--environment", .environment, "Of this environment, where the id is in two."),
-            OptionDeclaration("--reason", .text("TEXT"), "Why; kept in the log."),
+            CustomerIDs.create, OptionDeclaration("--reason", .text("TEXT"), "Why; kept in the log."),
         ],
         examples: ["purchases claim 2000000123456789 user-42 --reason 'ticket 77'"])
 

@@ -25,6 +25,8 @@ package struct OneTimePurchase: Sendable, Equatable {
         self.key = key
         switch period.revocation {
         case nil: state = transaction.isFamilyShare ? "shared by a family member" : "owned"
+        case let revocation? where period.isKeptInPart:
+            state = "owned, refunded in part as of \(Spoken.time(revocation.date))"
         case let revocation? where revocation.kind == .refund: state = "refunded as of \(Spoken.time(revocation.date))"
         case let revocation?: state = "no longer shared as of \(Spoken.time(revocation.date))"
         }

@@ -1,6 +1,7 @@
 import Base
-import Subscriptions
 import Testing
+
+@testable import Subscriptions
 
 /// Refunds and reversals that are heard late, twice, or in another order: what is told of them adds up.
 struct RefundOrderTests {
@@ -136,6 +137,11 @@ struct RefundOrderTests {
         #expect(items?.first?["price"]?["amount"]?.text == "4")
         #expect(story.balance == 4000)
         #expect(Spending([purchase]).totals.first?.net == 4000)
+        let shown = try #require(OneTimePurchase.all(of: purchase).first)
+        #expect(shown.price == "6 USD for 3" && shown.state.hasPrefix("owned, refunded in part as of "))
+        let facts = PurchaseDifference(
+            before: nil, after: purchase, isOlderNews: false, notification: nil)
+        #expect(facts.changes.map(\.sentence).contains { $0.contains("refunded 2 USD, as of") })
         _ = story.hear(life.refund(at: epoch + 2 * day, share: 100_000))
         let rest = try #require(story.purchase)
         #expect(PurchaseSnapshot(rest).items.isEmpty)

@@ -5,18 +5,21 @@ package struct Charge: Sendable, Hashable {
     /// Thousandths of the currency's unit, never negative; 0 without a currency.
     package let milliunits: Int64
 
+    package init(currency: String?, milliunits: Int64) {
+        (self.currency, self.milliunits) = (currency, milliunits)
+    }
+
     package static let unpriced = Charge(currency: nil, milliunits: 0)
 }
 
 extension Period {
-    /// What the customer paid for all of it; nil for what cost nothing: trials, and what the family shares.
+    /// What the customer paid for all of it; nil for what cost nothing: trials, and what the family shares, whatever was
+    /// signed of a price, a currency or neither.
     ///
     /// Apple's price is that of the whole transaction, its quantity and offers counted (Apple: price).
     package var charge: Charge? {
-        guard !transaction.isFamilyShare, transaction.price != 0 else { return nil }
-        guard let price = transaction.price, price > 0, let currency = transaction.currency else {
-            return type == .trial ? nil : .unpriced
-        }
+        guard !transaction.isFamilyShare, type != .trial, transaction.price != 0 else { return nil }
+        guard let price = transaction.price, price > 0, let currency = transaction.currency else { return .unpriced }
         return Charge(currency: currency, milliunits: price)
     }
 
@@ -25,8 +28,15 @@ extension Period {
     /// An upgraded period's unused part goes back too: it counts where Apple signed so, as any refund.
     package var refund: Charge? {
         guard let revocation, revocation.kind == .refund, let charge else { return nil }
-        let part = Swift.min(Swift.max(revocationPart(at: revocation.date), 0), Period.whole)
-        return Charge(currency: charge.currency, milliunits: Period.part(part, of: charge.milliunits))
+        return Charge(
+            currency: charge.currency,
+            milliunits: Period.part(revocationPart(at: revocation.date), of: charge.milliunits))
+    }
+
+    /// Whether a refund left the customer a part: of units that are used up, those that were not refunded.
+    package var isKeptInPart: Bool {
+        guard transaction.kind == "Consumable", let revocation, revocation.kind == .refund else { return false }
+        return revocationPart(at: revocation.date) < Period.whole
     }
 
     /// 100 % in thousandths of a per cent, as Apple signs it.
@@ -35,7 +45,9 @@ extension Period {
     /// As signed. Where a prorated refund, or that of an upgraded period, has no percentage, it is the time that was left,
     /// which is how Apple reckons it (Apple: revocationPercentage); everything otherwise.
     private func revocationPart(at date: Int64) -> Int64 {
-        if let signed = transaction.revocationPercentage { return Int64(signed) }
+        if let signed = transaction.revocationPercentage {
+            return Swift.min(Swift.max(Int64(signed), 0), Period.whole)
+        }
         let isPart = transaction.revocationType == "REFUND_PRORATED"
         guard isPart || (transaction.isUpgraded && transaction.revocationType == nil),
             let expires = transaction.expiresDate

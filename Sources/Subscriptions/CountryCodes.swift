@@ -3,6 +3,10 @@ package enum CountryCodes {
     /// Nil for a code that is none.
     package static func alpha2(_ alpha3: String) -> String? { table[alpha3] }
 
+    package static func isAlpha2(_ text: String) -> Bool { alpha2Codes.contains(text) }
+
+    private static let alpha2Codes = Set(table.values)
+
     private static let table: [String: String] = {
         let pairs = codes.split(whereSeparator: \.isWhitespace)
         return Dictionary(uniqueKeysWithValues: pairs.map { (String($0.prefix(3)), String($0.suffix(2))) })

@@ -6,14 +6,14 @@ package struct Ending: Sendable, Equatable {
     package let instant: Int64
     /// The period that ends with it.
     package let period: Period
-    /// The signed instant that names this end, in ms: expiry, end of grace or revocation, as it was signed first. Two
-    /// looks at the same end find the same name.
-    package let name: Int64
+    /// Names this end by the signed instant, in ms: expiry, end of grace or revocation, as it was signed first. Two looks
+    /// at the same end find the same name.
+    package let name: String
     package let reason: EventReason
     package let certainty: Certainty
     package let environment: StoreEnvironment
 
-    /// Whether both are the end of one period at one signed instant.
+    /// Whether both are one end of one period.
     func isSame(as other: Ending) -> Bool {
         period.id == other.period.id && name == other.name
     }
@@ -49,11 +49,11 @@ extension Purchase {
         let grace = graceUntil != nil ? billingFailure?.graceGranted : nil
         let isLatestEnding = grace != nil || latest.accessUntil == end
         let period = isLatestEnding ? latest : (periods.last { $0.accessUntil == end } ?? latest)
-        let name: Int64
+        let name: String
         if isLatestEnding {
-            name = isCut ? nameOfCut ?? end : grace ?? latest.paidUntil ?? end
+            name = isCut ? nameOfCut ?? String(end) : String(grace ?? latest.paidUntil ?? end)
         } else {
-            name = end
+            name = String(end)
         }
         return Ending(
             instant: end, period: period, name: name, reason: endingReason(isCut: isCut), certainty: endCertainty,
@@ -62,11 +62,12 @@ extension Purchase {
 
     /// A revocation names the end that it makes. One that was signed when access had ended anyway is told as the money it
     /// is; the end was told, and keeps its name.
-    private var nameOfCut: Int64? {
+    private var nameOfCut: String? {
         guard let revocation = latest.revocation else { return nil }
         let end = billingFailure?.graceUntil ?? latest.paidUntil
-        guard let end, revocation.signed >= end else { return revocation.firstDate }
-        return billingFailure?.graceUntil != nil ? billingFailure?.graceGranted : latest.paidUntil
+        guard let end, revocation.signed >= end else { return revocation.name }
+        let planned = billingFailure?.graceUntil != nil ? billingFailure?.graceGranted : latest.paidUntil
+        return planned.map { String($0) }
     }
 
     /// The next instant, in ms, at which time alone changes what is to be told or shown; nil: none, or all are past.

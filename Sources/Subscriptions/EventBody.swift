@@ -21,10 +21,14 @@ package struct EventIdentity: Sendable, Equatable {
 package struct EventBody: Sendable {
     package let catalogue: EntitlementCatalogue
     package let rates: DollarRates
+    package let terms: SellerTerms
 
-    package init(catalogue: EntitlementCatalogue, rates: DollarRates = DollarRates()) {
+    package init(
+        catalogue: EntitlementCatalogue, rates: DollarRates = DollarRates(), terms: SellerTerms = SellerTerms()
+    ) {
         self.catalogue = catalogue
         self.rates = rates
+        self.terms = terms
     }
 
     /// - Parameters:
@@ -36,7 +40,7 @@ package struct EventBody: Sendable {
         case .priceIncreaseConsentRequired, .priceIncreaseConsentApproved:
             members = EventMembers(draft: draft, identity: identity).consent
         default:
-            members = EventMembers(draft: draft, identity: identity).all(catalogue: catalogue, rates: rates)
+            members = EventMembers(draft: draft, identity: identity).all(of: self)
         }
         // What was granted is of no app.
         return Self.envelope(

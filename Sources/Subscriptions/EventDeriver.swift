@@ -40,9 +40,10 @@ package struct EventDeriver: Sendable {
     /// What the facts say happened; not that access ended, because news that still waits may say that it goes on.
     package func changes(before: Purchase?, after: Purchase, cause: Cause, now: Int64) -> [EventDraft] {
         let step = Step(before: before, after: after, cause: cause, now: now)
-        return step.productChanges() + step.purchases() + step.reversals() + step.reinstatements() + step.extensions()
-            + step.uncancellations() + step.priceConsents() + step.billingIssues() + step.cancellations()
-            + step.refusals(belief) + step.refunds() + step.revocations()
+        let refunds = step.refunds()
+        return step.productChanges() + step.reversals() + refunds.ofOvertaken + step.purchases() + step.reinstatements()
+            + step.extensions() + step.uncancellations() + step.priceConsents() + step.billingIssues()
+            + step.cancellations() + step.refusals(belief) + refunds.others + step.revocations()
     }
 
     /// That access ended, if it did by now; for when nothing is waiting that could say otherwise.

@@ -22,8 +22,12 @@ package struct EventDraft: Sendable, Equatable {
     /// `is_trial_conversion` of a RENEWAL.
     package let isTrialConversion: Bool
 
-    /// Whether money moved, and where to.
-    package enum Payment: Sendable { case none, received, returned }
+    /// Money that moved, and where to; a nil charge is of what was free.
+    package enum Payment: Sendable, Equatable {
+        case none
+        case received(Charge?)
+        case returned(Charge?)
+    }
 
     init(
         _ type: EventType, cause: String, of period: Period, in purchase: PurchaseKey, at timestamp: Int64,

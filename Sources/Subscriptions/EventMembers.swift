@@ -7,10 +7,10 @@ struct EventMembers {
 
     private var transaction: TransactionFact { draft.period.transaction }
 
-    func all(catalogue: EntitlementCatalogue, rates: DollarRates) -> [JSON.Member] {
+    func all(of body: EventBody) -> [JSON.Member] {
         // In the order that was seen of each.
         let subject = transaction.grant == nil ? ids + share + owner : share + owner + ids
-        return period(catalogue) + subject + particulars + money(rates) + terms + discounts
+        return period(body.catalogue) + subject + particulars + money(body.rates) + terms(body.terms) + discounts
     }
 
     /// The events about consent have fewer members.
@@ -87,25 +87,47 @@ struct EventMembers {
             ])
     }
 
-    /// Milliunits of the dollar and of the purchase's currency. Nothing is zero in every currency, and a family member
-    /// pays nothing.
+    /// Milliunits of the dollar and of the purchase's currency: nothing is zero in every currency, and what nobody signed
+    /// a price of is nil.
     private func prices(_ rates: DollarRates) -> (dollars: Int64?, local: Int64?) {
-        guard draft.payment != .none, transaction.price != 0 else { return (0, 0) }
-        guard let price = transaction.price else { return transaction.isFamilyShare ? (0, 0) : (nil, nil) }
-        let local = draft.payment == .returned ? price.negatedClamping : price
-        return (transaction.currency.flatMap { rates.milliunits(local, of: $0) }, local)
+        let (charge, sign): (Charge?, Int64) =
+            switch draft.payment {
+            case .none: (nil, 1)
+            case .received(let charge): (charge, 1)
+            case .returned(let charge): (charge, -1)
+            }
+        guard let charge else { return (0, 0) }
+        guard let currency = charge.currency else { return (nil, nil) }
+        // Never negative, so that turning it round cannot overflow.
+        let local = sign * charge.milliunits
+        return (rates.milliunits(local, of: currency), local)
     }
 
-    private var terms: [JSON.Member] {
+    private func terms(_ seller: SellerTerms) -> [JSON.Member] {
         let isGrant = transaction.grant != nil
-        // As it was seen: zero where a grant is taken back, null elsewhere.
-        let share: JSON = isGrant && draft.type == .cancellation ? .int(0) : .null
+        let (commission, tax) = isGrant ? grantShares : storeShares(seller)
         return members([
             "subscriber_attributes": identity.attributes, "store": .string(isGrant ? "PROMOTIONAL" : "APP_STORE"),
-            "takehome_percentage": isGrant ? .int(1) : .null, "offer_code": .text(transaction.offerIdentifier),
-            "tax_percentage": share, "commission_percentage": share, "metadata": .null,
+            "takehome_percentage": isGrant ? .int(1) : takehome(seller),
+            "offer_code": .text(transaction.offerIdentifier),
+            "tax_percentage": tax, "commission_percentage": commission, "metadata": .null,
             "renewal_number": isGrant ? .null : .int(Int64(draft.period.number)),
         ])
+    }
+
+    /// As it was seen: zero where a grant is taken back, null elsewhere.
+    private var grantShares: (commission: JSON, tax: JSON) {
+        draft.type == .cancellation ? (.int(0), .int(0)) : (.null, .null)
+    }
+
+    private func storeShares(_ seller: SellerTerms) -> (commission: JSON, tax: JSON) {
+        let shares = seller.shares(of: draft.period, in: draft.purchase.app)
+        return (shares.commission.number, shares.tax.number)
+    }
+
+    /// What the commission leaves, before taxes.
+    private func takehome(_ seller: SellerTerms) -> JSON {
+        seller.shares(of: draft.period, in: draft.purchase.app).commission.rest.number
     }
 
     private var discounts: [JSON.Member] {
@@ -124,8 +146,4 @@ struct EventMembers {
     private func members(_ pairs: KeyValuePairs<String, JSON>) -> [JSON.Member] {
         pairs.map { JSON.Member(name: $0, value: $1) }
     }
-}
-
-extension Int64 {
-    fileprivate var negatedClamping: Int64 { self == .min ? .max : -self }
 }

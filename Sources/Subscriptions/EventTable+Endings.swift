@@ -56,9 +56,16 @@ extension EventTable {
             33, "REFUND", nil, "the latest period, which is over",
             [event(.cancellation, .customerSupport, ["price": "-T.price"])],
             "Money went back; access had ended, and that was told."),
+        inferred(
+            33, "REFUND", nil, "the latest period, again after a reversal",
+            [
+                event(.cancellation, .customerSupport, ["price": "-T.price", "expiration_at_ms": "T.revocationDate"]),
+                event(.expiration, .customerSupport, ["price": "0"]),
+            ],
+            "Each refund and each reversal is an event of its own, also where Apple signs the same date again."),
         certain(
             34, "REFUND", nil, "an earlier period", [],
-            "Earlier is what was not the latest when the refund was signed, however late it is heard of."),
+            "Earlier is a period that another one had followed by `revocationDate`, however late either is heard of."),
         inferred(
             35, "REFUND", nil, "a period that an upgrade replaced", [],
             "Apple gives back what an upgrade left over; the subscription goes on, and its price is told in full."),
@@ -66,10 +73,23 @@ extension EventTable {
             36, "REFUND", nil, "bought once",
             [event(.cancellation, .customerSupport, ["price": "-T.price", "expiration_at_ms": "T.revocationDate"])],
             "No EXPIRATION: what is bought once has no end that could be told."),
+        inferred(
+            36, "REFUND", nil, "a part of a consumable",
+            [
+                event(
+                    .cancellation, .customerSupport,
+                    ["price": "-T.price * T.revocationPercentage", "expiration_at_ms": "null"])
+            ],
+            "What went back is told, not more; the rest is the customer's, and stays in `non_subscriptions`."),
+        inferred(
+            36, "REFUND", nil, "another amount than was told", [event(.cancellation, .customerSupport)],
+            "The `price` is the difference, and positive where less went back than was told: no REFUND_REVERSED, because "
+                + "the refund stands."),
         inferred(37, "REFUND_DECLINED", nil, "nothing changes", [], "The purchase is as it was."),
         certain(
             38, "REFUND_REVERSED", nil, "the refund was told",
-            [event(.refundReversed, nil, ["price": "T.price", "expiration_at_ms": "T.expiresDate"])]),
+            [event(.refundReversed, nil, ["price": "T.price", "expiration_at_ms": "T.expiresDate"])],
+            "The `price` is what was told as refunded."),
         inferred(
             38, "REFUND_REVERSED", nil, "the refund was of an earlier period", [],
             "The refund was not told (row 34); money that comes back untold would be counted twice."),
@@ -143,5 +163,13 @@ extension EventTable {
             48, "any", nil, "a purchase heard of first when it is switched off",
             [event(.initialPurchase, nil, ["price": "T.price"]), event(.cancellation, .unsubscribe, ["price": "0"])],
             "As above: what its first notification carries is told as well as what it is about."),
+        inferred(
+            49, "any", nil, "a period that had begun by the date of a refund that was told",
+            [
+                event(.refundReversed, nil, ["price": "stored.price"]),
+                event(.renewal, nil, ["price": "T.price"]),
+            ],
+            "The refund was of an earlier period, and would not have been told (row 34): so the sums are the same in every "
+                + "order. It comes before the RENEWAL, which has the last word on access."),
     ]
 }

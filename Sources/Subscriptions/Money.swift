@@ -36,3 +36,36 @@ package struct DollarRates: Sendable, Equatable {
         return overflow ? nil : product / 1_000_000
     }
 }
+
+/// A part of an amount, exact to a millionth.
+package struct Share: Sendable, Hashable {
+    /// 0 to 1,000,000.
+    package let millionths: Int64
+
+    /// - Parameter millionths: cut to what a share can be.
+    package init(millionths: Int64) {
+        self.millionths = min(max(millionths, 0), Share.whole.millionths)
+    }
+
+    private init(unchecked millionths: Int64) { self.millionths = millionths }
+
+    package static let none = Share(unchecked: 0)
+    package static let whole = Share(unchecked: 1_000_000)
+
+    /// What this leaves of the whole.
+    package var rest: Share { Share(millionths: Share.whole.millionths - millionths) }
+
+    /// The share of a share, to the nearest millionth.
+    package static func * (left: Share, right: Share) -> Share {
+        Share(millionths: (left.millionths * right.millionths + whole.millionths / 2) / whole.millionths)
+    }
+
+    /// The exact decimal as a JSON number: 150000 is `0.15`.
+    package var number: JSON {
+        guard millionths % Share.whole.millionths != 0 else { return .int(millionths / Share.whole.millionths) }
+        var digits = String(millionths)
+        digits = String(repeating: "0", count: 6 - digits.count) + digits
+        while digits.hasSuffix("0") { digits.removeLast() }
+        return .raw(Array("0.\(digits)".utf8))
+    }
+}

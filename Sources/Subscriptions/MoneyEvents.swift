@@ -7,28 +7,59 @@ extension EventDeriver.Step {
         return after.periods.filter { !known.contains($0.id) }.map { period in
             let cause = "purchase/\(period.id)"
             guard period.transaction.isRenewable else {
-                return draft(.nonRenewingPurchase, cause: cause, of: period, payment: .received)
+                return draft(.nonRenewingPurchase, cause: cause, of: period, payment: .received(period.charge))
             }
             if period.isFirst, !hasBegun {
                 hasBegun = true
-                return draft(.initialPurchase, cause: cause, of: period, payment: .received)
+                return draft(.initialPurchase, cause: cause, of: period, payment: .received(period.charge))
             }
             return draft(
-                .renewal, cause: cause, of: period, payment: .received,
+                .renewal, cause: cause, of: period, payment: .received(period.charge),
                 isTrialConversion: after.predecessor(of: period)?.type == .trial)
         }
     }
 
-    /// A subscription's refund is told for the period that was the latest when it was signed, also when it comes late.
-    func refunds() -> [EventDraft] {
-        after.periods.compactMap { period in
-            guard let revocation = period.revocation, revocation.kind == .refund,
-                before?.period(period.id)?.revocation?.kind != .refund, isTold(revocation, of: period, in: after)
-            else { return nil }
-            return draft(
-                .cancellation, cause: refundCause(period, revocation), of: period, expiration: revocation.date,
-                payment: .returned, reason: .customerSupport)
+    /// The refunds that consumers are to know of from now on, and those of another amount than they were told: what is
+    /// missing is told, less than nothing where it was too much.
+    ///
+    /// Those of periods that are overtaken by this step come before what overtakes them.
+    func refunds() -> (ofOvertaken: [EventDraft], others: [EventDraft]) {
+        let isOvertaken = before.map { before in after.periods.contains { before.period($0.id) == nil } } ?? false
+        var (overtaken, others): ([EventDraft], [EventDraft]) = ([], [])
+        for period in after.periods {
+            guard let refund = after.toldRefund(of: period) else { continue }
+            let old = before?.period(period.id)
+            let payment: EventDraft.Payment
+            var cause = "refund/\(period.id)/\(refund.name)"
+            if let told = old.flatMap({ before?.toldRefund(of: $0) }) {
+                guard let correction = correction(from: told.charge, to: refund.charge) else { continue }
+                payment = correction
+                cause += again
+            } else {
+                payment = .returned(refund.charge)
+                // It stood already, and was no news for consumers: the same can come about again.
+                if old?.revocation != nil { cause += again }
+            }
+            let draft = draft(
+                .cancellation, cause: cause, of: period,
+                expiration: period.isKeptInPart ? nil : .some(period.revocation?.date), payment: payment,
+                reason: .customerSupport)
+            if isOvertaken, old != nil { overtaken.append(draft) } else { others.append(draft) }
         }
+        return (overtaken, others)
+    }
+
+    /// Names what comes about by other facts than a new revocation or reversal, which can happen more than once. Every time
+    /// takes a transaction that was not known, whether Apple sent it or an app posted it.
+    private var again: String { "/v\(after.versionCount)" }
+
+    /// Nil where the amount is the same, or cannot be compared.
+    private func correction(from told: Charge?, to now: Charge?) -> EventDraft.Payment? {
+        guard let told, let now, told != now, let currency = now.currency, told.currency == currency else { return nil }
+        let more = now.milliunits - told.milliunits
+        return more > 0
+            ? .returned(Charge(currency: currency, milliunits: more))
+            : .received(Charge(currency: currency, milliunits: -more))
     }
 
     /// A grant that was taken back; that access ended is told beside it.
@@ -43,14 +74,17 @@ extension EventDeriver.Step {
         }
     }
 
-    /// The reversals of refunds that were told.
+    /// The refunds that consumers were told of and that stand no more: Apple took them back, or a period is heard of late
+    /// that had followed the refunded one by then.
     func reversals() -> [EventDraft] {
         guard let before else { return [] }
         return before.periods.compactMap { old in
-            guard let undone = old.revocation, undone.kind == .refund, isTold(undone, of: old, in: before),
-                let period = after.period(old.id), period.revocation == nil
+            guard let undone = before.toldRefund(of: old), let period = after.period(old.id),
+                after.toldRefund(of: period) == nil
             else { return nil }
-            return draft(.refundReversed, cause: refundCause(period, undone), of: period, payment: .received)
+            var cause = "refund/\(period.id)/\(undone.name)"
+            if period.revocation != nil { cause += again }
+            return draft(.refundReversed, cause: cause, of: period, payment: .received(undone.charge))
         }
     }
 
@@ -59,23 +93,6 @@ extension EventDeriver.Step {
         guard let old = before?.latest, let undone = old.revocation, undone.kind == .family, old.wasCutShort,
             let period = after.period(old.id), period.revocation == nil, after.hasAccess(at: now)
         else { return [] }
-        return [draft(.refundReversed, cause: refundCause(period, undone), of: period)]
+        return [draft(.refundReversed, cause: "refund/\(period.id)/\(undone.name)", of: period)]
     }
-
-    private func isTold(_ refund: Period.Revocation, of period: Period, in purchase: Purchase) -> Bool {
-        guard period.transaction.isRenewable else { return true }
-        guard !period.transaction.isUpgraded else { return false }
-        guard period.id != purchase.latest.id else { return !purchase.isLatestSuperseded }
-        return purchase.periods.allSatisfy { $0.number <= period.number || $0.begun > refund.signed }
-    }
-
-    private func refundCause(_ period: Period, _ revocation: Period.Revocation) -> String {
-        "refund/\(period.id)/\(revocation.date)"
-    }
-}
-
-extension Period {
-    /// Since when it is known to have been there, in ms: Apple charges for a renewal up to a day ahead, and what is heard
-    /// of late was there before it was heard of.
-    fileprivate var begun: Int64 { Swift.min(firstSigned, transaction.purchaseDate) }
 }

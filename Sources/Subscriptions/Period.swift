@@ -11,6 +11,8 @@ package struct Period: Sendable, Equatable {
     package let revocation: Revocation?
     /// The offering in which the customer saw it, or the period that it continues; as the app said.
     package let presentedOffering: String?
+    /// How long the subscriber had paid for service when it began, in ms, lapses of 60 days at most bridged.
+    package let paidServiceBefore: Int64
 
     /// Money that went back, a share that was taken away, or a grant that was.
     package struct Revocation: Sendable, Equatable {
@@ -23,6 +25,13 @@ package struct Period: Sendable, Equatable {
         package let firstDate: Int64
         /// When it was first signed, in ms, without a reversal in between.
         package let signed: Int64
+        /// Which revocation with this `firstDate` it is, from 1: after a reversal Apple can take back again under the same
+        /// date.
+        package let number: Int
+
+        /// Tells it apart from the other revocations of its transaction. What is heard of late can rename it, but never
+        /// gives it the name of one that was reversed.
+        package var name: String { number > 1 ? "\(firstDate)/\(number)" : String(firstDate) }
     }
 
     package var id: String { transaction.transactionID }
@@ -36,13 +45,13 @@ package struct Period: Sendable, Equatable {
 
     /// Until when it gives access, in ms, grace not counted; nil: for ever.
     package var accessUntil: Int64? {
-        guard let revocation else { return paidUntil }
+        guard let revocation, !isKeptInPart else { return paidUntil }
         return paidUntil.map { Swift.min($0, revocation.date) } ?? revocation.date
     }
 
     /// Whether a revocation took away access that still ran.
     package var wasCutShort: Bool {
-        guard let revocation else { return false }
+        guard let revocation, !isKeptInPart else { return false }
         return paidUntil.map { revocation.date < $0 } ?? true
     }
 

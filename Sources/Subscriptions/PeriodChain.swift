@@ -10,14 +10,20 @@ enum PeriodChain {
         let newest = upgradedAhead(ordered.map { ($0.newest, $0.versions.first?.signedDate ?? $0.newest.signedDate) })
         let standing = newest.last { !$0.isUpgraded }
         var offering: String?
+        var service = PaidService()
         return ordered.enumerated().map { index, history in
             offering = offerings[newest[index].transactionID] ?? offering
-            return Period(
+            let revocation = revocation(history.versions)
+            let period = Period(
                 transaction: newest[index],
                 firstSigned: history.versions.first?.signedDate ?? history.newest.signedDate,
                 number: index + 1,
-                supersededAt: supersession(of: newest[index], by: newest[(index + 1)...], standing: standing),
-                revocation: revocation(history.versions), presentedOffering: offering)
+                supersededAt: supersession(
+                    of: newest[index], revoked: revocation?.date, by: newest[(index + 1)...], standing: standing),
+                revocation: revocation, presentedOffering: offering,
+                paidServiceBefore: service.length(before: newest[index]))
+            service.add(period)
+            return period
         }
     }
 
@@ -53,12 +59,14 @@ enum PeriodChain {
     }
 
     /// When another period took this one's place before its end. A new purchase within a running period is an upgrade
-    /// also where no version of the old transaction that says so was seen.
+    /// also where no version of the old transaction that says so was seen; what was taken back before runs no more.
     private static func supersession(
-        of transaction: TransactionFact, by later: ArraySlice<TransactionFact>, standing: TransactionFact?
+        of transaction: TransactionFact, revoked: Int64?, by later: ArraySlice<TransactionFact>,
+        standing: TransactionFact?
     ) -> Int64? {
         guard transaction.isRenewable, let expires = transaction.expiresDate else { return nil }
-        for other in later.prefix(while: { $0.purchaseDate < expires })
+        let ends = transaction.isUpgraded ? expires : min(expires, revoked ?? expires)
+        for other in later.prefix(while: { $0.purchaseDate < ends })
         where other.isRenewable && (transaction.isUpgraded || other.reason != "RENEWAL") {
             return other.purchaseDate
         }
@@ -70,12 +78,14 @@ enum PeriodChain {
 
     private static func revocation(_ versions: [TransactionFact]) -> Period.Revocation? {
         guard let newest = versions.last, let date = newest.revocationDate else { return nil }
-        let first = versions.reversed().prefix { $0.revocationDate != nil }.last
+        let episodes = versions.split { $0.revocationDate == nil }
+        let first = episodes.last?.first
+        let firstDate = first?.revocationDate ?? date
         let isFamily = newest.isFamilyShare || newest.revocationType == "FAMILY_REVOKE"
         let kind: Period.Revocation.Kind = newest.grant != nil ? .grant : isFamily ? .family : .refund
         return Period.Revocation(
-            kind: kind, date: date, firstDate: first?.revocationDate ?? date,
-            signed: first?.signedDate ?? newest.signedDate)
+            kind: kind, date: date, firstDate: firstDate, signed: first?.signedDate ?? newest.signedDate,
+            number: 1 + episodes.dropLast().count { $0.contains { $0.revocationDate == firstDate } })
     }
 }
 

@@ -22,6 +22,10 @@ package struct Purchase: Sendable, Equatable {
     package let renewalSigned: Int64?
     /// Whether a period is running, or ran, that is later than every transaction known here.
     package let isLatestSuperseded: Bool
+    /// When a renewal info that speaks of such a period was first signed, in ms.
+    package let laterPeriodSigned: Int64?
+    /// How many signed versions of its transactions are known: grows with each.
+    package let versionCount: Int
     /// The id that an action gave the purchase to, if one did.
     package let assignedOwner: String?
     /// App account tokens, each once, by their first signing.

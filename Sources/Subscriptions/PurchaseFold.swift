@@ -12,6 +12,7 @@ extension Purchase {
 
         self.key = key
         self.periods = periods
+        versionCount = facts.transactions.count
         self.latest = latest
         autoRenew = AutoRenew(renewals, latest: latest)
         let failure = BillingFailure(
@@ -25,6 +26,7 @@ extension Purchase {
         priceIncreaseStatus = newest?.priceIncreaseStatus
         renewalSigned = newest?.signedDate
         isLatestSuperseded = newest.map { $0.speaksOfLaterPeriod(than: latest) } ?? false
+        laterPeriodSigned = current.first { $0.speaksOfLaterPeriod(than: latest) }?.signedDate
         let end = max(latest.accessUntil ?? .max, failure?.graceUntil ?? .min)
         isEndConfirmed = notifications.contains { fact in
             fact.tellsEnd && fact.signedDate.later(by: Period.signingSlack) >= end

@@ -53,6 +53,51 @@ struct ConfigurationTests {
         }
     }
 
+    @Test func `a commission is a number, or a list by date, and Apple's standard where none is set`() throws {
+        func commission(_ text: String) throws -> [SellerTerms.Commission]? {
+            try bench.parse("{ apps: [{ id: 'a', bundle_id: 'b', environments: ['Sandbox']\(text) }] }").apps.first?
+                .commission
+        }
+        let (small, standard) = (Share(millionths: 150_000), Share(millionths: 300_000))
+        #expect(try commission("") == [.standard])
+        #expect(try commission(", commission: 0.15") == [SellerTerms.Commission(rate: small)])
+        #expect(
+            try commission(", commission: [{ rate: 0.15 }, { from: '2025-01-01', rate: 0.30, after_a_year: 0.15 }]")
+                == [
+                    SellerTerms.Commission(rate: small),
+                    SellerTerms.Commission(from: 1_735_689_600_000, rate: standard, afterAYear: small),
+                ])
+    }
+
+    @Test func `all that is wrong with a commission and with taxes is said at once`() throws {
+        let keys = try bench.keys(
+            """
+            { apps: [{ id: 'a', bundle_id: 'b', environments: ['Sandbox'], commission: [
+                { from: '2025-02-30', rate: 0.3 }, { from: '2025-01-01', rate: 15 }, { from: '2025-01-01', rate: 0.1 },
+                { after_a_year: '0.15' }, { since: 1, rate: 0.3, from: 20250101 }, 0.15,
+            ] }], reports: { tax: { DE: 19, Germany: 0.19, de: 0.19, FR: 0.1667 } } }
+            """)
+        #expect(
+            Set(keys) == [
+                "apps[0].commission[0].from", "apps[0].commission[1].rate", "apps[0].commission[2].from",
+                "apps[0].commission[3].rate", "apps[0].commission[3].after_a_year", "apps[0].commission[4].since",
+                "apps[0].commission[4].from", "apps[0].commission[5]", "reports.tax", "reports.tax.DE",
+            ])
+        for wrong in ["-0.1", "1.1", "'0.15'", "[]", "{}", "true"] {
+            let app = "{ id: 'a', bundle_id: 'b', environments: ['Sandbox'], commission: \(wrong) }"
+            #expect(try bench.keys("{ apps: [\(app)] }") == ["apps[0].commission"])
+        }
+    }
+
+    @Test func `taxes are shares by country, from the file and from the environment`() throws {
+        var bench = bench
+        #expect(
+            try bench.parse("{ reports: { tax: { DE: 0.1597, XK: 0 } } }").reports.tax
+                == ["DE": Share(millionths: 159_700), "XK": .none])
+        bench.environment = ["ENTITLED_REPORTS_TAX": "{ FR: 0.1667 }"]
+        #expect(try bench.parse().reports.tax == ["FR": Share(millionths: 166_700)])
+    }
+
     @Test(arguments: [
         (true, "{}", "/var/lib/entitled"), (true, "{state_dir: 'x'}", "/srv/x"), (false, "{}", "/srv/.entitled"),
     ])

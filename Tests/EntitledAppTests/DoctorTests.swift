@@ -3,6 +3,7 @@ import EntitledApp
 import Glibc
 import Postgres
 import Queue
+import Records
 import TestSupport
 import Testing
 
@@ -144,6 +145,29 @@ struct DoctorTests {
         },
     ]
 
+    /// A RENEWAL of 9.99 of each of these currencies, as it is stored.
+    private static func pay(_ currencies: [String], _ bench: DoctorBench) throws {
+        for (place, currency) in currencies.enumerated() {
+            let body =
+                #"{"event":{"currency":"\#(currency)","price":null,"price_in_purchased_currency":9.99,"type":"RENEWAL"}}"#
+            try bench.database.execute(
+                """
+                INSERT INTO entitled.event (lane, id, type, app, environment, created_ms, body)
+                VALUES ($1, gen_random_uuid(), 'RENEWAL', 'demo', 0, $2, $3)
+                """, [.int2(Int16(place)), .int8(now), .bytea(try EventBodyCodec.compress(Array(body.utf8)))])
+        }
+    }
+
+    static let money = [
+        Damage(
+            "a currency without a rate",
+            "money.currencies warning no dollar rate for EUR, JPY: the price of 3 of 5 payments", "webhooks.usd_rates"
+        ) { bench in
+            bench.configure("webhooks", .object(["usd_rates": .object(["KWD": .int(3)])]))
+            try DoctorTests.pay(["EUR", "USD", "JPY", "KWD", "EUR"], bench)
+        }
+    ]
+
     static let endpoints = [
         Damage("an endpoint that fails", "endpoints.state warning we_", "deliveries list --endpoint we_") { bench in
             try DoctorTests.deliver(state: 0, attempts: 2, due: DoctorTests.now + 3_600_000, bench)
@@ -242,7 +266,7 @@ struct DoctorTests {
         },
     ]
 
-    @Test(arguments: database + work + endpoints + apps + apple)
+    @Test(arguments: database + work + money + endpoints + apps + apple)
     func `each damage has its line and no other line but its own`(damage: Damage) throws {
         let bench = try DoctorBench()
         try damage.make(bench)

@@ -177,6 +177,15 @@ struct DefinitionTests {
             $0.refund(at: 3, type: nil)
         },
         Row(
+            "a refund, and another product within its period",
+            "new 1, resubscribed 1, churned 1, churned_refund 1, active 1, paying 1",
+            "monthly USD 10 (1), mrr 10; yearly USD 60 (1) - 60 (1)"
+        ) {
+            $0.period(1, 366, "yearly", price: 60_000)
+            $0.refund(at: 2)
+            $0.period(9, 39)
+        },
+        Row(
             "a refund of an earlier period", "active 1, paying 1", "monthly USD 0 (0) - 10 (1), mrr 10"
         ) {
             $0.period(-35, -5)

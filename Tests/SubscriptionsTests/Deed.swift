@@ -13,14 +13,29 @@ enum Deed: String, CaseIterable, Sendable {
     case extend, extensionFailed, extensionSummary
     case metadata, migration, priceChange, unknown, unknownSubtype
     case test, tokenUnreported, tokenCreated, tokenReminder, rescindConsent
+    case refundPart, refundAgain, refundCorrected, post
 
     /// Those that begin a life.
     static let subscriptionStarts: [Deed] = [.start, .start, .start, .redeemToStart]
     /// Those that follow in the life of a subscription, and of something bought once.
-    static let ofSubscriptions = allCases.filter { ![.start, .redeemToStart, .buyOnce].contains($0) }
+    static let ofSubscriptions = allCases.filter {
+        ![.start, .redeemToStart, .buyOnce, .refundPart, .refundAgain, .refundCorrected, .post].contains($0)
+    }
     static let ofThingsBoughtOnce: [Deed] = [
         .refund, .refund, .refundDeclined, .refundReversed, .refundReversed, .consumptionRequest, .revoke, .metadata,
         .unknown, .test,
+    ]
+    /// Those that money hangs on, the rarer ones as often as others.
+    static let ofMoney: [Deed] =
+        [
+            .renew, .renew, .renew, .resubscribe, .resubscribe, .upgrade, .crossgrade, .redeemAtOnce, .downgrade,
+            .extend,
+            .expireOff, .autoRenewOff, .fail,
+        ] + ofMoneyOnce
+    static let ofMoneyOnce: [Deed] = [
+        .refund, .refund, .refund, .refundPart, .refundPart, .refundAgain, .refundAgain, .refundAgain,
+        .refundCorrected, .refundReversed, .refundReversed, .refundReversed, .refundReversed, .refundDeclined, .post,
+        .post, .post,
     ]
 }
 
@@ -40,7 +55,7 @@ extension Life {
         return switch deed {
         case .start: start(began: at, lasts: pick % 3 == 0 ? 7 * day : nil, offer: Offer?.picked(pick))
         case .redeemToStart: redeemToStart(.picked(pick), at: at)
-        case .buyOnce: buyOnce("coins_100", kind: kinds[pick % kinds.count], at: at)
+        case .buyOnce: buyOnce("coins_100", kind: kinds[pick % kinds.count], quantity: 1 + pick % 4, at: at)
         case .test, .tokenUnreported, .tokenCreated, .tokenReminder, .rescindConsent, .extensionSummary:
             tellOnly(deed, at)
         default: nil
@@ -96,11 +111,26 @@ extension Life {
         return switch deed {
         case .refund: refund(place, at: at)
         case .refundDeclined: refundDeclined(place, at: at)
+        case .refundPart: refund(place, at: at, share: [33_333, 50_000, 100_000, 1][pick % 4])
+        case .refundAgain: refund(place, at: at, revoked: lastRevocation(of: place))
+        case .refundCorrected: correctRefund(place, by: Int64(pick % 20) * day, at: at)
+        case .post: post(place, at: at)
         case .refundReversed: refundReversed(place, at: at)
         case .consumptionRequest: consumptionRequest(place, reason: reasons[pick % reasons.count], at: at)
         case .revoke: isFamily ? familyRevoke(at: at) : nil
         default: nil
         }
+    }
+
+    private func lastRevocation(of place: Int) -> Int64? {
+        let id = transactions[place].transactionID
+        return tellings.compactMap(\.transaction).last { $0.transactionID == id && $0.revocationDate != nil }?
+            .revocationDate
+    }
+
+    /// Apple signs another date of a refund that stands.
+    private mutating func correctRefund(_ place: Int, by length: Int64, at: Int64) -> Telling? {
+        transactions[place].revocationDate.map { refund(place, at: at, revoked: $0 - length) }
     }
 
     private mutating func tellOnly(_ deed: Deed, _ at: Int64) -> Telling? {

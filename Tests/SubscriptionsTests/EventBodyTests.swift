@@ -30,7 +30,7 @@ struct EventBodyTests {
             "original_transaction_id":"1000","is_family_share":false,"country_code":"US","app_user_id":"bob",\
             "aliases":["$RCAnonymousID:1","bob"],"original_app_user_id":"$RCAnonymousID:1","currency":"USD",\
             "price":9.99,"price_in_purchased_currency":9.99,"subscriber_attributes":{},"store":"APP_STORE",\
-            "takehome_percentage":null,"offer_code":null,"tax_percentage":null,"commission_percentage":null,\
+            "takehome_percentage":0.7,"offer_code":null,"tax_percentage":0,"commission_percentage":0.3,\
             "metadata":null,"renewal_number":1,"discount_percentage":null,"discount_amount":null,\
             "discount_identifier":null,"type":"INITIAL_PURCHASE","id":"\(draft.id(digest: digest))",\
             "app_id":"demo"},"api_version":"1.0"}

@@ -4,8 +4,8 @@ import Testing
 
 /// The table as a document.
 struct EventTableTests {
-    @Test func `the rows are numbered from 1 to 48 and named once each`() {
-        #expect(Set(EventTable.rows.map(\.number)) == Set(1...48))
+    @Test func `the rows are numbered from 1 to 49 and named once each`() {
+        #expect(Set(EventTable.rows.map(\.number)) == Set(1...49))
         #expect(EventTable.rows.map(\.number) == EventTable.rows.map(\.number).sorted())
         #expect(Set(EventTable.rows.map(\.name)).count == EventTable.rows.count)
     }
@@ -15,6 +15,13 @@ struct EventTableTests {
             #expect(row.certainty == .certain || !row.decision.isEmpty, "\(row.name)")
             #expect(row.decision.isEmpty || row.decision.hasSuffix("."), "\(row.name)")
         }
+    }
+
+    @Test func `README has the rules of money`() throws {
+        let package = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
+            .deletingLastPathComponent()
+        let text = try String(contentsOf: package.appending(path: "README.md"), encoding: .utf8)
+        #expect(text.contains(EventTable.moneyRules), "copy them from schemas/events/README.md")
     }
 
     /// The file is written from the table when `UPDATE_GENERATED` is set.

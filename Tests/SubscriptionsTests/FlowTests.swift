@@ -14,7 +14,7 @@ struct FlowTests {
         #expect(drafts.names == ["INITIAL_PURCHASE"])
         #expect(draft.period.type == type)
         #expect(draft.period.number == 1)
-        #expect(draft.payment == .received)
+        #expect(draft.payment == .received(draft.period.charge))
     }
 
     @Test func `a trial that becomes paid is a renewal and a conversion`() throws {

@@ -135,13 +135,15 @@ struct Life {
         return notify("SUBSCRIBED", "RESUBSCRIBE", at: at)
     }
 
-    mutating func buyOnce(_ product: String, kind: String = "Consumable", price: Int64 = 1990, at: Int64) -> Telling {
+    mutating func buyOnce(
+        _ product: String, kind: String = "Consumable", price: Int64 = 1990, quantity: Int = 1, at: Int64
+    ) -> Telling {
         transactions.append(
             TransactionFact(
                 transactionID: original, originalTransactionID: original, productID: product, purchaseDate: at,
                 originalPurchaseDate: at, signedDate: 0, kind: kind,
                 ownership: isFamily ? "FAMILY_SHARED" : "PURCHASED", price: isFamily ? nil : price,
-                currency: isFamily ? nil : currency, storefront: "USA", appAccountToken: token,
+                currency: isFamily ? nil : currency, storefront: "USA", quantity: quantity, appAccountToken: token,
                 appTransactionID: account, tie: []))
         return notify("ONE_TIME_CHARGE", at: at, hasRenewal: false)
     }
@@ -211,9 +213,11 @@ struct Life {
         return notify("EXPIRED", why, at: at)
     }
 
-    mutating func refund(_ place: Int? = nil, at: Int64, revoked: Int64? = nil) -> Telling {
+    /// - Parameter share: thousandths of a per cent, where not all of it goes back.
+    mutating func refund(_ place: Int? = nil, at: Int64, revoked: Int64? = nil, share: Int? = nil) -> Telling {
         let place = place ?? transactions.count - 1
-        takeBack(place, "REFUND_FULL", revoked ?? at - 2 * second)
+        takeBack(place, share == nil ? "REFUND_FULL" : "REFUND_PRORATED", revoked ?? at - 2 * second)
+        transactions[place].revocationPercentage = share
         return notify("REFUND", at: at, about: place, hasRenewal: latest.expiresDate != nil)
     }
 
@@ -222,6 +226,7 @@ struct Life {
         transactions[place].revocationDate = nil
         transactions[place].revocationReason = nil
         transactions[place].revocationType = nil
+        transactions[place].revocationPercentage = nil
         return notify("REFUND_REVERSED", at: at, about: place, hasRenewal: latest.expiresDate != nil)
     }
 
@@ -244,6 +249,14 @@ struct Life {
     mutating func consumptionRequest(_ place: Int? = nil, reason: String? = nil, at: Int64) -> Telling {
         var telling = notify("CONSUMPTION_REQUEST", at: at, about: place, hasRenewal: latest.expiresDate != nil)
         telling.notification.consumptionRequestReason = reason
+        tellings[tellings.count - 1] = telling
+        return telling
+    }
+
+    /// What an app posts: a transaction as it is signed now, without anything beside it.
+    mutating func post(_ place: Int? = nil, at: Int64) -> Telling {
+        var telling = notify("TRANSACTION", at: at, about: place, hasRenewal: false)
+        telling.isPosted = true
         tellings[tellings.count - 1] = telling
         return telling
     }

@@ -215,6 +215,24 @@ extension MappingStory {
             36, "bought once", "a non-renewing subscription",
             after: { _ = $0.buyOnce("season", kind: "Non-Renewing Subscription", at: epoch) },
             hears: { $0.refund(at: epoch + day) }),
+        MappingStory(
+            33, "the latest period, again after a reversal",
+            after: {
+                started(&$0)
+                _ = $0.refund(at: epoch + day, revoked: epoch + day)
+                _ = $0.refundReversed(at: epoch + 2 * day)
+            }, hears: { $0.refund(at: epoch + 3 * day, revoked: epoch + day) },
+            leaves: { $0.status(at: epoch + 3 * day) == .revoked }),
+        MappingStory(
+            36, "a part of a consumable",
+            after: { _ = $0.buyOnce("coins_100", price: 4000, quantity: 4, at: epoch) },
+            hears: { $0.refund(at: epoch + day, share: 25_000) }, leaves: { $0.hasAccess(at: epoch + 2 * day) }),
+        MappingStory(
+            36, "another amount than was told",
+            after: {
+                bought(&$0)
+                _ = $0.refund(at: epoch + day, share: 25_000)
+            }, hears: { $0.refund(at: epoch + 2 * day, revoked: epoch + day, share: 50_000) }),
         MappingStory(37, "nothing changes", after: started, hears: { $0.refundDeclined(at: epoch + day) }),
         MappingStory(
             37, "nothing changes", "bought once", after: bought, hears: { $0.refundDeclined(at: epoch + day) }),
@@ -321,5 +339,15 @@ extension MappingStory {
                 _ = $0.start()
                 return $0.autoRenewOff(at: epoch + day)
             }),
+        MappingStory(
+            49, "a period that had begun by the date of a refund that was told",
+            after: { life in
+                started(&life)
+                _ = life.renew(at: life.expires)
+                _ = life.refund(0, at: life.expires - 5 * day)
+                _ = life.post(0, at: life.expires - 4 * day)
+                life.tellings.removeSubrange(1...2)
+            },
+            hears: { life in life.notify("DID_RENEW", at: life.expires - 3 * day) }),
     ]
 }

@@ -36,6 +36,9 @@ struct MappingTests {
         case "T.productId": T.map { JSON.string($0.productID).text }
         case "T.price": T?.price.map { Money.number(milliunits: $0).text }
         case "-T.price": T?.price.map { Money.number(milliunits: -$0).text }
+        case "-T.price * T.revocationPercentage":
+            T?.price.map { Money.number(milliunits: -$0 * Int64(T?.revocationPercentage ?? 0) / 100_000).text }
+        case "stored.price": stored?.transaction.price.map { Money.number(milliunits: $0).text }
         case "T.expiresDate": T?.expiresDate.map(String.init)
         case "T.revocationDate": T?.revocationDate.map(String.init)
         case "T.offerIdentifier": T?.offerIdentifier.map { JSON.string($0).text }

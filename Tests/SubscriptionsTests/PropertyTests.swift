@@ -123,7 +123,7 @@ struct PropertyTests {
 }
 
 /// A story told to its end: every notification is heard when it was signed, or late.
-private struct Hearing {
+struct Hearing {
     var story: Story
     /// When the last was heard.
     var now = epoch

@@ -7,13 +7,14 @@ struct RefundFlowTests {
         var (life, story, _) = Story.begin()
         let drafts = story.hear(life.refund(at: epoch + day))
         #expect(drafts.names == ["CANCELLATION(CUSTOMER_SUPPORT)", "EXPIRATION(CUSTOMER_SUPPORT)"])
-        #expect(drafts.map(\.payment) == [.returned, .none])
+        let price = Charge(currency: "USD", milliunits: 9990)
+        #expect(drafts.map(\.payment) == [.returned(price), .none])
         #expect(drafts.allSatisfy { $0.expiration == life.latest.revocationDate })
         #expect(story.purchase?.status(at: epoch + day) == .revoked)
         let back = story.hear(life.refundReversed(at: epoch + 2 * day))
         #expect(back.names == ["REFUND_REVERSED"])
         #expect(back.first?.expiration == life.expires)
-        #expect(back.first?.payment == .received)
+        #expect(back.first?.payment == .received(price))
         #expect(story.purchase?.status(at: epoch + 2 * day) == .active)
         #expect(
             story.hear(life.refund(at: epoch + 3 * day)).names

@@ -39,6 +39,28 @@ struct Scenario: Sendable {
         }
     }
 
+    /// A life of payments and refunds; every `orders` seeds are one life, heard as it was signed, in reverse, and shuffled.
+    static func ofMoney(_ seed: UInt64, orders: UInt64) -> Scenario {
+        var (chance, order) = (Chance(seed: seed / orders + 1_000_000), Chance(seed: seed))
+        let isOnce = Int.random(in: 0..<8, using: &chance) == 0
+        let following = isOnce ? Deed.ofMoneyOnce : Deed.ofMoney
+        let count = Int.random(in: 2...11, using: &chance)
+        let deeds =
+            [isOnce ? .buyOnce : .start] + (0..<count).map { _ in following.randomElement(using: &chance) ?? .renew }
+        let steps = deeds.enumerated().map { place, deed in
+            let (wait, pick) = (wait(&chance), Int.random(in: 0..<1000, using: &chance))
+            let times = Int.random(in: 0..<3, using: &order) == 0 ? 2 : 1
+            let hearings =
+                switch seed % orders {
+                case 0: [place]
+                case 1: [count - place]
+                default: (0..<times).map { _ in Int.random(in: 0...100, using: &order) }
+                }
+            return Step(deed: deed, wait: wait, pick: pick, hearings: hearings)
+        }
+        return Scenario(seed: seed, steps: steps)
+    }
+
     private static func wait(_ chance: inout Chance) -> Int64 {
         switch Int.random(in: 0..<10, using: &chance) {
         case 0: Int64.random(in: 0...2 * second, using: &chance)

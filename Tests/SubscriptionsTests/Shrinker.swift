@@ -15,11 +15,20 @@ func shrunk<Case: Shrinkable>(_ failing: Case, while fails: (Case) -> Bool) -> C
 struct Property: Sendable {
     /// What is wrong with a scenario; nil if nothing is.
     let fault: @Sendable (Scenario) -> String?
+    /// What chance comes up with.
+    let make: @Sendable (UInt64) -> Scenario
+
+    init(
+        of make: @escaping @Sendable (UInt64) -> Scenario = { Scenario(seed: $0) },
+        fault: @escaping @Sendable (Scenario) -> String?
+    ) {
+        (self.make, self.fault) = (make, fault)
+    }
 
     /// The first failing scenario of these seeds in its smallest form, with what is wrong; nil if there is none.
     func failure(in seeds: Range<UInt64>) -> String? {
         for seed in seeds {
-            let scenario = Scenario(seed: seed)
+            let scenario = make(seed)
             guard fault(scenario) != nil else { continue }
             let smallest = shrunk(scenario) { fault($0) != nil }
             return "\(fault(smallest) ?? "")\n\(smallest)"

@@ -41,7 +41,7 @@ struct StatusTests {
         _ = life.expire("VOLUNTARY", at: grace + day)
         let purchase = try #require(life.purchase())
         #expect(purchase.accessUntil == grace)
-        #expect(purchase.ending?.name == grace)
+        #expect(purchase.ending?.name == String(grace))
         #expect(purchase.billingFailure?.since == life.expires)
     }
 
@@ -53,7 +53,7 @@ struct StatusTests {
         _ = life.expire("VOLUNTARY", at: life.expires + 2 * day)
         let purchase = try #require(life.purchase())
         #expect(purchase.accessUntil == life.expires + 2 * day)
-        #expect(purchase.ending?.name == grace)
+        #expect(purchase.ending?.name == String(grace))
     }
 
     @Test func `a retry is believed for sixty days`() throws {

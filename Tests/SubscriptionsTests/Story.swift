@@ -17,6 +17,9 @@ struct Story {
 
     /// What is newly told. `now` is the instant of signing if it is not given.
     mutating func hear(_ telling: Telling, now: Int64? = nil) -> [EventDraft] {
+        if telling.isPosted, let transaction = telling.transaction {
+            return post(transaction, now: now ?? telling.signed)
+        }
         telling.add(to: &facts)
         let before = purchase
         purchase = Purchase(folding: facts, key: key)
@@ -29,7 +32,7 @@ struct Story {
         facts.insert(transaction)
         let before = purchase
         purchase = Purchase(folding: facts, key: key)
-        let cause = Cause.observation(id: "posted-\(transaction.transactionID)")
+        let cause = Cause.observation(id: "posted-\(transaction.transactionID)-\(transaction.signedDate)")
         return purchase.map { tell(deriver.changes(before: before, after: $0, cause: cause, now: now)) } ?? []
     }
 
@@ -53,6 +56,21 @@ struct Story {
             new.append(draft)
         }
         return new
+    }
+}
+
+extension Story {
+    /// What consumers were told of money in all, in milliunits of the purchase's currency.
+    var balance: Int64 { told.reduce(0) { $0 + $1.draft.payment.milliunits } }
+}
+
+extension EventDraft.Payment {
+    var milliunits: Int64 {
+        switch self {
+        case .none: 0
+        case .received(let charge): charge?.milliunits ?? 0
+        case .returned(let charge): -(charge?.milliunits ?? 0)
+        }
     }
 }
 

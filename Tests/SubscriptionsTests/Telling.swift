@@ -6,11 +6,13 @@ struct Telling {
     /// Nil in a notification about no purchase.
     var transaction: TransactionFact?
     var renewal: RenewalFact?
+    /// Whether an app posted the transaction, and Apple sent nothing.
+    var isPosted = false
 
     var signed: Int64 { notification.signedDate }
 
     func add(to facts: inout PurchaseFacts) {
-        facts.insert(notification)
+        if !isPosted { facts.insert(notification) }
         if let transaction { facts.insert(transaction) }
         if let renewal { facts.insert(renewal) }
     }

@@ -26,6 +26,7 @@ extension Configuration {
         let apps = reader.sections("apps").map { readApp(&reader, $0) }
         let entitlements = reader.value(ConfigurationKeys.entitlements)
         let offerings = readOfferings(&reader)
+        let reports = Reports(tax: reader.value(ConfigurationKeys.Reports.tax, in: reader.section("reports")))
         let webhooks = readWebhooks(&reader)
         let drainTimeout = reader.value(ConfigurationKeys.drainTimeout)
         let log = Log(level: reader.value(ConfigurationKeys.logLevel, in: reader.section("log")))
@@ -35,8 +36,8 @@ extension Configuration {
             defaultGracePeriod: defaultGracePeriod, restoreBehavior: restoreBehavior, privacy: privacy, api: api,
             admin: admin,
             trust: trust, apps: apps,
-            entitlements: entitlements, offerings: offerings, webhooks: webhooks, drainTimeout: drainTimeout, log: log,
-            settings: reader.settings)
+            entitlements: entitlements, offerings: offerings, reports: reports, webhooks: webhooks,
+            drainTimeout: drainTimeout, log: log, settings: reader.settings)
         ConfigurationRules.check(configuration, &reader)
         guard reader.mistakes.isEmpty else { throw ConfigurationMistakes(all: reader.mistakes) }
         return configuration
@@ -147,6 +148,7 @@ extension Configuration {
             publicKeys: reader.value(Keys.publicKeys, in: section),
             restoreBehavior: reader.value(Keys.restoreBehavior, in: section),
             sandboxRestoreBehavior: reader.value(Keys.sandboxRestoreBehavior, in: section),
+            commission: reader.value(Keys.commission, in: section),
             serverAPI: reader.has("server_api", in: section)
                 ? readServerAPI(&reader, reader.section("server_api", in: section)) : nil,
             subscriptionOffers: reader.has("subscription_offers", in: section)

@@ -27,6 +27,7 @@ package struct Configuration: Sendable {
     /// Entitlement to the product ids that give it, by name.
     package let entitlements: [String: [String]]
     package let offerings: OfferingCatalogue
+    package let reports: Reports
     package let webhooks: Webhooks
     /// How long a process may take to end in order.
     package let drainTimeout: Duration
@@ -149,6 +150,8 @@ package struct Configuration: Sendable {
         package let restoreBehavior: RestoreBehavior?
         /// The same for the sandbox alone.
         package let sandboxRestoreBehavior: RestoreBehavior?
+        /// What Apple keeps of prices; never empty.
+        package let commission: [SellerTerms.Commission]
         package let serverAPI: ServerAPI?
         package let subscriptionOffers: SubscriptionOffers?
         package let refunds: Refunds
@@ -199,6 +202,12 @@ package struct Configuration: Sendable {
         package let keyID: String
         /// Absolute path.
         package let privateKeyFile: String
+    }
+
+    /// What is not signed and matters to money.
+    package struct Reports: Sendable {
+        /// Share of the price by country (ISO 3166 alpha-2).
+        package let tax: [String: Share]
     }
 
     package struct Webhooks: Sendable {

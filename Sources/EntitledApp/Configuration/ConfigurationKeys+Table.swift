@@ -18,6 +18,7 @@ extension ConfigurationKeys {
         Trust.rootSHA256.entry, Trust.rootFiles.entry, Trust.receiptRootSHA256.entry, Trust.ocsp.entry,
         App.id.entry, App.bundleID.entry, App.appleAppID.entry, App.environments.entry,
         App.publicKeys.entry, App.restoreBehavior.entry, App.sandboxRestoreBehavior.entry,
+        App.commission.entry,
         App.issuerID.entry, App.keyID.entry, App.privateKeyFile.entry, App.baseURL.entry,
         App.sandboxBaseURL.entry, App.Previous.issuerID.entry, App.Previous.keyID.entry,
         App.Previous.privateKeyFile.entry,
@@ -25,6 +26,7 @@ extension ConfigurationKeys {
         App.Refunds.policy.entry, App.Refunds.preference.entry, App.Refunds.consent.entry,
         App.Refunds.sampleContent.entry,
         entitlements.entry, offerings.entry, currentOffering.entry,
+        Reports.tax.entry,
         Webhooks.retrySchedule.entry, Webhooks.timeout.entry,
         Webhooks.maxInFlightPerEndpoint.entry, Webhooks.maxInFlight.entry, Webhooks.disableAfter.entry,
         Webhooks.operationsURL.entry, Webhooks.allowPrivateNetworks.entry, Webhooks.proxy.entry,
@@ -61,6 +63,7 @@ extension ConfigurationKeys {
             "Another key, tried where Apple refuses the first: while a new key replaces an old one.",
         "apps[].subscription_offers":
             "What signs promotional offers; without it the key of server_api does.",
+        "reports": "What is not signed and matters to money.",
         "webhooks": "Sending events.",
         "log": "Log lines.",
     ]

@@ -186,6 +186,13 @@ package enum ConfigurationKeys {
         "current_offering", .optional(.name("the name of an offering")), default: nil,
         "The offering that is current; not set: the one called default, else the only one.")
 
+    enum Reports {
+        static let tax = Key<[String: Share]>(
+            "reports.tax", .sharesByCountry, default: [:],
+            "Taxes as a share of the price that customers pay, by country of their storefront, for `tax_percentage` of"
+                + " events; elsewhere 0. Of a price with 19 % VAT it is 0.1597: 0.19 / 1.19.")
+    }
+
     enum Webhooks {
         private static let waits = Duration.milliseconds(100)...Duration.seconds(30 * 86400)
 
@@ -264,6 +271,11 @@ package enum ConfigurationKeys {
         static let sandboxRestoreBehavior = Key<RestoreBehavior?>(
             "apps[].sandbox_restore_behavior", .optional(.word), default: nil,
             "The same for what is bought in the app's sandbox; not set: the app's.")
+        static let commission = Key<[SellerTerms.Commission]>(
+            "apps[].commission", .commission, default: [.standard],
+            "Apple's share of prices without taxes, for `commission_percentage` of events: 0.15 in the Small Business Program."
+                + " A list says what counts for periods that begin at a date or later; after_a_year is for subscribers who"
+                + " have paid for a year of service. What is in no list is Apple's standard, the default.")
         static let issuerID = Key<String>(
             "apps[].server_api.issuer_id", .name("the issuer id of App Store Connect's In-App Purchase keys"),
             default: "", isRequired: true, "For Apple's Server API: whose key it is.")

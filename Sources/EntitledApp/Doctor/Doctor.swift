@@ -14,7 +14,8 @@ struct Doctor {
         found += reach.findings.map { NamedFinding(name: "database.connection", finding: $0) }
         let checks =
             DatabaseChecks.all + PrivilegeChecks.all + TrustChecks.all + ClockChecks.all + WorkChecks.all
-            + AppChecks.all + EndpointChecks.all + (isOffline ? [] : AppleChecks.all(ward.configuration))
+            + AppChecks.all + MoneyChecks.all + EndpointChecks.all
+            + (isOffline ? [] : AppleChecks.all(ward.configuration))
         let possible = checks.filter { $0.role.map(reach.roles.contains) ?? true }
         var left: [String] = []
         for check in checks where check.role.map({ !reach.roles.contains($0) }) ?? false {

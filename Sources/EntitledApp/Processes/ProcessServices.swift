@@ -203,7 +203,10 @@ extension Configuration {
     var healthPolicy: HealthPolicy { HealthPolicy(disableAfter: webhooks.disableAfter) }
 
     var eventBodies: EventBody {
-        EventBody(catalogue: catalogue, rates: DollarRates(millionths: webhooks.usdRates))
+        EventBody(
+            catalogue: catalogue, rates: DollarRates(millionths: webhooks.usdRates),
+            terms: SellerTerms(
+                commissions: Dictionary(apps.map { ($0.id, $0.commission) }) { first, _ in first }, taxes: reports.tax))
     }
 
     var catalogue: EntitlementCatalogue { EntitlementCatalogue(entitlements) }

@@ -38,10 +38,22 @@ package struct Holding: Sendable, Equatable {
             (self.amount, self.currency) = (amount, currency)
         }
 
-        /// Nil where nothing was signed.
-        init?(of transaction: TransactionFact) {
-            guard let amount = transaction.price, let currency = transaction.currency else { return nil }
-            self.init(amount: amount, currency: currency)
+        /// What the customer paid for a period; what was free is 0 of a currency, if one was signed. Nil where no price is
+        /// known.
+        init?(of period: Period) {
+            guard let charge = period.charge else {
+                guard let currency = period.transaction.currency else { return nil }
+                self.init(amount: 0, currency: currency)
+                return
+            }
+            guard let currency = charge.currency else { return nil }
+            self.init(amount: charge.milliunits, currency: currency)
+        }
+
+        /// The same without what went back.
+        init?(keptOf period: Period) {
+            guard let paid = Price(of: period) else { return nil }
+            self.init(amount: paid.amount - (period.refund?.milliunits ?? 0), currency: paid.currency)
         }
     }
 
@@ -81,7 +93,7 @@ extension Holding {
             unpaidSince: isCurrent ? purchase.billingFailure?.since : nil,
             switchedOffSince: isCurrent ? purchase.autoRenewOffSince : nil,
             isSubscription: !period.isOneTime,
-            isFamilyShare: transaction.isFamilyShare, periodType: period.type, price: Price(of: transaction),
+            isFamilyShare: transaction.isFamilyShare, periodType: period.type, price: Price(of: period),
             store: transaction.grant == nil ? Holding.appStore : Holding.promotional,
             grantedEntitlement: transaction.grant?.entitlement)
     }

@@ -6,7 +6,7 @@ package struct PurchaseSnapshot: Sendable, Equatable {
     package let key: PurchaseKey
     /// One for each product that it ever was, in the order of their ids.
     package let holdings: [Holding]
-    /// What was bought once and not taken back.
+    /// What was bought once and not taken back, or not all of it.
     package let items: [Item]
 
     /// One thing that was bought once; dates in ms.
@@ -22,12 +22,12 @@ package struct PurchaseSnapshot: Sendable, Equatable {
     package init(_ purchase: Purchase) {
         self.init(
             key: purchase.key, holdings: Holding.holdings(of: purchase),
-            items: purchase.periods.filter { $0.isOneTime && $0.revocation == nil }.map { period in
+            items: purchase.periods.filter { $0.isOneTime && ($0.revocation == nil || $0.isKeptInPart) }.map { period in
                 let transaction = period.transaction
                 return Item(
                     productID: transaction.productID, transactionID: transaction.transactionID,
                     purchaseDate: transaction.purchaseDate, originalPurchaseDate: transaction.originalPurchaseDate,
-                    price: Holding.Price(of: transaction), store: Holding.appStore)
+                    price: Holding.Price(keptOf: period), store: Holding.appStore)
             })
     }
 

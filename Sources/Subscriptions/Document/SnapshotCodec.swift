@@ -4,7 +4,7 @@ import Base
 /// again from the facts.
 package struct SnapshotCodec: Sendable {
     /// To be counted up with every change of the members, and of how facts are folded to them.
-    private static let form = 1
+    private static let form = 2
 
     private let stamp: [UInt8]
 

@@ -141,7 +141,8 @@ package struct SubscriberDocument: Sendable {
 
     // MARK: - What was bought once
 
-    /// By product, in the order of purchase; without what was taken back.
+    /// By product, in the order of purchase; without what was taken back. Of what was refunded in part, the price is what
+    /// the customer still paid.
     private func oneTimePurchases(_ snapshots: [PurchaseSnapshot]) -> JSON {
         let bought = snapshots.flatMap { snapshot in snapshot.items.map { (key: snapshot.key, item: $0) } }
         return .object(

@@ -20,7 +20,7 @@ extension PurchaseChange {
     private var moneySentence: String? {
         switch self {
         case .refunded(let period, let date):
-            "period \(period.id) refunded\(period.spokenPrice), as of \(Spoken.time(date))"
+            "period \(period.id) refunded\(period.spokenRefund), as of \(Spoken.time(date))"
         case .refundTakenBack(let period): "refund of period \(period.id) taken back"
         case .familyShareTaken(let date): "no longer shared with the family, as of \(Spoken.time(date))"
         case .familyShareGivenBack: "shared with the family again"
@@ -71,9 +71,9 @@ extension Period {
 
     private var terms: String? { type.spoken ?? transaction.offerSentence }
 
-    fileprivate var spokenPrice: String { Spoken.price(of: transaction).map { " \($0)" }.orEmpty }
+    fileprivate var spokenRefund: String { Spoken.refund(of: self).map { " \($0)" }.orEmpty }
 
-    private var price: String { Spoken.price(of: transaction).map { ", \($0)" }.orEmpty }
+    private var price: String { Spoken.price(of: self).map { ", \($0)" }.orEmpty }
 }
 
 extension PeriodType {

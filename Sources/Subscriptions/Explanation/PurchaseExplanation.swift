@@ -19,7 +19,7 @@ package struct PurchaseExplanation: Sendable, Equatable {
             "status": purchase.statusSentence(at: now), "renews": purchase.renewalSentence(at: now),
             "then": purchase.pendingProductID.map { "\($0) from the next renewal on" },
             "grace": purchase.graceSentence, "period": purchase.latest.sentence,
-            "price": key.isGrant ? nil : Spoken.price(of: purchase.latest.transaction),
+            "price": key.isGrant ? nil : Spoken.price(of: purchase.latest),
             "offer": purchase.latest.transaction.offerSentence,
             "ownership": purchase.isFamilyShare ? "shared by a family member" : nil,
             "consent": purchase.priceIncreaseStatus == 0 ? "asked to agree to a higher price, not answered" : nil,

@@ -13,9 +13,14 @@ package enum Spoken {
         end.map { "until \(time($0))" } ?? "for ever"
     }
 
-    /// `9.99 USD`; nil where nothing was signed.
-    package static func price(of transaction: TransactionFact) -> String? {
-        guard let amount = transaction.price, let currency = transaction.currency else { return nil }
-        return "\(Money.number(milliunits: amount).text) \(currency)"
+    /// `9.99 USD` that was paid for it, `0 USD` of what was free; nil where nothing was signed.
+    package static func price(of period: Period) -> String? {
+        Holding.Price(of: period).map { "\(Money.text(milliunits: $0.amount)) \($0.currency)" }
+    }
+
+    /// The same of what went back.
+    static func refund(of period: Period) -> String? {
+        guard let refund = period.refund, let currency = refund.currency else { return price(of: period) }
+        return "\(Money.text(milliunits: refund.milliunits)) \(currency)"
     }
 }

@@ -40,9 +40,9 @@ package enum CustomerReader {
     /// By app user id, alias, app account token, (original) transaction id or web order line item id; nil if nobody
     /// is known by it.
     ///
-    /// - Parameter defaultGrace: ms of grace where Apple says that there is some and gives no end.
+    /// - Parameter foldSettings: what the configuration adds to facts.
     package static func find(
-        anyID: String, defaultGrace: Int64, on connection: PostgresConnection
+        anyID: String, foldSettings: FoldSettings, on connection: PostgresConnection
     ) throws -> Found? {
         guard let customer = try customer(anyID: anyID, on: connection) else { return nil }
         var keys: [PurchaseKey] = []
@@ -54,7 +54,7 @@ package enum CustomerReader {
             lastSeen = max(lastSeen, try row.int(3))
         }
         let facts = try FactStore.load(keys, on: connection)
-        let folded = zip(keys, facts).compactMap { Purchase(folding: $1, key: $0, defaultGrace: defaultGrace) }
+        let folded = zip(keys, facts).compactMap { Purchase(folding: $1, key: $0, foldSettings: foldSettings) }
         return Found(customer: customer, purchases: folded, lastSeen: lastSeen)
     }
 

@@ -127,7 +127,7 @@ enum CustomerActionCommands {
 extension CustomerActions {
     init(_ configuration: Configuration, _ context: CommandContext, reason: String?) {
         self.init(
-            origin: .commandLine(context.environment, reason: reason), defaultGrace: configuration.defaultGracePeriod)
+            origin: .commandLine(context.environment, reason: reason), foldSettings: configuration.foldSettings)
     }
 }
 

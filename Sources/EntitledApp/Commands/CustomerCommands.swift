@@ -18,10 +18,10 @@ enum CustomerCommands {
         func run(_ context: CommandContext) throws -> Int32 {
             let configuration = try context.configuration()
             let connection = try DatabaseAccess(configuration).connect(.api)
-            let defaultGrace = configuration.defaultGracePeriod.milliseconds
+            let foldSettings = configuration.foldSettings
             guard
                 let found = try CustomerReader.find(
-                    anyID: options.anyID, defaultGrace: defaultGrace, on: connection)
+                    anyID: options.anyID, foldSettings: foldSettings, on: connection)
             else {
                 throw CommandFailure("nobody is known by \(options.anyID)")
             }
@@ -36,7 +36,7 @@ enum CustomerCommands {
                 now: now)
             let timeline = try TimelineReader.timeline(
                 of: found.purchases.map(\.key), appUserIDs: found.customer.appUserIDs,
-                patience: configuration.worker.expiryPatience.milliseconds, defaultGrace: defaultGrace, now: now,
+                patience: configuration.worker.expiryPatience.milliseconds, foldSettings: foldSettings, now: now,
                 on: connection)
             if context.json {
                 let documents = Documents(configuration, found, profile, now: now)

@@ -25,6 +25,7 @@ extension Configuration {
         let trust = readTrust(&reader)
         let apps = reader.sections("apps").map { readApp(&reader, $0) }
         let entitlements = reader.value(ConfigurationKeys.entitlements)
+        let productDurations = reader.value(ConfigurationKeys.products)
         let offerings = readOfferings(&reader)
         let webhooks = readWebhooks(&reader)
         let drainTimeout = reader.value(ConfigurationKeys.drainTimeout)
@@ -35,7 +36,8 @@ extension Configuration {
             defaultGracePeriod: defaultGracePeriod, restoreBehavior: restoreBehavior, privacy: privacy, api: api,
             admin: admin,
             trust: trust, apps: apps,
-            entitlements: entitlements, offerings: offerings, webhooks: webhooks, drainTimeout: drainTimeout, log: log,
+            entitlements: entitlements, productDurations: productDurations, offerings: offerings, webhooks: webhooks,
+            drainTimeout: drainTimeout, log: log,
             settings: reader.settings)
         ConfigurationRules.check(configuration, &reader)
         guard reader.mistakes.isEmpty else { throw ConfigurationMistakes(all: reader.mistakes) }

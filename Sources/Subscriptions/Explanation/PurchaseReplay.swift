@@ -47,14 +47,14 @@ package struct ReplayedStep: Sendable {
 package struct PurchaseReplay: Sendable {
     private let key: PurchaseKey
     private let belief: EndBelief
-    private let defaultGrace: Int64
+    private let foldSettings: FoldSettings
 
     /// - Parameters:
     ///   - belief: as the worker's.
-    ///   - defaultGrace: as the worker's, in ms.
-    package init(of key: PurchaseKey, belief: EndBelief, defaultGrace: Int64 = 0) {
+    ///   - foldSettings: as the worker's.
+    package init(of key: PurchaseKey, belief: EndBelief, foldSettings: FoldSettings = FoldSettings()) {
         self.key = key
-        self.defaultGrace = defaultGrace
+        self.foldSettings = foldSettings
         self.belief = belief
     }
 
@@ -67,7 +67,7 @@ package struct PurchaseReplay: Sendable {
         var run = Run(belief: belief, environment: key.environment)
         for arrival in arrivals {
             run.pass(until: arrival.arrived)
-            run.take(arrival) { Purchase(folding: $0, key: key, defaultGrace: defaultGrace) }
+            run.take(arrival) { Purchase(folding: $0, key: key, foldSettings: foldSettings) }
         }
         run.pass(until: now)
         return run.steps
@@ -122,8 +122,13 @@ package struct PurchaseReplay: Sendable {
         }
 
         private mutating func news(_ drafts: [EventDraft]) -> [EventDraft] {
-            drafts.filter { told.insert("\($0.type.rawValue)|\($0.cause)").inserted }
+            drafts.filter { draft in
+                guard !draft.isRepetition(told: { told.contains(Run.name($0, $1)) }) else { return false }
+                return told.insert(Run.name(draft.type, draft.cause)).inserted
+            }
         }
+
+        private static func name(_ type: EventType, _ cause: String) -> String { "\(type.rawValue)|\(cause)" }
     }
 }
 

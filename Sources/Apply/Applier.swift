@@ -11,7 +11,7 @@ import Subscriptions
 /// Runs inside a transaction that passed the fence; whatever it is given is in lanes that did. The same notification
 /// applied again changes nothing and makes no event.
 struct Applier: Sendable {
-    private let defaultGrace: Int64
+    private let foldSettings: FoldSettings
     private let bodies: EventBody
     private let asked: Set<AppEnvironment>
     private let products = ProductStore()
@@ -19,10 +19,10 @@ struct Applier: Sendable {
     private let salt = OwnerSalt()
 
     /// - Parameters:
-    ///   - defaultGrace: how long grace lasts where Apple says that there is some and gives no end.
+    ///   - foldSettings: what the configuration adds to facts.
     ///   - asked: where Apple is asked how purchases stand of which news is missing.
-    init(defaultGrace: Duration, bodies: EventBody, asked: Set<AppEnvironment> = []) {
-        self.defaultGrace = defaultGrace.milliseconds
+    init(foldSettings: FoldSettings, bodies: EventBody, asked: Set<AppEnvironment> = []) {
+        self.foldSettings = foldSettings
         self.bodies = bodies
         deleted = DeletedSubjects(salt: salt)
         self.asked = asked
@@ -88,6 +88,11 @@ struct Applier: Sendable {
         let busy = try waiting(Set(works.filter { $0.isOver(now) }.map(\.key.lane)))
         for place in works.indices { works[place].isQuiet = !busy.contains(works[place].key.lane) }
         tellEnds(of: &works, now)
+        let untold = try UntoldEnds(
+            among: works.flatMap { $0.drafts.map(\.event) }, of: works.compactMap(\.purchase),
+            foldSettings: foldSettings,
+            on: connection)
+        for place in works.indices { works[place].drafts.removeAll { untold.contains($0.event) } }
         try findOwners(&works, found, now: now, on: connection)
         try FactStore.insert(
             works.flatMap(\.newFacts) + announcements(notifications), known: knownHeaders(notifications),
@@ -138,7 +143,7 @@ struct Applier: Sendable {
         let owners = try PurchaseStore.owners(keys, on: connection)
         return zip(keys, zip(states, owners)).map { key, state in
             let (known, owner) = state
-            let purchase = Purchase(folding: known.facts, key: key, defaultGrace: defaultGrace)
+            let purchase = Purchase(folding: known.facts, key: key, foldSettings: foldSettings)
             return Work(
                 key: key, facts: known.facts, formerOwner: owner, former: purchase, purchase: purchase,
                 belief: beliefs.belief(of: key).knowing(late: known.late), lastNews: known.lastNews,
@@ -164,12 +169,12 @@ struct Applier: Sendable {
             }
             if origin.isNews, origin.seq > works[place].lastNews?.seq ?? .min { works[place].lastNews = origin }
             if origin.source == .posted { works[place].lastPost = origin }
-            guard var after = Purchase(folding: works[place].facts, key: key, defaultGrace: defaultGrace)
+            guard var after = Purchase(folding: works[place].facts, key: key, foldSettings: foldSettings)
             else { continue }
             if after.assignedOwner == nil, let owner = deleted.owner(of: after) {
                 works[place].facts.insert(owner)
                 works[place].newFacts.append(new(key, FactRow(owner), notification.pending))
-                after = Purchase(folding: works[place].facts, key: key, defaultGrace: defaultGrace) ?? after
+                after = Purchase(folding: works[place].facts, key: key, foldSettings: foldSettings) ?? after
             }
             let changes = EventDeriver(belief: works[place].belief).changes(
                 before: works[place].purchase, after: after, cause: cause, now: now)
@@ -318,5 +323,5 @@ struct Applier: Sendable {
         try PendingNotification.remove(notifications.map(\.pending).filter { $0.held == nil }, on: connection)
     }
 
-    private static func digest(_ text: String) -> [UInt8] { Crypto.Digest.sha256(Array(text.utf8)) }
+    static func digest(_ text: String) -> [UInt8] { Crypto.Digest.sha256(Array(text.utf8)) }
 }

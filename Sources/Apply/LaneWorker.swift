@@ -47,7 +47,7 @@ package final class LaneWorker: Service {
         preparer = NotificationPreparer(
             verifier: verifier, dictionaries: HeaderDictionaries(), bundleIDs: configuration.bundleIDs)
         applier = Applier(
-            defaultGrace: configuration.defaultGrace, bodies: configuration.bodies,
+            foldSettings: configuration.foldSettings, bodies: configuration.bodies,
             asked: configuration.reconciliation.map { $0.asksStatuses ? $0.places : [] } ?? [])
         self.settler = settler
         self.sealer = sealer
@@ -167,7 +167,7 @@ package struct LaneWorkerConfiguration: Sendable {
     package var expiryPatience: Duration
     package var drainTimeout: Duration
     /// How long grace lasts where Apple says that there is some and gives no end.
-    package var defaultGrace: Duration
+    package var foldSettings: FoldSettings
     package var bodies: EventBody
     /// When endpoints that fail are disabled.
     package var health: HealthPolicy
@@ -195,7 +195,7 @@ package struct LaneWorkerConfiguration: Sendable {
 
     package init(
         worker: [UInt8], host: String, lease: Duration, expiryPatience: Duration, drainTimeout: Duration,
-        defaultGrace: Duration, bodies: EventBody, health: HealthPolicy = HealthPolicy(disableAfter: nil),
+        foldSettings: FoldSettings, bodies: EventBody, health: HealthPolicy = HealthPolicy(disableAfter: nil),
         operationsURL: String? = nil, reconciliation: Reconciliation? = nil, bundleIDs: [String: String] = [:]
     ) {
         self.worker = worker
@@ -203,7 +203,7 @@ package struct LaneWorkerConfiguration: Sendable {
         self.lease = lease
         self.expiryPatience = expiryPatience
         self.drainTimeout = drainTimeout
-        self.defaultGrace = defaultGrace
+        self.foldSettings = foldSettings
         self.bodies = bodies
         self.health = health
         self.operationsURL = operationsURL

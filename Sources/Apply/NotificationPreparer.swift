@@ -122,6 +122,7 @@ struct NotificationPreparer: Sendable {
         }
         var rows: [FactRow] = []
         if let part = nested.transaction {
+            if let flaw = part.payload.flaw { return .held("the transaction \(flaw)") }
             guard let fact = TransactionFact(part.payload, tie: part.jws.payload) else {
                 return .held("the transaction lacks its id, product or purchase date")
             }

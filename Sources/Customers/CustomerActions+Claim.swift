@@ -104,7 +104,7 @@ extension CustomerActions {
 
     func fold(_ keys: [PurchaseKey], on connection: PostgresConnection) throws -> [Purchase] {
         zip(keys, try FactStore.load(keys, on: connection)).compactMap {
-            Purchase(folding: $1, key: $0, defaultGrace: defaultGrace)
+            Purchase(folding: $1, key: $0, foldSettings: foldSettings)
         }
     }
 }

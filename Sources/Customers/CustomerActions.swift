@@ -12,11 +12,11 @@ import Subscriptions
 package struct CustomerActions: Sendable {
     let origin: ActionLog.Origin
     /// ms of grace where Apple says that there is some and gives no end.
-    let defaultGrace: Int64
+    let foldSettings: FoldSettings
 
-    package init(origin: ActionLog.Origin, defaultGrace: Duration) {
+    package init(origin: ActionLog.Origin, foldSettings: FoldSettings) {
         self.origin = origin
-        self.defaultGrace = defaultGrace.milliseconds
+        self.foldSettings = foldSettings
     }
 
     /// Why an action is not done, for whoever asked for it.

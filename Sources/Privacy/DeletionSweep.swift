@@ -18,10 +18,10 @@ package struct DeletionSweep: Sendable {
     package static let patience = Duration.seconds(900)
 
     /// - Parameters:
-    ///   - defaultGrace: how long grace lasts where Apple says that there is some and gives no end.
+    ///   - foldSettings: what the configuration adds to facts.
     ///   - patience: until what was on its way is looked at once more.
-    package init(defaultGrace: Duration, patience: Duration = DeletionSweep.patience) {
-        purchases = PurchaseSweep(defaultGrace: defaultGrace.milliseconds)
+    package init(foldSettings: FoldSettings, patience: Duration = DeletionSweep.patience) {
+        purchases = PurchaseSweep(foldSettings: foldSettings)
         self.patience = patience.milliseconds
     }
 

@@ -8,11 +8,11 @@ import Subscriptions
 
 /// Removes a person from what is stored about one purchase; with `erase`, the purchase too.
 struct PurchaseSweep {
-    let defaultGrace: Int64
+    let foldSettings: FoldSettings
     private let notifications = StoredNotifications()
 
-    init(defaultGrace: Int64) {
-        self.defaultGrace = defaultGrace
+    init(foldSettings: FoldSettings) {
+        self.foldSettings = foldSettings
     }
 
     /// One transaction, with the purchase's lane held.
@@ -68,7 +68,7 @@ struct PurchaseSweep {
         if counts["fact"] ?? 0 > 0 {
             // Bytes break ties, and these are others now: the record is what they fold to.
             _ = try PurchaseRebuild(
-                beliefs: try EndBeliefs.read(patience: 0, now: now, on: connection), defaultGrace: defaultGrace
+                beliefs: try EndBeliefs.read(patience: 0, now: now, on: connection), foldSettings: foldSettings
             ).check([key], writes: true, now: now, on: connection)
         }
         return counts

@@ -8,13 +8,13 @@ import Subscriptions
 package struct PurchaseRebuild {
     let beliefs: EndBeliefs
     /// ms of grace where Apple says that there is some and gives no end.
-    let defaultGrace: Int64
+    let foldSettings: FoldSettings
     private let products = ProductStore()
     private let salt = OwnerSalt()
 
-    package init(beliefs: EndBeliefs, defaultGrace: Int64) {
+    package init(beliefs: EndBeliefs, foldSettings: FoldSettings) {
         self.beliefs = beliefs
-        self.defaultGrace = defaultGrace
+        self.foldSettings = foldSettings
     }
 
     /// Where a page ends: the key of its last purchase.
@@ -63,7 +63,7 @@ package struct PurchaseRebuild {
     ) throws -> Page {
         let known = try FactStore.known(of: keys, on: connection)
         let purchases = zip(keys, known).map { key, known in
-            Purchase(folding: known.facts, key: key, defaultGrace: defaultGrace)
+            Purchase(folding: known.facts, key: key, foldSettings: foldSettings)
         }
         let records = try PurchaseStore.records(keys, on: connection)
         let digest = try salt.digest(on: connection)

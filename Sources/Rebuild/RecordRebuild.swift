@@ -11,23 +11,23 @@ import Subscriptions
 /// moment for each page, holds nothing and writes nothing.
 package struct RecordRebuild: Sendable {
     private let patience: Int64
-    private let defaultGrace: Int64
+    private let foldSettings: FoldSettings
     private let isDry: Bool
     private let pageSize: Int
 
     /// - Parameters:
     ///   - patience: how long the news of a renewal is waited for; for timers.
-    ///   - defaultGrace: how long grace lasts where Apple says that there is some and gives no end.
+    ///   - foldSettings: what the configuration adds to facts.
     ///   - isDry: only compare.
-    package init(patience: Duration, defaultGrace: Duration, isDry: Bool, pageSize: Int = 200) {
+    package init(patience: Duration, foldSettings: FoldSettings, isDry: Bool, pageSize: Int = 200) {
         self.patience = patience.milliseconds
-        self.defaultGrace = defaultGrace.milliseconds
+        self.foldSettings = foldSettings
         self.isDry = isDry
         self.pageSize = pageSize
     }
 
     /// What records depend on beside the log: how grace is assumed, and how this version folds.
-    private var settings: String { "\(Version.current), grace \(defaultGrace) ms" }
+    private var settings: String { "\(Version.current), fold \(foldSettings.stamp)" }
 
     package struct Progress: Sendable {
         /// 0 to 1.
@@ -47,7 +47,7 @@ package struct RecordRebuild: Sendable {
     ) throws -> RebuildTotals {
         let now = try RecordRebuild.serverTime(on: connection)
         let beliefs = try EndBeliefs.read(patience: patience, now: now, on: connection)
-        let purchases = PurchaseRebuild(beliefs: beliefs, defaultGrace: defaultGrace)
+        let purchases = PurchaseRebuild(beliefs: beliefs, foldSettings: foldSettings)
         let earlier = isDry ? nil : try RebuildJob.unfinished(now: now, settings: settings, on: connection)
         var job =
             try earlier

@@ -3,6 +3,7 @@ import Base
 import Lifecycle
 import Postgres
 import Queue
+import Subscriptions
 import Telemetry
 
 /// What a reconciler needs to know.
@@ -17,11 +18,11 @@ package struct ReconcilerConfiguration: Sendable {
     /// How often Apple may be asked how purchases of an app stand; 0: never.
     package var statusCallsPerHour: Int64
     /// How long grace lasts where Apple says that there is some and gives no end.
-    package var defaultGrace: Duration
+    package var foldSettings: FoldSettings
 
     package init(
         worker: [UInt8], lease: Duration, interval: Duration, clock: any WallClock,
-        duties: [(place: AppEnvironment, reader: HistoryReader)], statusCallsPerHour: Int64, defaultGrace: Duration
+        duties: [(place: AppEnvironment, reader: HistoryReader)], statusCallsPerHour: Int64, foldSettings: FoldSettings
     ) {
         self.worker = worker
         self.lease = lease
@@ -29,7 +30,7 @@ package struct ReconcilerConfiguration: Sendable {
         self.clock = clock
         self.duties = duties
         self.statusCallsPerHour = statusCallsPerHour
-        self.defaultGrace = defaultGrace
+        self.foldSettings = foldSettings
     }
 }
 

@@ -13,7 +13,7 @@ import Telemetry
 struct StatusSweep {
     private let duties: [(place: AppEnvironment, client: ServerAPIClient)]
     private let fence: FirstLaneFence
-    private let defaultGrace: Int64
+    private let foldSettings: FoldSettings
     private let cancellation: Cancellation
     private let logger: Logger
     private let metrics: Metrics
@@ -38,7 +38,7 @@ struct StatusSweep {
         duties =
             configuration.statusCallsPerHour > 0 ? configuration.duties.map { ($0.place, $0.reader.client) } : []
         fence = FirstLaneFence(worker: configuration.worker, lease: configuration.lease)
-        defaultGrace = configuration.defaultGrace.milliseconds
+        foldSettings = configuration.foldSettings
         self.cancellation = cancellation
         self.logger = logger
         self.metrics = metrics
@@ -75,7 +75,7 @@ struct StatusSweep {
         var wanted: StatusLook?
         var settled: [StatusLook] = []
         for (look, facts) in zip(looks, known) {
-            let end = Purchase(folding: facts, key: look.key, defaultGrace: defaultGrace)?.endWithoutWord(at: now)
+            let end = Purchase(folding: facts, key: look.key, foldSettings: foldSettings)?.endWithoutWord(at: now)
             if end == look.end {
                 wanted = wanted ?? look
             } else {

@@ -53,17 +53,17 @@ package enum CustomerReader {
 
     /// By whatever a customer is known by (`resolve`); nil where that names no customer, or more than one.
     package static func find(
-        anyID: String, defaultGrace: Int64, on connection: PostgresConnection
+        anyID: String, foldSettings: FoldSettings, on connection: PostgresConnection
     ) throws -> Found? {
         guard let id = try resolve(anyID, on: connection).appUserID else { return nil }
-        return try find(id, defaultGrace: defaultGrace, on: connection)
+        return try find(id, foldSettings: foldSettings, on: connection)
     }
 
     /// By app user id; nil where it names no customer.
     ///
-    /// - Parameter defaultGrace: ms of grace where Apple says that there is some and gives no end.
+    /// - Parameter foldSettings: what the configuration adds to facts.
     package static func find(
-        _ id: String, defaultGrace: Int64, on connection: PostgresConnection
+        _ id: String, foldSettings: FoldSettings, on connection: PostgresConnection
     ) throws -> Found? {
         guard let customer = try CustomerStore.load([id], on: connection)[id] else { return nil }
         var keys: [PurchaseKey] = []
@@ -75,7 +75,7 @@ package enum CustomerReader {
             lastSeen = max(lastSeen, try row.int(3))
         }
         let facts = try FactStore.load(keys, on: connection)
-        let folded = zip(keys, facts).compactMap { Purchase(folding: $1, key: $0, defaultGrace: defaultGrace) }
+        let folded = zip(keys, facts).compactMap { Purchase(folding: $1, key: $0, foldSettings: foldSettings) }
         return Found(customer: customer, purchases: folded, lastSeen: lastSeen)
     }
 

@@ -147,6 +147,21 @@ package enum EventStore {
         return made.filter { $0.state == .pending }.map(\.delivery) + first
     }
 
+    private static let selectKnown = """
+        SELECT e.id FROM unnest($1::int2[], $2::uuid[]) AS t(lane, id)
+        JOIN entitled.event e ON e.lane = t.lane AND e.id = t.id
+        """
+
+    /// Those of these events that were written.
+    package static func known(
+        _ ids: [(lane: Lane, id: [UInt8])], on connection: PostgresConnection
+    ) throws -> Set<[UInt8]> {
+        guard !ids.isEmpty else { return [] }
+        let rows = try connection.query(
+            selectKnown, [.int2s(ids.map(\.lane.number)), .uuids(ids.map(\.id))])
+        return Set(try rows.map { try $0.uuid(0) })
+    }
+
     private static func insertFresh(
         _ given: [NewEvent], now: Int64, on connection: PostgresConnection
     ) throws -> [(event: NewEvent, sequence: Int64?)] {

@@ -99,7 +99,9 @@ extension TransactionFact {
             transactionID: transactionID, originalTransactionID: originalID,
             webOrderLineItemID: payload.webOrderLineItemId, productID: productID,
             subscriptionGroup: payload.subscriptionGroupIdentifier, purchaseDate: purchaseDate,
-            originalPurchaseDate: payload.originalPurchaseDate ?? purchaseDate, expiresDate: payload.expiresDate,
+            originalPurchaseDate: payload.originalPurchaseDate ?? purchaseDate,
+            // Such facts are held today. Those that were taken before must not give access for ever.
+            expiresDate: payload.unreadable.isEmpty ? payload.expiresDate : purchaseDate,
             signedDate: payload.signedDate ?? purchaseDate, kind: payload.type ?? "",
             ownership: payload.inAppOwnershipType ?? "PURCHASED", reason: payload.transactionReason ?? "",
             offerType: payload.offerType.map { Int(clamping: $0) }, offerIdentifier: payload.offerIdentifier,
@@ -111,6 +113,13 @@ extension TransactionFact {
             isUpgraded: payload.isUpgraded ?? false,
             storefront: payload.storefront, quantity: Int(clamping: payload.quantity ?? 1),
             appAccountToken: payload.appAccountToken, appTransactionID: payload.appTransactionId, tie: tie)
+        previousOriginalTransactionID = payload.previousOriginalTransactionId
+        billingPlan = payload.billingPlanType
+        commitment = payload.commitmentInfo.map {
+            Commitment(
+                billingPeriod: $0.billingPeriodNumber, billingPeriods: $0.totalBillingPeriods,
+                expiresDate: $0.commitmentExpiresDate, price: $0.commitmentPrice)
+        }
     }
 }
 
@@ -130,6 +139,14 @@ extension RenewalFact {
             offerType: payload.offerType.map { Int(clamping: $0) }, offerIdentifier: payload.offerIdentifier,
             offerDiscountType: payload.offerDiscountType, appAccountToken: payload.appAccountToken,
             appTransactionID: payload.appTransactionId, signedDate: payload.signedDate ?? 0, tie: tie)
+        billingPlan = payload.renewalBillingPlanType
+        commitment = payload.commitmentInfo.map {
+            Commitment(
+                autoRenewStatus: $0.commitmentAutoRenewStatus.map { Int(clamping: $0) },
+                autoRenewProductID: $0.commitmentAutoRenewProductId,
+                billingPlan: $0.commitmentRenewalBillingPlanType, renewalDate: $0.commitmentRenewalDate,
+                renewalPrice: $0.commitmentRenewalPrice)
+        }
     }
 }
 

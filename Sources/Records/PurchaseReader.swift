@@ -27,9 +27,9 @@ package enum PurchaseReader {
 
     /// Those that changed last come first.
     ///
-    /// - Parameter defaultGrace: ms of grace where Apple says that there is some and gives no end.
+    /// - Parameter foldSettings: what the configuration adds to facts.
     package static func list(
-        isUnclaimed: Bool, app: String?, environment: StoreEnvironment?, atMost limit: Int, defaultGrace: Int64,
+        isUnclaimed: Bool, app: String?, environment: StoreEnvironment?, atMost limit: Int, foldSettings: FoldSettings,
         on connection: PostgresConnection
     ) throws -> [Found] {
         let rows = try connection.query(
@@ -45,7 +45,7 @@ package enum PurchaseReader {
         let customers = try CustomerStore.load(Set(owned.map(\.owner)), on: connection)
         let facts = try FactStore.load(owned.map(\.key), on: connection)
         return zip(owned, facts).compactMap { item, facts in
-            guard let purchase = Purchase(folding: facts, key: item.key, defaultGrace: defaultGrace) else { return nil }
+            guard let purchase = Purchase(folding: facts, key: item.key, foldSettings: foldSettings) else { return nil }
             let nobody = Customer(originalAppUserID: item.owner, appUserIDs: [item.owner], firstSeen: 0)
             return Found(purchase: purchase, owner: item.owner, customer: customers[item.owner] ?? nobody)
         }

@@ -39,9 +39,10 @@ package struct PurchaseRecord: Sendable, Equatable {
 }
 
 extension Purchase {
-    /// The ids that it is found by: transactions, order lines, and its own.
+    /// The ids that it is found by: transactions, order lines, its own, and the purchase that it continues.
     package var identifiers: Set<String> {
         let ids = periods.map(\.transaction).flatMap { [$0.transactionID, $0.webOrderLineItemID].compactMap { $0 } }
-        return Set(ids + [key.originalTransactionID])
+        return Set(
+            ids + [key.originalTransactionID] + (continuation.map { [PurchaseStore.continuation(of: $0.of)] } ?? []))
     }
 }

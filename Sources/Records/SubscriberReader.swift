@@ -6,13 +6,13 @@ import Subscriptions
 /// Reads customers for their documents, many at once: one statement that locks nothing, and a second one where a purchase
 /// has no snapshot that fits.
 package struct SubscriberReader: Sendable {
-    private let defaultGrace: Int64
+    private let foldSettings: FoldSettings
     private let codec: SnapshotCodec
 
-    /// - Parameter defaultGrace: ms of grace where Apple says that there is some and gives no end.
-    package init(defaultGrace: Int64) {
-        self.defaultGrace = defaultGrace
-        codec = SnapshotCodec(defaultGrace: defaultGrace)
+    /// - Parameter foldSettings: what the configuration adds to facts.
+    package init(foldSettings: FoldSettings) {
+        self.foldSettings = foldSettings
+        codec = SnapshotCodec(foldSettings: foldSettings)
     }
 
     package struct Found: Sendable {
@@ -127,7 +127,7 @@ package struct SubscriberReader: Sendable {
         let facts = try FactStore.load(missing.map(\.key), on: connection)
         for (purchase, facts) in zip(missing, facts) {
             // A record that no fact stands behind; a rebuild removes it.
-            guard let folded = Purchase(folding: facts, key: purchase.key, defaultGrace: defaultGrace) else { continue }
+            guard let folded = Purchase(folding: facts, key: purchase.key, foldSettings: foldSettings) else { continue }
             let snapshot = PurchaseSnapshot(folded)
             found[purchase.place]?.snapshots.append(snapshot)
             found[purchase.place]?.made.append(

@@ -10,11 +10,11 @@ package enum TimelineReader {
     ///   - keys: the purchases.
     ///   - appUserIDs: the ids of the customer, for what was done with them.
     ///   - patience: as the worker's, in ms.
-    ///   - defaultGrace: as the worker's, in ms.
+    ///   - foldSettings: as the worker's.
     ///   - now: ms.
     ///   - order: how entries are ordered, and by what was known when their changes are told.
     package static func timeline(
-        of keys: [PurchaseKey], appUserIDs: [String], patience: Int64, defaultGrace: Int64, now: Int64,
+        of keys: [PurchaseKey], appUserIDs: [String], patience: Int64, foldSettings: FoldSettings, now: Int64,
         order: TimelineOrder = .happened, on connection: PostgresConnection
     ) throws -> Timeline {
         let beliefs = try EndBeliefs.read(patience: patience, now: now, on: connection)
@@ -22,7 +22,7 @@ package enum TimelineReader {
         let replays = zip(keys, arrivals).map { key, arrivals in
             (
                 key: key,
-                steps: PurchaseReplay(of: key, belief: beliefs.belief(of: key), defaultGrace: defaultGrace).steps(
+                steps: PurchaseReplay(of: key, belief: beliefs.belief(of: key), foldSettings: foldSettings).steps(
                     arrivals, until: now, order: order)
             )
         }

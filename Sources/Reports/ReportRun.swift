@@ -8,16 +8,16 @@ import Subscriptions
 /// Reads all purchases once and counts them: lane by lane, by some threads with a connection each, in one snapshot.
 package struct ReportRun: Sendable {
     private let question: ReportQuestion
-    private let defaultGrace: Int64
+    private let foldSettings: FoldSettings
     private let threads: Int
     private let pageSize: Int
 
     /// - Parameters:
-    ///   - defaultGrace: how long grace lasts where Apple says that there is some and gives no end.
+    ///   - foldSettings: what the configuration adds to facts.
     ///   - pageSize: facts that a thread reads at once.
-    package init(_ question: ReportQuestion, defaultGrace: Duration, threads: Int, pageSize: Int = 2000) {
+    package init(_ question: ReportQuestion, foldSettings: FoldSettings, threads: Int, pageSize: Int = 2000) {
         self.question = question
-        self.defaultGrace = defaultGrace.milliseconds
+        self.foldSettings = foldSettings
         self.threads = max(1, threads)
         self.pageSize = pageSize
     }
@@ -50,7 +50,7 @@ package struct ReportRun: Sendable {
         let tally = try lead.transaction(opening: [ReportRun.isolation]) { _ in
             let row = try lead.query(ReportRun.snapshot).one()
             let (name, calendar) = (try row.text(0), try calendar(try row.int(1)))
-            let tally = ReportTally(calendar, defaultGrace: defaultGrace)
+            let tally = ReportTally(calendar, foldSettings: foldSettings)
             for number in 0..<threads {
                 _ = ServiceThread("report \(number)") { work(tally, name, connect, state) }
             }
@@ -102,7 +102,7 @@ package struct ReportRun: Sendable {
             lane: lane, app: question.app, environment: question.environment, pageSize: pageSize)
         while let page = try stream.next(on: connection) {
             for (key, facts) in page {
-                guard let purchase = Purchase(folding: facts, key: key, defaultGrace: defaultGrace) else { continue }
+                guard let purchase = Purchase(folding: facts, key: key, foldSettings: foldSettings) else { continue }
                 tally.add(purchase, facts)
             }
             state.change { $0.purchases += Int64(page.count) }

@@ -4,7 +4,7 @@ import Subscriptions
 /// purchases add up.
 package struct ReportTally: Sendable, Equatable {
     package let calendar: ReportCalendar
-    private let defaultGrace: Int64
+    private let foldSettings: FoldSettings
     package private(set) var purchases: Int64 = 0
     /// By what, then by part.
     private(set) var counts: [ReportCount: [Int64]]
@@ -14,10 +14,10 @@ package struct ReportTally: Sendable, Equatable {
     /// As `steps`.
     private var monthly: [ReportProduct: [Int: MonthlyRevenue]] = [:]
 
-    /// - Parameter defaultGrace: ms of grace where Apple says there is some and gives no end; 0: none.
-    package init(_ calendar: ReportCalendar, defaultGrace: Int64 = 0) {
+    /// - Parameter foldSettings: what the configuration adds to facts.
+    package init(_ calendar: ReportCalendar, foldSettings: FoldSettings = FoldSettings()) {
         self.calendar = calendar
-        self.defaultGrace = defaultGrace
+        self.foldSettings = foldSettings
         let none = [Int64](repeating: 0, count: calendar.count)
         counts = Dictionary(uniqueKeysWithValues: ReportCount.allCases.map { ($0, none) })
         steps = Dictionary(uniqueKeysWithValues: ReportGauge.allCases.map { ($0, none) })
@@ -29,7 +29,7 @@ package struct ReportTally: Sendable, Equatable {
         purchases += 1
         for period in purchase.periods { addMoney(period, of: purchase.key.app) }
         guard purchase.periods.contains(where: \.transaction.isRenewable) else { return }
-        let course = SubscriptionCourse(of: purchase, facts, defaultGrace: defaultGrace)
+        let course = SubscriptionCourse(of: purchase, facts, foldSettings: foldSettings)
         for run in course.runs { addRun(run) }
         addPeriods(course.periods)
         for stretch in course.stretches { addStretch(stretch, of: purchase.key.app) }

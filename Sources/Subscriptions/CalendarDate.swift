@@ -5,8 +5,14 @@ struct CalendarDate {
     let month: Int64
     let day: Int64
 
+    /// Instants that have a date here, in ms: two million years around 1970.
+    private static let instants = -(Int64(1) << 56)...(Int64(1) << 56)
+
     /// The instant as many months later, in ms; the last day of a month that is too short.
+    ///
+    /// - Parameter count: at most a million.
     static func later(_ instant: Int64, byMonths count: Int64) -> Int64 {
+        guard instants.contains(instant) else { return instant.later(by: count * 31 * .day) }
         let days = floorDivided(instant, .day)
         let date = CalendarDate(days: days)
         let months = date.month - 1 + count

@@ -30,15 +30,18 @@ package struct CatalogueCheck: Sendable {
 
     private let entitlements: EntitlementCatalogue
     private let offerings: OfferingCatalogue
+    private let durations: Set<String>
 
-    package init(entitlements: EntitlementCatalogue, offerings: OfferingCatalogue) {
+    /// - Parameter durations: the products that run for a time by the configuration.
+    package init(entitlements: EntitlementCatalogue, offerings: OfferingCatalogue, durations: Set<String> = []) {
         self.entitlements = entitlements
         self.offerings = offerings
+        self.durations = durations
     }
 
     /// Errors first, each kind in the order of its subjects.
     package func findings(_ bought: [Bought]) -> [Finding] {
-        let all = products(bought) + packages(bought) + unoffered() + current()
+        let all = products(bought) + endless(bought) + packages(bought) + unoffered() + current()
         return all.filter { $0.severity == .error } + all.filter { $0.severity == .warning }
     }
 
@@ -55,6 +58,18 @@ package struct CatalogueCheck: Sendable {
                 : Finding(
                     severity: .error, code: "product_without_entitlement", subject: product,
                     message: "\(product) was bought and is in no entitlement: add it to one in entitlements")
+        }
+    }
+
+    /// What was sold for a time, and gives access for ever.
+    private func endless(_ bought: [Bought]) -> [Finding] {
+        let sold = Set(bought.filter { $0.kind == "Non-Renewing Subscription" }.map(\.productID))
+        return sold.sorted().filter { isEntitled($0) && !durations.contains($0) }.map { product in
+            Finding(
+                severity: .warning, code: "endless_subscription", subject: product,
+                message:
+                    "\(product) does not renew and gives access for ever: give it a duration in products, if it has one"
+            )
         }
     }
 

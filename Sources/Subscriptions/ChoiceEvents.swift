@@ -30,18 +30,30 @@ extension EventDeriver.Step {
         return old.revocation == nil && latest.transaction.purchaseDate < end
     }
 
-    /// The end of the running period was moved to later.
+    /// The end of the running period was moved to later. From one past instant to another it gives nobody anything.
     func extensions() -> [EventDraft] {
         guard hasSameLatest, latest.revocation == nil, let expires = latest.transaction.expiresDate,
-            let old = before?.latest.transaction.expiresDate, old < expires
+            let old = before?.latest.transaction.expiresDate, old < expires, expires > now || old > now
         else { return [] }
-        return [draft(.subscriptionExtended, cause: "extension/\(latest.id)/\(expires)")]
+        return [draft(.subscriptionExtended, cause: extensionCause(latest, expires))]
+    }
+
+    private func extensionCause(_ period: Period, _ end: Int64) -> String { "extension/\(period.id)/\(end)" }
+
+    private func endCause(_ period: Period, _ name: String) -> String { "end/\(period.id)/\(name)" }
+
+    /// What must have been told for the end of an extended period to be told: that it was extended, or no end before.
+    private func sequel(_ ending: Ending) -> EventDraft.Sequel? {
+        guard !ending.period.formerEnds.isEmpty, let expires = ending.period.transaction.expiresDate else { return nil }
+        return EventDraft.Sequel(
+            ends: ending.period.formerEnds.map { endCause(ending.period, String($0)) },
+            extensions: [extensionCause(ending.period, expires)])
     }
 
     /// On again before the end; a new period says so itself, also one that an app posted before its renewal info came.
     func uncancellations() -> [EventDraft] {
-        guard hasSameLatest, before?.autoRenewOffSince != nil, before?.renewalSigned != nil,
-            after.autoRenewOffSince == nil,
+        guard hasSameLatest, before?.cancelledSince != nil, before?.renewalSigned != nil,
+            after.cancelledSince == nil,
             before?.billingFailure == nil, after.billingFailure == nil, isSignedInTime, let cause = named("switch")
         else { return [] }
         return [draft(.uncancellation, cause: cause)]
@@ -51,7 +63,7 @@ extension EventDeriver.Step {
     /// switches off is no choice.
     func cancellations() -> [EventDraft] {
         let isBoughtAnew = !hasSameLatest && latest.transaction.reason == "PURCHASE"
-        guard before?.autoRenewOffSince == nil || isBoughtAnew, after.autoRenewOffSince != nil,
+        guard before?.cancelledSince == nil || isBoughtAnew, after.cancelledSince != nil,
             after.billingFailure == nil, isSignedInTime, !isExpiry, let cause = named("switch")
         else { return [] }
         return [draft(.cancellation, cause: cause, reason: .unsubscribe)]
@@ -63,7 +75,7 @@ extension EventDeriver.Step {
             return []
         }
         if hasSameLatest, let before {
-            let isTold = before.autoRenewOffSince != nil || before.billingFailure != nil
+            let isTold = before.cancelledSince != nil || before.billingFailure != nil
             let isOver = before.ending.map { $0.believed(belief) <= now } ?? false
             guard before.expirationIntent != Self.priceRefused, !isTold, !isOver else { return [] }
         }
@@ -113,10 +125,10 @@ extension EventDeriver.Step {
         }
         guard passed != nil || ending.believed(belief) <= now else { return [] }
         let reason = ending.reason == .unknown ? passed?.reason ?? .unknown : ending.reason
-        return [
-            draft(
-                .expiration, cause: "end/\(ending.period.id)/\(ending.name)", of: ending.period,
-                expiration: ending.period.accessUntil, reason: reason)
-        ]
+        var draft = draft(
+            .expiration, cause: endCause(ending.period, ending.name), of: ending.period,
+            expiration: ending.period.accessUntil, reason: reason)
+        draft.sequel = sequel(ending)
+        return [draft]
     }
 }

@@ -85,8 +85,8 @@ extension Purchase {
     }
 
     private func endingReason(isCut: Bool) -> EventReason {
-        // Of a grant, however it ended.
-        if latest.transaction.grant != nil { return .unsubscribe }
+        // Of a grant, however it ended, and of what was bought for a time.
+        if latest.transaction.grant != nil || latest.transaction.isBoughtOnce && !isCut { return .unsubscribe }
         if isCut, let revocation = latest.revocation {
             return revocation.kind == .refund ? .customerSupport : .unknown
         }

@@ -19,8 +19,30 @@ package struct EventDraft: Sendable, Equatable {
     package let newProductID: String?
     /// `grace_period_expiration_at_ms` of a BILLING_ISSUE.
     package let graceUntil: Int64?
-    /// `is_trial_conversion` of a RENEWAL.
+    /// `is_trial_conversion`: by this event it becomes known that a trial was paid on.
     package let isTrialConversion: Bool
+
+    /// What it depends on whether it is told at all; nil: nothing.
+    package internal(set) var sequel: Sequel?
+
+    /// Of an EXPIRATION of a period that was extended. If the extension is heard of when its end has passed too, one end
+    /// would be told twice.
+    package struct Sequel: Sendable, Equatable {
+        /// Causes of the EXPIRATIONs that the period may have had before.
+        package let ends: [String]
+        /// Causes of SUBSCRIPTION_EXTENDED: after that, an end is an end again.
+        package let extensions: [String]
+    }
+
+    /// Whether it repeats an end that was told.
+    ///
+    /// - Parameter told: whether there is such an event.
+    package func isRepetition(told: (EventType, _ cause: String) throws -> Bool) rethrows -> Bool {
+        guard let sequel, try !sequel.extensions.contains(where: { try told(.subscriptionExtended, $0) }) else {
+            return false
+        }
+        return try sequel.ends.contains { try told(.expiration, $0) }
+    }
 
     /// Money that moved, and where to; a nil charge is of what was free.
     package enum Payment: Sendable, Equatable {
@@ -51,7 +73,10 @@ package struct EventDraft: Sendable, Equatable {
 extension EventDraft {
     /// An upper-case UUID (RFC 9562, version 8) of type, app, environment and cause: two drafts for one cause have one
     /// id, whenever and wherever they are made.
-    package func id(digest: Digest) -> String {
+    package func id(digest: Digest) -> String { id(of: type, cause, digest: digest) }
+
+    /// The id of another event of the same purchase.
+    package func id(of type: EventType, _ cause: String, digest: Digest) -> String {
         let content = [type.rawValue, purchase.app, purchase.environment.rawValue, cause].joined(separator: "|")
         return EventID.uuid(of: digest(content))
     }

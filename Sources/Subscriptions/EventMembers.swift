@@ -76,7 +76,8 @@ struct EventMembers {
 
     private func money(_ rates: DollarRates) -> [JSON.Member] {
         var output = members(["currency": .text(transaction.currency)])
-        if draft.type == .renewal {
+        // Also where a trial is told after the period that it became.
+        if draft.type == .renewal || draft.isTrialConversion {
             output += members(["is_trial_conversion": .bool(draft.isTrialConversion)])
         }
         let (dollars, local) = prices(rates)

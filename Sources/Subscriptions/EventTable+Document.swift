@@ -3,7 +3,22 @@ extension EventTable {
     package static var document: String {
         let heading = ["#", "Notification", "Condition", "Events", "Basis", "Decision"]
         let lines = [line(heading), line(heading.map { _ in "---" })] + rows.map { line(cells($0)) }
-        return introduction + lines.joined(separator: "\n") + "\n"
+        return introduction + lines.joined(separator: "\n") + "\n" + absences
+    }
+
+    private static var absences: String {
+        let lines = AbsentEvent.all.map { line(["`\($0.type)`", $0.reason]) }
+        return """
+
+            ## Never sent
+
+            Types of RevenueCat's that no endpoint gets, and why. `endpoints add --event` refuses them with these words.
+
+            | Type | Why |
+            | --- | --- |
+            \(lines.joined(separator: "\n"))
+
+            """
     }
 
     /// The rules of money, as README.md has them too.
@@ -46,6 +61,23 @@ extension EventTable {
         What the seller grants is told in the same way, without a notification: NON_RENEWING_PURCHASE when it is given,
         CANCELLATION (DEVELOPER_INITIATED) and EXPIRATION (UNSUBSCRIBE) when it is taken back, EXPIRATION (UNSUBSCRIBE) when it
         ends by itself, which is inferred. Such events have the store PROMOTIONAL and no `app_id`.
+
+        `is_trial_conversion` is true in one event for each run of trials that a customer paid on, whatever is heard first: in
+        the RENEWAL of the period that cost money or, where that was told before its trial was known, in the event of the
+        trial: an INITIAL_PURCHASE (or RENEWAL) with `period_type` TRIAL, which has that member then. Count the events where
+        it is true, whatever their type. From one trial into another nothing is converted.
+
+        `renewal_number` counts the periods that are known: 1 for the first of a subscription, 2 at least for any other, also
+        where the ones before it were never heard of. Earlier periods that become known make later numbers greater. A
+        number that was sent is never corrected: order by `purchased_at_ms`.
+
+        Products that do not renew give access for ever, unless `products` in the configuration has a duration for them. Then
+        NON_RENEWING_PURCHASE has its end as `expiration_at_ms`, and EXPIRATION (UNSUBSCRIBE) is told at the end; RevenueCat has
+        neither. A duration that is set or changed later counts for earlier purchases too: events that were sent stay as
+        they are, and new ends are told after `entitled rebuild`.
+
+        A transaction that should have an end and has none that can be read tells nothing and gives nothing: the
+        notification is held, and `entitled notifications list --state held` says why.
 
         `app_user_id` is the id of the customer that an app or a backend used last: by `GET` or `POST` of
         `/v1/subscribers/{app_user_id}`, by a receipt, `identify` or `alias`. An id that names a person comes before every anonymous

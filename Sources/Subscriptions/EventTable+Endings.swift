@@ -72,7 +72,8 @@ extension EventTable {
         certain(
             36, "REFUND", nil, "bought once",
             [event(.cancellation, .customerSupport, ["price": "-T.price", "expiration_at_ms": "T.revocationDate"])],
-            "No EXPIRATION: what is bought once has no end that could be told."),
+            "No EXPIRATION: what is bought once has no end that could be told. With a duration in the configuration it has one, "
+                + "and EXPIRATION(CUSTOMER_SUPPORT) is told as in row 33."),
         inferred(
             36, "REFUND", nil, "a part of a consumable",
             [
@@ -112,6 +113,10 @@ extension EventTable {
             40, "RENEWAL_EXTENDED", nil, "the end was moved to later",
             [event(.subscriptionExtended, nil, ["price": "0", "expiration_at_ms": "T.expiresDate"])]),
         inferred(
+            40, "RENEWAL_EXTENDED", nil, "from one past instant to another", [],
+            "It gives no access any more, and the end was told: a second EXPIRATION would count one loss twice."
+        ),
+        inferred(
             41, "RENEWAL_EXTENSION", "SUMMARY", "a mass extension is done", [],
             "It is about no purchase; each subscription that was extended has its RENEWAL_EXTENDED."),
         inferred(41, "RENEWAL_EXTENSION", "FAILURE", "a mass extension left one out", [], "Nothing was moved."),
@@ -143,8 +148,13 @@ extension EventTable {
             46, "METADATA_UPDATE", nil, "new metadata", [], "Names and descriptions are no part of an event."),
         inferred(
             46, "MIGRATION", nil, "taken over by Advanced Commerce", [],
-            "The subscription goes on; what is charged next is told when it is charged. What gets a new original "
-                + "transaction id by it is a new purchase."),
+            "The subscription goes on; what is charged next is told when it is charged."),
+        inferred(
+            46, "MIGRATION", nil, "to a new original transaction id",
+            [event(.renewal, nil, ["is_trial_conversion": "false", "price": "T.price"])],
+            "The new purchase names the one that it continues (previousOriginalTransactionId), so that no "
+                + "customer is new: INITIAL_PURCHASE would be a second start. The former purchase is over, and of its end nothing is told once "
+                + "the new one is known: the customer loses nothing."),
         inferred(
             46, "PRICE_CHANGE", nil, "another price from the next renewal on", [],
             "It was the seller's doing; what is charged is told when it is charged."),

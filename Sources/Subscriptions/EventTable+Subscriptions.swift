@@ -66,6 +66,15 @@ extension EventTable {
                     .renewal, nil,
                     ["is_trial_conversion": "true", "period_type": "NORMAL", "renewal_number": "stored.number + 1"])
             ]),
+        inferred(
+            9, "SUBSCRIBED", "INITIAL_BUY", "a trial that is heard of after the period that followed it",
+            [
+                event(
+                    .initialPurchase, nil,
+                    ["is_trial_conversion": "true", "period_type": "TRIAL", "price": "0", "renewal_number": "1"])
+            ],
+            "The RENEWAL was told with is_trial_conversion false, and is not told again; without a word the conversion would "
+                + "never be counted."),
         certain(
             10, "DID_RENEW", nil, "to another product, as chosen before",
             [event(.renewal, nil, ["product_id": "T.productId", "price": "T.price"])],
@@ -80,6 +89,11 @@ extension EventTable {
         certain(
             12, "DID_CHANGE_RENEWAL_STATUS", "AUTO_RENEW_DISABLED", "on until now",
             [event(.cancellation, .unsubscribe, ["price": "0", "expiration_at_ms": "T.expiresDate"])]),
+        inferred(
+            12, "DID_CHANGE_RENEWAL_STATUS", "AUTO_RENEW_DISABLED", "a year paid by the month, which is not to go on",
+            [event(.cancellation, .unsubscribe, ["price": "0", "expiration_at_ms": "T.expiresDate"])],
+            "The customer cancelled, and stays bound: Apple charges for the months that are left, and each has its RENEWAL. "
+                + "expiration_at_ms is the end of what is paid, as everywhere."),
         inferred(
             12, "DID_CHANGE_RENEWAL_STATUS", "AUTO_RENEW_DISABLED", "off already", [],
             "It was told when it was switched off; nothing has changed since."),
@@ -108,6 +122,16 @@ extension EventTable {
                     .renewal, nil,
                     ["product_id": "T.productId", "price": "T.price", "renewal_number": "stored.number + 1"]),
             ]),
+        inferred(
+            16, "DID_CHANGE_RENEWAL_PREF", "UPGRADE", "at once, from one trial into another",
+            [
+                event(.productChange, nil, ["product_id": "stored.productId", "new_product_id": "T.productId"]),
+                event(
+                    .renewal, nil,
+                    ["period_type": "TRIAL", "price": "0", "is_trial_conversion": "false"]),
+            ],
+            "A trial is converted where money begins. RevenueCat says that the period before was a trial, which here would "
+                + "count a conversion without a payment, and the same customer twice."),
         certain(
             17, "DID_CHANGE_RENEWAL_PREF", "DOWNGRADE", "from the next renewal on",
             [

@@ -4,19 +4,30 @@ extension EventDeriver.Step {
     func purchases() -> [EventDraft] {
         var hasBegun = before?.periods.contains(where: \.isFirst) ?? false
         let known = Set(before?.periods.map(\.id) ?? [])
+        let conversions = conversions(known)
         return after.periods.filter { !known.contains($0.id) }.map { period in
             let cause = "purchase/\(period.id)"
             guard period.transaction.isRenewable else {
                 return draft(.nonRenewingPurchase, cause: cause, of: period, payment: .received(period.charge))
             }
-            if period.isFirst, !hasBegun {
-                hasBegun = true
-                return draft(.initialPurchase, cause: cause, of: period, payment: .received(period.charge))
-            }
+            let isStart = period.isFirst && !hasBegun
+            hasBegun = hasBegun || isStart
             return draft(
-                .renewal, cause: cause, of: period, payment: .received(period.charge),
-                isTrialConversion: after.predecessor(of: period)?.type == .trial)
+                isStart ? .initialPurchase : .renewal, cause: cause, of: period, payment: .received(period.charge),
+                isTrialConversion: conversions.contains(period.id))
         }
+    }
+
+    /// The new periods by which it becomes known that a trial was paid on: the paid period, or, where that was told
+    /// before, the trial. Each conversion is told once, whatever comes first.
+    ///
+    /// - Parameter known: ids of the periods that were told.
+    private func conversions(_ known: Set<String>) -> Set<String> {
+        let told = Set(before?.trialConversions.flatMap(\.trials) ?? [])
+        return Set(
+            after.trialConversions.filter { told.isDisjoint(with: $0.trials) }.compactMap { conversion in
+                (conversion.trials + [conversion.paid]).last { !known.contains($0) }
+            })
     }
 
     /// The refunds that consumers are to know of from now on, and those of another amount than they were told: what is

@@ -4,8 +4,13 @@ package struct Period: Sendable, Equatable {
     package let transaction: TransactionFact
     /// When the oldest version known was signed, in ms.
     package let firstSigned: Int64
-    /// Its place among the periods, from 1 on: the event format's `renewal_number`.
+    /// Its place among the periods, from 1 on: the event format's `renewal_number`. What is not the first of its chain is
+    /// 2 at least, whether the first is known or not; earlier periods that become known make it greater, never less.
     package let number: Int
+    /// Whether it is the first of its chain, and continues no other purchase.
+    package let isFirst: Bool
+    /// The other ends that were signed of it, in ms, each once: Apple extended it.
+    package let formerEnds: [Int64]
     /// When an upgrade put another period in its place, in ms.
     package let supersededAt: Int64?
     package let revocation: Revocation?
@@ -39,7 +44,9 @@ package struct Period: Sendable, Equatable {
 
     /// Until when it was paid, in ms, however it ended then; nil: for ever.
     package var paidUntil: Int64? {
-        guard let expires = transaction.expiresDate else { return supersededAt }
+        guard let expires = transaction.lacksEnd ? transaction.purchaseDate : transaction.expiresDate else {
+            return supersededAt
+        }
         return supersededAt.map { Swift.min($0, expires) } ?? expires
     }
 
@@ -53,12 +60,6 @@ package struct Period: Sendable, Equatable {
     package var wasCutShort: Bool {
         guard let revocation, !isKeptInPart else { return false }
         return paidUntil.map { revocation.date < $0 } ?? true
-    }
-
-    /// The first period of its chain.
-    package var isFirst: Bool {
-        transaction.transactionID == transaction.originalTransactionID
-            || transaction.purchaseDate == transaction.originalPurchaseDate
     }
 
     package var type: PeriodType { PeriodType(of: transaction) }

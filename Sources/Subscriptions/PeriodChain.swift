@@ -9,6 +9,7 @@ enum PeriodChain {
             .sorted { precedes($0.newest, $1.newest) }
         let newest = upgradedAhead(ordered.map { ($0.newest, $0.versions.first?.signedDate ?? $0.newest.signedDate) })
         let standing = newest.last { !$0.isUpgraded }
+        let startsBefore = newest.first.map { !$0.isFirstOfChain } ?? false
         var offering: String?
         var service = PaidService()
         return ordered.enumerated().map { index, history in
@@ -17,7 +18,9 @@ enum PeriodChain {
             let period = Period(
                 transaction: newest[index],
                 firstSigned: history.versions.first?.signedDate ?? history.newest.signedDate,
-                number: index + 1,
+                number: index + (startsBefore && newest[index].isRenewable ? 2 : 1),
+                isFirst: newest[index].isFirstOfChain,
+                formerEnds: formerEnds(history.versions, newest[index]),
                 supersededAt: supersession(
                     of: newest[index], revoked: revocation?.date, by: newest[(index + 1)...], standing: standing),
                 revocation: revocation, presentedOffering: offering,
@@ -76,6 +79,11 @@ enum PeriodChain {
         return standing.purchaseDate
     }
 
+    private static func formerEnds(_ versions: [TransactionFact], _ newest: TransactionFact) -> [Int64] {
+        guard versions.count > 1 else { return [] }
+        return Set(versions.compactMap(\.expiresDate)).subtracting([newest.expiresDate ?? .max]).sorted()
+    }
+
     private static func revocation(_ versions: [TransactionFact]) -> Period.Revocation? {
         guard let newest = versions.last, let date = newest.revocationDate else { return nil }
         let episodes = versions.split { $0.revocationDate == nil }
@@ -90,6 +98,12 @@ enum PeriodChain {
 }
 
 extension TransactionFact {
+    /// What Apple migrated is the first of its id, and not of its subscription.
+    fileprivate var isFirstOfChain: Bool {
+        (transactionID == originalTransactionID || purchaseDate == originalPurchaseDate)
+            && previousOriginalTransactionID == nil
+    }
+
     /// Whether it can have taken the other's place.
     fileprivate func endsAfterStart(of other: TransactionFact) -> Bool {
         (expiresDate ?? .max) > other.purchaseDate

@@ -6,6 +6,10 @@ package struct Purchase: Sendable, Equatable {
     /// The period that counts: the last one that no upgrade has replaced.
     package let latest: Period
     package let autoRenew: AutoRenew
+    /// The commitment that the latest period is a part of, if it is one.
+    package let commitment: Commitment?
+    /// The purchase that this one continues, as Apple migrated it.
+    package let continuation: Continuation?
     /// The failure to charge that is not made good, if there is one.
     package let billingFailure: BillingFailure?
     /// Apple's reason for an end of the latest period (`expirationIntent`).
@@ -33,10 +37,56 @@ package struct Purchase: Sendable, Equatable {
     /// The account's id for this app; the one signed first.
     package let appTransactionID: String?
 
+    /// That a purchase goes on under another original transaction id. A subscriber who goes back can have the former id
+    /// again, so that it counts from its first transaction on only.
+    package struct Continuation: Sendable, Equatable {
+        /// The original transaction id of the former one.
+        package let of: String
+        /// When the first period began that Apple signed as its continuation, in ms.
+        package let since: Int64
+
+        package init(of former: String, since: Int64) {
+            (self.of, self.since) = (former, since)
+        }
+
+        /// Of several the last one.
+        ///
+        /// - Parameter periods: by purchase date.
+        init?(_ periods: [Period]) {
+            func former(_ period: Period) -> String? { period.transaction.previousOriginalTransactionID }
+            guard let last = periods.last(where: { former($0) != nil }), let id = former(last),
+                let first = periods.first(where: { former($0) == id })
+            else { return nil }
+            self.init(of: id, since: first.transaction.purchaseDate)
+        }
+    }
+
     package enum AutoRenew: Sendable, Equatable {
         case on
         /// When it was first signed as off, in ms.
         case off(since: Int64)
+    }
+
+    /// A year that is paid by the month (Apple: Managing the life cycle of monthly subscriptions with a 12-month
+    /// commitment). Access follows the periods, as everywhere: what is not paid gives none.
+    package struct Commitment: Sendable, Equatable {
+        /// From 1 on.
+        package let billingPeriod: Int64?
+        package let billingPeriods: Int64?
+        /// The end of the commitment, in ms.
+        package let until: Int64?
+        /// Milliunits of the latest period's currency, for all of it.
+        package let price: Int64?
+        /// Whether it goes on after its last period. `autoRenew` beside it speaks of the next period.
+        package let renewal: AutoRenew
+        /// The product of the next commitment.
+        package let nextProductID: String?
+
+        /// Whether this is its last period, after which what was switched off ends.
+        package var isInLastPeriod: Bool {
+            guard let billingPeriod, let billingPeriods else { return false }
+            return billingPeriod >= billingPeriods
+        }
     }
 
     package struct BillingFailure: Sendable, Equatable {
@@ -57,10 +107,15 @@ extension Purchase {
     package var isRenewable: Bool { latest.transaction.isRenewable }
     package var isFamilyShare: Bool { latest.transaction.isFamilyShare }
 
-    /// When auto-renewal was first signed as off, in ms; nil while it is on.
+    /// When auto-renewal was first signed as off, in ms; nil while it is on. Within a commitment the next period renews
+    /// whatever the customer has chosen for the time after; in its last one that choice counts.
     package var autoRenewOffSince: Int64? {
-        if case .off(let since) = autoRenew { since } else { nil }
+        if let since = autoRenew.offSince { return since }
+        return commitment?.isInLastPeriod == true ? commitment?.renewal.offSince : nil
     }
+
+    /// Since when the customer does not want it to go on, in ms: after this period, or after the commitment.
+    package var cancelledSince: Int64? { autoRenew.offSince ?? commitment?.renewal.offSince }
 
     /// The end of access that was paid for, in ms, over all periods that were not taken back; nil: for ever.
     package var paidAccessUntil: Int64? {
@@ -93,11 +148,37 @@ extension Purchase {
         return latest.wasCutShort || revocation.date < billingFailure?.graceUntil ?? .min
     }
 
-    /// When Apple stops trying to charge, in ms: 60 days after the end of the period. Nil unless a failure is being
-    /// retried.
+    /// When Apple stops trying to charge, in ms: 60 days after the end of the period, 90 days in a commitment. Nil unless a
+    /// failure is being retried.
     package var retryEndsAt: Int64? {
         guard let billingFailure, billingFailure.isRetrying, latest.revocation == nil else { return nil }
-        return latest.paidUntil?.later(by: Purchase.retryPeriod)
+        return latest.paidUntil?.later(by: retryPeriod)
+    }
+
+    /// In ms.
+    var retryPeriod: Int64 { commitment == nil ? Purchase.retryPeriod : Purchase.commitmentRetryPeriod }
+
+    /// The trials that were paid on: each run of them with the period that followed.
+    var trialConversions: [TrialConversion] {
+        var conversions: [TrialConversion] = []
+        var trials: [String] = []
+        for period in periods where period.transaction.isRenewable {
+            if period.type == .trial {
+                trials.append(period.id)
+            } else {
+                if !trials.isEmpty, !period.transaction.isFamilyShare {
+                    conversions.append(TrialConversion(trials: trials, paid: period.id))
+                }
+                trials = []
+            }
+        }
+        return conversions
+    }
+
+    /// Trials in a row, and the period after them that costs money; by transaction ids.
+    struct TrialConversion: Equatable {
+        let trials: [String]
+        let paid: String
     }
 
     package func hasAccess(at instant: Int64) -> Bool {
@@ -107,9 +188,11 @@ extension Purchase {
     package func period(_ transactionID: String) -> Period? {
         periods.first { $0.id == transactionID }
     }
+}
 
-    /// The period before this one, whatever became of it.
-    package func predecessor(of period: Period) -> Period? {
-        periods.last { $0.number < period.number }
+extension Purchase.AutoRenew {
+    /// In ms; nil while it is on.
+    var offSince: Int64? {
+        if case .off(let since) = self { since } else { nil }
     }
 }

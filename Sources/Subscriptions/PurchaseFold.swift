@@ -1,9 +1,10 @@
 extension Purchase {
     /// Folds facts to a state. Nil without a transaction: nothing that we know of was bought.
     ///
-    /// - Parameter defaultGrace: ms of grace where Apple says there is some and gives no end; 0: none.
-    package init?(folding facts: PurchaseFacts, key: PurchaseKey, defaultGrace: Int64 = 0) {
-        let periods = PeriodChain.periods(of: facts.pricedTransactions, offerings: facts.offerings)
+    /// - Parameter foldSettings: what the configuration adds.
+    package init?(folding facts: PurchaseFacts, key: PurchaseKey, foldSettings: FoldSettings = FoldSettings()) {
+        let transactions = foldSettings.ending(facts.pricedTransactions)
+        let periods = PeriodChain.periods(of: transactions, offerings: facts.offerings)
         guard let latest = PeriodChain.latest(of: periods) else { return nil }
         let renewals = facts.renewals.inOrderOfSigning()
         let current = renewals.filter { latest.isOlder(than: $0) }
@@ -14,10 +15,12 @@ extension Purchase {
         self.periods = periods
         versionCount = facts.transactions.count
         self.latest = latest
-        autoRenew = AutoRenew(renewals, latest: latest)
+        autoRenew = AutoRenew(renewals, latest: latest) { $0.autoRenewStatus }
+        commitment = Commitment(renewals, latest: latest)
+        continuation = Continuation(periods)
         let failure = BillingFailure(
             current, latest: latest, isGraceTold: notifications.contains(where: \.tellsGrace),
-            defaultGrace: defaultGrace)
+            defaultGrace: foldSettings.defaultGrace)
         billingFailure = failure
         expirationIntent = newest?.expirationIntent
         pendingProductID = Self.pendingProduct(newest, latest: latest)
@@ -93,16 +96,41 @@ extension Period {
 }
 
 extension Purchase.AutoRenew {
-    /// - Parameter renewals: all of the purchase, oldest first.
-    init(_ renewals: [RenewalFact], latest: Period) {
+    /// - Parameters:
+    ///   - renewals: all of the purchase, oldest first.
+    ///   - goesOn: whether what was switched off before the latest period is so still; nil: it is not, but where Apple had
+    ///     charged for the period before.
+    ///   - status: 0 off, 1 on, nil: it says nothing.
+    init(
+        _ renewals: [RenewalFact], latest: Period, goesOn: Bool = false, status: (RenewalFact) -> Int?
+    ) {
         self = .on
-        let told = renewals.filter { $0.autoRenewStatus != nil }
-        guard let newest = told.last, newest.autoRenewStatus == 0 else { return }
+        let told = renewals.filter { status($0) != nil }
+        guard let newest = told.last, status(newest) == 0 else { return }
         // Whoever buys again is on again, even if nothing newer says so, and so is what was charged after it was off. A
         // renewal that Apple had charged ahead is not.
-        guard latest.isOlder(than: newest) || latest.canBeCharged(before: newest) else { return }
-        let run = told.reversed().prefix { $0.autoRenewStatus == 0 }
+        guard goesOn || latest.isOlder(than: newest) || latest.canBeCharged(before: newest) else { return }
+        let run = told.reversed().prefix { status($0) == 0 }
         self = .off(since: run.last?.signedDate ?? newest.signedDate)
+    }
+}
+
+extension Purchase.Commitment {
+    /// Nil where the latest period is of no commitment.
+    ///
+    /// - Parameter renewals: all of the purchase, oldest first.
+    init?(_ renewals: [RenewalFact], latest: Period) {
+        let transaction = latest.transaction
+        guard transaction.billingPlan == "MONTHLY" || transaction.commitment != nil else { return nil }
+        let terms = transaction.commitment
+        (billingPeriod, billingPeriods) = (terms?.billingPeriod, terms?.billingPeriods)
+        (until, price) = (terms?.expiresDate, terms?.price)
+        // The customer is bound for all its periods, so that it stays off from one to the next.
+        let isWithin = terms?.billingPeriod.map { $0 > 1 } ?? false
+        renewal = Purchase.AutoRenew(
+            renewals, latest: latest, goesOn: isWithin && transaction.reason == "RENEWAL"
+        ) { $0.commitment?.autoRenewStatus }
+        nextProductID = renewals.last { latest.isOlder(than: $0) }?.commitment?.autoRenewProductID
     }
 }
 

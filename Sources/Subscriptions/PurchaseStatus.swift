@@ -23,6 +23,8 @@ package enum RenewalObstacle: String, Sendable, CaseIterable {
 extension Purchase {
     /// Apple tries to charge for this long after the end of the period, in ms.
     static let retryPeriod: Int64 = 60 * .day
+    /// The same where the customer committed to a year that is paid by the month.
+    static let commitmentRetryPeriod: Int64 = 90 * .day
 
     /// By the dates alone: `data.status` of a notification is as old as its signature.
     package func status(at instant: Int64) -> PurchaseStatus {
@@ -33,15 +35,20 @@ extension Purchase {
         return retryEndsAt.map { instant < $0 } ?? false ? .billingRetry : .expired
     }
 
-    /// Why it will not renew; nil: it should.
+    /// Why it will not renew; nil: it should. What ended does not renew by a switch: only a new period says that it does.
     package var renewalObstacle: RenewalObstacle? {
         if !isRenewable { return .notRenewable }
         if latest.revocation != nil { return .revoked }
         if billingFailure != nil { return .billingError }
         if expirationIntent == 3 { return .priceIncrease }
         if autoRenewOffSince != nil { return .switchedOff }
-        return expirationIntent != nil ? .ended : nil
+        return expirationIntent != nil || isEndConfirmed ? .ended : nil
     }
 
     package var willRenew: Bool { renewalObstacle == nil }
+
+    /// The same at an instant: what has ended does not renew, also if nobody said that it ended.
+    package func renewalObstacle(at instant: Int64) -> RenewalObstacle? {
+        renewalObstacle ?? (hasAccess(at: instant) ? nil : .ended)
+    }
 }

@@ -22,6 +22,10 @@ package struct RenewalFact: Sendable, Hashable {
     package var offerDiscountType: String?
     package var appAccountToken: String?
     package var appTransactionID: String?
+    /// `renewalBillingPlanType`: "BILLED_UPFRONT", "MONTHLY".
+    package var billingPlan: String?
+    /// How a commitment goes on after its last billing period.
+    package var commitment: Commitment?
     package var signedDate: Int64
     /// The signed bytes: of two versions signed in the same millisecond the greater one counts.
     package var tie: [UInt8]
@@ -57,6 +61,24 @@ package struct RenewalFact: Sendable, Hashable {
 }
 
 extension RenewalFact {
+    /// `commitmentInfo` (Apple: RenewalCommitmentInfo). Prices are milliunits, instants ms.
+    package struct Commitment: Sendable, Hashable {
+        /// 0 off, 1 on: whether the commitment renews. `autoRenewStatus` beside it speaks of the next billing period.
+        package var autoRenewStatus: Int?
+        package var autoRenewProductID: String?
+        package var billingPlan: String?
+        package var renewalDate: Int64?
+        package var renewalPrice: Int64?
+
+        package init(
+            autoRenewStatus: Int? = nil, autoRenewProductID: String? = nil, billingPlan: String? = nil,
+            renewalDate: Int64? = nil, renewalPrice: Int64? = nil
+        ) {
+            (self.autoRenewStatus, self.autoRenewProductID) = (autoRenewStatus, autoRenewProductID)
+            (self.billingPlan, self.renewalDate, self.renewalPrice) = (billingPlan, renewalDate, renewalPrice)
+        }
+    }
+
     /// Says that a charge failed and, as of its signing, had not been made good.
     var tellsBillingFailure: Bool {
         isInBillingRetryPeriod == true || gracePeriodExpiresDate != nil || expirationIntent == 2

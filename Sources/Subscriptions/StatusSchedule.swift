@@ -28,7 +28,7 @@ extension Purchase {
         guard isRenewable else { return nil }
         if let retryEndsAt, now < retryEndsAt { return accessUntil }
         guard let ending, ending.certainty != .told, ending.instant <= now,
-            now < ending.instant.later(by: Purchase.retryPeriod)
+            now < ending.instant.later(by: retryPeriod)
         else { return nil }
         return ending.instant
     }

@@ -59,18 +59,19 @@ package struct SubscriptionCourse: Sendable, Equatable {
 
     /// - Parameters:
     ///   - facts: those that the purchase was folded from.
-    ///   - defaultGrace: ms of grace where Apple says there is some and gives no end; 0: none.
-    package init(of purchase: Purchase, _ facts: PurchaseFacts, defaultGrace: Int64 = 0) {
+    ///   - foldSettings: those of the fold.
+    package init(of purchase: Purchase, _ facts: PurchaseFacts, foldSettings: FoldSettings = FoldSettings()) {
         let owned = purchase.periods.filter { $0.transaction.isRenewable && !$0.transaction.isFamilyShare }
         let begun = owned.filter { ($0.paidUntil ?? .max) > $0.transaction.purchaseDate }
         periods = begun
         let told = PeriodTelling.tellings(of: begun, facts)
-        stretches = SubscriptionCourse.stretches(begun, told, defaultGrace: defaultGrace)
+        stretches = SubscriptionCourse.stretches(
+            begun, told, defaultGrace: foldSettings.defaultGrace, retryPeriod: purchase.retryPeriod)
         runs = SubscriptionCourse.runs(stretches, told)
     }
 
     private static func stretches(
-        _ periods: [Period], _ told: [String: PeriodTelling], defaultGrace: Int64
+        _ periods: [Period], _ told: [String: PeriodTelling], defaultGrace: Int64, retryPeriod: Int64
     ) -> [Stretch] {
         var stretches: [Stretch] = []
         for (place, period) in periods.enumerated() {
@@ -88,7 +89,7 @@ package struct SubscriptionCourse: Sendable, Equatable {
             let revoked = period.revocation?.date ?? .max
             let grace = min(max(until, failure.graceUntil ?? until), limit, revoked)
             stretches.append(Stretch(state: .grace, period: period, begins: until, ends: grace))
-            let retried = min(until.later(by: Purchase.retryPeriod), telling.givenUp ?? .max, limit, revoked)
+            let retried = min(until.later(by: retryPeriod), telling.givenUp ?? .max, limit, revoked)
             stretches.append(Stretch(state: .billingRetry, period: period, begins: grace, ends: max(grace, retried)))
         }
         return stretches.filter { $0.ends != $0.begins }

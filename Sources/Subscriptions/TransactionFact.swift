@@ -40,6 +40,12 @@ package struct TransactionFact: Sendable, Hashable {
     package var quantity: Int
     package var appAccountToken: String?
     package var appTransactionID: String?
+    /// `previousOriginalTransactionId`: the purchase that this one continues under a new original id.
+    package var previousOriginalTransactionID: String?
+    /// `billingPlanType`: "BILLED_UPFRONT", "MONTHLY"; nil in what was signed before there was such a member.
+    package var billingPlan: String?
+    /// Of a subscription that is committed to for a year and paid by the month.
+    package var commitment: Commitment?
     /// Nil for all that Apple signed.
     package var grant: GrantMark?
     /// The signed bytes: of two versions signed in the same millisecond the greater one counts.
@@ -86,15 +92,39 @@ package struct TransactionFact: Sendable, Hashable {
 }
 
 extension TransactionFact {
-    /// Renews by itself. A kind that nobody knows yet is judged by having an end.
-    package var isRenewable: Bool {
-        switch kind {
-        case "Auto-Renewable Subscription": true
-        case "Promotional" where grant != nil: false
-        case "Non-Consumable", "Consumable", "Non-Renewing Subscription": false
-        default: expiresDate != nil
+    /// `commitmentInfo` (Apple: TransactionCommitmentInfo). Access follows `expiresDate` of the transaction alone.
+    package struct Commitment: Sendable, Hashable {
+        /// From 1 on.
+        package var billingPeriod: Int64?
+        package var billingPeriods: Int64?
+        /// ms. A charge that is made good late moves it.
+        package var expiresDate: Int64?
+        /// Milliunits of the transaction's currency, for all of it.
+        package var price: Int64?
+
+        package init(
+            billingPeriod: Int64? = nil, billingPeriods: Int64? = nil, expiresDate: Int64? = nil, price: Int64? = nil
+        ) {
+            (self.billingPeriod, self.billingPeriods) = (billingPeriod, billingPeriods)
+            (self.expiresDate, self.price) = (expiresDate, price)
         }
     }
+
+    package static let autoRenewable = "Auto-Renewable Subscription"
+    /// The kinds that Apple signs no end of.
+    private static let boughtOnce: Set<String> = ["Non-Consumable", "Consumable", "Non-Renewing Subscription"]
+
+    /// Renews by itself. A kind that nobody knows yet is judged by having an end.
+    package var isRenewable: Bool {
+        if kind == TransactionFact.autoRenewable { return true }
+        return expiresDate != nil && !isBoughtOnce && grant == nil
+    }
+
+    /// One of Apple's kinds that do not renew by themselves.
+    package var isBoughtOnce: Bool { TransactionFact.boughtOnce.contains(kind) }
+
+    /// Whether it must have an end and has none: such a transaction gives no access at all.
+    package var lacksEnd: Bool { expiresDate == nil && !isBoughtOnce && grant == nil }
 
     package var isFamilyShare: Bool { ownership == "FAMILY_SHARED" }
 }

@@ -15,9 +15,10 @@ struct GrantRouteTests {
     private func running() throws -> RunningAPI {
         let answers = SubscriberAnswers(
             document: SubscriberDocument(catalogue: Self.catalogue) { Array($0.utf8) },
-            defaultGrace: .seconds(72 * 3600), clock: SystemClock())
+            foldSettings: FoldSettings(defaultGrace: .seconds(72 * 3600)), clock: SystemClock())
         let routes = GrantRoutes(
-            answers: answers, entitlements: Set(Self.catalogue.products.keys), defaultGrace: .seconds(72 * 3600))
+            answers: answers, entitlements: Set(Self.catalogue.products.keys),
+            foldSettings: FoldSettings(defaultGrace: .seconds(72 * 3600)))
         return try RunningAPI(catalogue: Self.catalogue, more: routes.routes + OtherStoreRoutes().routes)
     }
 

@@ -107,7 +107,7 @@ struct IdentityRouteTests {
     @Test func `many are made at once, and spellings of one UUID are one customer`() throws {
         let scene = try IdentityScene()
         let connection = try scene.api.database.connect(role: "entitled_api")
-        let actions = CustomerActions(origin: ActionLog.Origin(actor: "tester"), defaultGrace: .seconds(0))
+        let actions = CustomerActions(origin: ActionLog.Origin(actor: "tester"), foldSettings: FoldSettings())
         let uuid = "abcdefab-cdef-4abc-8def-abcdefabcdef"
         let ids: Set = ["al", "bo", "AL", uuid, uuid.uppercased()]
         #expect(try actions.admit("al", on: connection))
@@ -146,7 +146,7 @@ struct IdentityRouteTests {
         _ = life.start(at: SystemClock().now() - 1_000)
         let token = try scene.token(life)
         let connection = try scene.api.database.connect()
-        let actions = CustomerActions(origin: ActionLog.Origin(actor: "tester"), defaultGrace: .seconds(0))
+        let actions = CustomerActions(origin: ActionLog.Origin(actor: "tester"), foldSettings: FoldSettings())
         for app in [nil, "demo"] {
             #expect(try scene.restoring.isAllowed(token, of: app, to: "bob", actions, on: connection))
         }

@@ -29,14 +29,17 @@ struct IdentityScene {
         let answers = SubscriberAnswers(
             document: SubscriberDocument(
                 catalogue: EntitlementCatalogue([:]), digest: { Digest.sha256(Array($0.utf8)) }),
-            defaultGrace: .seconds(72 * 3600), clock: clock)
+            foldSettings: FoldSettings(defaultGrace: .seconds(72 * 3600)), clock: clock)
         restoring = RestoreEligibility(
             apps: AppRegistry([IdentityScene.app]),
             verifier: SignedDataVerifier(trust: TrustAnchors(fingerprints: [pki.root.fingerprint()])),
             settings: settings, clock: clock)
         api = try RunningAPI(
-            more: IdentityRoutes(answers: answers, restoring: restoring, defaultGrace: .seconds(72 * 3600)).routes
-                + AttributeRoutes(answers: answers, defaultGrace: .seconds(72 * 3600)).routes)
+            more: IdentityRoutes(
+                answers: answers, restoring: restoring, foldSettings: FoldSettings(defaultGrace: .seconds(72 * 3600))
+            ).routes
+                + AttributeRoutes(answers: answers, foldSettings: FoldSettings(defaultGrace: .seconds(72 * 3600)))
+                .routes)
     }
 
     func post(

@@ -44,7 +44,7 @@ struct IntroductoryOfferTests {
         try CustomerStore.make([owner], now: 1, on: connection)
         var facts = PurchaseFacts()
         row.insert(into: &facts)
-        let purchase = try #require(Purchase(folding: facts, key: key, defaultGrace: 0))
+        let purchase = try #require(Purchase(folding: facts, key: key, foldSettings: FoldSettings()))
         try ProductStore().note([purchase], now: 1, on: connection)
     }
 

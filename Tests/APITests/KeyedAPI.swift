@@ -55,7 +55,7 @@ final class KeyedAPI: Sendable {
         let entitlements = EntitlementCatalogue(["pro": ["monthly", "yearly"], "gold": ["yearly"]])
         let answers = SubscriberAnswers(
             document: SubscriberDocument(catalogue: entitlements, digest: { Digest.sha256(Array($0.utf8)) }),
-            defaultGrace: .zero, clock: clock)
+            foldSettings: FoldSettings(), clock: clock)
         let apps = [
             PromotionalOfferRoutes.App(id: "demo", bundleID: "com.example.app", key: offerKey),
             PromotionalOfferRoutes.App(id: "other", bundleID: "com.example.other", key: nil),

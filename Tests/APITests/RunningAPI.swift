@@ -40,7 +40,7 @@ final class RunningAPI: Sendable {
             patience: patience, logger: logger)
         let answers = SubscriberAnswers(
             document: SubscriberDocument(catalogue: catalogue, digest: { Digest.sha256(Array($0.utf8)) }),
-            defaultGrace: .seconds(72 * 3600), clock: clock)
+            foldSettings: FoldSettings(defaultGrace: .seconds(72 * 3600)), clock: clock)
         desk = SubscriberDesk(
             answers: answers,
             sessions: { PostgresSession(database.target(role: DatabaseRole.api.rawValue), logger: logger) },

@@ -73,7 +73,7 @@ import Testing
         let worker = try scene.api.database.connect(role: "entitled_worker")
         try CustomerStore.make([made], now: 1, on: worker)
         _ = scene.subscriber(Self.devicePath)
-        let actions = CustomerActions(origin: .init(actor: "tester"), defaultGrace: .zero)
+        let actions = CustomerActions(origin: .init(actor: "tester"), foldSettings: FoldSettings())
         _ = try actions.alias(Self.device, made, on: worker)
         let customer = try #require(try CustomerStore.load([made], on: worker)[made])
         #expect(customer.identity(of: made).appUserID == Self.device)

@@ -114,7 +114,8 @@ struct SubscriberTests {
         let scene = try SubscriberScene()
         let reader = try scene.database.connect(role: "entitled_api")
         try scene.tell("bob")
-        let slow = try #require(try SubscriberReader(defaultGrace: 0).find(["bob"], on: reader).first ?? nil)
+        let slow = try #require(
+            try SubscriberReader(foldSettings: FoldSettings()).find(["bob"], on: reader).first ?? nil)
         #expect(slow.made.count == 1)
         try scene.tell("bob", price: 2, signed: 1)
         try SnapshotStore.write(slow.made, on: reader)
@@ -217,7 +218,7 @@ struct SubscriberTests {
     @Test func `what was posted is answered in full, without a tag, and somebody unknown is 404`() throws {
         let answers = SubscriberAnswers(
             document: SubscriberDocument(catalogue: EntitlementCatalogue([:])) { Crypto.Digest.sha256(Array($0.utf8)) },
-            defaultGrace: .zero, clock: SystemClock())
+            foldSettings: FoldSettings(), clock: SystemClock())
         let api = try RunningAPI(more: [
             APIRoute("POST", "/v1/again/{app_user_id}", .anyKey) { call in
                 try answers.answer(call, of: try call.appUserID(), status: 201)

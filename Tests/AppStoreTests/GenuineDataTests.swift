@@ -20,6 +20,7 @@ struct GenuineDataTests {
         #expect(found.notification?.data?.signedTransactionInfo == nil || found.nested.transaction != nil)
         #expect(found.notification?.data?.signedRenewalInfo == nil || found.nested.renewal != nil)
         #expect(found.outer.certificates.count == 3)
+        #expect(found.nested.transaction?.payload.unreadable ?? [] == [])
     }
 
     @Test(arguments: files)

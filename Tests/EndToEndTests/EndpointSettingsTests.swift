@@ -64,6 +64,11 @@ struct EndpointSettingsTests {
             Refused(words: ["update", events], status: 2, says: "something to change"),
             Refused(words: ["update", events, "--event", "RENEWAL", "--all-events"], status: 2, says: "exclude"),
             Refused(words: ["update", events, "--event", "DID_RENEW"], status: 2, says: "no such event"),
+            Refused(
+                words: ["update", events, "--event", "initial_purchase"], status: 2, says: "write INITIAL_PURCHASE"),
+            Refused(
+                words: ["update", events, "--event", "SUBSCRIPTION_PAUSED"], status: 2,
+                says: "entitled never sends SUBSCRIPTION_PAUSED"),
             Refused(words: ["update", raw, "--event", "did_renew"], status: 2, says: "did you mean DID_RENEW?"),
             Refused(words: ["update", events, "--header", "Host: x"], status: 2, says: "Host"),
             Refused(words: ["update", events, "--no-header", "X-No"], status: 1, says: "X-No"),

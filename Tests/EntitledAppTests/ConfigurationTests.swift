@@ -134,6 +134,7 @@ struct ConfigurationTests {
                                       private_key_file: "AuthKey.p8", base_url: "http://127.0.0.1:9/",
                                       previous: { key_id: "OLDERKEY", private_key_file: "Older.p8" } } } ],
               entitlements: { pro: ["pro_monthly", "pro_yearly"], none: [] },
+              products: { season_pass: { duration: "P3M" }, day_pass: { duration: "24h" } },
               webhooks: { retry_schedule: ["1s", "1s"], allow_private_networks: ["127.0.0.0/8", "::1/128"] },
               log: { level: "debug" },
             }
@@ -156,6 +157,8 @@ struct ConfigurationTests {
         #expect(app.serverAPI?.previous?.issuerID == "57246542-96fe-1a63-e053-0824d011072a")
         #expect(app.serverAPI?.previous?.privateKeyFile == "/srv/Older.p8")
         #expect(configuration.entitlements == ["pro": ["pro_monthly", "pro_yearly"], "none": []])
+        #expect(configuration.productDurations == ["season_pass": .months(3), "day_pass": .time(86_400_000)])
+        #expect(configuration.foldSettings.durations == configuration.productDurations)
         #expect(configuration.webhooks.retrySchedule == [.seconds(1), .seconds(1)])
         #expect(configuration.webhooks.allowPrivateNetworks == ["127.0.0.0/8", "::1/128"])
         #expect(configuration.log.level == .debug)

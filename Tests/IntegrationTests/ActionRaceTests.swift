@@ -13,7 +13,7 @@ import Testing
 /// Actions that others come in between of: each race is held where it could be lost.
 @Suite struct ActionRaceTests {
     private let actions = CustomerActions(
-        origin: ActionLog.Origin(actor: "tester"), defaultGrace: .seconds(3 * 86_400))
+        origin: ActionLog.Origin(actor: "tester"), foldSettings: FoldSettings(defaultGrace: .seconds(3 * 86_400)))
 
     private func key(_ life: SubscriberLife) -> PurchaseKey {
         PurchaseKey(app: "demo", environment: .production, originalTransactionID: life.latest.originalID)
@@ -219,7 +219,7 @@ import Testing
         worker.stop()
         let armed = "SELECT count(*) FROM entitled.purchase WHERE wake_ms IS NOT NULL"
         try #require(try installation.database.count(armed) == 1)
-        let totals = try RecordRebuild(patience: .seconds(3600), defaultGrace: .zero, isDry: false).run(
+        let totals = try RecordRebuild(patience: .seconds(3600), foldSettings: FoldSettings(), isDry: false).run(
             on: try installation.database.connect(role: "entitled_worker"), progress: { _ in },
             found: { _ in })
         #expect(totals.differences == 0)
@@ -230,7 +230,7 @@ import Testing
         let installation = try Installation()
         func run(_ grace: Duration, pages: Int) throws -> Bool {
             var (isResumed, shown) = (false, 0)
-            _ = try RecordRebuild(patience: .zero, defaultGrace: grace, isDry: false).run(
+            _ = try RecordRebuild(patience: .zero, foldSettings: FoldSettings(defaultGrace: grace), isDry: false).run(
                 on: try installation.database.connect(role: "entitled_worker"),
                 progress: { progress in
                     isResumed = isResumed || progress.isResumed
@@ -253,7 +253,7 @@ import Testing
     @Test func `a rebuild that is over says when it ended`() throws {
         let installation = try Installation()
         let connection = try installation.database.connect(role: "entitled_worker")
-        _ = try RecordRebuild(patience: .zero, defaultGrace: .zero, isDry: false).run(
+        _ = try RecordRebuild(patience: .zero, foldSettings: FoldSettings(), isDry: false).run(
             on: connection, progress: { _ in }, found: { _ in })
         #expect(
             try installation.database.count("SELECT count(*) FROM entitled.rebuild WHERE finished_ms > started_ms")

@@ -25,7 +25,8 @@ import Testing
             worker = try RunningWorker(installation)
             connection = try installation.database.connect(role: "entitled_worker")
             actions = CustomerActions(
-                origin: ActionLog.Origin(actor: "tester", reason: "a test"), defaultGrace: .seconds(3 * 86_400))
+                origin: ActionLog.Origin(actor: "tester", reason: "a test"),
+                foldSettings: FoldSettings(defaultGrace: .seconds(3 * 86_400)))
         }
 
         func end() {
@@ -40,7 +41,7 @@ import Testing
         }
 
         func customer(_ anyID: String) throws -> CustomerReader.Found? {
-            try CustomerReader.find(anyID: anyID, defaultGrace: 0, on: connection)
+            try CustomerReader.find(anyID: anyID, foldSettings: FoldSettings(), on: connection)
         }
 
         func owner(_ life: SubscriberLife) throws -> String? {
@@ -176,7 +177,7 @@ import Testing
             let found = try #require(try scene.customer(id))
             let told = try TimelineReader.timeline(
                 of: found.purchases.map(\.key), appUserIDs: found.customer.appUserIDs, patience: StoreProduct.day,
-                defaultGrace: 0, now: SystemClock().now(), on: scene.connection
+                foldSettings: FoldSettings(), now: SystemClock().now(), on: scene.connection
             ).entries.filter { if case .action = $0.kind { true } else { false } }
             #expect(told.map(\.title) == ["purchases were moved from \(token) to winner, by tester: a test"])
             #expect(told.flatMap(\.events).map(\.id) == transfer.events)
@@ -239,7 +240,8 @@ import Testing
         try scene.apply(life.start(at: Installation.start).withoutToken)
         let list = { (isUnclaimed: Bool) in
             try PurchaseReader.list(
-                isUnclaimed: isUnclaimed, app: nil, environment: nil, atMost: 10, defaultGrace: 0, on: scene.connection)
+                isUnclaimed: isUnclaimed, app: nil, environment: nil, atMost: 10, foldSettings: FoldSettings(),
+                on: scene.connection)
         }
         #expect(try list(true).map(\.purchase.key) == [scene.key(life)])
         guard case .joined(let alias) = try claim(life, "user-7", .keep, scene) else {

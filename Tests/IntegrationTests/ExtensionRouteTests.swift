@@ -38,8 +38,10 @@ import Testing
             let answers = SubscriberAnswers(
                 document: SubscriberDocument(catalogue: installation.catalogue) {
                     Crypto.Digest.sha256(Array($0.utf8))
-                }, defaultGrace: .seconds(1), clock: SystemClock())
-            let routes = ExtensionRoutes(answers: answers, defaultGrace: .seconds(1), clock: SystemClock()) { app in
+                }, foldSettings: FoldSettings(defaultGrace: .seconds(1)), clock: SystemClock())
+            let routes = ExtensionRoutes(
+                answers: answers, foldSettings: FoldSettings(defaultGrace: .seconds(1)), clock: SystemClock()
+            ) { app in
                 app == "demo" && hasKey ? client : nil
             }
             server = HTTPServer(

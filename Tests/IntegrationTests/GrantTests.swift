@@ -18,7 +18,8 @@ import Testing
         let consumer: Consumer
         let connection: PostgresConnection
         let actions = CustomerActions(
-            origin: ActionLog.Origin(actor: "tester", reason: "a test"), defaultGrace: .seconds(3 * 86_400))
+            origin: ActionLog.Origin(actor: "tester", reason: "a test"),
+            foldSettings: FoldSettings(defaultGrace: .seconds(3 * 86_400)))
 
         init(role: String = "entitled_api") throws {
             installation = try Installation()
@@ -34,7 +35,7 @@ import Testing
         }
 
         func customer(_ id: String) throws -> CustomerReader.Found? {
-            try CustomerReader.find(anyID: id, defaultGrace: 0, on: connection)
+            try CustomerReader.find(anyID: id, foldSettings: FoldSettings(), on: connection)
         }
 
         func types(_ count: Int) throws -> [String] { try consumer.wait(count).map(\.type).sorted() }
@@ -74,7 +75,7 @@ import Testing
         #expect(try scene.installation.differences() == [])
         let told = try TimelineReader.timeline(
             of: found.purchases.map(\.key), appUserIDs: found.customer.appUserIDs, patience: StoreProduct.day,
-            defaultGrace: 0, now: SystemClock().now(), on: scene.connection
+            foldSettings: FoldSettings(), now: SystemClock().now(), on: scene.connection
         ).entries
         #expect(
             told.map(\.title) == [
@@ -254,7 +255,8 @@ import Testing
         #expect(try scene.events() == ["NON_RENEWING_PURCHASE"])
         #expect(try scene.installation.differences() == [])
         let unclaimed = try PurchaseReader.list(
-            isUnclaimed: true, app: nil, environment: nil, atMost: 10, defaultGrace: 0, on: scene.connection)
+            isUnclaimed: true, app: nil, environment: nil, atMost: 10, foldSettings: FoldSettings(),
+            on: scene.connection)
         #expect(unclaimed.isEmpty)
         // Whoever comes with the id again is somebody new, who was granted nothing.
         #expect(try scene.actions.grant("pro", to: "bob", .lasting(.weekly), on: scene.connection).isNew)
@@ -270,7 +272,9 @@ import Testing
         let before = try scene.installation.purchaseRows()
         try database.execute(
             "TRUNCATE entitled.purchase, entitled.purchase_identifier, entitled.customer, entitled.app_user_id")
-        let totals = try RecordRebuild(patience: .seconds(86_400), defaultGrace: .seconds(1), isDry: false).run(
+        let totals = try RecordRebuild(
+            patience: .seconds(86_400), foldSettings: FoldSettings(defaultGrace: .seconds(1)), isDry: false
+        ).run(
             on: try database.connect(role: "entitled_worker"), progress: { _ in }, found: { _ in })
         #expect(totals.differences > 0)
         #expect(try scene.installation.purchaseRows() == before)
@@ -385,7 +389,7 @@ import Testing
         #expect(try database.texts("SELECT app FROM entitled.purchase") == ["demo"])
         #expect(try database.count("SELECT count(*) FROM entitled.fact WHERE kind = 6") == 0)
         let found = try CustomerReader.find(
-            anyID: life.latest.originalID, defaultGrace: 0, on: try database.connect(role: "entitled_api"))
+            anyID: life.latest.originalID, foldSettings: FoldSettings(), on: try database.connect(role: "entitled_api"))
         #expect(found?.purchases.map(\.latest.type) == [.normal])
     }
 }

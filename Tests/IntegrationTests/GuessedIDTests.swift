@@ -30,7 +30,7 @@ import Testing
         }
         #expect(!guessed.contains(owner))
         let connection = try installation.database.connect(role: "entitled_api")
-        let actions = CustomerActions(origin: ActionLog.Origin(actor: "api"), defaultGrace: .seconds(0))
+        let actions = CustomerActions(origin: ActionLog.Origin(actor: "api"), foldSettings: FoldSettings())
         for (number, id) in guessed.enumerated() {
             _ = try actions.identify(id, as: "thief-\(number)", on: connection)
         }

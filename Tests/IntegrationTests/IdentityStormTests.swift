@@ -63,7 +63,8 @@ import Testing
     private static func call(
         _ dice: inout Dice, _ household: [PurchaseKey], deletes: Bool, on connection: PostgresConnection
     ) throws {
-        let actions = CustomerActions(origin: ActionLog.Origin(actor: "tester"), defaultGrace: .seconds(3 * 86_400))
+        let actions = CustomerActions(
+            origin: ActionLog.Origin(actor: "tester"), foldSettings: FoldSettings(defaultGrace: .seconds(3 * 86_400)))
         let id = try dice.pick(family)
         do {
             switch dice.roll(deletes ? 14 : 12) {
@@ -156,7 +157,8 @@ import Testing
         let ring = zip(Self.family, Self.family.dropFirst() + Self.family.prefix(1)).map { one, two in
             TestThread {
                 let actions = CustomerActions(
-                    origin: ActionLog.Origin(actor: "tester"), defaultGrace: .seconds(3 * 86_400))
+                    origin: ActionLog.Origin(actor: "tester"),
+                    foldSettings: FoldSettings(defaultGrace: .seconds(3 * 86_400)))
                 let connection = try database.connect(role: "entitled_api")
                 try actions.admit(one, on: connection)
                 _ = try actions.alias(one, two, on: connection)

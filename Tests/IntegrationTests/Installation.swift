@@ -156,7 +156,7 @@ final class Installation: Sendable {
     /// What is known of a customer at this moment, without what tells when it became known.
     func document(of anyID: String, now: Int64) throws -> String {
         let connection = try database.connect(role: "entitled_api")
-        guard let found = try CustomerReader.find(anyID: anyID, defaultGrace: 0, on: connection) else {
+        guard let found = try CustomerReader.find(anyID: anyID, foldSettings: FoldSettings(), on: connection) else {
             return "nobody"
         }
         let profile = CustomerProfile(
@@ -180,7 +180,9 @@ final class Installation: Sendable {
     /// What the records say otherwise than the log.
     func differences() throws -> [String] {
         var lines: [String] = []
-        let totals = try RecordRebuild(patience: .seconds(86_400), defaultGrace: .seconds(3 * 86_400), isDry: true).run(
+        let totals = try RecordRebuild(
+            patience: .seconds(86_400), foldSettings: FoldSettings(defaultGrace: .seconds(3 * 86_400)), isDry: true
+        ).run(
             on: try database.connect(role: "entitled_api"), progress: { _ in },
             found: { lines.append($0.line) })
         guard totals.differences == lines.count else { throw TestFailure("not all differences were told") }

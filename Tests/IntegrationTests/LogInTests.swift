@@ -15,7 +15,7 @@ import Testing
     static let lower = "aaaaaaaa-0000-4000-8000-00000000000a"
 
     private let actions = CustomerActions(
-        origin: ActionLog.Origin(actor: "tester"), defaultGrace: .seconds(3 * 86_400))
+        origin: ActionLog.Origin(actor: "tester"), foldSettings: FoldSettings(defaultGrace: .seconds(3 * 86_400)))
 
     struct Row: Sendable, CustomTestStringConvertible {
         let name: String
@@ -146,7 +146,7 @@ import Testing
         // From the log alone everything that was joined comes back, under the same original ids.
         try database.execute("DELETE FROM entitled.app_user_id")
         try database.execute("DELETE FROM entitled.customer")
-        _ = try RecordRebuild(patience: .zero, defaultGrace: .zero, isDry: false).run(
+        _ = try RecordRebuild(patience: .zero, foldSettings: FoldSettings(), isDry: false).run(
             on: try database.connect(role: "entitled_worker"), progress: { _ in }, found: { _ in })
         #expect(try groups(database) == expected(row.after.filter { $0.count > 1 }))
     }
@@ -178,7 +178,7 @@ import Testing
         try installation.untilApplied(2)
         let connection = try installation.database.connect(role: "entitled_api")
         func found(_ id: String) throws -> CustomerReader.Found {
-            try #require(try CustomerReader.find(anyID: id, defaultGrace: 0, on: connection))
+            try #require(try CustomerReader.find(anyID: id, foldSettings: FoldSettings(), on: connection))
         }
         let owners = try lives.map { try found($0.latest.originalID).customer.originalAppUserID }
         #expect(try actions.identify(owners[0], as: "bob", on: connection))

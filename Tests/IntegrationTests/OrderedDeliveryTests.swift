@@ -4,6 +4,7 @@ import Postgres
 import Rebuild
 import Records
 import StoreSimulator
+import Subscriptions
 import TestSupport
 import Testing
 
@@ -117,7 +118,9 @@ import Testing
         try post(Array(all.prefix(2)), to: installation)
         try installation.untilApplied(2)
         try installation.database.execute("DELETE FROM entitled.purchase")
-        let totals = try RecordRebuild(patience: .seconds(86_400), defaultGrace: .seconds(259_200), isDry: false).run(
+        let totals = try RecordRebuild(
+            patience: .seconds(86_400), foldSettings: FoldSettings(defaultGrace: .seconds(259_200)), isDry: false
+        ).run(
             on: try installation.database.connect(role: "entitled_worker"), progress: { _ in }, found: { _ in })
         #expect(totals.differences > 0)
         try post(Array(all.dropFirst(2)), to: installation)

@@ -55,7 +55,7 @@ final class PlantedCustomer {
         connection = try installation.database.connect(role: "entitled_worker")
         actions = CustomerActions(
             origin: ActionLog.Origin(actor: "tester", reason: "as \(PlantedCustomer.name) asked"),
-            defaultGrace: .seconds(3 * 86_400))
+            foldSettings: FoldSettings(defaultGrace: .seconds(3 * 86_400)))
         try plant()
     }
 
@@ -141,7 +141,7 @@ final class PlantedCustomer {
     }
 
     func sweep(_ id: Int64, patience: Duration = .zero) throws {
-        let sweep = DeletionSweep(defaultGrace: .seconds(3 * 86_400), patience: patience)
+        let sweep = DeletionSweep(foldSettings: FoldSettings(defaultGrace: .seconds(3 * 86_400)), patience: patience)
         while try sweep.step(id, on: connection) == .more {}
     }
 

@@ -9,6 +9,7 @@ import Postgres
 import Queue
 import Reconcile
 import Replay
+import Subscriptions
 import Telemetry
 import TestSupport
 
@@ -81,7 +82,8 @@ final class PlayedHistory: Sendable {
         let reconciler = Reconciler(
             ReconcilerConfiguration(
                 worker: worker, lease: .seconds(10), interval: .seconds(3600), clock: SystemClock(),
-                duties: [(place, reader)], statusCallsPerHour: statusCallsPerHour, defaultGrace: .seconds(3 * 86_400)),
+                duties: [(place, reader)], statusCallsPerHour: statusCallsPerHour,
+                foldSettings: FoldSettings(defaultGrace: .seconds(3 * 86_400))),
             session: session(), cancellation: Cancellation(), logger: log.logger, metrics: metrics)
         reconciler.start()
         defer { reconciler.drain(until: .now + .seconds(10)) }

@@ -14,7 +14,7 @@ import Testing
 /// What apps post, where it meets what is done with customers.
 @Suite struct PostedMeetingTests {
     private let actions = CustomerActions(
-        origin: ActionLog.Origin(actor: "tester"), defaultGrace: .seconds(3 * 86_400))
+        origin: ActionLog.Origin(actor: "tester"), foldSettings: FoldSettings(defaultGrace: .seconds(3 * 86_400)))
 
     private func started(_ seed: UInt64, token: String? = nil) -> StoreNotification {
         var life = SubscriberLife(app: Installation.app, seed: seed, withToken: false)
@@ -29,7 +29,7 @@ import Testing
     }
 
     private func sweep(_ id: Int64, on connection: PostgresConnection) throws {
-        let sweep = DeletionSweep(defaultGrace: .seconds(3 * 86_400), patience: .zero)
+        let sweep = DeletionSweep(foldSettings: FoldSettings(defaultGrace: .seconds(3 * 86_400)), patience: .zero)
         while try sweep.step(id, on: connection) == .more {}
     }
 

@@ -46,15 +46,19 @@ final class PostingBench: Sendable {
         let settings = PostingSettings(
             apps: registry, door: door,
             lookup: AppleLookup(apps: client == nil ? [] : ["demo"], door: door, client: { _ in client }),
-            actions: CustomerActions(origin: ActionLog.Origin(actor: "api"), defaultGrace: grace),
+            actions: CustomerActions(
+                origin: ActionLog.Origin(actor: "api"), foldSettings: FoldSettings(defaultGrace: grace)),
             sequence: SequenceGenerator(clock: clock, node: .random(in: 0...UInt16.max)), clock: clock,
             restoring: RestoreSettings(general: behavior))
         let document = SubscriberDocument(
             catalogue: installation.catalogue, digest: { Crypto.Digest.sha256(Array($0.utf8)) })
-        let answers = SubscriberAnswers(document: document, defaultGrace: grace, clock: clock)
+        let answers = SubscriberAnswers(
+            document: document, foldSettings: FoldSettings(defaultGrace: grace), clock: clock)
         let routes =
             ReceiptRoutes(settings, receipts: ReceiptVerifier(trust: receiptRoots), answers: answers).routes
-            + AppleTransactionRoutes(settings, answers: answers, document: document, defaultGrace: grace).routes
+            + AppleTransactionRoutes(
+                settings, answers: answers, document: document, foldSettings: FoldSettings(defaultGrace: grace)
+            ).routes
         let keys = KeyTable(
             publicKeys: [Redacted(PostingBench.publicKey)], secretKeys: [Redacted(PostingBench.secretKey)])
         server = HTTPServer(

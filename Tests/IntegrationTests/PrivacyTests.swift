@@ -145,7 +145,7 @@ import Testing
         defer { scene.end() }
         let deletion = try scene.actions.delete(PlantedCustomer.third, policy: .erase, on: scene.connection)
         let restoring = CustomerActions(
-            origin: ActionLog.Origin(actor: "tester"), defaultGrace: .seconds(3 * 86_400))
+            origin: ActionLog.Origin(actor: "tester"), foldSettings: FoldSettings(defaultGrace: .seconds(3 * 86_400)))
         _ = try restoring.claim(
             scene.key(scene.first), by: "restorer", settings: RestoreSettings(general: .transfer), on: scene.connection)
         try scene.sweep(deletion.id)
@@ -219,7 +219,9 @@ import Testing
                 _ = try blocker.query("SELECT 1 FROM entitled.deletion FOR UPDATE")
                 let victim = TestThread {
                     let connection = try database.connect(role: "entitled_worker")
-                    return try DeletionSweep(defaultGrace: .seconds(3 * 86_400), patience: .zero).step(
+                    return try DeletionSweep(
+                        foldSettings: FoldSettings(defaultGrace: .seconds(3 * 86_400)), patience: .zero
+                    ).step(
                         deletion.id, on: connection)
                 }
                 // Nobody else waits for this row.
@@ -232,7 +234,9 @@ import Testing
                 }
                 #expect(throws: (any Error).self) { _ = try victim.value() }
             }
-            let step = try DeletionSweep(defaultGrace: .seconds(3 * 86_400), patience: .zero).step(
+            let step = try DeletionSweep(
+                foldSettings: FoldSettings(defaultGrace: .seconds(3 * 86_400)), patience: .zero
+            ).step(
                 deletion.id, on: try database.connect(role: "entitled_worker"))
             steps += 1
             // What is left is the end, which changes no counts of ours.
@@ -259,7 +263,8 @@ import Testing
         let threads = (0..<4).map { _ in
             TestThread {
                 let connection = try database.connect(role: "entitled_worker")
-                let sweep = DeletionSweep(defaultGrace: .seconds(3 * 86_400), patience: .zero)
+                let sweep = DeletionSweep(
+                    foldSettings: FoldSettings(defaultGrace: .seconds(3 * 86_400)), patience: .zero)
                 while try sweep.step(deletion.id, on: connection) == .more {}
             }
         }

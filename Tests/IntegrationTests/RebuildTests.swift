@@ -5,6 +5,7 @@ import Queue
 import Rebuild
 import Records
 import StoreSimulator
+import Subscriptions
 import TestSupport
 import Testing
 
@@ -27,7 +28,8 @@ import Testing
         try installation.postAll([life.autoRenewOff(at: Installation.start + 3_600_000)])
         try installation.untilApplied(Int64(Set(notifications.map(\.uuid)).count) + 1)
         let connection = try installation.database.connect(role: "entitled_worker")
-        let actions = CustomerActions(origin: ActionLog.Origin(actor: "tester"), defaultGrace: .seconds(259_200))
+        let actions = CustomerActions(
+            origin: ActionLog.Origin(actor: "tester"), foldSettings: FoldSettings(defaultGrace: .seconds(259_200)))
         let ids = try installation.database.texts(
             """
             SELECT DISTINCT a.id FROM entitled.app_user_id a JOIN entitled.purchase p ON p.owner = a.id
@@ -45,7 +47,8 @@ import Testing
         _ installation: Installation, pageSize: Int = 3, progress: (RecordRebuild.Progress) -> Void = { _ in }
     ) throws -> RebuildTotals {
         try RecordRebuild(
-            patience: .seconds(86_400), defaultGrace: .seconds(3 * 86_400), isDry: false, pageSize: pageSize
+            patience: .seconds(86_400), foldSettings: FoldSettings(defaultGrace: .seconds(3 * 86_400)), isDry: false,
+            pageSize: pageSize
         ).run(
             on: try installation.database.connect(role: "entitled_worker"),
             progress: progress, found: { _ in })

@@ -38,7 +38,10 @@ import Testing
         meanwhile: () throws -> Void = {}
     ) throws -> Report {
         let database = installation.database
-        return try ReportRun(question, defaultGrace: .seconds(3 * 86_400), threads: threads, pageSize: pageSize).run(
+        return try ReportRun(
+            question, foldSettings: FoldSettings(defaultGrace: .seconds(3 * 86_400)), threads: threads,
+            pageSize: pageSize
+        ).run(
             connect: { try database.connect(role: "entitled_api") },
             calendar: { now in
                 try meanwhile()
@@ -79,7 +82,7 @@ import Testing
         let connection = try installation.database.connect(role: "entitled_api")
         var spent: [String: Int64] = [:]
         for id in try installation.database.texts("SELECT original_app_user_id FROM entitled.customer") {
-            let found = try #require(try CustomerReader.find(anyID: id, defaultGrace: 0, on: connection))
+            let found = try #require(try CustomerReader.find(anyID: id, foldSettings: FoldSettings(), on: connection))
             for total in Spending(found.purchases).totals where total.environment == .production {
                 spent[try #require(total.currency), default: 0] += total.net
             }
@@ -101,12 +104,14 @@ import Testing
         // The other way to the same facts.
         var tally = ReportTally(
             try #require(ReportCalendar(from: first.total.from, to: first.total.to, by: .month)),
-            defaultGrace: 3 * 86_400_000)
+            foldSettings: FoldSettings(defaultGrace: .milliseconds(3 * 86_400_000)))
         let keys = try installation.database.texts(
             "SELECT original_transaction_id FROM entitled.purchase WHERE environment = 0"
         ).map { PurchaseKey(app: "demo", environment: .production, originalTransactionID: $0) }
         for (key, facts) in zip(keys, try FactStore.load(keys, on: connection)) {
-            let purchase = try #require(Purchase(folding: facts, key: key, defaultGrace: 3 * 86_400_000))
+            let purchase = try #require(
+                Purchase(
+                    folding: facts, key: key, foldSettings: FoldSettings(defaultGrace: .milliseconds(3 * 86_400_000))))
             tally.add(purchase, facts)
         }
         #expect(Report(tally, Self.question).total.revenue == first.total.revenue)
@@ -150,7 +155,7 @@ import Testing
         let database = installation.database
         let calls = Atomic<Int>(0)
         #expect(throws: TestFailure.self) {
-            _ = try ReportRun(Self.question, defaultGrace: .zero, threads: 3).run(
+            _ = try ReportRun(Self.question, foldSettings: FoldSettings(), threads: 3).run(
                 connect: {
                     guard calls.add(1, ordering: .relaxed).newValue != 3 else { throw TestFailure("no connection") }
                     return try database.connect(role: "entitled_api")

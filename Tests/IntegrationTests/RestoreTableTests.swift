@@ -82,7 +82,8 @@ import Testing
         _ item: Case, _ lives: [SubscriberLife], _ number: Int, _ installation: Installation,
         _ connection: PostgresConnection
     ) throws {
-        let actions = CustomerActions(origin: ActionLog.Origin(actor: "tester"), defaultGrace: .seconds(3 * 86_400))
+        let actions = CustomerActions(
+            origin: ActionLog.Origin(actor: "tester"), foldSettings: FoldSettings(defaultGrace: .seconds(3 * 86_400)))
         let keys = lives.map {
             PurchaseKey(app: "demo", environment: .production, originalTransactionID: $0.latest.originalID)
         }
@@ -145,7 +146,7 @@ import Testing
         let token = try #require(life.account.token)
         let key = PurchaseKey(app: "demo", environment: .production, originalTransactionID: life.latest.originalID)
         let connection = try installation.database.connect(role: "entitled_api")
-        let actions = CustomerActions(origin: ActionLog.Origin(actor: "tester"), defaultGrace: .zero)
+        let actions = CustomerActions(origin: ActionLog.Origin(actor: "tester"), foldSettings: FoldSettings())
         let settings = RestoreSettings(general: .transfer)
         func set(_ behavior: RestoreBehavior?, _ id: String) throws -> Bool {
             try actions.setRestoreBehavior(behavior, of: id, on: connection)

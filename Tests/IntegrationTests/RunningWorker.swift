@@ -38,7 +38,8 @@ final class RunningWorker: Sendable {
         _ installation: Installation, lease: Duration = .seconds(10), drainTimeout: Duration = .seconds(5),
         schedule: [Duration] = [.seconds(3600)], timeout: Duration = .seconds(20),
         verifier: SignedDataVerifier? = nil, limits: SendLimits = SendLimits(), disableAfter: Duration? = nil,
-        operationsURL: String? = nil, reconciliation: LaneWorkerConfiguration.Reconciliation? = nil,
+        operationsURL: String? = nil, foldSettings: FoldSettings = FoldSettings(defaultGrace: .seconds(3 * 86_400)),
+        reconciliation: LaneWorkerConfiguration.Reconciliation? = nil,
         clock: any WallClock = SystemClock()
     ) throws {
         let brake = Gate()
@@ -57,7 +58,7 @@ final class RunningWorker: Sendable {
         worker = LaneWorker(
             configuration: LaneWorkerConfiguration(
                 worker: id, host: "test", lease: lease, expiryPatience: .seconds(86_400),
-                drainTimeout: drainTimeout, defaultGrace: .seconds(3 * 86_400),
+                drainTimeout: drainTimeout, foldSettings: foldSettings,
                 bodies: EventBody(catalogue: installation.catalogue),
                 health: HealthPolicy(disableAfter: disableAfter), operationsURL: operationsURL,
                 reconciliation: reconciliation,

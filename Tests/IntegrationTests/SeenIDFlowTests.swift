@@ -10,7 +10,7 @@ import Testing
 
 /// By which id events name a customer: the one that an app or a backend used last.
 @Suite struct SeenIDFlowTests {
-    private let actions = CustomerActions(origin: ActionLog.Origin(actor: "api"), defaultGrace: .zero)
+    private let actions = CustomerActions(origin: ActionLog.Origin(actor: "api"), foldSettings: FoldSettings())
 
     private func identity(_ request: Consumer.Request?) -> [String?] {
         ["app_user_id", "original_app_user_id"].map { request?.event?[$0]?.stringValue }

@@ -8,6 +8,7 @@ import Postgres
 import Queue
 import Records
 import StoreSimulator
+import Subscriptions
 import Telemetry
 import TestSupport
 import Testing
@@ -57,7 +58,7 @@ import Testing
             ReconcilerConfiguration(
                 worker: worker, lease: .seconds(10), interval: .seconds(3600), clock: SystemClock(),
                 duties: [(apple.place, apple.reader)], statusCallsPerHour: callsPerHour,
-                defaultGrace: .seconds(3 * 86_400))
+                foldSettings: FoldSettings(defaultGrace: .seconds(3 * 86_400)))
         }
 
         /// As another process of ours would, that owns nothing.

@@ -30,10 +30,11 @@ import Testing
         }
         let owners = try installation.database.texts("SELECT DISTINCT owner FROM entitled.purchase")
         let entries = try owners.flatMap { owner in
-            let found = try #require(try CustomerReader.find(anyID: owner, defaultGrace: 0, on: connection))
+            let found = try #require(
+                try CustomerReader.find(anyID: owner, foldSettings: FoldSettings(), on: connection))
             return try TimelineReader.timeline(
                 of: found.purchases.map(\.key), appUserIDs: found.customer.appUserIDs, patience: StoreProduct.day,
-                defaultGrace: 0, now: now, on: connection
+                foldSettings: FoldSettings(), now: now, on: connection
             ).entries
         }
         let events = entries.flatMap(\.events)
@@ -72,11 +73,11 @@ import Testing
         }
         let connection = try installation.database.connect(role: "entitled_api")
         let found = try #require(
-            try CustomerReader.find(anyID: life.latest.originalID, defaultGrace: 0, on: connection))
+            try CustomerReader.find(anyID: life.latest.originalID, foldSettings: FoldSettings(), on: connection))
         func timeline(_ order: TimelineOrder) throws -> [TimelineEntry] {
             try TimelineReader.timeline(
                 of: found.purchases.map(\.key), appUserIDs: found.customer.appUserIDs, patience: StoreProduct.day,
-                defaultGrace: 0, now: SystemClock().now(), order: order, on: connection
+                foldSettings: FoldSettings(), now: SystemClock().now(), order: order, on: connection
             ).entries.filter { $0.purchase != nil }
         }
         let (happened, heard) = (try timeline(.happened), try timeline(.heard))

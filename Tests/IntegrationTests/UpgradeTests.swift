@@ -43,7 +43,8 @@ import Testing
         let first = try RunningWorker(former)
         try former.postAll(notifications)
         try former.untilApplied(Int64(Set(notifications.map(\.uuid)).count))
-        let actions = CustomerActions(origin: ActionLog.Origin(actor: "tester"), defaultGrace: .seconds(259_200))
+        let actions = CustomerActions(
+            origin: ActionLog.Origin(actor: "tester"), foldSettings: FoldSettings(defaultGrace: .seconds(259_200)))
         let operating = try former.database.connect(role: "entitled_worker")
         let owners = try former.database.texts("SELECT DISTINCT owner FROM entitled.purchase ORDER BY 1")
         try #require(owners.count == 3)

@@ -81,8 +81,8 @@ import Testing
     /// Somebody who calls, with a connection of the api.
     private struct Caller {
         let actions = CustomerActions(
-            origin: ActionLog.Origin(actor: "tester"), defaultGrace: WholeStormTests.grace)
-        let reader = SubscriberReader(defaultGrace: WholeStormTests.grace.milliseconds)
+            origin: ActionLog.Origin(actor: "tester"), foldSettings: FoldSettings(defaultGrace: WholeStormTests.grace))
+        let reader = SubscriberReader(foldSettings: FoldSettings(defaultGrace: WholeStormTests.grace))
         let household: Household
         let connection: PostgresConnection
         let sequence = SequenceGenerator(clock: SystemClock(), node: .random(in: 0...UInt16.max))
@@ -150,7 +150,7 @@ import Testing
         let sweepers = (0..<2).map { _ in
             TestThread {
                 let connection = try database.connect(role: "entitled_worker")
-                let sweep = DeletionSweep(defaultGrace: Self.grace, patience: .zero)
+                let sweep = DeletionSweep(foldSettings: FoldSettings(defaultGrace: Self.grace), patience: .zero)
                 while true {
                     let wasOver = isOver.read { $0 }
                     while try sweep.step(on: connection) {}
@@ -217,12 +217,13 @@ import Testing
     private func expectSnapshotsFit(_ installation: Installation) throws {
         let connection = try installation.database.connect(role: "entitled_api")
         let ids = try installation.database.texts("SELECT id FROM entitled.app_user_id")
-        let reader = SubscriberReader(defaultGrace: Self.grace.milliseconds)
+        let reader = SubscriberReader(foldSettings: FoldSettings(defaultGrace: Self.grace))
         for found in try reader.find(ids, on: connection) {
             let found = try #require(found)
             let keys = found.snapshots.map(\.key)
             let fresh = zip(keys, try FactStore.load(keys, on: connection)).compactMap { key, facts in
-                Purchase(folding: facts, key: key, defaultGrace: Self.grace.milliseconds).map(PurchaseSnapshot.init)
+                Purchase(folding: facts, key: key, foldSettings: FoldSettings(defaultGrace: Self.grace)).map(
+                    PurchaseSnapshot.init)
             }
             #expect(found.snapshots == fresh)
         }

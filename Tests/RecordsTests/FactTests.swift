@@ -1,3 +1,4 @@
+import AppStore
 import Base
 import Crypto
 import Postgres
@@ -37,6 +38,73 @@ import Testing
             uuid: "u-1", type: "DID_RENEW", subtype: nil, status: 1, signedDate: 1_790_000_000_002)
         return FactRow(
             kind: .notification, signedDate: 1_790_000_000_002, header: nil, signature: nil, payload: fact.payload)
+    }
+
+    private static func payload(_ changes: String) -> TransactionPayload? {
+        let whole = """
+            {"transactionId":"1","originalTransactionId":"1","productId":"pro_monthly","purchaseDate":1789000000000,\
+            "signedDate":1790000000000\(changes)}
+            """
+        return TransactionPayload(payload: Array(whole.utf8))
+    }
+
+    private static let renews = #","type":"Auto-Renewable Subscription","expiresDate":1791000000000"#
+
+    /// Each would give access for ever, or more of it than Apple signed.
+    @Test(arguments: [
+        (#","type":"Auto-Renewable Subscription""#, "renews by itself and lacks its expiresDate"),
+        (#","type":"Auto-Renewable Subscription","expiresDate":null"#, "renews by itself and lacks its expiresDate"),
+        (#","type":"Auto-Renewable Subscription","expiresDate":"1791000000000""#, "documents: expiresDate"),
+        (#","type":"Auto-Renewable Subscription","expiresDate":1e40"#, "documents: expiresDate"),
+        (#","type":"Auto-Renewable Subscription","expiresDate":{}"#, "documents: expiresDate"),
+        ("", "lacks its type and its expiresDate"),
+        (#","type":7"#, "documents: type"), (#","type":"Rental""#, "does not know (Rental)"),
+        (renews + #","revocationDate":"1790000000000""#, "documents: revocationDate"),
+        (renews + #","isUpgraded":1"#, "documents: isUpgraded"),
+        (renews + #","isUpgraded":"true","inAppOwnershipType":false"#, "documents: inAppOwnershipType, isUpgraded"),
+        (#","type":"Non-Consumable","revocationDate":[1790000000000]"#, "documents: revocationDate"),
+    ])
+    func `a transaction whose end or revocation cannot be read is refused, and an older fact of it gives nothing`(
+        changes: String, reason: String
+    ) throws {
+        let payload = try #require(Self.payload(changes))
+        #expect(try #require(payload.flaw).contains(reason))
+        let fact = try #require(TransactionFact(payload, tie: []))
+        var facts = PurchaseFacts()
+        facts.insert(fact)
+        let purchase = try #require(Purchase(folding: facts, key: key))
+        #expect(purchase.accessUntil == fact.purchaseDate)
+    }
+
+    @Test(arguments: [
+        renews, renews + #","revocationDate":null,"isUpgraded":null,"inAppOwnershipType":null"#,
+        renews + #","isUpgraded":true,"revocationDate":1790000000000.5"#, #","type":"Non-Consumable""#,
+        #","type":"Consumable","expiresDate":null"#, #","type":"Non-Renewing Subscription""#,
+        #","type":"Rental","expiresDate":1791000000000"#, #","expiresDate":1791000000000"#,
+    ])
+    func `what Apple signs, and what it may sign yet, is taken`(changes: String) throws {
+        #expect(try #require(Self.payload(changes)).flaw == nil)
+    }
+
+    @Test func `a commitment and the purchase that is continued are read`() throws {
+        let fact = try #require(
+            Self.payload(
+                Self.renews
+                    + #","previousOriginalTransactionId":"9","billingPlanType":"MONTHLY","commitmentInfo":{"billingPeriodNumber":2,"#
+                    + #""totalBillingPeriods":12,"commitmentExpiresDate":1820000000000,"commitmentPrice":119880}"#
+            ).flatMap { TransactionFact($0, tie: []) })
+        #expect(fact.previousOriginalTransactionID == "9" && fact.billingPlan == "MONTHLY")
+        #expect(
+            fact.commitment
+                == TransactionFact.Commitment(
+                    billingPeriod: 2, billingPeriods: 12, expiresDate: 1_820_000_000_000, price: 119_880))
+        let renewal = try #require(
+            RenewalInfoPayload(
+                payload: Array(
+                    #"{"originalTransactionId":"1","commitmentInfo":{"commitmentAutoRenewStatus":0,"commitmentRenewalPrice":5}}"#
+                        .utf8)
+            ).flatMap { RenewalFact($0, tie: []) })
+        #expect(renewal.commitment == RenewalFact.Commitment(autoRenewStatus: 0, renewalPrice: 5))
     }
 
     @Test func `facts come back from the database as they were told`() throws {

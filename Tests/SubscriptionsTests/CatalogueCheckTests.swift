@@ -54,6 +54,17 @@ struct CatalogueCheckTests {
                 == ["error unknown_current_offering gone"])
     }
 
+    @Test func `what is sold for a time and gives access for ever is warned of`() {
+        let bought = Self.usual + Self.bought(("pass", "Non-Renewing Subscription"), ("unmapped", "Consumable"))
+        let entitlements = EntitlementCatalogue(["pro": ["monthly", "yearly", "pass"]])
+        func codes(_ durations: Set<String>) -> [String] {
+            CatalogueCheck(entitlements: entitlements, offerings: OfferingCatalogue(), durations: durations)
+                .findings(bought).map { "\($0.code) \($0.subject)" }
+        }
+        #expect(codes([]) == ["consumable_without_entitlement unmapped", "endless_subscription pass"])
+        #expect(codes(["pass"]) == ["consumable_without_entitlement unmapped"])
+    }
+
     @Test func `a consumable that is offered is no error`() {
         let offerings = Self.offering([("$rc_monthly", "monthly"), ("coins", "coins")])
         #expect(

@@ -123,6 +123,72 @@ struct DocumentTests {
         #expect(shown["entitlements"]?["pro"]?["expires_date"] == .date(real.expires))
     }
 
+    @Test func `an active purchase of the sandbox wins over one of production that has ended`() throws {
+        var real = Life("1")
+        var played = Life("2")
+        _ = real.start()
+        _ = real.autoRenewOff(at: epoch + day)
+        _ = real.expire(at: real.expires)
+        let begin = real.expires + 30 * day
+        _ = played.start(began: begin)
+        let purchases = try [played.purchase(), inProduction(real)].map { try #require($0) }
+        for purchases in [purchases, purchases.reversed()] {
+            let shown = try subscriber(purchases, at: begin + day)
+            #expect(shown["subscriptions"]?["pro_monthly"]?["is_sandbox"] == .bool(true))
+            #expect(shown["entitlements"]?["pro"]?["expires_date"] == .date(played.expires))
+            // When both are over, production speaks again.
+            let over = try subscriber(purchases, at: played.expires + day)
+            #expect(over["subscriptions"]?["pro_monthly"]?["is_sandbox"] == .bool(false))
+            #expect(over["entitlements"]?["pro"]?["expires_date"] == .date(real.expires))
+        }
+        let document = SubscriberDocument(catalogue: catalogue) { digest($0) }
+        let tags = [begin + day, played.expires + day].map { now in
+            document.page(customer: customer, snapshots: purchases.map(PurchaseSnapshot.init), now: now).tag
+        }
+        #expect(tags[0] != tags[1])
+        let explained = CustomerExplanation(customer, purchases, catalogue: catalogue, now: begin + day)
+        let pro = try #require(explained.entitlements.first { $0.name == "pro" })
+        #expect(pro.isActive && pro.isSandbox)
+        #expect(
+            pro.sentence
+                == "active until \(Spoken.time(played.expires)): pro_monthly, paid; renews then; the production purchase"
+                + " ended \(Spoken.time(real.expires)) [sandbox]")
+    }
+
+    @Test func `what an upgrade gave back is no refund of the old product`() throws {
+        var life = Life()
+        _ = life.start()
+        _ = life.upgrade(to: "pro_yearly", price: 59990, at: epoch + day, lasts: 365 * day)
+        _ = life.refund(0, at: epoch + day + hour)
+        let shown = try subscriber(life, at: epoch + 2 * day)
+        #expect(shown["subscriptions"]?["pro_monthly"]?["refunded_at"] == .null)
+        #expect(shown["subscriptions"]?["pro_monthly"]?["expires_date"] == .date(epoch + day))
+        #expect(shown["entitlements"]?["pro"]?["product_identifier"] == .string("pro_yearly"))
+    }
+
+    @Test func `an expired subscription does not renew because renewal was switched on`() throws {
+        var life = Life()
+        _ = life.start()
+        _ = life.autoRenewOff(at: epoch + day)
+        _ = life.expire(at: life.expires)
+        life.renewal.expirationIntent = nil
+        _ = life.autoRenewOn(at: life.expires + hour)
+        let purchase = try #require(life.purchase())
+        #expect(!purchase.willRenew && purchase.renewalObstacle == .ended)
+        let row = PurchaseSummary(catalogue: catalogue)
+            .row(purchase, ofCustomer: ["bob"], now: life.expires + 2 * hour)
+        #expect(row["status"] == .string("expired") && row["will_renew"] == .bool(false))
+        #expect(row["will_not_renew_because"] == .string("ended"))
+        // One of which nobody said that it ended, either.
+        var silent = Life()
+        _ = silent.start()
+        let quiet = PurchaseSummary(catalogue: catalogue)
+            .row(try #require(silent.purchase()), ofCustomer: ["bob"], now: silent.expires)
+        #expect(quiet["status"] == .string("expired") && quiet["will_renew"] == .bool(false))
+        _ = life.resubscribe(at: life.expires + day)
+        #expect(try #require(life.purchase()).willRenew)
+    }
+
     @Test(arguments: [
         (SandboxRule.all, true), (.none, false), (.customers(["bob"]), true), (.customers(["eve"]), false),
     ])

@@ -216,7 +216,10 @@ struct ExplanationTests {
                 PurchaseArrival(arrived: epoch + 3 * day, facts: odd.facts, cause: odd.cause)
             })
         for now in [Int64.min, 0, .max] {
-            let steps = PurchaseReplay(of: life.key, belief: EndBelief(patience: .max), defaultGrace: .max).steps(
+            let steps = PurchaseReplay(
+                of: life.key, belief: EndBelief(patience: .max),
+                foldSettings: FoldSettings(defaultGrace: .milliseconds(Int64.max))
+            ).steps(
                 arrivals, until: now)
             let timeline = Timeline(Timeline.entries(of: life.key, steps, traces: [:]) { digest($0) })
             #expect(timeline.entries.count >= arrivals.count)

@@ -44,7 +44,7 @@ struct Life {
     }
 
     func purchase(defaultGrace: Int64 = 0) -> Purchase? {
-        Purchase(folding: facts, key: key, defaultGrace: defaultGrace)
+        Purchase(folding: facts, key: key, foldSettings: FoldSettings(defaultGrace: .milliseconds(defaultGrace)))
     }
 
     // MARK: - Parts

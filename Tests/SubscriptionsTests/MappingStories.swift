@@ -71,6 +71,13 @@ extension MappingStory {
         MappingStory(8, "after a paid period", after: started, hears: { $0.renew(at: $0.expires) }),
         MappingStory(9, "after a trial", after: onTrial, hears: { $0.renew(at: $0.expires) }),
         MappingStory(
+            9, "a trial that is heard of after the period that followed it",
+            after: { life in
+                onTrial(&life)
+                _ = life.renew(at: life.expires)
+                life.tellings.swapAt(0, 1)
+            }, hears: { $0.tellings[1] }),
+        MappingStory(
             10, "to another product, as chosen before", after: changing, hears: { $0.renew(at: $0.expires) },
             leaves: { $0.latest.productID == "basic_monthly" && $0.pendingProductID == nil }),
         MappingStory(
@@ -88,6 +95,13 @@ extension MappingStory {
         MappingStory(
             12, "on until now", after: started, hears: { $0.autoRenewOff(at: epoch + day) },
             leaves: { $0.autoRenewOffSince == epoch + day }),
+        MappingStory(
+            12, "a year paid by the month, which is not to go on",
+            after: {
+                started(&$0)
+                $0.commit(period: 3)
+            }, hears: { $0.commitmentOff(at: epoch + day) },
+            leaves: { $0.willRenew && $0.cancelledSince == epoch + day }),
         MappingStory(12, "off already", after: off, hears: { $0.autoRenewOff(at: epoch + 2 * day) }),
         MappingStory(
             13, "a charge is being retried", "in grace", after: inGrace,
@@ -115,6 +129,14 @@ extension MappingStory {
                 let upgrade = life.upgrade(to: "pro_yearly", price: 59990, at: epoch + day)
                 life.transactions[0].isUpgraded = false
                 return upgrade
+            }),
+        MappingStory(
+            16, "at once, from one trial into another", after: onTrial,
+            hears: { life in
+                life.transactions[0].isUpgraded = true
+                life.product = "pro_yearly"
+                life.addPeriod(from: epoch + day, to: epoch + 15 * day, offer: .trial)
+                return life.notify("DID_CHANGE_RENEWAL_PREF", "UPGRADE", at: epoch + day)
             }),
         MappingStory(
             17, "from the next renewal on", after: started,
@@ -266,6 +288,10 @@ extension MappingStory {
             40, "the end was moved to later", after: started, hears: { $0.extend(by: day, at: epoch + day) },
             leaves: { $0.accessUntil == epoch + 31 * day }),
         MappingStory(
+            40, "from one past instant to another", hasTimers: true, after: started,
+            hears: { $0.extend(by: day, at: $0.expires + 5 * day) },
+            leaves: { $0.accessUntil == epoch + 31 * day }),
+        MappingStory(
             41, "a mass extension is done", after: started,
             hears: { $0.notifyAlone("RENEWAL_EXTENSION", "SUMMARY", at: epoch + day) }),
         MappingStory(
@@ -301,6 +327,12 @@ extension MappingStory {
         MappingStory(46, "new metadata", after: started, hears: { $0.notify("METADATA_UPDATE", at: epoch + day) }),
         MappingStory(
             46, "taken over by Advanced Commerce", after: started, hears: { $0.notify("MIGRATION", at: epoch + day) }),
+        MappingStory(
+            46, "to a new original transaction id", after: started,
+            hears: { life in
+                life = life.migrated(to: "2000", at: epoch + 5 * day)
+                return life.notify("MIGRATION", at: epoch + 5 * day)
+            }, leaves: { $0.continuation?.of == "1000" && $0.latest.number == 2 }),
         MappingStory(
             46, "another price from the next renewal on", after: started,
             hears: { life in

@@ -33,7 +33,8 @@ struct PropertyTests {
                 telling.add(to: &steps)
                 telling.add(to: &batch)
                 step = Purchase(folding: steps, key: life.key)
-                lenient = Purchase(folding: steps, key: life.key, defaultGrace: 3 * day)
+                lenient = Purchase(
+                    folding: steps, key: life.key, foldSettings: FoldSettings(defaultGrace: .milliseconds(3 * day)))
                 guard Int.random(in: 0..<3, using: &chance) == 0 else { continue }
                 batches.formUnion(batch)
                 batch = PurchaseFacts()
@@ -112,7 +113,8 @@ struct PropertyTests {
             }
             for grace in [0, 3 * day] {
                 let named = life.purchase(defaultGrace: grace)
-                let other = Purchase(folding: nameless, key: life.key, defaultGrace: grace)
+                let other = Purchase(
+                    folding: nameless, key: life.key, foldSettings: FoldSettings(defaultGrace: .milliseconds(grace)))
                 guard named?.accessUntil == other?.accessUntil, named?.periods == other?.periods else {
                     return "access until \(named?.accessUntil ?? -1) becomes \(other?.accessUntil ?? -1)"
                 }

@@ -204,7 +204,9 @@ struct ReplayTests {
         _ = life.billingFailure(graceUntil: life.expires + day, at: life.expires)
         var tellings = life.tellings
         tellings[1].renewal?.gracePeriodExpiresDate = nil
-        let replay = PurchaseReplay(of: life.key, belief: EndBelief(patience: day), defaultGrace: 3 * day)
+        let replay = PurchaseReplay(
+            of: life.key, belief: EndBelief(patience: day),
+            foldSettings: FoldSettings(defaultGrace: .milliseconds(3 * day)))
         let steps = replay.steps(Self.arrivals(tellings), until: life.expires)
         let end = life.expires + 3 * day
         #expect(steps[1].changes.contains(.grace(until: end, isAssumed: true)))

@@ -6,7 +6,7 @@ import Testing
 /// What documents need of purchases, kept: it says the same, and nothing else is taken for it.
 struct SnapshotTests {
     private static let seeds: Range<UInt64> = 0..<400
-    private static let codec = SnapshotCodec(defaultGrace: 3 * day)
+    private static let codec = SnapshotCodec(foldSettings: FoldSettings(defaultGrace: .milliseconds(3 * day)))
     private static let document = SubscriberDocument(catalogue: EventBodyTests.catalogue) { digest($0) }
     private static let customer = CustomerProfile(
         originalAppUserID: "bob", appUserIDs: ["bob"], firstSeen: epoch, lastSeen: epoch + day)
@@ -38,13 +38,16 @@ struct SnapshotTests {
             let holding = Holding(
                 key: key, productID: "", transactionID: "\u{1F600}", purchaseDate: value, originalPurchaseDate: ~value,
                 expires: value, grace: nil, refunded: value,
-                unpaidSince: nil, switchedOffSince: value, isSubscription: true, isFamilyShare: false,
-                periodType: .trial, price: Holding.Price(amount: value, currency: "EUR"), store: "promotional",
+                unpaidSince: nil, switchedOffSince: value, isSubscription: true, isRenewable: value > 0,
+                isFamilyShare: false, periodType: .trial, price: Holding.Price(amount: value, currency: "EUR"),
+                store: "promotional",
                 grantedEntitlement: value < 0 ? nil : "pro")
             let item = PurchaseSnapshot.Item(
                 productID: "p", transactionID: "t", purchaseDate: value, originalPurchaseDate: value, price: nil,
                 store: "app_store")
-            let snapshot = PurchaseSnapshot(key: key, holdings: [holding, holding], items: [item])
+            let snapshot = PurchaseSnapshot(
+                key: key, holdings: [holding, holding], items: [item],
+                continuation: value < 0 ? nil : Purchase.Continuation(of: "\(value)", since: value))
             #expect(try Self.kept(snapshot) == snapshot)
         }
     }
@@ -52,13 +55,14 @@ struct SnapshotTests {
     @Test func `what another program, form or grace made is refused`() throws {
         let purchase = try #require(Self.purchases(1).first)
         let snapshot = PurchaseSnapshot(purchase)
-        let ours = SnapshotCodec(form: 1, version: "1.0", defaultGrace: 0)
+        let ours = SnapshotCodec(form: 1, version: "1.0", foldSettings: FoldSettings())
         let bytes = ours.bytes(snapshot)
         #expect(ours.snapshot(bytes, of: snapshot.key) == snapshot)
         for other in [
-            SnapshotCodec(form: 2, version: "1.0", defaultGrace: 0),
-            SnapshotCodec(form: 1, version: "1.1", defaultGrace: 0),
-            SnapshotCodec(form: 1, version: "1.0", defaultGrace: day),
+            SnapshotCodec(form: 2, version: "1.0", foldSettings: FoldSettings()),
+            SnapshotCodec(form: 1, version: "1.1", foldSettings: FoldSettings()),
+            SnapshotCodec(form: 1, version: "1.0", foldSettings: FoldSettings(defaultGrace: .milliseconds(day))),
+            SnapshotCodec(form: 1, version: "1.0", foldSettings: FoldSettings(durations: ["pass": .months(3)])),
         ] {
             #expect(other.snapshot(bytes, of: snapshot.key) == nil)
         }
@@ -110,7 +114,8 @@ struct SnapshotTests {
         let holding = Holding(
             key: key, productID: "pro_monthly", transactionID: "1", purchaseDate: epoch, originalPurchaseDate: epoch,
             expires: epoch + day, grace: nil, refunded: nil, unpaidSince: nil, switchedOffSince: nil,
-            isSubscription: true, isFamilyShare: false, periodType: .normal, price: nil, store: "promotional",
+            isSubscription: true, isRenewable: false, isFamilyShare: false, periodType: .normal, price: nil,
+            store: "promotional",
             grantedEntitlement: "pro")
         let snapshot = PurchaseSnapshot(key: key, holdings: [holding], items: [])
         let pages = [epoch, epoch + day].map { now in

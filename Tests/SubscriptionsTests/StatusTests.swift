@@ -202,7 +202,8 @@ struct StatusTests {
         var odd = try #require(last.transaction)
         odd.signedDate = instant
         facts.insert(odd)
-        let purchase = try #require(Purchase(folding: facts, key: life.key, defaultGrace: .max))
+        let purchase = try #require(
+            Purchase(folding: facts, key: life.key, foldSettings: FoldSettings(defaultGrace: .milliseconds(Int64.max))))
         for now in [Int64.min, 0, .max] {
             _ = purchase.status(at: now)
             _ = purchase.nextWake(after: now, belief: EndBelief(patience: .max))

@@ -4,14 +4,16 @@ import Subscriptions
 struct Story {
     let key: PurchaseKey
     let deriver: EventDeriver
+    let foldSettings: FoldSettings
     private(set) var facts = PurchaseFacts()
     private(set) var purchase: Purchase?
     private(set) var told: [(id: String, draft: EventDraft)] = []
     /// With those that were told before.
     private(set) var drafted: [(id: String, draft: EventDraft)] = []
 
-    init(_ key: PurchaseKey, patience: Int64 = day) {
+    init(_ key: PurchaseKey, patience: Int64 = day, foldSettings: FoldSettings = FoldSettings()) {
         self.key = key
+        self.foldSettings = foldSettings
         deriver = EventDeriver(belief: EndBelief(patience: patience))
     }
 
@@ -22,7 +24,7 @@ struct Story {
         }
         telling.add(to: &facts)
         let before = purchase
-        purchase = Purchase(folding: facts, key: key)
+        purchase = Purchase(folding: facts, key: key, foldSettings: foldSettings)
         return look(before, .notification(telling.notification), now ?? telling.signed)
     }
 
@@ -31,7 +33,7 @@ struct Story {
     mutating func post(_ transaction: TransactionFact, now: Int64) -> [EventDraft] {
         facts.insert(transaction)
         let before = purchase
-        purchase = Purchase(folding: facts, key: key)
+        purchase = Purchase(folding: facts, key: key, foldSettings: foldSettings)
         let cause = Cause.observation(id: "posted-\(transaction.transactionID)-\(transaction.signedDate)")
         return purchase.map { tell(deriver.changes(before: before, after: $0, cause: cause, now: now)) } ?? []
     }
@@ -46,12 +48,16 @@ struct Story {
         return tell(deriver.events(before: before, after: purchase, cause: cause, now: now))
     }
 
+    private func isTold(_ type: EventType, _ cause: String) -> Bool {
+        told.contains { $0.draft.type == type && $0.draft.cause == cause }
+    }
+
     private mutating func tell(_ drafts: [EventDraft]) -> [EventDraft] {
         var new: [EventDraft] = []
         for draft in drafts {
             let id = draft.id(digest: digest)
             drafted.append((id, draft))
-            guard !told.contains(where: { $0.id == id }) else { continue }
+            guard !told.contains(where: { $0.id == id }), !draft.isRepetition(told: isTold) else { continue }
             told.append((id, draft))
             new.append(draft)
         }

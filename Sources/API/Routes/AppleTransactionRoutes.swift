@@ -15,16 +15,17 @@ package struct AppleTransactionRoutes: Sendable {
     private let settings: PostingSettings
     private let answers: SubscriberAnswers
     private let document: SubscriberDocument
-    private let defaultGrace: Int64
+    private let foldSettings: FoldSettings
 
-    /// - Parameter defaultGrace: as the worker's.
+    /// - Parameter foldSettings: as the worker's.
     package init(
-        _ settings: PostingSettings, answers: SubscriberAnswers, document: SubscriberDocument, defaultGrace: Duration
+        _ settings: PostingSettings, answers: SubscriberAnswers, document: SubscriberDocument,
+        foldSettings: FoldSettings
     ) {
         self.settings = settings
         self.answers = answers
         self.document = document
-        self.defaultGrace = defaultGrace.milliseconds
+        self.foldSettings = foldSettings
     }
 
     package var routes: [APIRoute] {
@@ -76,7 +77,7 @@ package struct AppleTransactionRoutes: Sendable {
         }
         if call.isSecret { return try answers.answer(call, of: owner, isUsed: false) }
         let facts = try FactStore.load([key], on: call.connection)
-        let purchases = facts.compactMap { Purchase(folding: $0, key: key, defaultGrace: defaultGrace) }
+        let purchases = facts.compactMap { Purchase(folding: $0, key: key, foldSettings: foldSettings) }
         let ids = try CustomerStore.load([owner], on: call.connection)[owner]?.appUserIDs ?? [owner]
         let now = settings.clock.now()
         let profile = CustomerProfile(originalAppUserID: owner, appUserIDs: ids, firstSeen: now, lastSeen: now)

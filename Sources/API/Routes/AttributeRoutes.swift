@@ -6,11 +6,11 @@ import Subscriptions
 /// What apps and backends say of customers.
 package struct AttributeRoutes: Sendable {
     private let answers: SubscriberAnswers
-    private let defaultGrace: Duration
+    private let foldSettings: FoldSettings
 
-    package init(answers: SubscriberAnswers, defaultGrace: Duration) {
+    package init(answers: SubscriberAnswers, foldSettings: FoldSettings) {
         self.answers = answers
-        self.defaultGrace = defaultGrace
+        self.foldSettings = foldSettings
     }
 
     package var routes: [APIRoute] {
@@ -25,7 +25,7 @@ package struct AttributeRoutes: Sendable {
     private func write(_ call: APICall) throws -> APIAnswer {
         let id = try call.appUserID()
         let attributes = try call.json()["attributes"] ?? .null
-        let faults = try CustomerActions(origin: call.origin, defaultGrace: defaultGrace).setAttributes(
+        let faults = try CustomerActions(origin: call.origin, foldSettings: foldSettings).setAttributes(
             attributes, of: id, on: call.connection)
         if let error = AttributeErrors.error(faults) { throw error }
         return try answers.answer(call, of: id)
@@ -37,7 +37,7 @@ package struct AttributeRoutes: Sendable {
         let body = try call.json()
         guard let data = body["data"], data.members != nil else { throw APIError.badRequest("data is missing.") }
         let attributes = AttributionAttributes.attributes(data, network: body["network"])
-        _ = try CustomerActions(origin: call.origin, defaultGrace: defaultGrace).setAttributes(
+        _ = try CustomerActions(origin: call.origin, foldSettings: foldSettings).setAttributes(
             attributes, of: id, on: call.connection)
         answers.recordUse(of: id, call)
         return .response(.document(200, .object([])))

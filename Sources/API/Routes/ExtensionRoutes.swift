@@ -18,7 +18,7 @@ import Subscriptions
 /// request identifier follows from the period, its end, the days and the reason.
 package struct ExtensionRoutes: Sendable {
     private let answers: SubscriberAnswers
-    private let defaultGrace: Duration
+    private let foldSettings: FoldSettings
     private let apple: @Sendable (String) -> ServerAPIClient?
     private let clock: any WallClock
     /// Requests that are under way in this process.
@@ -30,11 +30,11 @@ package struct ExtensionRoutes: Sendable {
 
     /// - Parameter apple: the way to Apple for an app's id; nil for an app without one.
     package init(
-        answers: SubscriberAnswers, defaultGrace: Duration, clock: any WallClock,
+        answers: SubscriberAnswers, foldSettings: FoldSettings, clock: any WallClock,
         apple: @escaping @Sendable (String) -> ServerAPIClient?
     ) {
         self.answers = answers
-        self.defaultGrace = defaultGrace
+        self.foldSettings = foldSettings
         self.clock = clock
         self.apple = apple
     }
@@ -104,7 +104,7 @@ package struct ExtensionRoutes: Sendable {
         let ids = try CustomerStore.load([id], on: call.connection)[id]?.appUserIDs ?? []
         let keys = try PurchaseStore.owned(by: ids, on: call.connection).filter { !$0.isGrant }
         let purchases = zip(keys, try FactStore.load(keys, on: call.connection)).compactMap {
-            Purchase(folding: $1, key: $0, defaultGrace: defaultGrace.milliseconds)
+            Purchase(folding: $1, key: $0, foldSettings: foldSettings)
         }
         guard let found = purchases.first(where: { $0.identifiers.contains(wanted) }) else {
             throw APIError.notFound("\(id) has no subscription with the transaction \(wanted).")

@@ -12,12 +12,12 @@ package struct GrantRoutes: Sendable {
     private let answers: SubscriberAnswers
     /// Those of the configuration.
     private let entitlements: Set<String>
-    private let defaultGrace: Duration
+    private let foldSettings: FoldSettings
 
-    package init(answers: SubscriberAnswers, entitlements: Set<String>, defaultGrace: Duration) {
+    package init(answers: SubscriberAnswers, entitlements: Set<String>, foldSettings: FoldSettings) {
         self.answers = answers
         self.entitlements = entitlements
-        self.defaultGrace = defaultGrace
+        self.foldSettings = foldSettings
     }
 
     private static let path = "/v1/subscribers/{app_user_id}/entitlements/{entitlement_identifier}"
@@ -40,7 +40,7 @@ package struct GrantRoutes: Sendable {
     }
 
     private var actions: CustomerActions {
-        CustomerActions(origin: ActionLog.Origin(actor: "api"), defaultGrace: defaultGrace)
+        CustomerActions(origin: ActionLog.Origin(actor: "api"), foldSettings: foldSettings)
     }
 
     private func entitlement(_ call: APICall) throws -> String {

@@ -10,17 +10,17 @@ package struct IdentityRoutes: Sendable {
     private let answers: SubscriberAnswers
     private let restoring: RestoreEligibility
     private let deletion: DeletionPolicy
-    private let defaultGrace: Duration
+    private let foldSettings: FoldSettings
 
     /// - Parameter deletion: what becomes of what is stored about customers who are deleted.
     package init(
         answers: SubscriberAnswers, restoring: RestoreEligibility, deletion: DeletionPolicy = .pseudonymise,
-        defaultGrace: Duration
+        foldSettings: FoldSettings
     ) {
         self.answers = answers
         self.restoring = restoring
         self.deletion = deletion
-        self.defaultGrace = defaultGrace
+        self.foldSettings = foldSettings
     }
 
     package var routes: [APIRoute] {
@@ -35,7 +35,7 @@ package struct IdentityRoutes: Sendable {
     }
 
     private func actions(_ call: APICall) -> CustomerActions {
-        CustomerActions(origin: call.origin, defaultGrace: defaultGrace)
+        CustomerActions(origin: call.origin, foldSettings: foldSettings)
     }
 
     /// 201 says that the id is new: SDKs tell apps so.

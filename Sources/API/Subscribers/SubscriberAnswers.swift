@@ -12,10 +12,10 @@ package struct SubscriberAnswers: Sendable {
     private let actions: CustomerActions
     private let clock: any WallClock
 
-    package init(document: SubscriberDocument, defaultGrace: Duration, clock: any WallClock) {
+    package init(document: SubscriberDocument, foldSettings: FoldSettings, clock: any WallClock) {
         self.document = document
-        reader = SubscriberReader(defaultGrace: defaultGrace.milliseconds)
-        actions = CustomerActions(origin: ActionLog.Origin(actor: "api"), defaultGrace: defaultGrace)
+        reader = SubscriberReader(foldSettings: foldSettings)
+        actions = CustomerActions(origin: ActionLog.Origin(actor: "api"), foldSettings: foldSettings)
         self.clock = clock
     }
 

@@ -52,6 +52,9 @@ package struct TransactionPayload: WirePayload {
     /// BILLED_UPFRONT, MONTHLY.
     package let billingPlanType: String?
     package let commitmentInfo: TransactionCommitment?
+    /// Members that decide on access and are of another type than documented, in the order of their names. Such a
+    /// transaction must give no access: a revocation date that reads as nil would take a revocation back.
+    package let unreadable: [String]
 
     package init(_ members: Members) {
         transactionId = members.text("transactionId")
@@ -87,6 +90,12 @@ package struct TransactionPayload: WirePayload {
         previousOriginalTransactionId = members.text("previousOriginalTransactionId")
         billingPlanType = members.text("billingPlanType")
         commitmentInfo = members.object("commitmentInfo")
+        let read: [(name: MemberName, isRead: Bool)] = [
+            ("expiresDate", expiresDate != nil), ("inAppOwnershipType", inAppOwnershipType != nil),
+            ("isUpgraded", isUpgraded != nil), ("revocationDate", revocationDate != nil),
+            ("signedDate", signedDate != nil), ("type", type != nil),
+        ]
+        unreadable = read.filter { !$0.isRead && members.isThere($0.name) }.map(\.name.stringValue)
     }
 }
 

@@ -37,6 +37,11 @@ package struct Members {
 
     package var names: [String] { container.allKeys.map(\.stringValue) }
 
+    /// Whether it is there and not null; what reads as nil then is of another type than asked for.
+    package func isThere(_ name: MemberName) -> Bool {
+        container.contains(name) && (try? container.decodeNil(forKey: name)) != true
+    }
+
     package func text(_ name: MemberName) -> String? {
         try? container.decodeIfPresent(String.self, forKey: name)
     }

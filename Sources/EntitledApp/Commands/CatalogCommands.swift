@@ -16,8 +16,10 @@ enum CatalogCommands {
             let bought = try ProductStore.list(on: connection).map {
                 CatalogueCheck.Bought(productID: $0.product.productID, kind: $0.product.kind)
             }
-            let findings = CatalogueCheck(entitlements: configuration.catalogue, offerings: configuration.offerings)
-                .findings(bought)
+            let findings = CatalogueCheck(
+                entitlements: configuration.catalogue, offerings: configuration.offerings,
+                durations: Set(configuration.productDurations.keys)
+            ).findings(bought)
             let errors = findings.filter { $0.severity == .error }.count
             if context.json {
                 context.terminal.document(

@@ -146,7 +146,7 @@ extension CustomerActionOptions.Action {
 extension CustomerActions {
     init(_ configuration: Configuration, _ context: CommandContext, reason: String?) {
         self.init(
-            origin: .commandLine(context.environment, reason: reason), defaultGrace: configuration.defaultGracePeriod)
+            origin: .commandLine(context.environment, reason: reason), foldSettings: configuration.foldSettings)
     }
 }
 

@@ -18,9 +18,9 @@ enum CustomerCommands {
         func run(_ context: CommandContext) throws -> Int32 {
             let configuration = try context.configuration()
             let connection = try DatabaseAccess(configuration).connect(.api)
-            let defaultGrace = configuration.defaultGracePeriod.milliseconds
+            let foldSettings = configuration.foldSettings
             let customer = try CustomerArgument(options.anyID, for: .reading, on: connection)
-            guard let found = try CustomerReader.find(customer.id, defaultGrace: defaultGrace, on: connection) else {
+            guard let found = try CustomerReader.find(customer.id, foldSettings: foldSettings, on: connection) else {
                 throw CommandFailure("no customer is known by \(options.anyID)")
             }
             let now = SystemClock().now()
@@ -34,7 +34,7 @@ enum CustomerCommands {
                 now: now)
             let timeline = try TimelineReader.timeline(
                 of: found.purchases.map(\.key), appUserIDs: found.customer.appUserIDs,
-                patience: configuration.worker.expiryPatience.milliseconds, defaultGrace: defaultGrace, now: now,
+                patience: configuration.worker.expiryPatience.milliseconds, foldSettings: foldSettings, now: now,
                 order: options.order, on: connection)
             if context.json {
                 let documents = Documents(configuration, found, profile, now: now)

@@ -34,7 +34,7 @@ struct CustomerDeleteCommand: Command {
         _ deletion: CustomerActions.Deletion, _ configuration: Configuration, _ context: CommandContext,
         on connection: PostgresConnection
     ) throws {
-        let sweep = DeletionSweep(defaultGrace: configuration.defaultGracePeriod)
+        let sweep = DeletionSweep(foldSettings: configuration.foldSettings)
         var bar = ProgressBar(context.terminal)
         defer { bar.clear() }
         let parts = Double(deletion.purchases.count + 2)

@@ -30,10 +30,9 @@ enum EndpointFilters {
         }
     }
 
-    private static func checkEvent(_ event: String) throws(UsageError) {
-        let known = EventType.allCases.map(\.rawValue)
-        guard known.contains(event) else {
-            throw UsageError("--event \(event): there is no such event; known are \(known.joined(separator: ", "))")
+    static func checkEvent(_ event: String) throws(UsageError) {
+        if let objection = EventType.objection(to: event) {
+            throw UsageError("--event \(Terminal.harmless(event)): \(objection)")
         }
     }
 

@@ -43,10 +43,7 @@ struct ListenCommand: Command {
     }
 
     private func check(_ configuration: Configuration) throws {
-        let known = EventType.allCases.map(\.rawValue)
-        for event in options.events where !known.contains(event) {
-            throw UsageError("--event \(event): there is no such event; known are \(known.joined(separator: ", "))")
-        }
+        for event in options.events { try EndpointFilters.checkEvent(event) }
         let apps = configuration.apps.map(\.id)
         for app in options.apps where !apps.contains(app) {
             throw UsageError("--app \(app): no such app is configured; configured are \(apps.joined(separator: ", "))")

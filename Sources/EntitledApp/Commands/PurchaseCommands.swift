@@ -19,7 +19,7 @@ enum PurchaseCommands {
             let connection = try DatabaseAccess(configuration).connect(.api)
             let found = try PurchaseReader.list(
                 isUnclaimed: options.isUnclaimed, app: options.app, environment: options.environment,
-                atMost: options.limit, defaultGrace: configuration.defaultGracePeriod.milliseconds, on: connection)
+                atMost: options.limit, foldSettings: configuration.foldSettings, on: connection)
             let now = SystemClock().now()
             let summary = PurchaseSummary(catalogue: configuration.catalogue, sandboxRule: configuration.sandboxRule)
             let rows = found.map { item in

@@ -18,7 +18,7 @@ struct RebuildCommand: Command {
         let configuration = try context.configuration()
         let connection = try DatabaseAccess(configuration).connect(options.isDry ? .api : .worker)
         let rebuild = RecordRebuild(
-            patience: configuration.worker.expiryPatience, defaultGrace: configuration.defaultGracePeriod,
+            patience: configuration.worker.expiryPatience, foldSettings: configuration.foldSettings,
             isDry: options.isDry)
         var bar = ProgressBar(context.terminal)
         defer { bar.clear() }

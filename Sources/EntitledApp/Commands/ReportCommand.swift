@@ -23,7 +23,7 @@ struct ReportCommand: Command {
         var bar = ProgressBar(context.terminal)
         defer { bar.clear() }
         let run = ReportRun(
-            options.question, defaultGrace: configuration.defaultGracePeriod,
+            options.question, foldSettings: configuration.foldSettings,
             threads: min(ReportCommand.mostThreads, max(1, sysconf(Int32(_SC_NPROCESSORS_ONLN)))))
         let report = try run.run(
             connect: { try database.connect(.api) }, calendar: calendar,

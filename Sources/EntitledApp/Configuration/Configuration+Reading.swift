@@ -25,6 +25,7 @@ extension Configuration {
         let trust = readTrust(&reader)
         let apps = reader.sections("apps").map { readApp(&reader, $0) }
         let entitlements = reader.value(ConfigurationKeys.entitlements)
+        let productDurations = reader.value(ConfigurationKeys.products)
         let offerings = readOfferings(&reader)
         let reports = Reports(tax: reader.value(ConfigurationKeys.Reports.tax, in: reader.section("reports")))
         let webhooks = readWebhooks(&reader)
@@ -36,8 +37,8 @@ extension Configuration {
             defaultGracePeriod: defaultGracePeriod, restoreBehavior: restoreBehavior, privacy: privacy, api: api,
             admin: admin,
             trust: trust, apps: apps,
-            entitlements: entitlements, offerings: offerings, reports: reports, webhooks: webhooks,
-            drainTimeout: drainTimeout, log: log, settings: reader.settings)
+            entitlements: entitlements, productDurations: productDurations, offerings: offerings, reports: reports,
+            webhooks: webhooks, drainTimeout: drainTimeout, log: log, settings: reader.settings)
         ConfigurationRules.check(configuration, &reader)
         guard reader.mistakes.isEmpty else { throw ConfigurationMistakes(all: reader.mistakes) }
         return configuration

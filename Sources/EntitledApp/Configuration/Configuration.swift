@@ -26,6 +26,8 @@ package struct Configuration: Sendable {
     package let apps: [App]
     /// Entitlement to the product ids that give it, by name.
     package let entitlements: [String: [String]]
+    /// How long what does not renew gives access, by product; for ever without one.
+    package let productDurations: [String: ProductDuration]
     package let offerings: OfferingCatalogue
     package let reports: Reports
     package let webhooks: Webhooks
@@ -34,6 +36,10 @@ package struct Configuration: Sendable {
     package let log: Log
     /// Every value in force and where it was set, secrets hidden: for `check-config`.
     package let settings: [EffectiveSetting]
+
+    package var foldSettings: FoldSettings {
+        FoldSettings(defaultGrace: defaultGracePeriod, durations: productDurations)
+    }
 
     /// Where Postgres is. Without any URL a private cluster in the state directory serves.
     package struct Database: Sendable {

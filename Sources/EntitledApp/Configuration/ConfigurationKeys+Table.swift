@@ -25,7 +25,7 @@ extension ConfigurationKeys {
         App.SubscriptionOffers.keyID.entry, App.SubscriptionOffers.privateKeyFile.entry,
         App.Refunds.policy.entry, App.Refunds.preference.entry, App.Refunds.consent.entry,
         App.Refunds.sampleContent.entry,
-        entitlements.entry, offerings.entry, currentOffering.entry,
+        entitlements.entry, products.entry, offerings.entry, currentOffering.entry,
         Reports.tax.entry,
         Webhooks.retrySchedule.entry, Webhooks.timeout.entry,
         Webhooks.maxInFlightPerEndpoint.entry, Webhooks.maxInFlight.entry, Webhooks.disableAfter.entry,

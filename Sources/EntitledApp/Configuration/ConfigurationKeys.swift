@@ -178,6 +178,11 @@ package enum ConfigurationKeys {
         .map("an object of entitlements, each with a list of product ids", of: .list(of: .name("a product id"))),
         default: [:], "Entitlements and the products that give them.")
 
+    static let products = Key<[String: ProductDuration]>(
+        "products", .productDurations, default: [:],
+        "Durations of products that do not renew: how long access lasts, from each purchase on. Not set: for ever. A change"
+            + " counts for earlier purchases too; run `entitled rebuild` then.")
+
     static let offerings = Key<[Offering]>(
         "offerings", .offerings, default: [],
         "What apps show for sale: offerings, their packages in the order shown, and the product of each, for every platform"

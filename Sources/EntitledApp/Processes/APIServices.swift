@@ -105,17 +105,17 @@ package struct APIServices {
     }
 
     private var answers: SubscriberAnswers {
-        SubscriberAnswers(document: document, defaultGrace: configuration.defaultGracePeriod, clock: clock)
+        SubscriberAnswers(document: document, foldSettings: configuration.foldSettings, clock: clock)
     }
 
     private func routes(
         _ answers: SubscriberAnswers, _ desk: SubscriberDesk, _ accesses: [String: ServerAPIAccess],
         _ cancellation: Cancellation
     ) throws -> [APIRoute] {
-        let grace = configuration.defaultGracePeriod
+        let foldSettings = configuration.foldSettings
         let grants = GrantRoutes(
-            answers: answers, entitlements: Set(configuration.catalogue.products.keys), defaultGrace: grace)
-        let extensions = ExtensionRoutes(answers: answers, defaultGrace: grace, clock: clock) {
+            answers: answers, entitlements: Set(configuration.catalogue.products.keys), foldSettings: foldSettings)
+        let extensions = ExtensionRoutes(answers: answers, foldSettings: foldSettings, clock: clock) {
             accesses[$0]?.client
         }
         let catalogue = CatalogueRoutes(
@@ -125,12 +125,14 @@ package struct APIServices {
         let posting = posting(accesses, cancellation)
         let receipts = ReceiptRoutes(
             posting, receipts: ReceiptVerifier(trust: try configuration.receiptAnchors()), answers: answers)
-        let transactions = AppleTransactionRoutes(posting, answers: answers, document: document, defaultGrace: grace)
+        let transactions = AppleTransactionRoutes(
+            posting, answers: answers, document: document, foldSettings: foldSettings)
         let restoring = RestoreEligibility(
             apps: configuration.appRegistry, verifier: verifier, settings: configuration.restoreSettings, clock: clock)
         let identities = IdentityRoutes(
-            answers: answers, restoring: restoring, deletion: configuration.privacy.deletion, defaultGrace: grace)
-        let attributes = AttributeRoutes(answers: answers, defaultGrace: grace)
+            answers: answers, restoring: restoring, deletion: configuration.privacy.deletion, foldSettings: foldSettings
+        )
+        let attributes = AttributeRoutes(answers: answers, foldSettings: foldSettings)
         let groups: [[APIRoute]] = [
             HealthRoutes().routes, SubscriberRoutes(desk: desk).routes, identities.routes, attributes.routes,
             receipts.routes, transactions.routes, grants.routes, extensions.routes, OtherStoreRoutes().routes,
@@ -152,7 +154,7 @@ package struct APIServices {
         return PostingSettings(
             apps: configuration.appRegistry, door: door, lookup: lookup,
             actions: CustomerActions(
-                origin: ActionLog.Origin(actor: "api"), defaultGrace: configuration.defaultGracePeriod),
+                origin: ActionLog.Origin(actor: "api"), foldSettings: configuration.foldSettings),
             sequence: SequenceGenerator(clock: clock, node: UInt16.random(in: 0...UInt16.max)), clock: clock,
             restoring: configuration.restoreSettings)
     }

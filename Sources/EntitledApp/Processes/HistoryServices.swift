@@ -66,7 +66,7 @@ struct HistoryServices: Sendable {
                 worker: worker, lease: configuration.worker.lease, interval: configuration.reconcile.interval,
                 clock: clock, duties: reconciliation == nil ? [] : duties,
                 statusCallsPerHour: configuration.reconcile.statusCallsPerHour,
-                defaultGrace: configuration.defaultGracePeriod),
+                foldSettings: configuration.foldSettings),
             session: session, cancellation: cancellation, logger: logger, metrics: metrics)
     }
 

@@ -98,7 +98,7 @@ struct ProcessServices {
             configuration: LaneWorkerConfiguration(
                 worker: id, host: ProcessInfo.processInfo.hostName,
                 lease: configuration.worker.lease, expiryPatience: configuration.worker.expiryPatience,
-                drainTimeout: configuration.drainTimeout, defaultGrace: configuration.defaultGracePeriod,
+                drainTimeout: configuration.drainTimeout, foldSettings: configuration.foldSettings,
                 bodies: configuration.eventBodies, health: configuration.healthPolicy,
                 operationsURL: configuration.webhooks.operationsURL,
                 reconciliation: history.reconciliation.map {
@@ -131,7 +131,7 @@ struct ProcessServices {
             logger: logger, metrics: metrics)
         let refunds = try refundServices(worker: id, history.accesses)
         let deletions = DeletionKeeper(
-            worker: id, sweep: DeletionSweep(defaultGrace: configuration.defaultGracePeriod),
+            worker: id, sweep: DeletionSweep(foldSettings: configuration.foldSettings),
             session: try database.session(.worker, logger: logger, refused: refused), logger: logger)
         let services: [any Service] =
             [HTTPClientService(client: client), retention, reconciler, jobs, deletions, history.transports] + refunds

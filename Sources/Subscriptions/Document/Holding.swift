@@ -1,7 +1,7 @@
 import Base
 
 /// One product of one purchase: what a subscriber's document has an entry for. Says nothing that depends on the time of
-/// reading.
+/// reading; what does, takes that time.
 package struct Holding: Sendable, Equatable {
     package let key: PurchaseKey
     package let productID: String
@@ -19,6 +19,8 @@ package struct Holding: Sendable, Equatable {
     package let switchedOffSince: Int64?
     /// Whether its place is among subscriptions: it renews, or has an end.
     package let isSubscription: Bool
+    /// Whether it renews by itself, unless it is switched off.
+    package let isRenewable: Bool
     package let isFamilyShare: Bool
     package let periodType: PeriodType
     package let price: Price?
@@ -59,8 +61,10 @@ package struct Holding: Sendable, Equatable {
 
     package func isActive(at now: Int64) -> Bool { expires.map { now < $0 } ?? true }
 
-    /// Which of two holdings of one product speaks for it: production, then the later end, then the later purchase.
-    func outranks(_ other: Holding) -> Bool {
+    /// Which of two holdings of one product speaks for it: what gives access, then production, then the later end, then
+    /// the later purchase. A tester whose own subscription lapsed has what was bought in the sandbox.
+    func outranks(_ other: Holding, at now: Int64) -> Bool {
+        if isActive(at: now) != other.isActive(at: now) { return isActive(at: now) }
         if key.environment != other.key.environment { return key.environment == .production }
         return lasts(longerThan: other)
     }
@@ -89,10 +93,13 @@ extension Holding {
             key: purchase.key, productID: transaction.productID, transactionID: transaction.transactionID,
             purchaseDate: transaction.purchaseDate, originalPurchaseDate: transaction.originalPurchaseDate,
             expires: end.map { max($0, grace ?? $0) }, grace: grace,
-            refunded: period.revocation?.kind == .refund ? period.revocation?.date : nil,
+            // What an upgrade gives back is no refund: the customer changed to another product.
+            refunded: period.revocation?.kind == .refund && !transaction.isUpgraded ? period.revocation?.date : nil,
             unpaidSince: isCurrent ? purchase.billingFailure?.since : nil,
-            switchedOffSince: isCurrent ? purchase.autoRenewOffSince : nil,
-            isSubscription: !period.isOneTime,
+            // Clients take everything for renewing that nobody cancelled.
+            switchedOffSince: transaction.isBoughtOnce
+                ? transaction.purchaseDate : isCurrent ? purchase.cancelledSince : nil,
+            isSubscription: !period.isOneTime, isRenewable: transaction.isRenewable,
             isFamilyShare: transaction.isFamilyShare, periodType: period.type, price: Price(of: period),
             store: transaction.grant == nil ? Holding.appStore : Holding.promotional,
             grantedEntitlement: transaction.grant?.entitlement)
@@ -109,14 +116,23 @@ extension Holding {
     }
 
     /// By product, the one that speaks for it.
-    static func best(_ holdings: [Holding]) -> [String: Holding] {
-        Dictionary(holdings.map { ($0.productID, $0) }) { $1.outranks($0) ? $1 : $0 }
+    static func best(_ holdings: [Holding], at now: Int64) -> [String: Holding] {
+        Dictionary(holdings.map { ($0.productID, $0) }) { $1.outranks($0, at: now) ? $1 : $0 }
+    }
+
+    /// The production holding of the same product that would speak for it, had it not ended; nil where there is none.
+    func passedOver(among holdings: [Holding], at now: Int64) -> Holding? {
+        guard key.environment == .sandbox, isActive(at: now) else { return nil }
+        let ended = holdings.filter { $0.productID == productID && $0.key.environment == .production }
+        return Holding.best(ended, at: now)[productID]
     }
 
     /// By entitlement, the one that gives it longest, or gave it last.
-    static func byEntitlement(_ granting: [Holding], _ catalogue: EntitlementCatalogue) -> [String: Holding] {
+    static func byEntitlement(
+        _ granting: [Holding], _ catalogue: EntitlementCatalogue, at now: Int64
+    ) -> [String: Holding] {
         var held: [String: Holding] = [:]
-        for holding in best(granting).values {
+        for holding in best(granting, at: now).values {
             for name in holding.grantedEntitlement.map({ [$0] }) ?? catalogue.entitlements(of: holding.productID) {
                 if let other = held[name], !holding.lasts(longerThan: other) { continue }
                 held[name] = holding

@@ -8,6 +8,8 @@ package struct PurchaseSnapshot: Sendable, Equatable {
     package let holdings: [Holding]
     /// What was bought once and not taken back, or not all of it.
     package let items: [Item]
+    /// The purchase that it continues, if Apple migrated one.
+    package let continuation: Purchase.Continuation?
 
     /// One thing that was bought once; dates in ms.
     package struct Item: Sendable, Equatable {
@@ -22,16 +24,19 @@ package struct PurchaseSnapshot: Sendable, Equatable {
     package init(_ purchase: Purchase) {
         self.init(
             key: purchase.key, holdings: Holding.holdings(of: purchase),
-            items: purchase.periods.filter { $0.isOneTime && ($0.revocation == nil || $0.isKeptInPart) }.map { period in
+            items: purchase.periods.filter {
+                $0.transaction.isBoughtOnce && ($0.revocation == nil || $0.isKeptInPart)
+            }.map { period in
                 let transaction = period.transaction
                 return Item(
                     productID: transaction.productID, transactionID: transaction.transactionID,
                     purchaseDate: transaction.purchaseDate, originalPurchaseDate: transaction.originalPurchaseDate,
                     price: Holding.Price(keptOf: period), store: Holding.appStore)
-            })
+            }, continuation: purchase.continuation)
     }
 
-    package init(key: PurchaseKey, holdings: [Holding], items: [Item]) {
+    package init(key: PurchaseKey, holdings: [Holding], items: [Item], continuation: Purchase.Continuation? = nil) {
         (self.key, self.holdings, self.items) = (key, holdings, items)
+        self.continuation = continuation
     }
 }

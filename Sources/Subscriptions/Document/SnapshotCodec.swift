@@ -1,6 +1,6 @@
 import Base
 
-/// Snapshots as bytes. What another program, another form or another assumption of grace made is refused: then it is made
+/// Snapshots as bytes. What another program, another form or other settings of the fold made is refused: then it is made
 /// again from the facts.
 package struct SnapshotCodec: Sendable {
     /// To be counted up with every change of the members, and of how facts are folded to them.
@@ -8,13 +8,13 @@ package struct SnapshotCodec: Sendable {
 
     private let stamp: [UInt8]
 
-    /// - Parameter defaultGrace: ms of grace where Apple says that there is some and gives no end.
-    package init(defaultGrace: Int64) {
-        self.init(form: SnapshotCodec.form, version: Version.current, defaultGrace: defaultGrace)
+    /// - Parameter foldSettings: those of the folds that are kept.
+    package init(foldSettings: FoldSettings) {
+        self.init(form: SnapshotCodec.form, version: Version.current, foldSettings: foldSettings)
     }
 
-    init(form: Int, version: String, defaultGrace: Int64) {
-        stamp = Array("\(form) \(version) \(defaultGrace)".utf8)
+    init(form: Int, version: String, foldSettings: FoldSettings) {
+        stamp = Array("\(form) \(version) \(foldSettings.stamp)".utf8)
     }
 
     /// The key is left out: whoever keeps the bytes has it beside them.
@@ -25,6 +25,8 @@ package struct SnapshotCodec: Sendable {
         for holding in snapshot.holdings { SnapshotCodec.write(holding, &writer) }
         writer.write(Int64(snapshot.items.count))
         for item in snapshot.items { SnapshotCodec.write(item, &writer) }
+        writer.write(snapshot.continuation?.since)
+        if let continuation = snapshot.continuation { writer.write(continuation.of) }
         return writer.bytes
     }
 
@@ -33,9 +35,17 @@ package struct SnapshotCodec: Sendable {
         var reader = ByteReader(bytes)
         guard reader.bytes() == stamp,
             let holdings = reader.list({ SnapshotCodec.holding(&$0, key) }),
-            let items = reader.list({ SnapshotCodec.item(&$0) }), reader.isAtEnd
+            let items = reader.list({ SnapshotCodec.item(&$0) }), let continuation = continuation(&reader),
+            reader.isAtEnd
         else { return nil }
-        return PurchaseSnapshot(key: key, holdings: holdings, items: items)
+        return PurchaseSnapshot(key: key, holdings: holdings, items: items, continuation: continuation)
+    }
+
+    /// The outer nil: nothing can be read.
+    private func continuation(_ reader: inout ByteReader) -> Purchase.Continuation?? {
+        guard let since = reader.optionalInteger() else { return nil }
+        guard let since else { return .some(nil) }
+        return reader.text().map { .some(Purchase.Continuation(of: $0, since: since)) }
     }
 
     // MARK: - Members
@@ -49,6 +59,7 @@ package struct SnapshotCodec: Sendable {
             holding.expires, holding.grace, holding.refunded, holding.unpaidSince, holding.switchedOffSince,
         ] { writer.write(date) }
         writer.write(holding.isSubscription)
+        writer.write(holding.isRenewable)
         writer.write(holding.isFamilyShare)
         writer.write(holding.periodType.rawValue)
         write(holding.price, &writer)
@@ -60,15 +71,17 @@ package struct SnapshotCodec: Sendable {
         guard let product = reader.text(), let transaction = reader.text(), let purchased = reader.integer(),
             let first = reader.integer(), let expires = reader.optionalInteger(), let grace = reader.optionalInteger(),
             let refunded = reader.optionalInteger(), let unpaid = reader.optionalInteger(),
-            let off = reader.optionalInteger(), let isSubscription = reader.bool(), let isShare = reader.bool(),
-            let type = reader.text().flatMap(PeriodType.init(rawValue:)), let price = price(&reader),
+            let off = reader.optionalInteger(), let isSubscription = reader.bool(), let isRenewable = reader.bool(),
+            let isShare = reader.bool(), let type = reader.text().flatMap(PeriodType.init(rawValue:)),
+            let price = price(&reader),
             let store = reader.text(), let granted = reader.text()
         else { return nil }
         return Holding(
             key: key, productID: product, transactionID: transaction, purchaseDate: purchased,
             originalPurchaseDate: first, expires: expires, grace: grace, refunded: refunded, unpaidSince: unpaid,
-            switchedOffSince: off, isSubscription: isSubscription, isFamilyShare: isShare, periodType: type,
-            price: price, store: store, grantedEntitlement: granted.isEmpty ? nil : granted)
+            switchedOffSince: off, isSubscription: isSubscription, isRenewable: isRenewable,
+            isFamilyShare: isShare, periodType: type, price: price, store: store,
+            grantedEntitlement: granted.isEmpty ? nil : granted)
     }
 
     private static func write(_ item: PurchaseSnapshot.Item, _ writer: inout ByteWriter) {

@@ -68,9 +68,9 @@ package struct SubscriberDocument: Sendable {
         init(
             of customer: CustomerProfile, _ snapshots: [PurchaseSnapshot], _ document: SubscriberDocument, now: Int64
         ) {
-            let holdings = snapshots.flatMap(\.holdings)
-            let entitlements = document.entitlements(customer, holdings)
-            let subscriptions = Holding.best(holdings.filter(\.isSubscription)).inOrder
+            let holdings = snapshots.holdings
+            let entitlements = document.entitlements(customer, holdings, now)
+            let subscriptions = Holding.best(holdings.filter(\.isSubscription), at: now).inOrder
             let isManaged = subscriptions.contains { $0.value.isManaged(at: now) }
             before = [
                 JSON.Member(name: "entitlements", value: .object(entitlements.map(SubscriberDocument.entitlement))),
@@ -100,10 +100,10 @@ package struct SubscriberDocument: Sendable {
 
     /// All that were ever held. Readers judge them by `expires_date` alone, so it has the grace in it.
     private func entitlements(
-        _ customer: CustomerProfile, _ holdings: [Holding]
+        _ customer: CustomerProfile, _ holdings: [Holding], _ now: Int64
     ) -> [(key: String, value: Holding)] {
         let granting = holdings.filter { sandboxRule.grants($0.key.environment, to: customer.appUserIDs) }
-        return Holding.byEntitlement(granting, catalogue).inOrder
+        return Holding.byEntitlement(granting, catalogue, at: now).inOrder
     }
 
     private static func entitlement(_ name: String, _ holding: Holding) -> JSON.Member {
@@ -168,7 +168,9 @@ package struct SubscriberDocument: Sendable {
 
 extension Holding {
     /// Whether the subscriber can change or end it in the App Store.
-    fileprivate func isManaged(at now: Int64) -> Bool { store == Holding.appStore && isActive(at: now) }
+    fileprivate func isManaged(at now: Int64) -> Bool {
+        store == Holding.appStore && isRenewable && isActive(at: now)
+    }
 }
 
 extension Dictionary where Key == String {

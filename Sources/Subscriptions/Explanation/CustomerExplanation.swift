@@ -15,20 +15,26 @@ package struct CustomerExplanation: Sendable {
     ) {
         self.profile = profile
         let ordered = purchases.inOrderOfPurchase()
-        let holdings = ordered.flatMap(Holding.holdings)
+        let successors = ordered.successors
+        let holdings = ordered.map(PurchaseSnapshot.init).holdings
         let granting = holdings.filter { sandboxRule.grants($0.key.environment, to: profile.appUserIDs) }
-        let held = Holding.byEntitlement(granting, catalogue)
-        let uncounted = Holding.byEntitlement(holdings, catalogue)
+        let held = Holding.byEntitlement(granting, catalogue, at: now)
+        let uncounted = Holding.byEntitlement(holdings, catalogue, at: now)
         let byKey = Dictionary(purchases.map { ($0.key, $0) }) { first, _ in first }
         entitlements = catalogue.products.keys.sorted().map { name in
-            if let holding = held[name], let held = HeldPeriod(holding, byKey[holding.key]) {
-                return EntitlementExplanation(name, by: held, now: now)
+            if let holding = held[name],
+                let held = HeldPeriod(holding, byKey[holding.key], successor: successors[holding.key])
+            {
+                return EntitlementExplanation(
+                    name, by: held, passedOver: holding.passedOver(among: granting, at: now), now: now)
             }
             guard let holding = uncounted[name] else { return EntitlementExplanation(name, never: .neverBought) }
             return EntitlementExplanation(
                 name, never: .sandboxDoesNotCount, product: holding.productID, purchase: holding.key)
         }
-        self.purchases = ordered.filter { !$0.latest.isOneTime }.map { PurchaseExplanation($0, now: now) }
+        self.purchases = ordered.filter { !$0.latest.isOneTime }.map {
+            PurchaseExplanation($0, successor: successors[$0.key], now: now)
+        }
         oneTimePurchases = ordered.flatMap(OneTimePurchase.all).sorted {
             ($0.bought, $0.transactionID) < ($1.bought, $1.transactionID)
         }

@@ -10,8 +10,12 @@ package enum EndCause: String, Sendable, CaseIterable {
     case grantEnded = "grant_ended"
     /// Another product of the same subscription took its place.
     case productChanged = "product_changed"
+    /// Apple migrated it: it goes on under another original transaction id.
+    case migrated
     /// It was bought for a time.
     case ranOut = "ran_out"
+    /// Apple signed no end that can be read.
+    case unreadable
     /// Nobody said why.
     case notRenewed = "not_renewed"
 
@@ -26,7 +30,9 @@ package enum EndCause: String, Sendable, CaseIterable {
         case .grantRevoked: "the grant was revoked"
         case .grantEnded: "it was granted for that long"
         case .productChanged: "the customer changed to another product"
+        case .migrated: "it goes on under another original transaction id"
         case .ranOut: "it was bought for that long"
+        case .unreadable: "Apple signed no end that can be read"
         case .notRenewed: "no renewal came"
         }
     }
@@ -49,6 +55,7 @@ extension Purchase {
             return EndCause(revocation)
         }
         if latest.transaction.grant != nil { return .grantEnded }
+        if latest.transaction.lacksEnd { return .unreadable }
         switch expirationIntent {
         case 1: return .switchedOff
         case 2: return .billingFailed
@@ -57,7 +64,7 @@ extension Purchase {
         default: break
         }
         if billingFailure != nil { return .billingFailed }
-        if autoRenewOffSince != nil { return .switchedOff }
+        if cancelledSince != nil { return .switchedOff }
         return isRenewable ? .notRenewed : .ranOut
     }
 
@@ -66,7 +73,7 @@ extension Purchase {
         switch endCause {
         case .refunded, .familyShareTaken, .grantRevoked: latest.revocation?.date
         case .billingFailed: billingFailure?.since
-        case .switchedOff: autoRenewOffSince
+        case .switchedOff: cancelledSince
         default: nil
         }
     }

@@ -93,13 +93,18 @@ extension EntitlementExplanation {
             name: name, because: because, productID: product, purchase: purchase, until: nil, remark: nil)
     }
 
-    init(_ name: String, by held: HeldPeriod, now: Int64) {
+    /// - Parameter passedOver: what would have given it instead, had it not ended.
+    init(_ name: String, by held: HeldPeriod, passedOver: Holding? = nil, now: Int64) {
         let holding = held.holding
         let isActive = holding.isActive(at: now)
+        let remarks = [
+            isActive ? held.outlook : held.history,
+            passedOver?.expires.map { "the production purchase ended \(Spoken.time($0))" },
+        ].compactMap(\.self)
         self.init(
             name: name, because: isActive ? .given(held.grant(at: now)) : .ended(held.endCause),
             productID: holding.productID, purchase: holding.key, until: holding.expires,
-            remark: isActive ? held.outlook : held.history)
+            remark: remarks.isEmpty ? nil : remarks.joined(separator: "; "))
     }
 }
 
@@ -108,10 +113,12 @@ struct HeldPeriod {
     let holding: Holding
     let purchase: Purchase
     let period: Period
+    /// The purchase that it goes on as.
+    let successor: Purchase?
 
-    init?(_ holding: Holding, _ purchase: Purchase?) {
+    init?(_ holding: Holding, _ purchase: Purchase?, successor: Purchase? = nil) {
         guard let purchase, let period = purchase.period(holding.transactionID) else { return nil }
-        (self.holding, self.purchase, self.period) = (holding, purchase, period)
+        (self.holding, self.purchase, self.period, self.successor) = (holding, purchase, period, successor)
     }
 
     private var isCurrent: Bool { period.id == purchase.latest.id }
@@ -121,7 +128,7 @@ struct HeldPeriod {
     fileprivate func grant(at now: Int64) -> EntitlementExplanation.Grant {
         if isCurrent, purchase.status(at: now) == .grace { return .grace }
         if holding.isFamilyShare { return .familyShare }
-        if expires == nil, !isSubscription { return .once }
+        if purchase.latest.transaction.isBoughtOnce { return .once }
         switch period.type {
         case .trial: return .trial
         case .introductory: return .introductory
@@ -134,6 +141,7 @@ struct HeldPeriod {
         if let revocation = period.revocation, period.wasCutShort {
             return EndCause(revocation)
         }
+        if successor != nil { return .migrated }
         if isCurrent { return purchase.endCause }
         return isFollowed ? .productChanged : .notRenewed
     }
@@ -148,16 +156,24 @@ struct HeldPeriod {
     fileprivate var outlook: String? {
         guard isSubscription, expires != nil, holding.grantedEntitlement == nil else { return nil }
         guard isCurrent else { return "then \(purchase.latest.productID)" }
+        guard !period.transaction.isBoughtOnce else { return nil }
         if let failure = purchase.billingFailure {
             return "could not be charged since \(Spoken.time(failure.since))"
         }
-        if purchase.willRenew { return "renews then" + (purchase.pendingProductID.map { " as \($0)" } ?? "") }
-        guard let date = purchase.autoRenewOffSince else { return "does not renew" }
+        if purchase.willRenew {
+            let commitment = purchase.commitment?.renewal.offSince != nil ? ", until the commitment ends" : ""
+            return "renews then" + (purchase.pendingProductID.map { " as \($0)" } ?? "") + commitment
+        }
+        guard let date = purchase.cancelledSince else { return "does not renew" }
         return "does not renew: switched off \(Spoken.time(date))"
     }
 
     /// How access that is gone came to its end.
     fileprivate var history: String? {
+        if let successor {
+            return
+                "since then \(successor.latest.productID), original transaction \(successor.key.originalTransactionID)"
+        }
         guard isCurrent else {
             switch endCause {
             case .productChanged: return "since then \(purchase.latest.productID)"

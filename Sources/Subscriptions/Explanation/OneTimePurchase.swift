@@ -34,6 +34,6 @@ package struct OneTimePurchase: Sendable, Equatable {
 }
 
 extension Period {
-    /// A grant is none, though it may be for ever.
-    var isOneTime: Bool { !transaction.isRenewable && transaction.expiresDate == nil && transaction.grant == nil }
+    /// Bought once and for ever. A grant is none, though it may be for ever.
+    var isOneTime: Bool { transaction.isBoughtOnce && transaction.expiresDate == nil }
 }

@@ -7,6 +7,7 @@ extension PurchaseChange {
     private var purchaseSentence: String? {
         switch self {
         case .bought(let period): "bought \(period.spoken)"
+        case .migrated(let former): "continues original transaction \(former)"
         case .renewed(let period): "renewed: \(period.spoken)"
         case .boughtAgain(let period): "bought again: \(period.spoken)"
         case .productChanged(let old, let period): "\(old) → \(period.spoken)"
@@ -42,6 +43,9 @@ extension PurchaseChange {
         switch self {
         case .autoRenewOff: "auto-renew off"
         case .autoRenewOn: "auto-renew on"
+        case .commitmentOff(let end):
+            "the commitment does not renew; its periods do\(end.map { " until \(Spoken.time($0))" } ?? "")"
+        case .commitmentOn: "the commitment renews"
         case .nextProduct(let product): "\(product) from the next renewal on"
         case .nextProductTakenBack(let product): "stays with \(product) at the next renewal"
         case .priceIncreaseAsked: "asked to agree to a higher price"

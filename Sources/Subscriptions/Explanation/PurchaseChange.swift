@@ -20,6 +20,11 @@ package enum PurchaseChange: Sendable, Equatable {
     case grantRevoked(at: Int64)
     case autoRenewOff
     case autoRenewOn
+    /// The commitment does not renew; its periods until then do. In ms, where Apple gave an end.
+    case commitmentOff(until: Int64?)
+    case commitmentOn
+    /// It continues another purchase, by that one's original transaction id.
+    case migrated(from: String)
     case nextProduct(String)
     case nextProductTakenBack(stays: String)
     case billingFailed(isRetrying: Bool)
@@ -65,6 +70,9 @@ package enum PurchaseChange: Sendable, Equatable {
         case .grantRevoked: "grant_revoked"
         case .autoRenewOff: "auto_renew_off"
         case .autoRenewOn: "auto_renew_on"
+        case .commitmentOff: "commitment_off"
+        case .commitmentOn: "commitment_on"
+        case .migrated: "migrated"
         case .nextProduct: "next_product"
         case .nextProductTakenBack: "next_product_taken_back"
         case .billingFailed: "billing_failed"

@@ -10,7 +10,8 @@ struct PurchaseDifference {
     var changes: [PurchaseChange] {
         guard let after else { return [.nothing(.noTransaction)] }
         let changes =
-            periods(after) + money(after) + refundDesk + choices(after) + billing(after) + consent(after) + owner(after)
+            periods(after) + migration(after) + money(after) + refundDesk + choices(after) + billing(after)
+            + consent(after) + owner(after)
             + access(after)
         guard changes.isEmpty else { return changes }
         return [.nothing(isOlderNews ? .newerWasKnown : .nothingNew)]
@@ -30,6 +31,11 @@ struct PurchaseDifference {
             }
             return .extended(period, from: from, to: to)
         }
+    }
+
+    private func migration(_ after: Purchase) -> [PurchaseChange] {
+        guard let former = after.continuation?.of, before?.continuation?.of != former else { return [] }
+        return [.migrated(from: former)]
     }
 
     private func arrival(of period: Period, in after: Purchase) -> PurchaseChange {
@@ -72,8 +78,12 @@ struct PurchaseDifference {
 
     private func choices(_ after: Purchase) -> [PurchaseChange] {
         var changes: [PurchaseChange] = []
-        let wasOff = before?.autoRenewOffSince != nil
-        if wasOff != (after.autoRenewOffSince != nil) { changes.append(wasOff ? .autoRenewOn : .autoRenewOff) }
+        let wasOff = before?.autoRenew.offSince != nil
+        if wasOff != (after.autoRenew.offSince != nil) { changes.append(wasOff ? .autoRenewOn : .autoRenewOff) }
+        let wasEnding = before?.commitment?.renewal.offSince != nil
+        if let commitment = after.commitment, wasEnding != (commitment.renewal.offSince != nil) {
+            changes.append(wasEnding ? .commitmentOn : .commitmentOff(until: commitment.until))
+        }
         let old = before?.pendingProductID
         if let new = after.pendingProductID, new != old {
             changes.append(.nextProduct(new))

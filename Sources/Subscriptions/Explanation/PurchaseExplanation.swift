@@ -11,13 +11,18 @@ package struct PurchaseExplanation: Sendable, Equatable {
     package let lines: [Line]
 
     /// Of what runs for a time; what was bought once is a line of its own, see `OneTimePurchase`.
-    package init(_ purchase: Purchase, now: Int64) {
+    ///
+    /// - Parameter successor: the purchase that it goes on as.
+    package init(_ purchase: Purchase, successor: Purchase? = nil, now: Int64) {
         title = purchase.latest.productID
         let key = purchase.key
         let place = "\(key.app), \(key.environment.rawValue)"
         let texts: KeyValuePairs<String, String?> = [
-            "status": purchase.statusSentence(at: now), "renews": purchase.renewalSentence(at: now),
+            "status": successor?.successionSentence ?? purchase.statusSentence(at: now),
+            "renews": successor == nil ? purchase.renewalSentence(at: now) : nil,
             "then": purchase.pendingProductID.map { "\($0) from the next renewal on" },
+            "commitment": purchase.commitmentSentence,
+            "continues": purchase.continuation.map { "original transaction \($0.of), since \(Spoken.time($0.since))" },
             "grace": purchase.graceSentence, "period": purchase.latest.sentence,
             "price": key.isGrant ? nil : Spoken.price(of: purchase.latest),
             "offer": purchase.latest.transaction.offerSentence,
@@ -31,6 +36,28 @@ package struct PurchaseExplanation: Sendable, Equatable {
 }
 
 extension Purchase {
+    /// Of the purchase that goes on as this one.
+    fileprivate var successionSentence: String {
+        "goes on\(continuation.map { " since \(Spoken.time($0.since))" } ?? "") as \(latest.productID), original transaction"
+            + " \(key.originalTransactionID)"
+    }
+
+    fileprivate var commitmentSentence: String? {
+        guard let commitment else { return nil }
+        let total = commitment.billingPeriods.map { " of \($0)" } ?? ""
+        let price = commitment.price.map { amount in
+            "\(Money.number(milliunits: amount).text)\(latest.transaction.currency.map { " \($0)" } ?? "") in all"
+        }
+        let parts = [
+            commitment.billingPeriod.map { "period \($0)\(total)" }, price,
+            commitment.until.map { "until \(Spoken.time($0))" },
+            commitment.renewal.offSince.map { "then over: switched off \(Spoken.time($0))" }
+                ?? commitment.nextProductID.map { $0 == latest.productID ? "then renewed" : "then \($0)" },
+        ]
+        let text = parts.compactMap(\.self).joined(separator: ", ")
+        return text.isEmpty ? "paid by the month" : text
+    }
+
     fileprivate func statusSentence(at now: Int64) -> String {
         let end = accessUntil.map(Spoken.time)
         switch status(at: now) {

@@ -52,14 +52,14 @@ package struct ReplayedStep: Sendable {
 package struct PurchaseReplay: Sendable {
     private let key: PurchaseKey
     private let belief: EndBelief
-    private let defaultGrace: Int64
+    private let foldSettings: FoldSettings
 
     /// - Parameters:
     ///   - belief: as the worker's.
-    ///   - defaultGrace: as the worker's, in ms.
-    package init(of key: PurchaseKey, belief: EndBelief, defaultGrace: Int64 = 0) {
+    ///   - foldSettings: as the worker's.
+    package init(of key: PurchaseKey, belief: EndBelief, foldSettings: FoldSettings = FoldSettings()) {
         self.key = key
-        self.defaultGrace = defaultGrace
+        self.foldSettings = foldSettings
         self.belief = belief
     }
 
@@ -80,7 +80,7 @@ package struct PurchaseReplay: Sendable {
         for arrival in arrivals {
             run.pass(until: arrival.arrived)
             places.append(run.steps.count)
-            run.take(arrival) { Purchase(folding: $0, key: key, defaultGrace: defaultGrace) }
+            run.take(arrival) { Purchase(folding: $0, key: key, foldSettings: foldSettings) }
         }
         run.pass(until: now)
         if order == .happened { tellAsSigned(arrivals, &run.steps, at: places) }
@@ -96,7 +96,7 @@ package struct PurchaseReplay: Sendable {
         }
         for (arrival, place) in signed.map(\.element) {
             facts.formUnion(arrival.facts)
-            let after = Purchase(folding: facts, key: key, defaultGrace: defaultGrace)
+            let after = Purchase(folding: facts, key: key, foldSettings: foldSettings)
             steps[place].changes =
                 PurchaseDifference(
                     before: before, after: after, isOlderNews: false, notification: arrival.facts.notifications.first
@@ -156,14 +156,19 @@ package struct PurchaseReplay: Sendable {
         }
 
         private mutating func news(_ drafts: [EventDraft]) -> [EventDraft] {
-            drafts.filter { told.insert("\($0.type.rawValue)|\($0.cause)").inserted }
+            drafts.filter { draft in
+                guard !draft.isRepetition(told: { told.contains(Run.name($0, $1)) }) else { return false }
+                return told.insert(Run.name(draft.type, draft.cause)).inserted
+            }
         }
+
+        private static func name(_ type: EventType, _ cause: String) -> String { "\(type.rawValue)|\(cause)" }
     }
 }
 
 extension PurchaseFacts {
     /// When the newest fact was signed, in ms.
-    var newestSigned: Int64? {
+    package var newestSigned: Int64? {
         let signings = [
             transactions.map(\.signedDate).max(), renewals.map(\.signedDate).max(),
             notifications.map(\.signedDate).max(),

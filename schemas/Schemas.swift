@@ -52,5 +52,7 @@ package enum Schemas {
         Migration(
             version: 20, name: "last_seen",
             sql: String(decoding: PackageResources.v0020_last_seen_sql, as: UTF8.self)),
+        Migration(
+            version: 21, name: "owners", sql: String(decoding: PackageResources.v0021_owners_sql, as: UTF8.self)),
     ]
 }

@@ -16,54 +16,31 @@ struct Applier: Sendable {
     private let asked: Set<AppEnvironment>
     private let products = ProductStore()
     private let deleted: DeletedSubjects
-    private let salt = OwnerSalt()
+    private let settlement: OwnerSettlement
+    private let waits: OwnerWait
 
     /// - Parameters:
     ///   - foldSettings: what the configuration adds to facts.
     ///   - asked: where Apple is asked how purchases stand of which news is missing.
-    init(foldSettings: FoldSettings, bodies: EventBody, asked: Set<AppEnvironment> = []) {
+    ///   - waits: how long the first event of a purchase waits for its buyer's name.
+    init(
+        foldSettings: FoldSettings, bodies: EventBody, asked: Set<AppEnvironment> = [], waits: OwnerWait = OwnerWait()
+    ) {
+        let salt = OwnerSalt()
         self.foldSettings = foldSettings
         self.bodies = bodies
+        self.waits = waits
         deleted = DeletedSubjects(salt: salt)
+        settlement = OwnerSettlement(salt: salt, foldSettings: foldSettings)
         self.asked = asked
-    }
-
-    /// Everything about one purchase in this transaction.
-    private struct Work {
-        let key: PurchaseKey
-        var facts: PurchaseFacts
-        let formerOwner: String?
-        /// As it was before this transaction.
-        let former: Purchase?
-        var purchase: Purchase?
-        /// Whether nothing is waiting that could say that access goes on; found out where it matters.
-        var isQuiet = true
-        var belief: EndBelief
-        /// The notification that came last.
-        var lastNews: NewsOrigin?
-        /// The transaction that an app posted last.
-        var lastPost: NewsOrigin?
-        var drafts: [Draft] = []
-        var newFacts: [FactStore.New] = []
-        var owner = ""
-
-        /// Whether access ended, by what is known or by what was.
-        func isOver(_ now: Int64) -> Bool {
-            [former, purchase].contains { $0?.ending.map { $0.believed(belief) <= now } ?? false }
-        }
-    }
-
-    /// What is to be told, and whether only the record is to know.
-    private struct Draft {
-        let event: EventDraft
-        let isForTheRecord: Bool
     }
 
     /// What comes of a transaction once it is committed.
     struct Outcome {
         /// What may be sent.
         var deliveries: [DueDelivery] = []
-        /// How many notifications may be sent as they came; read like everything that is due.
+        /// How many notifications may be sent as they came, and how many events are of lanes of any worker; read like everything
+        /// that is due.
         var forwarded = 0
         /// Consumption requests whose time passed without an answer.
         var unanswered: [RefundQuestion.Key] = []
@@ -88,16 +65,15 @@ struct Applier: Sendable {
         let busy = try waiting(Set(works.filter { $0.isOver(now) }.map(\.key.lane)))
         for place in works.indices { works[place].isQuiet = !busy.contains(works[place].key.lane) }
         tellEnds(of: &works, now)
-        let untold = try UntoldEnds(
-            among: works.flatMap { $0.drafts.map(\.event) }, of: works.compactMap(\.purchase),
-            foldSettings: foldSettings,
-            on: connection)
-        for place in works.indices { works[place].drafts.removeAll { untold.contains($0.event) } }
-        try findOwners(&works, found, now: now, on: connection)
+        try leaveOutUntoldEnds(&works, works.indices, on: connection)
+        // Activity is judged by facts that are in the database.
         try FactStore.insert(
             works.flatMap(\.newFacts) + announcements(notifications), known: knownHeaders(notifications),
             on: connection)
-        try write(works, now: now, on: connection)
+        let settled = try settleOwners(&works, found, now: now, on: connection)
+        let released = try waits.decide(&works, now: now, on: connection)
+        try leaveOutUntoldEnds(&works, released, on: connection)
+        try write(&works, now: now, on: connection)
         try RefundRequestStore.note(questions(works), on: connection)
         let deliveries = try EventStore.insert(
             try events(works, on: connection), now: now, on: connection)
@@ -106,19 +82,19 @@ struct Applier: Sendable {
         try DeletedSubjects.forget(found.unkept, on: connection)
         let late = woken.flatMap { overdue($0, works, now) }
         return Outcome(
-            deliveries: deliveries, forwarded: forwarded,
+            deliveries: deliveries, forwarded: forwarded + settled.transfers.count + settled.others,
             unanswered: try RefundRequestStore.unanswered(late, on: connection))
     }
 
     /// What Apple asks about the purchases of which something came.
-    private func questions(_ works: [Work]) -> [RefundQuestion] {
+    private func questions(_ works: [PurchaseWork]) -> [RefundQuestion] {
         works.filter { !$0.newFacts.isEmpty && $0.facts.hasConsumptionRequests }.flatMap { work in
             RefundQuestion.questions(work.facts, of: work.key)
         }
     }
 
     /// Requests whose time passed between the instant that the timer was set for and now.
-    private func overdue(_ wake: PurchaseStore.DueWake, _ works: [Work], _ now: Int64) -> [RefundQuestion.Key] {
+    private func overdue(_ wake: PurchaseStore.DueWake, _ works: [PurchaseWork], _ now: Int64) -> [RefundQuestion.Key] {
         guard let work = works.first(where: { $0.key == wake.key }), work.facts.hasConsumptionRequests else {
             return []
         }
@@ -132,7 +108,7 @@ struct Applier: Sendable {
     private func load(
         _ notifications: [PreparedNotification], _ woken: [PurchaseStore.DueWake], _ beliefs: EndBeliefs,
         on connection: PostgresConnection
-    ) throws -> [Work] {
+    ) throws -> [PurchaseWork] {
         var keys: [PurchaseKey] = []
         var known: Set<PurchaseKey> = []
         for notification in notifications {
@@ -140,19 +116,19 @@ struct Applier: Sendable {
         }
         for wake in woken where known.insert(wake.key).inserted { keys.append(wake.key) }
         let states = try FactStore.known(of: keys, on: connection)
-        let owners = try PurchaseStore.owners(keys, on: connection)
-        return zip(keys, zip(states, owners)).map { key, state in
-            let (known, owner) = state
+        let members = try AccountStore.members(keys, on: connection)
+        return zip(keys, states).map { key, known in
             let purchase = Purchase(folding: known.facts, key: key, foldSettings: foldSettings)
-            return Work(
-                key: key, facts: known.facts, formerOwner: owner, former: purchase, purchase: purchase,
+            return PurchaseWork(
+                key: key, facts: known.facts, member: members[key], former: purchase, purchase: purchase,
                 belief: beliefs.belief(of: key).knowing(late: known.late), lastNews: known.lastNews,
                 lastPost: known.lastPost)
         }
     }
 
     private func fold(
-        _ notifications: [PreparedNotification], _ works: inout [Work], _ deleted: DeletedSubjects.Found, _ now: Int64
+        _ notifications: [PreparedNotification], _ works: inout [PurchaseWork], _ deleted: DeletedSubjects.Found,
+        _ now: Int64
     ) {
         let places = Dictionary(works.enumerated().map { ($1.key, $0) }) { first, _ in first }
         for notification in notifications {
@@ -169,24 +145,24 @@ struct Applier: Sendable {
             }
             if origin.isNews, origin.seq > works[place].lastNews?.seq ?? .min { works[place].lastNews = origin }
             if origin.source == .posted { works[place].lastPost = origin }
+            if origin.source == .store { works[place].firstSent = works[place].firstSent ?? origin }
             guard var after = Purchase(folding: works[place].facts, key: key, foldSettings: foldSettings)
             else { continue }
-            if after.assignedOwner == nil, let owner = deleted.owner(of: after) {
-                works[place].facts.insert(owner)
+            if let owner = deleted.owner(of: after), works[place].facts.insert(owner) {
                 works[place].newFacts.append(new(key, FactRow(owner), notification.pending))
                 after = Purchase(folding: works[place].facts, key: key, foldSettings: foldSettings) ?? after
             }
             let changes = EventDeriver(belief: works[place].belief).changes(
                 before: works[place].purchase, after: after, cause: cause, now: now)
             works[place].drafts += changes.map {
-                Draft(event: $0, isForTheRecord: origin.isForTheRecord($0, of: after, signed: signed))
+                PurchaseWork.Draft(event: $0, isForTheRecord: origin.isForTheRecord($0, of: after, signed: signed))
             }
             works[place].purchase = after
         }
     }
 
     /// After the last news of each purchase: a renewal that waited behind a switch-off must not find access ended.
-    private func tellEnds(of works: inout [Work], _ now: Int64) {
+    private func tellEnds(of works: inout [PurchaseWork], _ now: Int64) {
         for place in works.indices where works[place].isQuiet {
             guard let after = works[place].purchase else { continue }
             let deriver = EventDeriver(belief: works[place].belief)
@@ -194,35 +170,42 @@ struct Applier: Sendable {
             // An end that was long past when the last news of it was fetched is no news for anybody.
             let origin = works[place].lastNews ?? works[place].lastPost
             let isForTheRecord = after.ending.map { origin?.isForTheRecord($0.instant) ?? false } ?? false
-            works[place].drafts += ends.map { Draft(event: $0, isForTheRecord: isForTheRecord) }
+            works[place].drafts += ends.map { PurchaseWork.Draft(event: $0, isForTheRecord: isForTheRecord) }
         }
     }
 
-    /// The owner follows from the facts; a customer who had it under an anonymous id before is the same person.
-    private func findOwners(
-        _ works: inout [Work], _ found: DeletedSubjects.Found, now: Int64, on connection: PostgresConnection
+    private func leaveOutUntoldEnds(
+        _ works: inout [PurchaseWork], _ places: some Sequence<Int>, on connection: PostgresConnection
     ) throws {
-        let digest = try salt.digest(on: connection)
-        let owners = try CustomerStore.ids(
-            of: works.map { work in work.purchase.map { $0.owner(digest: digest) } },
-            former: works.map(\.formerOwner), on: connection)
-        var merges: [(anonymous: String, into: String)] = []
-        var changed: Set<String> = []
-        for (place, owner) in owners.enumerated() {
-            guard let owner else { continue }
-            works[place].owner = owner
-            guard works[place].formerOwner != owner else { continue }
-            changed.insert(owner)
-            if let former = works[place].formerOwner, Owner.isAnonymous(former) { merges.append((former, owner)) }
+        let untold = try UntoldEnds(
+            among: places.flatMap { works[$0].drafts.map(\.event) }, of: places.compactMap { works[$0].purchase },
+            foldSettings: foldSettings, on: connection)
+        for place in places { works[place].drafts.removeAll { untold.contains($0.event) } }
+    }
+
+    /// Where what the facts say of owners is new, the Apple accounts are judged again. Of all other purchases the owner stays what
+    /// the record says when it is written.
+    private func settleOwners(
+        _ works: inout [PurchaseWork], _ found: DeletedSubjects.Found, now: Int64, on connection: PostgresConnection
+    ) throws -> OwnerSettlement.Outcome {
+        var claims: [PurchaseKey: PurchaseClaims] = [:]
+        for place in works.indices where works[place].purchase != nil && !works[place].key.isGrant {
+            let member = works[place].member
+            let new = PurchaseClaims(of: works[place].facts)
+            guard new != member?.claims || member?.judgesActivity == true else { continue }
+            claims[works[place].key] = new
         }
-        // All customers at once and before any id: deleting and other workers lock them so.
-        if !merges.isEmpty {
-            _ = try CustomerStore.lock(merges.flatMap { [$0.anonymous, $0.into] }, on: connection)
+        guard !claims.isEmpty else { return OwnerSettlement.Outcome() }
+        let outcome = try settlement.settle(claims, isWritten: true, by: .worker, now: now, on: connection)
+        for place in works.indices {
+            let key = works[place].key
+            guard claims[key] != nil, let owner = outcome.owners[key] else { continue }
+            (works[place].owner, works[place].claims) = (owner, outcome.claims[key] ?? claims[key])
+            works[place].told = outcome.told[key]
         }
-        // Whoever deletes a customer holds the lanes of what they own: only new owners could vanish meanwhile.
-        try CustomerStore.makeAndHold(changed, now: now, on: connection)
-        try deleted.requireNoneSince(found, changed, on: connection)
-        try CustomerStore.merge(merges, now: now, on: connection)
+        let owners = works.compactMap { $0.member?.owner == $0.owner ? nil : $0.owner }
+        try deleted.requireNoneSince(found, Set(owners), on: connection)
+        return outcome
     }
 
     private func announcements(_ notifications: [PreparedNotification]) -> [FactStore.New] {
@@ -232,18 +215,22 @@ struct Applier: Sendable {
         }
     }
 
-    private func write(_ works: [Work], now: Int64, on connection: PostgresConnection) throws {
+    private func write(_ works: inout [PurchaseWork], now: Int64, on connection: PostgresConnection) throws {
         var records: [PurchaseRecord] = []
         var identifiers: [(identifier: String, key: PurchaseKey)] = []
         for work in works {
-            guard let purchase = work.purchase else { continue }
+            guard let purchase = work.purchase, let owner = work.owner ?? work.member?.owner else { continue }
+            let wake = [wake(work, purchase, now), work.tell].compactMap { $0 }.min()
             records.append(
-                PurchaseRecord(purchase, owner: work.owner, wake: wake(work, purchase, now)))
+                PurchaseRecord(
+                    purchase, owner: owner, wake: wake, claims: work.claims, tell: work.tell,
+                    told: work.tell == nil && !work.drafts.isEmpty ? nil : work.told))
             let new = purchase.identifiers.subtracting(work.former?.identifiers ?? [])
             identifiers += new.map { ($0, work.key) }
         }
         try products.note(works.compactMap(\.purchase), now: now, on: connection)
-        try PurchaseStore.write(records, now: now, on: connection)
+        let owners = try PurchaseStore.write(records, now: now, on: connection)
+        for place in works.indices { works[place].owner = owners[works[place].key] ?? works[place].owner }
         // Without a transaction among its facts there is nothing to look at later either.
         try PurchaseStore.wake(works.filter { $0.purchase == nil }.map(\.key), at: nil, on: connection)
         try PurchaseStore.identify(identifiers, on: connection)
@@ -251,7 +238,7 @@ struct Applier: Sendable {
     }
 
     /// What Apple is to be asked about.
-    private func missing(_ work: Work, _ now: Int64) -> StatusLook? {
+    private func missing(_ work: PurchaseWork, _ now: Int64) -> StatusLook? {
         guard asked.contains(AppEnvironment(app: work.key.app, environment: work.key.environment)),
             let purchase = work.purchase, let end = purchase.endWithoutWord(at: now)
         else { return nil }
@@ -265,25 +252,25 @@ struct Applier: Sendable {
     }
 
     /// When time alone changes something; at once, if an end that has passed could not be told now.
-    private func wake(_ work: Work, _ purchase: Purchase, _ now: Int64) -> Int64? {
+    private func wake(_ work: PurchaseWork, _ purchase: Purchase, _ now: Int64) -> Int64? {
         let isOver = purchase.ending.map { $0.believed(work.belief) <= now } ?? false
         if isOver, !work.isQuiet { return now }
         return work.facts.nextWake(of: purchase, after: now, belief: work.belief)
     }
 
-    private func events(_ works: [Work], on connection: PostgresConnection) throws -> [NewEvent] {
-        let owners = Set(works.filter { !$0.drafts.isEmpty }.map(\.owner))
-        let customers = try CustomerStore.load(owners, on: connection)
-        return try works.filter { !$0.drafts.isEmpty }.flatMap { work -> [NewEvent] in
-            guard let customer = customers[work.owner] else {
+    private func events(_ works: [PurchaseWork], on connection: PostgresConnection) throws -> [NewEvent] {
+        let telling = works.filter { $0.tell == nil && !$0.drafts.isEmpty }
+        let customers = try CustomerStore.load(Set(telling.compactMap(\.owner)), on: connection)
+        return try telling.flatMap { work -> [NewEvent] in
+            guard let owner = work.owner, let customer = customers[owner] else {
                 throw PostgresError(.decoding, "the owner of a purchase is no customer")
             }
-            let identity = customer.identity(of: work.owner)
+            let identity = customer.identity(of: owner)
             return work.drafts.map { draft in event(draft, identity) }
         }
     }
 
-    private func event(_ made: Draft, _ identity: EventIdentity) -> NewEvent {
+    private func event(_ made: PurchaseWork.Draft, _ identity: EventIdentity) -> NewEvent {
         let draft = made.event
         let id = draft.id(digest: Applier.digest)
         let body = bodies.json(draft, id: id, identity: identity, appID: draft.purchase.app)

@@ -23,6 +23,9 @@ struct LaneTurn {
     private var operations: OperationsKeeper
     private var gauges: QueueGauges
     private var outages: OutageWatch
+    private var accounts: AccountUpkeep
+    /// What decides about owners, until it is written down.
+    private var owners: [OwnerSettingStore.Current]
     private var nextRenewal = ContinuousClock.now
     private var nextFreeLook = ContinuousClock.now
     private var floor = PendingFloor()
@@ -64,6 +67,8 @@ struct LaneTurn {
             logger: logger, metrics: metrics)
         operations = OperationsKeeper(url: configuration.operationsURL, sealer: sealer, logger: logger)
         outages = OutageWatch(configuration)
+        accounts = AccountUpkeep(foldSettings: configuration.foldSettings)
+        owners = configuration.owners
         gauges = QueueGauges(metrics: metrics, lease: configuration.lease)
         self.clock = clock
         self.logger = logger
@@ -87,6 +92,11 @@ struct LaneTurn {
             gauges.clear()
             return false
         }
+        // Before anything is judged by it.
+        if !owners.isEmpty {
+            try OwnerSettingStore.note(owners, on: connection)
+            owners = []
+        }
         try lookForOutages(connection)
         try watchOver(connection)
         try tend { turn in try turn.operations.keep(now: turn.now, on: connection) }
@@ -97,6 +107,9 @@ struct LaneTurn {
         // What is told before there is somebody to tell would be told to nobody, and noted as told.
         if operations.isDone { try tend { turn in try turn.watch.take(turn.leases, now: turn.now, on: connection) } }
         let wasBusy = try work(on: connection)
+        if leases.epochs[Lane.first] != nil {
+            try tend { turn in if try turn.accounts.keep(on: connection) { turn.lookout.hurry() } }
+        }
         do {
             return try retryHeld(on: connection) || wasBusy
         } catch {

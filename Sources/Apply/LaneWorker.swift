@@ -48,7 +48,11 @@ package final class LaneWorker: Service {
             verifier: verifier, dictionaries: HeaderDictionaries(), bundleIDs: configuration.bundleIDs)
         applier = Applier(
             foldSettings: configuration.foldSettings, bodies: configuration.bodies,
-            asked: configuration.reconciliation.map { $0.asksStatuses ? $0.places : [] } ?? [])
+            asked: configuration.reconciliation.map { $0.asksStatuses ? $0.places : [] } ?? [],
+            waits: OwnerWait(
+                settings: configuration.ownerWaits,
+                ignoresTokens: Set(configuration.owners.filter { !$0.usesTokens }.map(\.place.app)),
+                foldSettings: configuration.foldSettings))
         self.settler = settler
         self.sealer = sealer
         self.engine = engine
@@ -177,6 +181,10 @@ package struct LaneWorkerConfiguration: Sendable {
     package var reconciliation: Reconciliation?
     /// Of the apps, by their ids: what is stored under one of them has to be signed for it.
     package var bundleIDs: [String: String]
+    /// How long first events wait for the names of buyers, by the ids of apps.
+    package var ownerWaits: [String: OwnerWait.Setting]
+    /// What decides about the owners of purchases; written down when the worker begins.
+    package var owners: [OwnerSettingStore.Current]
 
     /// Looks into Apple's history, and questions, as far as ends have to do with them.
     package struct Reconciliation: Sendable {
@@ -196,7 +204,8 @@ package struct LaneWorkerConfiguration: Sendable {
     package init(
         worker: [UInt8], host: String, lease: Duration, expiryPatience: Duration, drainTimeout: Duration,
         foldSettings: FoldSettings, bodies: EventBody, health: HealthPolicy = HealthPolicy(disableAfter: nil),
-        operationsURL: String? = nil, reconciliation: Reconciliation? = nil, bundleIDs: [String: String] = [:]
+        operationsURL: String? = nil, reconciliation: Reconciliation? = nil, bundleIDs: [String: String] = [:],
+        ownerWaits: [String: OwnerWait.Setting] = [:], owners: [OwnerSettingStore.Current] = []
     ) {
         self.worker = worker
         self.host = host
@@ -209,5 +218,7 @@ package struct LaneWorkerConfiguration: Sendable {
         self.operationsURL = operationsURL
         self.reconciliation = reconciliation
         self.bundleIDs = bundleIDs
+        self.ownerWaits = ownerWaits
+        self.owners = owners
     }
 }

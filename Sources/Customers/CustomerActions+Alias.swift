@@ -16,14 +16,14 @@ extension CustomerActions {
     /// Makes one customer of those whom two ids name. The other id may be new. It cannot be undone.
     ///
     /// - Parameters:
-    ///   - joinsPersons: whether it may join two customers whom somebody named.
+    ///   - joinsPersons: whether it may join two customers whom an app named.
     ///   - limit: how many ids the customer may have then; nil: any number.
-    /// - Throws: `Refusal` where the first id names nobody, or the other cannot name anybody.
+    /// - Throws: `Refusal` where the first id names no customer, or the other cannot name any.
     package func alias(
         _ id: String, _ other: String, joinsPersons: Bool = true, atMost limit: Int? = nil,
         on connection: PostgresConnection
     ) throws -> Alias {
-        try holding({ try pinned(id, other, on: connection) }, on: connection) { purchases, now in
+        try holding({ [] }, on: connection) { _, now in
             let found = try CustomerStore.lock([id, other], on: connection)
             if !joinsPersons, let one = found.first ?? nil, let two = found.last ?? nil, one != two,
                 !one.isAnonymous, !two.isAnonymous
@@ -36,7 +36,7 @@ extension CustomerActions {
                 if found.first == .some(nil) { throw Refusal.unknown(id) }
                 try CustomerStore.make([other], now: now, on: connection)
             }
-            return try join(id, other, .alias, pinning: purchases, now: now, on: connection)
+            return try join(id, other, .alias, now: now, on: connection)
         }
     }
 
@@ -45,41 +45,41 @@ extension CustomerActions {
         if count > limit { throw Refusal.tooManyIDs(id) }
     }
 
-    /// Purchases that have their anonymous owners from what was signed, or rather from its lack of a token. Joined to
-    /// somebody they stay with them, whatever token is signed later.
-    func pinned(_ id: String, _ other: String, on connection: PostgresConnection) throws -> [PurchaseKey] {
-        let ids = try self.ids(of: id, on: connection) + (try self.ids(of: other, on: connection))
-        return try PurchaseStore.owned(by: ids.filter(Owner.isAnonymous), on: connection)
-    }
-
-    /// - Parameter pinning: the purchases of anonymous ids on either side; their lanes are held.
     func join(
-        _ id: String, _ other: String, _ kind: ActionLog.Kind, pinning purchases: [PurchaseKey], now: Int64,
-        on connection: PostgresConnection
+        _ id: String, _ other: String, _ kind: ActionLog.Kind, now: Int64, on connection: PostgresConnection
     ) throws -> Alias {
         let found = try CustomerStore.lock([id, other], on: connection)
         guard let one = found.first ?? nil else { throw Refusal.unknown(id) }
         guard let two = found.last ?? nil else { throw Refusal.unknown(other) }
         let isNew = one != two
         if isNew {
+            let known = one.isAnonymous == two.isAnonymous ? [] : try told(one.isAnonymous ? id : other, on: connection)
             let original = try CustomerStore.unite(one, two, on: connection)
-            let isNamed = !(one.isAnonymous && two.isAnonymous)
-            try note(
-                .joining(kind, id, other, under: original), pinning: isNamed ? purchases : [], now: now, on: connection)
+            try ActionLog.add(.joining(kind, id, other, under: original), by: origin, now: now, on: connection)
+            try settlement.tell(known, now: now, on: connection)
         }
+        let alias = try alias(of: id, isNew: isNew, on: connection)
+        // An act that is judged already may be later than this one.
+        if isNew { try AccountDue.note(Set(alias.appUserIDs), on: connection) }
+        return alias
+    }
+
+    /// A purchase of each app and environment of which events named an anonymous customer.
+    private func told(_ id: String, on connection: PostgresConnection) throws -> [OwnerSettlement.Known] {
+        let owned = try PurchaseStore.owned(by: try ids(of: id, on: connection), on: connection).filter { !$0.isGrant }
+        let members = try AccountStore.members(owned, on: connection)
+        var places: Set<AppEnvironment> = []
+        return owned.compactMap { key in
+            guard let member = members[key], member.tell == nil,
+                places.insert(AppEnvironment(app: key.app, environment: key.environment)).inserted
+            else { return nil }
+            return OwnerSettlement.Known(id: member.owner, purchase: key)
+        }
+    }
+
+    func alias(of id: String, isNew: Bool, on connection: PostgresConnection) throws -> Alias {
         guard let customer = try CustomerStore.load([id], on: connection)[id] else { throw Refusal.unknown(id) }
         return Alias(
             originalAppUserID: customer.originalAppUserID, appUserIDs: customer.appUserIDs, isNew: isNew)
-    }
-
-    /// Writes down that two ids were joined, and that purchases stay with who has them.
-    func note(
-        _ action: ActionLog.New, pinning purchases: [PurchaseKey], now: Int64, on connection: PostgresConnection
-    ) throws {
-        let action = try ActionLog.add(action, by: origin, now: now, on: connection)
-        let owners = try PurchaseStore.owners(purchases, on: connection)
-        try assign(
-            zip(purchases, owners).compactMap { key, owner in owner.map { (key, $0) } }, action, now: now,
-            on: connection)
     }
 }

@@ -26,8 +26,10 @@ extension CustomerActions {
         try holding(
             { try belongings(of: try ids(of: id, on: connection), on: connection) }, on: connection
         ) { purchases, now in
+            try settlement.hold(purchases.filter { !$0.isGrant }, on: connection)
             let root = try root(of: id, on: connection)
             let ids = try CustomerStore.delete(root, on: connection)
+            let accounts = try AccountJoins.accounts(naming: Set(ids), on: connection)
             // Whoever gave them a purchase held the customer or the id, and is through now.
             guard Set(try belongings(of: ids, on: connection)) == Set(purchases) else { throw Overtaken() }
             try removeRows(of: ids, on: connection)
@@ -42,13 +44,17 @@ extension CustomerActions {
             let known = try FactStore.load(purchases, on: connection)
             let digest = try OwnerSalt().digest(on: connection)
             let owners = zip(purchases, known).map { key, facts in
-                let account = Purchase(folding: facts, key: key)?.appTransactionID
                 let owner = Owner.anonymousID(
-                    for: key, account: account, deletion: action, digest: digest)
+                    for: key, account: Purchase(folding: facts, key: key)?.appTransactionID, deletion: action,
+                    digest: digest)
                 return (key: key, owner: owner)
             }
-            try CustomerStore.make(Set(owners.map(\.owner)), now: now, on: connection)
-            try assign(owners, action, now: now, on: connection)
+            try CustomerStore.makeOfAccounts(Set(owners.map(\.owner)), now: now, on: connection)
+            let claims = try assign(owners, action, now: now, on: connection)
+            let kept = try AccountStore.members(Array(claims.keys), on: connection)
+            _ = try settlement.settle(
+                claims.filter { kept[$0.key] != nil }, of: accounts, tells: false, by: origin, now: now,
+                on: connection)
             let theirs = Set(purchases)
             let former = Set(entries.flatMap(\.moved)).subtracting(theirs)
             let deletion = try DeletionLedger.add(
@@ -66,9 +72,26 @@ extension CustomerActions {
         let named = Set(try ActionLog.entries(naming: ids, on: connection).flatMap(\.moved)).subtracting(owned)
         let waiting = zip(named, try PurchaseStore.owners(Array(named), on: connection)).filter { $1 == nil }.map(\.0)
         let given = zip(waiting, try FactStore.load(waiting, on: connection)).filter { _, facts in
-            facts.assignments.newest.map { ids.contains($0.owner) } ?? false
+            facts.posts.contains { ids.contains($0.appUserID) }
         }
         return owned + given.map(\.0)
+    }
+
+    /// Writes down whose purchases are, whatever was signed or posted until then; it outlasts the ids in the log. Their lanes are
+    /// held. Returns what they claim now.
+    func assign(
+        _ owners: [(key: PurchaseKey, owner: String)], _ action: Int64, now: Int64, on connection: PostgresConnection
+    ) throws -> [PurchaseKey: PurchaseClaims] {
+        try FactStore.insert(
+            owners.map { key, owner in
+                FactStore.New(
+                    key: key, seq: SequenceGenerator.least(at: now),
+                    fact: FactRow(OwnerAssignment(owner: owner, at: now, action: action)))
+            }, on: connection)
+        let claims = try OwnerSettlement.claims(of: owners.map(\.key), on: connection)
+        // What was granted is in no account.
+        try PurchaseStore.setOwners(owners.filter { claims[$0.key] == nil }, now: now, on: connection)
+        return claims
     }
 
     private func removeRows(of ids: [String], on connection: PostgresConnection) throws {

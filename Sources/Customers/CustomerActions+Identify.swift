@@ -18,7 +18,7 @@ extension CustomerActions {
         // Most logins change nothing, and then nobody need wait for anybody.
         let found = try CustomerStore.roots(of: [current, new], on: connection)
         if CustomerActions.outcome(current, found) == .switched { return false }
-        return try holding({ try pinned(current, new, on: connection) }, on: connection) { purchases, now in
+        return try holding({ [] }, on: connection) { _, now in
             var found = try CustomerStore.lock([current, new], on: connection)
             let isNew = found.last == .some(nil)
             switch CustomerActions.outcome(current, found) {
@@ -31,16 +31,16 @@ extension CustomerActions {
                     found = try CustomerStore.lock([current, new], on: connection)
                 }
                 guard isNew else {
-                    _ = try join(current, new, .identify, pinning: purchases, now: now, on: connection)
+                    _ = try join(current, new, .identify, now: now, on: connection)
                     break
                 }
                 // As an alias at once: whatever the clocks say, the anonymous id was there before.
                 guard let root = found.first ?? nil,
                     try CustomerStore.alias(new, of: root, now: now, on: connection)
                 else { throw Overtaken() }
-                try note(
-                    .joining(.identify, current, new, under: root.originalAppUserID),
-                    pinning: Owner.isAnonymous(new) ? [] : purchases, now: now, on: connection)
+                try ActionLog.add(
+                    .joining(.identify, current, new, under: root.originalAppUserID), by: origin, now: now,
+                    on: connection)
             }
             return isNew
         }

@@ -23,65 +23,76 @@ extension CustomerActions {
             self.entry = entry
             self.context = context
         }
+    }
 
-        fileprivate var isRunning: (Int64) -> Bool {
-            let fact = transaction
-            return { now in
-                fact.isRenewable && fact.revocationDate == nil && fact.expiresDate.map { now < $0 } ?? true
-            }
+    /// How an app posted.
+    package struct PostTerms: Sendable {
+        let settings: RestoreSettings
+        let source: PurchasePost.Source
+        /// Whether each transaction stands for its purchase alone: those of a StoreKit 1 receipt do.
+        let isAlone: Bool
+
+        package init(settings: RestoreSettings, source: PurchasePost.Source = .purchase, isAlone: Bool = false) {
+            self.settings = settings
+            self.source = source
+            self.isAlone = isAlone
         }
     }
 
     package struct Posting: Sendable {
         /// Where the entries are in the log, also those that were there before.
         package let places: [(lane: Lane, seq: Int64)]
-        /// Why a purchase stays with another customer; nil: all are the poster's.
-        package let refusal: Refusal?
+        /// The purchases that have to be the customer's once the entries are applied, or were refused.
+        package let claimed: [PurchaseKey]
     }
 
-    /// Keeps what an app posted, and whose it is: with the commit nothing of it can be lost.
+    /// So many posts of one purchase by one customer are kept while it is theirs: each may count once Apple's word of something
+    /// between them comes.
+    private static let mostPosts = 100
+    /// So many are kept by all customers together; a purchase that is posted more often than that stays with its owner.
+    private static let mostPostsOfAll = 500
+
+    /// Keeps what an app posted, and for whom: with the commit nothing of it can be lost.
     ///
-    /// Facts do not depend on who brings them, so they are kept also where the purchase stays with somebody else. What
-    /// nobody has yet is the poster's from its first event on; what somebody has is claimed, as by a restore. A
-    /// purchase of an Apple account whose other purchases are known is the same person's. Who posts is made a customer if
-    /// nobody has the id.
+    /// Facts do not depend on who brings them, so they are kept also where the purchase stays with another customer. Whose it is
+    /// follows from everything that is known of the Apple account (`AccountOwners`): at once where the purchase is known, else
+    /// when the entry is applied. The customer is made if no customer has the id.
     ///
     /// - Parameters:
     ///   - posted: the oldest first.
     ///   - others: what is put into the log behind them, and decides about nothing.
-    ///   - terms: what decides about purchases that somebody has.
-    /// - Throws: `Refusal` where the id cannot name anybody; then nothing is kept.
+    /// - Throws: `Refusal` where the id cannot name a customer; then nothing is kept.
     package func post(
         _ posted: [Posted], and others: [NewNotification] = [], by id: String, sequence: SequenceGenerator,
-        clock: any WallClock, terms: RestoreTerms, on connection: PostgresConnection
+        clock: any WallClock, terms: PostTerms, on connection: PostgresConnection
     ) throws -> Posting {
         if let why = AppUserID.objection(to: id) { throw Refusal.unusable(id: id, why: why) }
         try respell(id, on: connection)
         let purchases = CustomerActions.purchases(posted)
-        let posting = try holding({ try concerned(purchases, id, on: connection) }, on: connection) { held, now in
-            if try CustomerStore.lock([id], on: connection).first == .some(nil) {
-                try CustomerStore.makeAndHold([id], now: now, on: connection)
-            }
+        let posting = try holding({ purchases.map(\.key) }, on: connection) { _, now in
+            let keys = purchases.map(\.key)
+            try settlement.hold(keys, on: connection)
+            try CustomerStore.make([id], now: now, on: connection)
+            let owners = try PurchaseStore.owners(keys, on: connection).compactMap { $0 }
+            if try CustomerStore.lock([id] + owners, on: connection).first == .some(nil) { throw Overtaken() }
             // Before the purchase is applied: its first event names this id.
             try SeenIDs.mark([id], now: now, on: connection)
-            var refusal: Refusal?
-            for purchase in purchases {
-                let why = try give(purchase, to: id, Set(held.map(\.lane)), terms, now: now, on: connection)
-                refusal = refusal ?? why
-            }
             try PurchaseStore.touch(
                 try FactStore.insertNew(try contexts(posted, now: now, on: connection), on: connection), now: now,
                 on: connection)
+            try claim(purchases, by: id, terms, now: now, on: connection)
+            try AppPostStore.note(
+                Set(keys.map { AppEnvironment(app: $0.app, environment: $0.environment) }), now: now, on: connection)
             let places = try CustomerActions.insert(
                 posted.compactMap(\.entry) + others, sequence, clock, on: connection)
             FailPoint.postBeforeCommit.pass()
-            return Posting(places: places, refusal: refusal)
+            return Posting(places: places, claimed: terms.source == .queue ? [] : keys)
         }
         FailPoint.postAfterCommit.pass()
         return posting
     }
 
-    /// Puts what Apple said into the log, for nobody in particular; where it is there.
+    /// Puts what Apple said into the log, for no customer in particular; where it is there.
     package func note(
         _ entries: [NewNotification], sequence: SequenceGenerator, clock: any WallClock,
         on connection: PostgresConnection
@@ -127,69 +138,42 @@ extension CustomerActions {
 
     // MARK: - Whose it is
 
-    /// The posted purchases, and all that could move or be joined with them.
-    private func concerned(
-        _ purchases: [Posted], _ id: String, on connection: PostgresConnection
-    ) throws -> [PurchaseKey] {
-        var keys = Set(purchases.map(\.key))
-        for purchase in purchases {
-            guard let owner = try owner(of: purchase, on: connection)?.id else { continue }
-            keys.formUnion(try concerned(owner, id, on: connection))
-        }
-        return Array(keys)
-    }
-
-    /// Who has a purchase now: by its record, by what was posted and is not applied yet, or as the one whom the other
-    /// purchases of the Apple account belong to.
-    private func owner(
-        of purchase: Posted, on connection: PostgresConnection
-    ) throws -> (id: String, isKnown: Bool)? {
-        if let owner = try PurchaseStore.owners([purchase.key], on: connection).first ?? nil { return (owner, true) }
-        if let given = try FactStore.load([purchase.key], on: connection).first?.assignments.newest {
-            return (given.owner, true)
-        }
-        guard let account = purchase.transaction.appTransactionID else { return nil }
-        let id = Owner.anonymousID(
-            for: purchase.key, account: account, digest: try OwnerSalt().digest(on: connection))
-        return try CustomerStore.known([id], on: connection).isEmpty ? nil : (id, false)
-    }
-
-    /// Why the purchase stays with another customer, if it does.
-    private func give(
-        _ purchase: Posted, to id: String, _ held: Set<Lane>, _ terms: RestoreTerms, now: Int64,
-        on connection: PostgresConnection
-    ) throws -> Refusal? {
-        guard let owner = try owner(of: purchase, on: connection) else {
-            try assign(purchase.key, to: id, now: now, on: connection)
-            return nil
-        }
-        let concerned = try concerned(owner.id, id, on: connection)
-        guard held.isSuperset(of: concerned.map(\.lane)) else { throw Overtaken() }
-        let claimed = Claimed(
-            key: purchase.key, account: purchase.transaction.appTransactionID, isRunning: purchase.isRunning(now))
-        do {
-            let claim = try settle(
-                claimed, of: owner.id, claimedBy: id, among: concerned, terms, now: now, on: connection)
-            if case .moved = claim { return nil }
-            if !owner.isKnown { try assign(purchase.key, to: id, now: now, on: connection) }
-            return nil
-        } catch let refusal as Refusal {
-            guard case .restore = refusal else { throw refusal }
-            return refusal
-        }
-    }
-
-    /// The first word on whose a purchase is.
-    private func assign(
-        _ purchase: PurchaseKey, to id: String, now: Int64, on connection: PostgresConnection
+    /// Writes down that the customer has these purchases. Where there are records, their owners follow at once; else with them.
+    private func claim(
+        _ purchases: [Posted], by id: String, _ terms: PostTerms, now: Int64, on connection: PostgresConnection
     ) throws {
+        let keys = purchases.map(\.key)
+        let members = try AccountStore.members(keys, on: connection)
+        let owners = try CustomerStore.roots(of: [id] + keys.map { members[$0]?.owner ?? id }, on: connection)
+        let known = try FactStore.load(keys, on: connection)
+        var posts: [PurchaseKey: PurchasePost] = [:]
+        for (place, purchase) in purchases.enumerated() {
+            let (key, transaction) = (purchase.key, purchase.transaction)
+            let earlier = known[place].posts.filter { $0.appUserID == id && $0.source == terms.source }
+            let isTheirs = owners[place + 1] == owners[0]
+            guard earlier.count < CustomerActions.mostPosts || !isTheirs,
+                known[place].posts.count < CustomerActions.mostPostsOfAll
+            else { continue }
+            posts[key] = PurchasePost(
+                by: id, terms.source, transactionID: transaction.transactionID, purchased: transaction.purchaseDate,
+                isRenewal: transaction.reason == "RENEWAL", isAlone: terms.isAlone,
+                behavior: terms.settings.behavior(app: key.app, environment: key.environment, override: nil), at: now)
+            // A deletion has to find every purchase that a post names.
+            if members[key] == nil || !isTheirs { try log(key, by: id, now: now, on: connection) }
+        }
+        let new = posts.filter { members[$0.key] == nil }
+        try FactStore.insert(new.map { CustomerActions.fact($1, of: $0) }, on: connection)
+        let others = posts.filter { members[$0.key] != nil }
+        if !others.isEmpty { _ = try take(others, now: now, on: connection) }
+    }
+
+    private func log(_ key: PurchaseKey, by id: String, now: Int64, on connection: PostgresConnection) throws {
         let detail = JSON.object([
-            "app": .string(purchase.app), "environment": .string(purchase.environment.rawValue),
-            "original_transaction_id": .string(purchase.originalTransactionID),
+            "app": .string(key.app), "environment": .string(key.environment.rawValue),
+            "original_transaction_id": .string(key.originalTransactionID),
         ])
-        let action = try ActionLog.add(
+        try ActionLog.add(
             ActionLog.New(.post, id, detail: .object(["purchases": .array([detail])])), by: origin, now: now,
             on: connection)
-        try assign([(purchase, id)], action, now: now, on: connection)
     }
 }

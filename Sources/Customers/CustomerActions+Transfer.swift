@@ -11,14 +11,15 @@ extension CustomerActions {
         package let events: [String]
     }
 
-    /// Gives purchases of one customer to another, who is made if nobody has the id. What was granted stays.
+    /// Gives purchases of one customer to another, who is made if no customer has the id. What was granted stays.
     ///
-    /// - Parameter only: original transaction ids; empty: everything they bought.
-    /// - Throws: `Refusal` where the first id names nobody, or the second cannot name anybody.
+    /// - Parameter only: original transaction ids; empty: everything that they bought until now, heard of or not.
+    /// - Throws: `Refusal` where the first id names no customer, or the second cannot name any.
     package func transfer(
         from: String, to: String, only: [String] = [], on connection: PostgresConnection
     ) throws -> Transfer {
         try holding({ try self.purchases(of: from, only, on: connection) }, on: connection) { purchases, now in
+            try settlement.hold(purchases, on: connection)
             let found = try CustomerStore.lock([from, to], on: connection)
             guard let source = found.first ?? nil else { throw Refusal.unknown(from) }
             if let target = found.last ?? nil, target == source { return Transfer(purchases: [], events: []) }
@@ -33,7 +34,18 @@ extension CustomerActions {
             if let missing = Set(only).subtracting(known).min() {
                 throw Refusal.notTheirs(purchase: missing, customer: from)
             }
-            return try move(purchases, .transfer, from: from, to: to, now: now, on: connection)
+            guard !purchases.isEmpty else { return Transfer(purchases: [], events: []) }
+            let transfer = PurchaseTransfer(
+                purchases: purchases, from: from, to: to, kind: .transfer, origin: origin, isWhole: only.isEmpty)
+            let action = try transfer.log(now: now, on: connection)
+            let claims = try assign(purchases.map { ($0, to) }, action, now: now, on: connection)
+            _ = try settlement.settle(claims, tells: false, by: origin, now: now, on: connection)
+            let customers = try CustomerStore.load([from, to], on: connection)
+            if only.isEmpty {
+                try AccountDue.note(Set(customers.values.flatMap(\.appUserIDs)), on: connection)
+            }
+            let events = try transfer.tell(customers, action: action, now: now, on: connection)
+            return Transfer(purchases: purchases, events: events)
         }
     }
 
@@ -42,67 +54,5 @@ extension CustomerActions {
     ) throws -> [PurchaseKey] {
         let owned = try PurchaseStore.owned(by: try ids(of: id, on: connection), on: connection)
         return only.isEmpty ? owned.filter { !$0.isGrant } : owned.filter { only.contains($0.originalTransactionID) }
-    }
-
-    /// Moves purchases whose lanes are held between customers who are locked, and says so to consumers.
-    func move(
-        _ purchases: [PurchaseKey], _ kind: ActionLog.Kind, from: String, to: String, now: Int64,
-        on connection: PostgresConnection
-    ) throws -> Transfer {
-        guard !purchases.isEmpty else { return Transfer(purchases: [], events: []) }
-        let names = JSON.array(
-            purchases.map {
-                .object([
-                    "app": .string($0.app), "environment": .string($0.environment.rawValue),
-                    "original_transaction_id": .string($0.originalTransactionID),
-                ])
-            })
-        let action = try ActionLog.add(
-            ActionLog.New(kind, from, other: to, detail: .object(["purchases": names])), by: origin, now: now,
-            on: connection)
-        try assign(purchases.map { ($0, to) }, action, now: now, on: connection)
-        let customers = try CustomerStore.load([from, to], on: connection)
-        let (former, latter) = (customers[from]?.appUserIDs ?? [], customers[to]?.appUserIDs ?? [])
-        let attributes = customers[to]?.attributes ?? CustomerAttributes()
-        var events: [NewEvent] = []
-        for place in Place.places(of: purchases) {
-            let event = TransferEvent(
-                app: place.app, environment: place.environment, from: former, to: latter, action: action, at: now)
-            let id = event.id(digest: CustomerActions.digest)
-            events.append(
-                NewEvent(
-                    lane: place.lane, id: UUIDText.bytes(id) ?? [], type: EventType.transfer.rawValue,
-                    app: place.app, environment: place.environment, originalTransactionID: nil,
-                    body: event.json(id: id, attributes: attributes.json).bytes))
-        }
-        _ = try EventStore.insert(events, now: now, on: connection)
-        return Transfer(purchases: purchases, events: events.map { UUIDText.upper($0.id) })
-    }
-
-    /// Writes down whose purchases are, where it outranks what was signed. Their lanes are held.
-    func assign(
-        _ owners: [(key: PurchaseKey, owner: String)], _ action: Int64, now: Int64, on connection: PostgresConnection
-    ) throws {
-        try FactStore.insert(
-            owners.map { key, owner in
-                FactStore.New(
-                    key: key, seq: SequenceGenerator.least(at: now),
-                    fact: FactRow(OwnerAssignment(owner: owner, at: now, action: action)))
-            }, on: connection)
-        try PurchaseStore.setOwners(owners, now: now, on: connection)
-    }
-
-    /// An app and environment with purchases, and the lane of one of them.
-    private struct Place {
-        let app: String
-        let environment: StoreEnvironment
-        let lane: Lane
-
-        static func places(of purchases: [PurchaseKey]) -> [Place] {
-            var known: Set<[String]> = []
-            return purchases.filter { known.insert([$0.app, $0.environment.rawValue]).inserted }.map {
-                Place(app: $0.app, environment: $0.environment, lane: $0.lane)
-            }
-        }
     }
 }

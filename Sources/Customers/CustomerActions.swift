@@ -11,12 +11,13 @@ import Subscriptions
 /// Lanes are locked as their owners lock them, so that a worker is either before an action or after it.
 package struct CustomerActions: Sendable {
     let origin: ActionLog.Origin
-    /// ms of grace where Apple says that there is some and gives no end.
     let foldSettings: FoldSettings
+    let settlement: OwnerSettlement
 
     package init(origin: ActionLog.Origin, foldSettings: FoldSettings) {
         self.origin = origin
         self.foldSettings = foldSettings
+        settlement = OwnerSettlement(salt: OwnerSalt(), foldSettings: foldSettings)
     }
 
     /// Why an action is not done, for whoever asked for it.

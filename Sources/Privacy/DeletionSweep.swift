@@ -47,6 +47,15 @@ package struct DeletionSweep: Sendable {
     }
 
     private func step(_ deletion: DeletionLedger.Entry, on connection: PostgresConnection) throws -> Step {
+        do {
+            return try take(deletion, on: connection)
+        } catch let error as PostgresError where error.sqlstate == "40P01" {
+            // A deadlock leaves nothing behind; the same step is next.
+            return .more
+        }
+    }
+
+    private func take(_ deletion: DeletionLedger.Entry, on connection: PostgresConnection) throws -> Step {
         switch deletion.state {
         case .done: return .done
         case .settling:

@@ -8,7 +8,7 @@ import Subscriptions
 enum FactSweep {
     private static let select = """
         SELECT digest, kind, signed_ms, seq, payload, source FROM entitled.fact
-        WHERE lane = $1 AND original_transaction_id = $2 AND app = $3 AND environment = $4 AND kind IN (1, 2, 4)
+        WHERE lane = $1 AND original_transaction_id = $2 AND app = $3 AND environment = $4 AND kind IN (1, 2, 4, 8)
         """
     private static let delete = """
         DELETE FROM entitled.fact WHERE lane = $1 AND original_transaction_id = $2 AND app = $3 AND environment = $4
@@ -17,9 +17,11 @@ enum FactSweep {
 
     /// How many were replaced. The lane is held.
     ///
-    /// - Parameter action: the number of the deletion in the log.
+    /// - Parameters:
+    ///   - action: the number of the deletion in the log.
+    ///   - deleted: when it was, in ms.
     static func redact(
-        _ key: PurchaseKey, _ names: Pseudonyms, isTheirs: Bool, until action: Int64,
+        _ key: PurchaseKey, _ names: Pseudonyms, isTheirs: Bool, until action: Int64, at deleted: Int64,
         on connection: PostgresConnection
     ) throws -> Int64 {
         let place: [PostgresValue] = [
@@ -31,7 +33,7 @@ enum FactSweep {
             let fact = FactRow(
                 kind: kind, signedDate: try row.int(2), header: nil, signature: nil,
                 payload: try FactCodec.restore(try row.bytes(4)))
-            let redacted = try fact.redacted(names, isTheirs: isTheirs, until: action)
+            let redacted = try fact.redacted(names, isTheirs: isTheirs, until: action, at: deleted)
             guard redacted.payload != fact.payload else { continue }
             old.append(try row.uuid(0))
             new.append(

@@ -23,6 +23,8 @@ struct PurchaseSweep {
         let key = subject.key
         try connection.transaction {
             let now = try Fence.hold([key.lane], on: connection)
+            // Before anything else, as everything that changes owners does.
+            try OwnerSettlement(salt: OwnerSalt(), foldSettings: foldSettings).hold([key], on: connection)
             guard try DeletionLedger.take(key, of: deletion.id, on: connection) else { return }
             let isNobodys = try isNobodys(subject, on: connection)
             var counts: DeletionLedger.Counts
@@ -62,7 +64,7 @@ struct PurchaseSweep {
             try EventSweep.events(of: key, on: connection), names, on: connection)
         let places = try StoredNotifications.places(of: key, on: connection)
         counts["fact"] = try FactSweep.redact(
-            key, names, isTheirs: isTheirs, until: deletion.action, on: connection)
+            key, names, isTheirs: isTheirs, until: deletion.action, at: deletion.at, on: connection)
         counts.merge(
             try forget(places, names, isTheirs: isTheirs, sweep, now: now, on: connection), uniquingKeysWith: +)
         if counts["fact"] ?? 0 > 0 {

@@ -21,7 +21,7 @@ struct CustomerRebuild {
     ) throws -> Page {
         let entries = try ActionLog.entries(after: cursor, atMost: limit, on: connection)
         var named: [String: (at: Int64, action: Int64)] = [:]
-        for entry in entries where entry.kind != .delete {
+        for entry in entries where entry.kind != .delete && entry.kind != .keep {
             for id in [entry.appUserID, entry.other].compactMap({ $0 }) {
                 named[id] = (min(named[id]?.at ?? .max, entry.at), max(named[id]?.action ?? 0, entry.number))
             }
@@ -73,12 +73,7 @@ struct CustomerRebuild {
         guard let root = group.roots.keys.min() else { return [] }
         _ = try CustomerStore.lock(group.ids.keys.sorted(), on: connection)
         let current = try IdentityGroup.closure(of: root, on: connection)
-        for component in current.components {
-            try CustomerStore.regroup(
-                component.ids, under: component.root, firstSeen: component.firstSeen, on: connection)
-            try CustomerStore.setRestoreBehavior(component.restoreBehavior, of: component.root, on: connection)
-        }
-        try CustomerStore.removeEmpty(current.roots.keys.sorted(), on: connection)
+        try current.repair(on: connection)
         return current.faults
     }
 }

@@ -10,9 +10,10 @@ package struct PurchaseRebuild {
     /// ms of grace where Apple says that there is some and gives no end.
     let foldSettings: FoldSettings
     private let products = ProductStore()
-    private let salt = OwnerSalt()
+    private let settlement: OwnerSettlement
 
     package init(beliefs: EndBeliefs, foldSettings: FoldSettings) {
+        settlement = OwnerSettlement(salt: OwnerSalt(), foldSettings: foldSettings)
         self.beliefs = beliefs
         self.foldSettings = foldSettings
     }
@@ -66,11 +67,15 @@ package struct PurchaseRebuild {
             Purchase(folding: known.facts, key: key, foldSettings: foldSettings)
         }
         let records = try PurchaseStore.records(keys, on: connection)
-        let digest = try salt.digest(on: connection)
-        let owners = try CustomerStore.ids(
-            of: purchases.map { $0?.owner(digest: digest) }, former: records.map { $0?.owner },
-            on: connection)
+        var claims: [PurchaseKey: PurchaseClaims] = [:]
+        for (key, known) in zip(keys, known) where !key.isGrant { claims[key] = PurchaseClaims(of: known.facts) }
+        if writes { try settlement.hold(Array(claims.keys), on: connection) }
+        let judged = try settlement.expected(claims, now: now, on: connection)
+        let owners = zip(keys, known).map { key, known in
+            key.isGrant ? known.facts.assignments.newest?.owner : judged.owners[key]
+        }
         var page = Page(keys: keys)
+        page.differences += joins(judged, keys)
         var wanted: [PurchaseRecord] = []
         var unfounded: [PurchaseKey] = []
         for (place, purchase) in purchases.enumerated() {
@@ -85,8 +90,9 @@ package struct PurchaseRebuild {
             }
             page.purchases += 1
             let expected = PurchaseRecord(
-                purchase, owner: owner,
-                wake: wake(purchase, known[place], records[place]?.wake, now))
+                purchase, owner: owner, wake: wake(purchase, known[place], records[place]?.wake, now),
+                claims: judged.claims[purchase.key], tell: records[place]?.tell,
+                told: records[place]?.owner == owner ? records[place]?.told : nil)
             let differences = expected.differences(from: records[place])
             page.differences += differences
             // A wake that other settings give is no difference, and is set all the same.
@@ -97,20 +103,38 @@ package struct PurchaseRebuild {
         page.differences += unknown.map { name, key in
             Difference(subject: .purchase(key), member: "identifier", found: nil, expected: .string(name))
         }
-        let nameless = try missing(owners: owners.compactMap { $0 }, on: connection)
+        let joined = judged.ids.filter { account, _ in judged.first[account].map(keys.contains) ?? false }
+        let nameless = try missing(
+            owners: owners.compactMap { $0 } + joined.values.flatMap(\.keys), on: connection)
         page.differences += nameless.sorted().map {
             Difference(subject: .customer($0), member: "app_user_id", found: nil, expected: .string($0))
         }
         guard writes else { return page }
+        let since = joined.values.reduce(into: [String: Int64]()) { $0.merge($1, uniquingKeysWith: min) }
         try CustomerStore.restore(
-            try firstSeen(nameless, zip(keys, owners), on: connection), on: connection)
-        let changed = wanted.filter { record in records.first { $0?.key == record.key }??.owner != record.owner }
-        try CustomerStore.makeAndHold(Set(changed.map(\.owner)), now: now, on: connection)
+            since.filter { nameless.contains($0.key) }.merging(
+                try firstSeen(nameless, zip(keys, owners), on: connection), uniquingKeysWith: min), on: connection)
+        _ = try settlement.settle(
+            judged.claims.filter { claims[$0.key] != nil }, isWritten: true, tells: false, by: .worker, now: now,
+            on: connection)
         try PurchaseStore.write(wanted, now: now, on: connection)
         try PurchaseStore.remove(unfounded, on: connection)
         try PurchaseStore.identify(unknown, on: connection)
         try products.note(folded, now: now, on: connection)
         return page
+    }
+
+    /// Ids that accounts join otherwise than the database has it; each account is told of with the first of its purchases.
+    private func joins(_ judged: OwnerSettlement.Expected, _ keys: [PurchaseKey]) -> [Difference] {
+        judged.joins.flatMap { account, joins -> [Difference] in
+            guard joins.found != joins.expected, judged.first[account].map(keys.contains) ?? true else { return [] }
+            func difference(_ join: AccountOwners.Join, _ found: String?, _ expected: String?) -> Difference {
+                Difference(
+                    subject: .customer(join.one), member: "alias", found: .text(found), expected: .text(expected))
+            }
+            return joins.found.subtracting(joins.expected).map { difference($0, $0.other, nil) }
+                + joins.expected.subtracting(joins.found).map { difference($0, nil, $0.other) }
+        }
     }
 
     /// Only what is still to come is armed. What is armed in a record stays so, or is armed for sooner: with less
@@ -206,6 +230,8 @@ extension PurchaseRecord {
         compare("grace_ends", .date(found.graceEnds), .date(graceEnds))
         compare("revoked", .date(found.revoked), .date(revoked))
         compare("will_renew", .bool(found.willRenew), .bool(willRenew))
+        // Of a record of before its claims are made when it is looked at first.
+        if found.claims != claims, let claims, found.claims != nil { compare("claims", .text(nil), .text("\(claims)")) }
         if (found.wake == nil) != (wake == nil) { compare("wake", .date(found.wake), .date(wake)) }
         return differences
     }

@@ -13,10 +13,14 @@ package enum ActionLog {
         case merge
         /// Purchases went to another customer: an operator said so.
         case transfer
-        /// A purchase went to a customer who restored it.
+        /// A purchase went to a customer who restored it: as it was written down before purchases had claims.
         case claim
-        /// An app posted a purchase that nobody had yet.
+        /// An app posted a purchase that had no record yet, or is another customer's.
         case post
+        /// Purchases of an Apple account went to another customer, by what was signed, posted or restored.
+        case move
+        /// An upgrade kept the owners that it found.
+        case keep
         /// What becomes of a customer's purchases when others restore them: the last word about any of the ids counts.
         case restoreBehavior = "restore_behavior"
         /// An id names nobody any more.
@@ -38,7 +42,7 @@ package enum ActionLog {
         }
 
         /// A worker that applies what Apple signed.
-        static let worker = Origin(actor: "worker")
+        package static let worker = Origin(actor: "worker")
     }
 
     /// An action on its way into the log.
@@ -90,6 +94,8 @@ package enum ActionLog {
                 case .merge: "\(one) and \(two) turned out to be one customer"
                 case .transfer: "purchases were moved from \(one) to \(two)"
                 case .claim: "purchases of \(one) were restored by \(two)"
+                case .move: "purchases of \(one) went to \(two), who has the Apple account"
+                case .keep: "the upgrade kept the owners that it found"
                 case .post: "a purchase of \(one) was posted"
                 case .restoreBehavior:
                     "restore_behavior of \(one) was set to \(detail?["restore_behavior"]?.stringValue ?? "the default")"
@@ -110,7 +116,7 @@ package enum ActionLog {
 
         /// For each app and environment whose consumers were told that purchases moved, the first of these.
         package var transfers: [PurchaseKey] {
-            guard kind == .transfer || kind == .claim else { return [] }
+            guard kind == .transfer || kind == .claim || kind == .move else { return [] }
             var places: Set<[String]> = []
             return moved.filter { places.insert([$0.app, $0.environment.rawValue]).inserted }
         }
@@ -184,15 +190,21 @@ package enum ActionLog {
             SELECT seq, kind, app_user_id, other, detail FROM entitled.action WHERE app_user_id = ANY($1::text[])
             UNION SELECT seq, kind, app_user_id, other, detail FROM entitled.action WHERE other = ANY($1::text[])
         )
-        SELECT n.app_user_id, n.other, n.detail::json ->> 'original_app_user_id' FROM named n WHERE n.kind IN ('alias', 'identify', 'merge') AND n.other IS NOT NULL
+        (SELECT n.app_user_id, n.other, n.detail::json ->> 'original_app_user_id' FROM named n WHERE n.kind IN ('alias', 'identify', 'merge') AND n.other IS NOT NULL
             AND NOT EXISTS (
                 SELECT 1 FROM entitled.action d WHERE d.app_user_id IN (n.app_user_id, n.other) AND d.kind = 'delete'
                     AND d.seq > n.seq
             )
-        ORDER BY n.seq
+        ORDER BY n.seq)
+        UNION ALL
+        SELECT bought.one, bought.other, NULL FROM (
+            SELECT one, other FROM entitled.account_join WHERE one = ANY($1::text[])
+            UNION SELECT one, other FROM entitled.account_join WHERE other = ANY($1::text[])
+        ) bought
         """
 
-    /// Two ids that an action joined, and the original id of who then had both, if the log says so.
+    /// Two ids that an action or the purchases of an account joined, and the original id of the customer who then had both, if the
+    /// log says so.
     package typealias Join = (one: String, other: String, original: String?)
 
     /// With one of these ids in each, the oldest first; not what was deleted since.
@@ -201,6 +213,15 @@ package enum ActionLog {
         return try connection.query(selectJoins, [.texts(ids)]).map { row in
             (try row.text(0), try row.text(1), try row.optionalText(2))
         }
+    }
+
+    private static let selectKeeping = """
+        SELECT seq, at_ms FROM entitled.action WHERE kind = 'keep' ORDER BY seq LIMIT 1
+        """
+
+    /// The act by which an upgrade kept the owners that it found, and when it did, in ms; nil: there was none.
+    static func keeping(on connection: PostgresConnection) throws -> (number: Int64, at: Int64)? {
+        try connection.query(selectKeeping).first.map { (try $0.int(0), try $0.int(1)) }
     }
 
     private static let selectWords = """

@@ -18,7 +18,14 @@ package enum ArrivalReader {
     package static func arrivals(
         of keys: [PurchaseKey], on connection: PostgresConnection
     ) throws -> [[PurchaseArrival]] {
-        var arrivals = [[PurchaseArrival]](repeating: [], count: keys.count)
+        try origins(of: keys, on: connection).map { $0.map(\.arrival) }
+    }
+
+    /// The same, each with how it came.
+    package static func origins(
+        of keys: [PurchaseKey], on connection: PostgresConnection
+    ) throws -> [[(origin: NewsOrigin, arrival: PurchaseArrival)]] {
+        var arrivals = [[(origin: NewsOrigin, arrival: PurchaseArrival)]](repeating: [], count: keys.count)
         guard !keys.isEmpty else { return arrivals }
         let rows = try connection.query(
             select,
@@ -29,7 +36,7 @@ package enum ArrivalReader {
         var (last, facts) = (Origin(place: 0, seq: .min, source: .store), PurchaseFacts())
         func close() {
             guard arrivals.indices.contains(last.place), facts != PurchaseFacts() else { return }
-            arrivals[last.place].append(last.arrival(of: facts))
+            arrivals[last.place].append((NewsOrigin(seq: last.seq, source: last.source), last.arrival(of: facts)))
         }
         for row in rows {
             guard let kind = FactRow.Kind(rawValue: Int16(clamping: try row.int(2))) else { continue }
@@ -66,7 +73,9 @@ package enum ArrivalReader {
 
 extension PurchaseFacts {
     /// Whether it is only what an app said of a purchase, which tells nothing by itself.
-    fileprivate var isOnlySaid: Bool { transactions.isEmpty && renewals.isEmpty && !contexts.isEmpty }
+    fileprivate var isOnlySaid: Bool {
+        transactions.isEmpty && renewals.isEmpty && !(contexts.isEmpty && posts.isEmpty)
+    }
     /// The numbers of the actions that they are of.
     fileprivate var actions: [Int64] { assignments.map(\.action) + transactions.compactMap(\.grant?.action) }
 }

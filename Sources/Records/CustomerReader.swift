@@ -19,10 +19,14 @@ package enum CustomerReader {
         """
 
     private static let owners = """
-        SELECT p.owner FROM entitled.purchase_identifier i
-        JOIN entitled.purchase p ON p.lane = i.lane AND p.original_transaction_id = i.original_transaction_id
-            AND p.app = i.app AND p.environment = i.environment
-        WHERE i.identifier = $1 GROUP BY p.owner ORDER BY min(p.updated_ms), p.owner
+        SELECT owner FROM (
+            SELECT p.owner, p.updated_ms FROM entitled.purchase_identifier i
+            JOIN entitled.purchase p ON p.lane = i.lane AND p.original_transaction_id = i.original_transaction_id
+                AND p.app = i.app AND p.environment = i.environment
+            WHERE i.identifier = $1
+            UNION ALL
+            SELECT owner, updated_ms FROM entitled.purchase WHERE lane = ANY($2::int2[]) AND original_transaction_id = $1
+        ) AS found GROUP BY owner ORDER BY min(updated_ms), owner
         """
 
     private static let purchases = """
@@ -42,7 +46,7 @@ package enum CustomerReader {
         if !found.isEmpty, isUUID || found.first?.id == given {
             return ResolvedID(given, isUUID: isUUID, caseless: found, owners: [])
         }
-        let owners = try connection.query(owners, [.text(given)]).map { try $0.text(0) }
+        let owners = try connection.query(owners, [.text(given), PurchaseReader.lanes]).map { try $0.text(0) }
         let customers = try CustomerStore.load(Set(owners), on: connection)
         var known: Set<String> = []
         let candidates = owners.compactMap { owner in

@@ -52,26 +52,6 @@ package enum CustomerStore {
         return found
     }
 
-    /// The ids under which these owners are known: an account token is matched with ids that exist, whatever their case.
-    ///
-    /// - Parameter former: what they were found to be before. A token's stays, though another spelling came since.
-    package static func ids(
-        of owners: [Owner?], former: [String?], on connection: PostgresConnection
-    ) throws -> [String?] {
-        let tokens = zip(owners, former).compactMap { owner, former in
-            if case .token(let token) = owner, former?.lowercased() != token.lowercased() { token } else { nil }
-        }
-        let known = try find(Set(tokens), on: connection)
-        return zip(owners, former).map { owner, former in
-            switch owner {
-            case .token(let token) where former?.lowercased() == token.lowercased(): former
-            case .token(let token): known[token] ?? token.lowercased()
-            case .assigned(let id), .anonymous(let id): id
-            case nil: nil
-            }
-        }
-    }
-
     private static let make = """
         WITH wanted AS MATERIALIZED (SELECT id FROM unnest($1::text[]) AS t(id) ORDER BY id),
         named AS (
@@ -103,6 +83,18 @@ package enum CustomerStore {
         guard !ids.isEmpty else { return [] }
         let made = try connection.query(make, [.texts(ids.sorted()), .int8(now), .bool(isSeen)])
         return Set(try made.map { try $0.text(0) })
+    }
+
+    private static let markOfAccounts = "UPDATE entitled.app_user_id SET of_account = true WHERE id = ANY($1::text[])"
+
+    /// The same for ids that are made here for Apple accounts, and are no device's; those that were missing.
+    @discardableResult
+    package static func makeOfAccounts(
+        _ ids: Set<String>, now: Int64, on connection: PostgresConnection
+    ) throws -> Set<String> {
+        let made = try makeMissing(ids, now: now, on: connection)
+        if !made.isEmpty { _ = try connection.query(markOfAccounts, [.texts(made.sorted())]) }
+        return made
     }
 
     private static let markSeen = """
@@ -179,7 +171,7 @@ package enum CustomerStore {
 
     private static let roots = """
         SELECT t.place, c.original_app_user_id, c.first_seen_ms, bool_and(starts_with(every.id, $2)),
-            bool_or(starts_with(every.id, $2)), c.restore_behavior
+            bool_or(starts_with(every.id, $2) AND NOT every.of_account), c.restore_behavior
         FROM unnest($1::text[]) WITH ORDINALITY AS t(id, place)
         JOIN entitled.app_user_id named ON named.id = t.id
         JOIN entitled.customer c ON c.original_app_user_id = named.original_app_user_id
@@ -290,21 +282,6 @@ package enum CustomerStore {
         _ behavior: RestoreBehavior?, of root: String, on connection: PostgresConnection
     ) throws {
         _ = try connection.query(setBehavior, [.text(root), .text(behavior?.rawValue)])
-    }
-
-    /// Joins anonymous customers to those who turned out to be the same people: their ids become aliases. A customer
-    /// whom somebody named meanwhile stays apart.
-    package static func merge(
-        _ merges: [(anonymous: String, into: String)], now: Int64, on connection: PostgresConnection
-    ) throws {
-        for merge in merges.sorted(by: { $0.anonymous < $1.anonymous }) {
-            let found = try lock([merge.anonymous, merge.into], on: connection)
-            guard let from = found.first ?? nil, let into = found.last ?? nil, from != into, from.isAnonymous
-            else { continue }
-            let original = try unite(from, into, on: connection)
-            try ActionLog.add(
-                .joining(.merge, merge.into, merge.anonymous, under: original), by: .worker, now: now, on: connection)
-        }
     }
 
     // MARK: - Deleting

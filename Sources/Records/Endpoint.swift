@@ -1,4 +1,5 @@
 import Base
+import Subscriptions
 
 /// A consumer of webhooks.
 package struct Endpoint: Sendable {
@@ -64,7 +65,8 @@ package struct Endpoint: Sendable {
 
     /// Whether an event, or a notification as it came, goes to this endpoint: what its filters say.
     package func wants(type: String, app: String, environment: StoreEnvironment) -> Bool {
-        isOperations == OperationsEvent.isOne(type) && (events.isEmpty || events.contains(type))
+        isOperations == OperationsEvent.isOne(type)
+            && (events.isEmpty ? EventType(rawValue: type)?.isForAll ?? true : events.contains(type))
             && (apps.isEmpty || apps.contains(app))
             && (environments.isEmpty || environments.contains(environment))
     }

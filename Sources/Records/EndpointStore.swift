@@ -1,9 +1,20 @@
 import Base
 import Crypto
 import Postgres
+import Queue
+import Subscriptions
 
 /// Endpoints and their secrets in the database.
 package enum EndpointStore {
+    private static let selectAsking = """
+        SELECT EXISTS (SELECT FROM entitled.endpoint WHERE $1 = ANY(events) AND removed_ms IS NULL)
+        """
+
+    /// Whether an endpoint names this type among those that it wants.
+    static func isAskedFor(_ type: EventType, on connection: PostgresConnection) throws -> Bool {
+        try connection.query(selectAsking, [.text(type.rawValue)]).one().bool(0)
+    }
+
     private static let columns = """
         e.id, e.url, e.environments, e.events, e.apps, e.disabled_reason, e.paused_until_ms, e.created_ms,
         e.retry_schedule_ms, e.header_names, e.has_authorization, e.format, e.ordering

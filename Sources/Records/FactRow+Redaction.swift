@@ -30,7 +30,10 @@ extension FactRow {
     ///   - isTheirs: whether the purchase was theirs: then every account token goes, whosever it is.
     ///   - action: the number of the deletion in the log: whoever got the purchase since is somebody else who has such an
     ///     id now.
-    package func redacted(_ pseudonyms: Pseudonyms, isTheirs: Bool, until action: Int64) throws -> FactRow {
+    ///   - deleted: when, in ms.
+    package func redacted(
+        _ pseudonyms: Pseudonyms, isTheirs: Bool, until action: Int64, at deleted: Int64
+    ) throws -> FactRow {
         switch kind {
         case .transaction, .renewal:
             guard let token = accountToken, isTheirs || pseudonyms[token] != nil else { return self }
@@ -39,7 +42,15 @@ extension FactRow {
             guard let assignment = OwnerAssignment(payload: payload), assignment.action <= action,
                 let name = pseudonyms[assignment.owner]
             else { return self }
-            return FactRow(OwnerAssignment(owner: name, at: assignment.at, action: assignment.action))
+            return FactRow(
+                OwnerAssignment(
+                    owner: name, at: assignment.at, action: assignment.action, isFound: assignment.isFound))
+        case .post:
+            guard var post = PurchasePost(payload: payload), post.at <= deleted, let name = pseudonyms[post.appUserID]
+            else { return self }
+            post.wasNamed = !Owner.isAnonymous(post.appUserID)
+            post.appUserID = name
+            return FactRow(post)
         // No other kind has an id of a customer in it.
         default:
             return self

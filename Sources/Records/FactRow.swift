@@ -20,6 +20,8 @@ package struct FactRow: Sendable {
         case grant = 6
         /// What an app said of a transaction; nobody signed it.
         case context = 7
+        /// That an app or a backend posted it for a customer; nobody signed it.
+        case post = 8
     }
 
     package let kind: Kind
@@ -39,6 +41,7 @@ package struct FactRow: Sendable {
         case notification(NotificationFact)
         case assignment(OwnerAssignment)
         case context(TransactionContext)
+        case post(PurchasePost)
     }
 
     /// - Parameter fact: what the payload says, to spare reading it again.
@@ -65,6 +68,7 @@ package struct FactRow: Sendable {
         case .notification(let fact): facts.insert(fact)
         case .assignment(let fact): facts.insert(fact)
         case .context(let fact): facts.insert(fact)
+        case .post(let fact): facts.insert(fact)
         case nil: break
         }
     }
@@ -81,6 +85,8 @@ package struct FactRow: Sendable {
             OwnerAssignment(payload: payload).map(Fact.assignment)
         case .context:
             TransactionContext(payload: payload, at: signedDate).map(Fact.context)
+        case .post:
+            PurchasePost(payload: payload).map(Fact.post)
         case .grant:
             Grant(payload: payload).map { .transaction(TransactionFact($0, tie: payload)) }
         case .announcement:
@@ -205,12 +211,14 @@ extension FactRow {
 extension OwnerAssignment {
     /// What is kept of it.
     package var payload: [UInt8] {
-        JSON.object(["owner": .string(owner), "at": .int(at), "action": .int(action)]).bytes
+        JSON.object([
+            "owner": .string(owner), "at": .int(at), "action": .int(action), "found": isFound ? .bool(true) : nil,
+        ]).bytes
     }
 
     package init?(payload: [UInt8]) {
         guard let kept = KeptAssignment(payload: payload) else { return nil }
-        self.init(owner: kept.owner, at: kept.at, action: kept.action)
+        self.init(owner: kept.owner, at: kept.at, action: kept.action, isFound: kept.isFound)
     }
 }
 
@@ -219,12 +227,14 @@ private struct KeptAssignment: WirePayload {
     let owner: String
     let at: Int64
     let action: Int64
+    let isFound: Bool
 
     init(_ members: Members) throws {
         guard let owner = members.text("owner"), let at = members.integer("at"),
             let action = members.integer("action")
         else { throw MissingMember() }
         (self.owner, self.at, self.action) = (owner, at, action)
+        isFound = members.flag("found") ?? false
     }
 
     private struct MissingMember: Error {}

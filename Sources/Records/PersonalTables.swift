@@ -15,8 +15,12 @@ package enum PersonalTables {
     }
 
     package static let all: [String: Reach] = [
+        "account": .nothing("Apple's ids of accounts, which tell no customer"),
+        "account_due": .nothing("Apple's ids of accounts, until they are judged again"),
+        "account_join": .particular("ids that are aliases; gone with the customer"),
         "action": .particular("exported; ids get pseudonyms"),
         "api_key": .nothing("keys of apps and backends"),
+        "app_post": .nothing("when posts of apps came in"),
         "app_user_id": .particular("exported; deleted"),
         "attempt": .particular("exported; answers are emptied, with erase deleted"),
         "customer": .particular("exported; deleted"),
@@ -41,6 +45,7 @@ package enum PersonalTables {
         "listening": .nothing("minutes in which we listened"),
         "notification": .particular("exported; deleted where an account token is in it, with erase always"),
         "notification_key": .nothing("Apple's UUIDs of notifications, so that none is taken twice"),
+        "owner_setting": .nothing("what the configuration said"),
         "owner_salt": .nothing("random bytes"),
         "pending": .nothing("places of notifications; what they bring is redacted when it is applied"),
         "product": .nothing("product ids"),

@@ -1,5 +1,6 @@
 import Base
 import Postgres
+import Queue
 import Subscriptions
 
 /// Reads purchases, for operators.
@@ -52,16 +53,23 @@ package enum PurchaseReader {
     }
 
     private static let find = """
-        SELECT DISTINCT app, environment, original_transaction_id FROM entitled.purchase_identifier
-        WHERE identifier = $1 AND ($2::text IS NULL OR app = $2) AND ($3::int2 IS NULL OR environment = $3)
+        SELECT app, environment, original_transaction_id FROM (
+            SELECT app, environment, original_transaction_id FROM entitled.purchase_identifier WHERE identifier = $1
+            UNION
+            SELECT app, environment, original_transaction_id FROM entitled.purchase
+            WHERE lane = ANY($4::int2[]) AND original_transaction_id = $1
+        ) AS found WHERE ($2::text IS NULL OR app = $2) AND ($3::int2 IS NULL OR environment = $3)
         ORDER BY 1, 2, 3
         """
+
+    /// All lanes, in which a purchase is found by its own id where its app is not known.
+    static let lanes = PostgresValue.int2s(Lane.all.map(\.number))
 
     /// The purchases with this transaction id, original transaction id or order line item id.
     package static func keys(
         of identifier: String, app: String?, environment: StoreEnvironment?, on connection: PostgresConnection
     ) throws -> [PurchaseKey] {
-        try connection.query(find, [.text(identifier), .text(app), .int2(environment?.code)]).compactMap(key)
+        try connection.query(find, [.text(identifier), .text(app), .int2(environment?.code), lanes]).compactMap(key)
     }
 
     private static func key(_ row: PostgresRow) throws -> PurchaseKey? {

@@ -15,10 +15,16 @@ package struct PurchaseRecord: Sendable, Equatable {
     package var willRenew: Bool
     /// When time alone will change something; nil for never.
     package var wake: Int64?
+    /// What its facts say of owners, which its owner follows from; nil: neither changes.
+    package var claims: PurchaseClaims?
+    /// When its first event is told at the latest, in ms since 1970; nil: it was told.
+    package var tell: Int64?
+    /// The id under which events named the owner, where that is another one of the same customer.
+    package var told: String?
 
     package init(
         key: PurchaseKey, owner: String, productID: String, accessEnds: Int64?, graceEnds: Int64?, revoked: Int64?,
-        willRenew: Bool, wake: Int64?
+        willRenew: Bool, wake: Int64?, claims: PurchaseClaims? = nil, tell: Int64? = nil, told: String? = nil
     ) {
         self.key = key
         self.owner = owner
@@ -28,21 +34,28 @@ package struct PurchaseRecord: Sendable, Equatable {
         self.revoked = revoked
         self.willRenew = willRenew
         self.wake = wake
+        self.claims = claims
+        self.tell = tell
+        self.told = told
     }
 
-    package init(_ purchase: Purchase, owner: String, wake: Int64?) {
+    package init(
+        _ purchase: Purchase, owner: String, wake: Int64?, claims: PurchaseClaims? = nil, tell: Int64? = nil,
+        told: String? = nil
+    ) {
         self.init(
             key: purchase.key, owner: owner, productID: purchase.latest.productID, accessEnds: purchase.accessUntil,
             graceEnds: purchase.graceUntil, revoked: purchase.latest.revocation?.date, willRenew: purchase.willRenew,
-            wake: wake)
+            wake: wake, claims: claims, tell: tell, told: told)
     }
 }
 
 extension Purchase {
-    /// The ids that it is found by: transactions, order lines, its own, and the purchase that it continues.
+    /// The ids that it is found by beside its own: transactions, order lines, and the purchase that it continues.
     package var identifiers: Set<String> {
         let ids = periods.map(\.transaction).flatMap { [$0.transactionID, $0.webOrderLineItemID].compactMap { $0 } }
-        return Set(
-            ids + [key.originalTransactionID] + (continuation.map { [PurchaseStore.continuation(of: $0.of)] } ?? []))
+        return Set(ids + (continuation.map { [PurchaseStore.continuation(of: $0.of)] } ?? [])).subtracting([
+            key.originalTransactionID
+        ])
     }
 }

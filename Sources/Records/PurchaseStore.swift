@@ -25,7 +25,8 @@ package enum PurchaseStore {
     }
 
     private static let selectRecords = """
-        SELECT t.place, p.owner, p.product_id, p.access_ends_ms, p.grace_ends_ms, p.revoked_ms, p.will_renew, p.wake_ms
+        SELECT t.place, p.owner, p.product_id, p.access_ends_ms, p.grace_ends_ms, p.revoked_ms, p.will_renew, p.wake_ms,
+            p.claims, p.tell_ms, p.told_owner
         FROM unnest($1::int2[], $2::text[], $3::text[], $4::int2[], $5::int4[])
             AS t(lane, otid, app, environment, place)
         JOIN entitled.purchase p ON p.lane = t.lane AND p.original_transaction_id = t.otid AND p.app = t.app
@@ -44,7 +45,9 @@ package enum PurchaseStore {
             records[place] = PurchaseRecord(
                 key: keys[place], owner: try row.text(1), productID: try row.text(2),
                 accessEnds: try row.optionalInt(3), graceEnds: try row.optionalInt(4),
-                revoked: try row.optionalInt(5), willRenew: try row.bool(6), wake: try row.optionalInt(7))
+                revoked: try row.optionalInt(5), willRenew: try row.bool(6), wake: try row.optionalInt(7),
+                claims: try row.optionalBytes(8).flatMap(PurchaseClaims.init(bytes:)), tell: try row.optionalInt(9),
+                told: try row.optionalText(10))
         }
         return records
     }
@@ -79,16 +82,23 @@ package enum PurchaseStore {
         _ = try connection.query(deleteSnapshots, places(keys))
     }
 
+    /// Without claims neither the owner changes: an act may have given the purchase to another customer meanwhile.
     private static let upsert = """
         INSERT INTO entitled.purchase (lane, app, environment, original_transaction_id, owner, product_id,
-            access_ends_ms, grace_ends_ms, revoked_ms, will_renew, wake_ms, version, updated_ms)
-        SELECT t.*, 1, $12
+            access_ends_ms, grace_ends_ms, revoked_ms, will_renew, wake_ms, claims, account, tell_ms, told_owner, version,
+            updated_ms)
+        SELECT t.*, 1, $16
         FROM unnest($1::int2[], $2::text[], $3::int2[], $4::text[], $5::text[], $6::text[], $7::int8[], $8::int8[],
-            $9::int8[], $10::bool[], $11::int8[]) AS t
+            $9::int8[], $10::bool[], $11::int8[], $12::bytea[], $13::int8[], $14::int8[], $15::text[]) AS t
         ON CONFLICT (lane, original_transaction_id, app, environment) DO UPDATE
-        SET owner = excluded.owner, product_id = excluded.product_id, access_ends_ms = excluded.access_ends_ms,
+        SET owner = CASE WHEN excluded.claims IS NULL THEN purchase.owner ELSE excluded.owner END,
+            account = CASE WHEN excluded.claims IS NULL THEN purchase.account ELSE excluded.account END,
+            told_owner = CASE WHEN excluded.claims IS NULL THEN purchase.told_owner ELSE excluded.told_owner END,
+            claims = coalesce(excluded.claims, purchase.claims), tell_ms = excluded.tell_ms,
+            product_id = excluded.product_id, access_ends_ms = excluded.access_ends_ms,
             grace_ends_ms = excluded.grace_ends_ms, revoked_ms = excluded.revoked_ms, will_renew = excluded.will_renew,
             wake_ms = excluded.wake_ms, version = purchase.version + 1, updated_ms = excluded.updated_ms
+        RETURNING app, environment, original_transaction_id, owner
         """
 
     private static let setOwner = """
@@ -99,7 +109,7 @@ package enum PurchaseStore {
             AND p.environment = t.environment
         """
 
-    /// Gives purchases to other owners. Their lanes are held.
+    /// Gives what was granted to other owners. Their lanes are held.
     package static func setOwners(
         _ owners: [(key: PurchaseKey, owner: String)], now: Int64, on connection: PostgresConnection
     ) throws {
@@ -111,6 +121,22 @@ package enum PurchaseStore {
                 .int2s(keys.map(\.lane.number)), .texts(keys.map(\.originalTransactionID)), .texts(keys.map(\.app)),
                 .int2s(keys.map(\.environment.code)), .texts(owners.map(\.owner)), .int8(now),
             ])
+    }
+
+    private static let wakeTelling = """
+        UPDATE entitled.purchase p SET wake_ms = $6
+        FROM unnest($1::int2[], $2::text[], $3::text[], $4::int2[], $5::int4[])
+            AS t(lane, otid, app, environment, place)
+        WHERE p.lane = t.lane AND p.original_transaction_id = t.otid AND p.app = t.app
+            AND p.environment = t.environment AND p.tell_ms IS NOT NULL
+        """
+
+    /// Looks at those of these at this instant, in ms, of which nothing was told yet.
+    package static func wakeWaiting(
+        _ keys: [PurchaseKey], at instant: Int64, on connection: PostgresConnection
+    ) throws {
+        guard !keys.isEmpty else { return }
+        _ = try connection.query(wakeTelling, places(keys) + [.int8(instant)])
     }
 
     private static let touch = """
@@ -148,18 +174,40 @@ package enum PurchaseStore {
         SELECT * FROM unnest($1::text[], $2::text[], $3::int2[], $4::text[], $5::int2[]) ON CONFLICT DO NOTHING
         """
 
-    package static func write(_ records: [PurchaseRecord], now: Int64, on connection: PostgresConnection) throws {
-        guard !records.isEmpty else { return }
+    /// Writes records, in the order in which all who write several lock them. Their owners come back.
+    @discardableResult
+    package static func write(
+        _ records: [PurchaseRecord], now: Int64, on connection: PostgresConnection
+    ) throws -> [PurchaseKey: String] {
+        guard !records.isEmpty else { return [:] }
+        let records = records.sorted {
+            ($0.key.lane, $0.key.originalTransactionID, $0.key.app, $0.key.environment.code)
+                < ($1.key.lane, $1.key.originalTransactionID, $1.key.app, $1.key.environment.code)
+        }
         let keys = records.map(\.key)
-        _ = try connection.query(
+        var owners: [PurchaseKey: String] = [:]
+        let rows = try connection.query(
             upsert,
             [
                 .int2s(keys.map(\.lane.number)), .texts(keys.map(\.app)), .int2s(keys.map(\.environment.code)),
                 .texts(keys.map(\.originalTransactionID)), .texts(records.map(\.owner)),
                 .texts(records.map(\.productID)), .int8s(records.map(\.accessEnds)),
                 .int8s(records.map(\.graceEnds)), .int8s(records.map(\.revoked)),
-                .bools(records.map(\.willRenew)), .int8s(records.map(\.wake)), .int8(now),
+                .bools(records.map(\.willRenew)), .int8s(records.map(\.wake)),
+                .byteas(records.map { $0.claims?.bytes }),
+                .int8s(
+                    records.map { record in
+                        record.claims.map { AccountKey(of: record.key, account: $0.account).number }
+                    }),
+                .int8s(records.map(\.tell)), .texts(records.map(\.told)), .int8(now),
             ])
+        for row in rows {
+            guard let environment = StoreEnvironment(code: Int16(clamping: try row.int(1))) else { continue }
+            let key = PurchaseKey(
+                app: try row.text(0), environment: environment, originalTransactionID: try row.text(2))
+            owners[key] = try row.text(3)
+        }
+        return owners
     }
 
     /// Makes transactions and periods findable by their ids.

@@ -8,11 +8,6 @@ package struct AbsentEvent: Sendable {
     package static let all: [AbsentEvent] =
         [
             AbsentEvent(
-                type: "SUBSCRIBER_ALIAS",
-                reason:
-                    "RevenueCat retired it, and new projects there never get it: read `aliases` and `original_app_user_id`."
-            ),
-            AbsentEvent(
                 type: "TEMPORARY_ENTITLEMENT_GRANT",
                 reason:
                     "Nothing is granted while Apple cannot be asked: what Apple signed is verified without asking Apple."

@@ -36,4 +36,20 @@ package enum AppUserID {
     package static func isNobody(token: String) -> Bool {
         token.allSatisfy { $0 == "0" || $0 == "-" } || objection(to: token) != nil
     }
+
+    /// The spelling by which ids are compared: Apple writes account tokens in lower case and apps write UUIDs as they like, so
+    /// a UUID is one id in any case. All other ids are as they are.
+    package static func canonical(_ id: String) -> String { isUUID(id) ? id.lowercased() : id }
+
+    /// 36 characters of RFC 9562's text form.
+    package static func isUUID(_ id: String) -> Bool {
+        let bytes = id.utf8
+        guard bytes.count == 36 else { return false }
+        return bytes.enumerated().allSatisfy { place, byte in
+            switch place {
+            case 8, 13, 18, 23: byte == 0x2d
+            default: (0x30...0x39).contains(byte) || (0x61...0x66).contains(byte | 0x20)
+            }
+        }
+    }
 }

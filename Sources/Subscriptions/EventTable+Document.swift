@@ -44,6 +44,20 @@ extension EventTable {
         and the proceeds are the price times (1 - `tax_percentage` - `commission_percentage`), as RevenueCat defines them.
         """
 
+    private static let owners = """
+        ## Owners
+
+        | what happened | event | whom it names |
+        |---|---|---|
+        | a purchase of which events have named a customer goes to another one | TRANSFER, one for each pair of customers, when it becomes known | `transferred_from`, `transferred_to`: all ids of both; ask for what each of them has now |
+        | two customers turn out to be one, and one of them was anonymous | SUBSCRIBER_ALIAS, only to endpoints that ask for it | `aliases`: all ids of the customer; `app_user_id` the one that was used last |
+        | a purchase that is signed without a token | its first event, when the app's post names the buyer or `apps[].owner_wait` is over; later events of the purchase follow it | the buyer, else an anonymous customer |
+        | anything else | the events below | the owner when the event is made |
+
+        No TRANSFER is told for customers who became one, for those who were deleted, and of purchases of which nothing was told
+        before. Late news may move a purchase and back: each move is told, so that the last word on access is right.
+        """
+
     private static let introduction = """
         # Events
 
@@ -90,6 +104,8 @@ extension EventTable {
         ## Money
 
         \(moneyRules)
+
+        \(owners)
 
         ## Notifications
 

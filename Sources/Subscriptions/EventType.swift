@@ -12,10 +12,17 @@ package enum EventType: String, Sendable, CaseIterable {
     case refundReversed = "REFUND_REVERSED"
     case subscriptionExtended = "SUBSCRIPTION_EXTENDED"
     case transfer = "TRANSFER"
+    /// Only for endpoints that ask for it.
+    case subscriberAlias = "SUBSCRIBER_ALIAS"
     case priceIncreaseConsentRequired = "PRICE_INCREASE_CONSENT_REQUIRED"
     case priceIncreaseConsentApproved = "PRICE_INCREASE_CONSENT_APPROVED"
     /// For apps whose consumption requests somebody answers.
     case consumptionRequest = "CONSUMPTION_REQUEST"
+}
+
+extension EventType {
+    /// Whether an endpoint gets it that does not name its types: RevenueCat sends new projects no SUBSCRIBER_ALIAS.
+    package var isForAll: Bool { self != .subscriberAlias }
 }
 
 /// Values of `cancel_reason` and `expiration_reason` that the App Store gives cause for.

@@ -30,10 +30,8 @@ package struct Purchase: Sendable, Equatable {
     package let laterPeriodSigned: Int64?
     /// How many signed versions of its transactions are known: grows with each.
     package let versionCount: Int
-    /// The id that an action gave the purchase to, if one did.
-    package let assignedOwner: String?
-    /// App account tokens, each once, by their first signing.
-    package let tokens: [String]
+    /// The id that its transactions, posts or actions named last, whoever owns it.
+    package let namedCustomer: String?
     /// The account's id for this app; the one signed first.
     package let appTransactionID: String?
 

@@ -7,6 +7,7 @@ package struct PurchaseFacts: Sendable, Equatable {
     package private(set) var notifications: Set<NotificationFact> = []
     package private(set) var assignments: Set<OwnerAssignment> = []
     package private(set) var contexts: Set<TransactionContext> = []
+    package private(set) var posts: Set<PurchasePost> = []
 
     package init() {}
 
@@ -37,12 +38,18 @@ package struct PurchaseFacts: Sendable, Equatable {
         contexts.insert(fact).inserted
     }
 
+    @discardableResult
+    package mutating func insert(_ fact: PurchasePost) -> Bool {
+        posts.insert(fact).inserted
+    }
+
     package mutating func formUnion(_ other: PurchaseFacts) {
         transactions.formUnion(other.transactions)
         renewals.formUnion(other.renewals)
         notifications.formUnion(other.notifications)
         assignments.formUnion(other.assignments)
         contexts.formUnion(other.contexts)
+        posts.formUnion(other.posts)
     }
 }
 

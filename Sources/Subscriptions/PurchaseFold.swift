@@ -34,10 +34,8 @@ extension Purchase {
         isEndConfirmed = notifications.contains { fact in
             fact.tellsEnd && fact.signedDate.later(by: Period.signingSlack) >= end
         }
-        assignedOwner = facts.assignments.newest?.owner
-        let identities = Self.identities(facts.transactions, renewals)
-        tokens = identities.tokens
-        appTransactionID = identities.account
+        appTransactionID = facts.signedAccount?.id
+        namedCustomer = facts.namedCustomer
     }
 
     private static func pendingProduct(_ newest: RenewalFact?, latest: Period) -> String? {
@@ -45,27 +43,6 @@ extension Purchase {
         // Renewal info that speaks of another product belongs to another period.
         guard newest.productID == nil || newest.productID == latest.productID else { return nil }
         return next == latest.productID ? nil : next
-    }
-
-    private static func identities(
-        _ transactions: Set<TransactionFact>, _ renewals: [RenewalFact]
-    ) -> (tokens: [String], account: String?) {
-        var tokens: [String] = []
-        var account: String?
-        // Of one instant the transaction comes first: a renewal info names the owner of the next period.
-        let signings =
-            transactions.inOrderOfSigning().map { ($0.signedDate, 0, $0.appAccountToken, $0.appTransactionID) }
-            + renewals.map { ($0.signedDate, 1, $0.appAccountToken, $0.appTransactionID) }
-        let ordered = signings.enumerated().sorted { left, right in
-            (left.element.0, left.element.1, left.offset) < (right.element.0, right.element.1, right.offset)
-        }
-        for (_, signing) in ordered {
-            if let token = signing.2, !tokens.contains(token), !AppUserID.isNobody(token: token) {
-                tokens.append(token)
-            }
-            account = account ?? signing.3
-        }
-        return (tokens, account)
     }
 }
 

@@ -56,6 +56,13 @@ struct IdentityScene {
     /// A purchase in the records, for what looks at its owner alone.
     func own(_ life: SubscriberLife, by id: String) throws {
         let key = PurchaseKey(app: "demo", environment: .sandbox, originalTransactionID: life.latest.originalID)
+        let signed = life.latest.payload(signedDate: SystemClock().now()).bytes
+        let fact = FactRow(
+            kind: .transaction, signedDate: SystemClock().now(), header: nil, signature: nil, payload: signed)
+        let post = PurchasePost(by: id, .purchase, behavior: .transfer, at: SystemClock().now())
+        try FactStore.insert(
+            [fact, FactRow(post)].map { FactStore.New(key: key, seq: 1, fact: $0) },
+            on: try api.database.connect(role: "entitled_api"))
         try api.database.execute(
             """
             INSERT INTO entitled.purchase (lane, app, environment, original_transaction_id, owner, product_id,

@@ -132,7 +132,7 @@ import Testing
             return all
         }
         #expect(Set(try all.value().purchases) == Set(keys))
-        #expect(try installation.differences() == [])
+        try installation.expectNoDifferences()
     }
 
     @Test func `an action that a deadlock ends is done again`() throws {
@@ -204,7 +204,7 @@ import Testing
         }
         try installation.untilApplied(3)
         #expect(try database.count("SELECT count(*) FROM entitled.customer") == 1)
-        #expect(try installation.differences() == [])
+        try installation.expectNoDifferences()
     }
 
     @Test func `a rebuild with less patience leaves no end untold`() throws {

@@ -123,7 +123,7 @@ struct AppReceiptTests {
         // That it will not renew only Apple's status says.
         #expect(subscriber?["subscriptions"]?["pro_monthly"]?["unsubscribe_detected_at"]?.stringValue != nil)
         #expect(try installation.database.texts("SELECT DISTINCT owner FROM entitled.purchase") == ["user-1"])
-        #expect(try installation.differences() == [])
+        try installation.expectNoDifferences()
     }
 
     @Test func `what cannot be resolved is refused for good only where that is so`() throws {

@@ -72,7 +72,7 @@ import Testing
         #expect(found.purchases.map(\.key) == [first.grant.key])
         #expect(try scene.customer(first.grant.id)?.customer.originalAppUserID == "bob")
         #expect(try scene.installation.database.count("SELECT count(*) FROM entitled.product") == 0)
-        #expect(try scene.installation.differences() == [])
+        try scene.installation.expectNoDifferences()
         let told = try TimelineReader.timeline(
             of: found.purchases.map(\.key), appUserIDs: found.customer.appUserIDs, patience: StoreProduct.day,
             foldSettings: FoldSettings(), now: SystemClock().now(), on: scene.connection
@@ -97,7 +97,7 @@ import Testing
         #expect(try scene.actions.grant("basic", to: "bob", .lasting(.weekly), on: scene.connection).isNew)
         #expect(try scene.actions.grant("pro", to: "eve", .lasting(.weekly), on: scene.connection).isNew)
         #expect(try scene.events().count == 6)
-        #expect(try scene.installation.differences() == [])
+        try scene.installation.expectNoDifferences()
     }
 
     @Test func `what cannot be granted, or to nobody, leaves nothing behind`() throws {
@@ -150,7 +150,7 @@ import Testing
         #expect(event["event_timestamp_ms"]?.intValue ?? 0 >= end)
         let database = scene.installation.database
         #expect(try database.count("SELECT count(*) FROM entitled.purchase WHERE wake_ms IS NOT NULL") == 0)
-        #expect(try scene.installation.differences() == [])
+        try scene.installation.expectNoDifferences()
         // What is over cannot be taken back.
         #expect(try scene.actions.revoke("pro", from: "bob", on: scene.connection).grants.isEmpty)
         #expect(try scene.kinds() == ["grant"])
@@ -183,7 +183,7 @@ import Testing
         #expect(running.map(\.key) == [kept.grant.key])
         // Given again it is another grant.
         #expect(try scene.actions.grant("pro", to: "bob", .lasting(.weekly), on: connection).isNew)
-        #expect(try scene.installation.differences() == [])
+        try scene.installation.expectNoDifferences()
     }
 
     // MARK: - What else is done with customers
@@ -198,7 +198,7 @@ import Testing
         let revocation = try scene.actions.revoke("pro", from: "bob", on: scene.connection)
         #expect(revocation.grants.count == 1)
         #expect(try scene.consumer.wait(3).last?.event?["app_user_id"] == .string("bob"))
-        #expect(try scene.installation.differences() == [])
+        try scene.installation.expectNoDifferences()
     }
 
     @Test func `a grant stays when purchases are transferred or restored`() throws {
@@ -237,7 +237,7 @@ import Testing
         }
         #expect(try scene.customer(token)?.purchases.map(\.key) == [given.key])
         #expect(try scene.customer("heir")?.purchases.map(\.key) == [bought])
-        #expect(try scene.installation.differences() == [])
+        try scene.installation.expectNoDifferences()
     }
 
     @Test func `a grant ends with its customer, without a word`() throws {
@@ -253,7 +253,7 @@ import Testing
         #expect(!purchase.hasAccess(at: SystemClock().now() + 1000))
         #expect(try database.count("SELECT count(*) FROM entitled.purchase WHERE wake_ms IS NOT NULL") == 0)
         #expect(try scene.events() == ["NON_RENEWING_PURCHASE"])
-        #expect(try scene.installation.differences() == [])
+        try scene.installation.expectNoDifferences()
         let unclaimed = try PurchaseReader.list(
             isUnclaimed: true, app: nil, environment: nil, atMost: 10, foldSettings: FoldSettings(),
             on: scene.connection)
@@ -281,7 +281,7 @@ import Testing
         #expect(try scene.customer("bob")?.purchases.map(\.key) == [given.key])
         #expect(
             try database.count("SELECT wake_ms FROM entitled.purchase WHERE owner = 'bob'") == given.end)
-        #expect(try scene.installation.differences() == [])
+        try scene.installation.expectNoDifferences()
     }
 
     @Test func `a lost fact of a grant is a difference`() throws {
@@ -314,7 +314,7 @@ import Testing
         #expect(try takers.map { try $0.value() }.reduce(0, +) == 1)
         #expect(try scene.kinds() == ["grant", "revoke"])
         #expect(try scene.types(3) == ["CANCELLATION", "EXPIRATION", "NON_RENEWING_PURCHASE"])
-        #expect(try scene.installation.differences() == [])
+        try scene.installation.expectNoDifferences()
     }
 
     @Test func `grants, revocations, merges and deletions at once end in what the log says`() throws {
@@ -344,7 +344,7 @@ import Testing
             }
         }
         for thread in threads { try thread.value() }
-        #expect(try scene.installation.differences() == [])
+        try scene.installation.expectNoDifferences()
         let ownerless = try database.count(
             """
             SELECT count(*) FROM entitled.purchase p

@@ -35,6 +35,6 @@ import Testing
             _ = try actions.identify(id, as: "thief-\(number)", on: connection)
         }
         #expect(try CustomerStore.load([owner], on: connection)[owner]?.appUserIDs == [owner])
-        #expect(try installation.differences() == [])
+        try installation.expectNoDifferences()
     }
 }

@@ -90,7 +90,7 @@ import Testing
         try scene.untilHeld([])
         #expect(try consumer.wait(1).map(\.type) == ["INITIAL_PURCHASE"])
         #expect(try scene.purchases() == 1)
-        #expect(try scene.installation.differences() == [])
+        try scene.installation.expectNoDifferences()
         let metrics = worker.metrics.exposition()
         #expect(metrics.contains("entitled_held_retries_total{outcome=\"held\"} 1\n"))
         #expect(metrics.contains("entitled_held_retries_total{outcome=\"applied\"} 1\n"))

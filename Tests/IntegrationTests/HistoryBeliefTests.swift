@@ -43,7 +43,7 @@ import Testing
         try eventually("the end is told") { try expirations(installation) == 1 }
         // A rebuild and a look at the past judge alike.
         #expect(try installation.database.count("SELECT count(*) FROM entitled.fact WHERE source <> 1") == 0)
-        #expect(try installation.differences() == [])
+        try installation.expectNoDifferences()
     }
 
     @Test func `an end that history covers is told, though Apple's own news was late`() throws {

@@ -145,8 +145,8 @@ import Testing
         #expect(try database.count("SELECT count(*) FROM entitled.purchase") == 12)
         #expect(
             try database.count("SELECT count(*) FROM entitled.event WHERE type = 'TRANSFER'")
-                == (try database.count("SELECT count(*) FROM entitled.action WHERE kind IN ('transfer', 'claim')")))
-        #expect(try installation.differences() == [])
+                == (try database.count("SELECT count(*) FROM entitled.action WHERE kind IN ('transfer', 'move')")))
+        try installation.expectNoDifferences()
     }
 
     @Test func `everything at once ends in one consistent customer`() throws {

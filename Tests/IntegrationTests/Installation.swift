@@ -16,6 +16,7 @@ import StoreSimulator
 import Subscriptions
 import Telemetry
 import TestSupport
+import Testing
 
 /// A store with its certificates, and an installation that trusts it: the endpoint and any number of workers, as
 /// threads of this process, on a database of its own.
@@ -173,7 +174,7 @@ final class Installation: Sendable {
     func purchaseRows() throws -> [String] {
         try database.texts(
             """
-            SELECT (to_jsonb(p) - 'version' - 'updated_ms' - 'wake_ms')::text FROM entitled.purchase p ORDER BY 1
+            SELECT (to_jsonb(p) - 'version' - 'updated_ms' - 'wake_ms' - 'told_owner')::text FROM entitled.purchase p ORDER BY 1
             """)
     }
 
@@ -187,6 +188,26 @@ final class Installation: Sendable {
             found: { lines.append($0.line) })
         guard totals.differences == lines.count else { throw TestFailure("not all differences were told") }
         return lines
+    }
+
+    /// Expects that the records say what the log says.
+    func expectNoDifferences(
+        _ comment: Comment? = nil, at location: SourceLocation = #_sourceLocation
+    ) throws {
+        let found = try settledDifferences()
+        #expect(found == [], comment, sourceLocation: location)
+    }
+
+    /// The same once workers, if there are any, are through with accounts that they judge again.
+    func settledDifferences() throws -> [String] {
+        try eventually("accounts are judged again") {
+            try database.count(
+                """
+                SELECT count(*) FROM entitled.account_due
+                WHERE EXISTS (SELECT FROM entitled.lane WHERE lease_until > clock_timestamp())
+                """) == 0
+        }
+        return try differences()
     }
 
     func heldReasons() throws -> [String] {

@@ -194,7 +194,7 @@ import Testing
             try installation.database.count(deadline, [.int8(now + 11 * hour), .text(open.latest.originalID)]) == 1)
         #expect(
             try installation.database.count(deadline, [.int8(now + 11 * hour), .text(decided.latest.originalID)]) == 0)
-        #expect(try installation.differences() == [])
+        try installation.expectNoDifferences()
         // Another request of a day ago, as a timer finds it that fires only now.
         let connection = try installation.database.connect(role: "entitled_worker")
         var late = SubscriberLife(app: Installation.sandbox, seed: 80, number: 3)

@@ -68,7 +68,7 @@ import Testing
 
     @Test func `what live workers and people made is what the log says`() throws {
         let installation = try furnished()
-        #expect(try installation.differences() == [])
+        try installation.expectNoDifferences()
         let before = try records(installation)
         let totals = try rebuild(installation)
         #expect(totals.differences == 0)
@@ -105,7 +105,7 @@ import Testing
         #expect(try installation.differences() == found, "a dry run changes nothing")
         let totals = try rebuild(installation)
         #expect(totals.differences > 0)
-        #expect(try installation.differences() == [])
+        try installation.expectNoDifferences()
         #expect(try records(installation) == before)
         #expect(try self.documents(installation) == documents)
         #expect(try installation.database.count("SELECT count(*) FROM entitled.event") == events)
@@ -120,7 +120,7 @@ import Testing
         try installation.database.execute("DELETE FROM entitled.customer")
         #expect(try !installation.differences().isEmpty)
         _ = try rebuild(installation)
-        #expect(try installation.differences() == [])
+        try installation.expectNoDifferences()
         // Who had nothing and was named by no action is gone with the table.
         let restored = try installation.database.texts(groups)
         #expect(Set(named).isSuperset(of: restored))
@@ -166,7 +166,7 @@ import Testing
         let purchases = try installation.database.count("SELECT count(*) FROM entitled.purchase")
         #expect(totals.purchases == purchases)
         #expect(totals.differences == purchases)
-        #expect(try installation.differences() == [])
+        try installation.expectNoDifferences()
         // The next one is a new one.
         let again = try rebuild(installation) { #expect(!$0.isResumed) }
         #expect(again.differences == 0)
@@ -185,14 +185,14 @@ import Testing
         repeat {
             let totals = try rebuild(installation, pageSize: 50)
             #expect(totals.differences == 0)
-            #expect(try installation.differences() == [])
+            try installation.expectNoDifferences()
             rounds += 1
         } while try installation.database.count("SELECT count(*) FROM entitled.notification")
             < Int64(notifications.count)
         try poster.value()
         try installation.untilApplied(Int64(notifications.count))
         #expect(rounds > 0)
-        #expect(try installation.differences() == [])
+        try installation.expectNoDifferences()
         #expect(try installation.heldReasons() == [])
     }
 

@@ -54,7 +54,7 @@ import Testing
             try eventually("it is looked through") { try history.isCovered() }
         }
         #expect(try installation.purchaseRows() == calm.purchaseRows())
-        #expect(try installation.differences() == [])
+        try installation.expectNoDifferences()
         #expect(try installation.heldReasons() == [])
         let fetched = try installation.database.count("SELECT count(*) FROM entitled.notification WHERE source = 1")
         #expect(fetched == Int64(notifications.count - arrived.count))
@@ -96,7 +96,7 @@ import Testing
         try eventually("everything is applied") {
             try installation.database.count("SELECT count(*) FROM entitled.pending") == 0
         }
-        #expect(try installation.differences() == [])
+        try installation.expectNoDifferences()
     }
 
     @Test func `only the owner of the first lane looks, and who has lost it writes nothing`() throws {
@@ -182,7 +182,7 @@ import Testing
             try installation.untilDeliveries(sendsEvents ? 6 : 1, .delivered)
             let sent = try installation.database.texts("SELECT event_type FROM entitled.delivery ORDER BY 1")
             #expect(sent == (sendsEvents ? all : ["CANCELLATION"]))
-            #expect(try installation.differences() == [])
+            try installation.expectNoDifferences()
         }
     }
 

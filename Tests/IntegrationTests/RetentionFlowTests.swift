@@ -88,6 +88,6 @@ import Testing
         worker.stop()
         try installation.database.execute("DELETE FROM entitled.notification")
         try installation.database.execute("DELETE FROM entitled.notification_key")
-        #expect(try installation.differences() == [])
+        try installation.expectNoDifferences()
     }
 }

@@ -39,7 +39,7 @@ final class RunningWorker: Sendable {
         schedule: [Duration] = [.seconds(3600)], timeout: Duration = .seconds(20),
         verifier: SignedDataVerifier? = nil, limits: SendLimits = SendLimits(), disableAfter: Duration? = nil,
         operationsURL: String? = nil, foldSettings: FoldSettings = FoldSettings(defaultGrace: .seconds(3 * 86_400)),
-        reconciliation: LaneWorkerConfiguration.Reconciliation? = nil,
+        reconciliation: LaneWorkerConfiguration.Reconciliation? = nil, ownerWait: OwnerWait.Setting? = nil,
         clock: any WallClock = SystemClock()
     ) throws {
         let brake = Gate()
@@ -62,7 +62,8 @@ final class RunningWorker: Sendable {
                 bodies: EventBody(catalogue: installation.catalogue),
                 health: HealthPolicy(disableAfter: disableAfter), operationsURL: operationsURL,
                 reconciliation: reconciliation,
-                bundleIDs: [Installation.registered.id: Installation.registered.bundleID]),
+                bundleIDs: [Installation.registered.id: Installation.registered.bundleID],
+                ownerWaits: ownerWait.map { [Installation.registered.id: $0] } ?? [:]),
             session: session, verifier: verifier ?? installation.verifier,
             settler: Settler(
                 policy: RetryPolicy(schedule: schedule),

@@ -38,7 +38,7 @@ import Testing
         #expect(bench.post(renewal, by: "B_user").status == 200)
         let requests = try consumer.wait(3)
         #expect(identity(requests.last { $0.type == "RENEWAL" }) == ["B_user", "A_user"])
-        #expect(try installation.differences() == [])
+        try installation.expectNoDifferences()
     }
 
     @Test func `without a named id it is the device's, and not the one that was made for the account`() throws {

@@ -131,7 +131,7 @@ import Testing
         #expect(try scene.events == ["INITIAL_PURCHASE", "RENEWAL"])
         #expect(try scene.installation.heldReasons() == [])
         #expect(try scene.facts == 3)
-        #expect(try scene.installation.differences() == [])
+        try scene.installation.expectNoDifferences()
         // Nothing is missing any more: nobody is asked again.
         try scene.ask()
         #expect(try scene.looks == 0)
@@ -150,7 +150,7 @@ import Testing
         #expect(
             scene.apple.metrics.exposition().contains(
                 #"entitled_status_answers_total{app="demo",environment="Production",outcome="expired"} 1"#))
-        #expect(try scene.installation.differences() == [])
+        try scene.installation.expectNoDifferences()
         try scene.ask()
         #expect(try scene.looks == 0)
     }
@@ -172,7 +172,7 @@ import Testing
         // An hour after the end.
         let end = try scene.installation.database.count("SELECT end_ms FROM entitled.status_look")
         #expect(try scene.next == end + Self.hour)
-        #expect(try scene.installation.differences() == [])
+        try scene.installation.expectNoDifferences()
     }
 
     @Test func `a charge that worked in the end is found while it is being retried`() throws {
@@ -188,7 +188,7 @@ import Testing
             told: [bought, failed], untold: [life.recover(lasts: 5 * Self.day, at: now - Self.hour)])
         try recovered.ask()
         try eventually("it is told") { try recovered.events.contains("RENEWAL") }
-        #expect(try recovered.installation.differences() == [])
+        try recovered.installation.expectNoDifferences()
         try recovered.ask()
         #expect(try recovered.looks == 0)
     }
@@ -203,7 +203,7 @@ import Testing
         try eventually("it is told") { try scene.events.contains("BILLING_ISSUE") }
         try scene.wake()
         #expect(!(try scene.events).contains("EXPIRATION"))
-        #expect(try scene.installation.differences() == [])
+        try scene.installation.expectNoDifferences()
         // The end of the grace is the next one to ask about.
         #expect(try scene.next == now + Self.day + 10 * Self.minute)
     }
@@ -273,7 +273,7 @@ import Testing
             try eventually("the answer is applied") { try scene.facts == 3 }
         }
         #expect(try scene.installation.heldReasons() == [])
-        #expect(try scene.installation.differences() == [])
+        try scene.installation.expectNoDifferences()
     }
 
     @Test func `an app without a key is never asked about, nor by who does not own the first lane`() throws {

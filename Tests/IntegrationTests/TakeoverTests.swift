@@ -184,6 +184,6 @@ extension TakeoverTests {
         erratic.brake.open()
         try erratic.log.wait(for: "lanes lost")
         try installation.untilDeliveries(notifications, .delivered)
-        #expect(try installation.differences() == [])
+        try installation.expectNoDifferences()
     }
 }

@@ -113,7 +113,8 @@ import Testing
             case 0...6:
                 _ = try actions.post(
                     [try dice.pick(household.posted)], by: id, sequence: sequence, clock: SystemClock(),
-                    terms: RestoreTerms(settings: settings, isRestore: dice.roll(2) == 0), on: connection)
+                    terms: CustomerActions.PostTerms(
+                        settings: settings, source: try dice.pick(PurchasePost.Source.allCases)), on: connection)
             case 7...9: _ = try actions.identify(id, as: other, on: connection)
             case 10: _ = try actions.alias(id, other, joinsPersons: dice.roll(2) == 0, on: connection)
             case 11, 12:
@@ -178,7 +179,7 @@ import Testing
                 """) == 0
         }
         #expect(try installation.heldReasons() == [])
-        let differences = try installation.differences()
+        let differences = try installation.settledDifferences()
         #expect(differences == [])
         try expectWhole(database)
         try expectSnapshotsFit(installation)

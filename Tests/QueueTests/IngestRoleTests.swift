@@ -88,12 +88,13 @@ import Testing
 
     /// What calls of apps and backends add to.
     private static let calls: Set = [
-        "action", "app_user_id", "customer", "customer_attribute", "deletion", "deletion_id", "deletion_purchase",
-        "delivery", "event", "fact", "jws_header", "notification", "notification_key", "pending", "purchase",
+        "account", "account_due", "account_join", "action", "app_post", "app_user_id", "customer", "customer_attribute",
+        "deletion", "deletion_id", "deletion_purchase", "delivery", "event", "fact", "jws_header", "notification",
+        "notification_key", "pending", "purchase",
         "purchase_identifier", "purchase_snapshot",
     ]
-    /// What they remove from: customers who are joined or deleted.
-    private static let removals: Set = ["app_user_id", "customer", "customer_attribute"]
+    /// What they remove from: customers who are joined or deleted, and what accounts joined.
+    private static let removals: Set = ["account", "account_join", "app_user_id", "customer", "customer_attribute"]
 
     @Test func `the role of the api writes only what calls change, and reads no secret`() throws {
         let database = try TestCluster.shared.makeMigratedDatabase()

@@ -53,8 +53,8 @@ import Testing
                 """)
         #expect(try Migrator.migrate(on: connection) == .migrated(Array(Schemas.migrations.map(\.version).dropFirst())))
         #expect(
-            try database.texts("SELECT kind || ' ' || app_user_id || ' ' || other FROM entitled.action")
-                == ["merge user alias"])
+            try database.texts("SELECT concat_ws(' ', kind, app_user_id, other) FROM entitled.action ORDER BY seq")
+                == ["merge user alias", "keep "])
         #expect(try database.texts("SELECT product_id || first_seen_ms FROM entitled.product") == ["pro_monthly7"])
         #expect(
             try database.texts("SELECT concat_ws(' ', seq, held_ms, attempts, next_ms) FROM entitled.held_notification")

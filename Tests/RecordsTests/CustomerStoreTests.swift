@@ -55,7 +55,8 @@ import Testing
         try CustomerStore.make([anonymous], now: 1, on: bench.connection)
         try CustomerStore.make(["user"], now: 2, on: bench.connection)
         try bench.connection.transaction {
-            try CustomerStore.merge([(anonymous: anonymous, into: "user")], now: 9, on: bench.connection)
+            let found = try CustomerStore.lock([anonymous, "user"], on: bench.connection).compactMap { $0 }
+            _ = try CustomerStore.unite(found[0], found[1], on: bench.connection)
         }
         let customers = try CustomerStore.load([anonymous, "user"], on: bench.connection)
         #expect(customers["user"]?.originalAppUserID == anonymous)
@@ -65,25 +66,5 @@ import Testing
         // Somebody who comes with the former id makes no second customer.
         try CustomerStore.make([anonymous], now: 3, on: bench.connection)
         #expect(try bench.database.count("SELECT count(*) FROM entitled.customer") == 1)
-    }
-
-    @Test func `merges that cross do not deadlock`() throws {
-        let bench = try Bench()
-        let database = bench.database
-        try CustomerStore.make(
-            Set((0..<20).flatMap { ["$RCAnonymousID:\($0)", "user-\($0)"] }), now: 1, on: bench.connection)
-        let threads = [0, 1].map { side in
-            TestThread {
-                let connection = try database.connect(role: "entitled_worker")
-                let mine = (0..<20).filter { $0 % 2 == side }.map {
-                    (anonymous: "$RCAnonymousID:\($0)", into: "user-\(19 - $0)")
-                }
-                try connection.transaction {
-                    try CustomerStore.merge(side == 0 ? mine : mine.reversed(), now: 9, on: connection)
-                }
-            }
-        }
-        for thread in threads { try thread.value() }
-        #expect(try database.count("SELECT count(*) FROM entitled.customer") == 20)
     }
 }

@@ -100,6 +100,8 @@ struct EventBodyTests {
                 app: "demo", environment: .sandbox, from: ["a"], to: ["b", "c"], action: 1, at: epoch
             ).json(id: EventID.uuid(of: digest("transfer")))
         ]
+        let alias = AliasEvent(app: "demo", environment: .sandbox, identity: identity, joined: "bob", at: epoch)
+        bodies[.subscriberAlias] = [alias.json(id: alias.id(digest: digest))]
         let request = ConsumptionRequestEvent(
             purchase: PurchaseKey(app: "demo", environment: .sandbox, originalTransactionID: "1"), transactionID: "2",
             productID: "coins_100", reason: nil, asked: epoch, deadline: epoch + 43_200_000, at: epoch)

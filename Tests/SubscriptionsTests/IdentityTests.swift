@@ -23,32 +23,6 @@ struct IdentityTests {
         #expect(AppUserID.objection(to: id) == nil)
     }
 
-    @Test func `a token of zeros is nobody's`() throws {
-        var life = Life(token: "00000000-0000-0000-0000-000000000000")
-        _ = life.start()
-        life.renewal.appAccountToken = "22222222-2222-4333-8444-555555555555"
-        _ = life.autoRenewOff(at: epoch + day)
-        let purchase = try #require(life.purchase())
-        #expect(purchase.tokens == ["22222222-2222-4333-8444-555555555555"])
-        var other = Life("2", token: "00000000-0000-0000-0000-000000000000", account: nil)
-        _ = other.start()
-        #expect(try Owner.isAnonymous(#require(other.purchase()).owner(digest: digest).id))
-    }
-
-    @Test func `the latest assignment outranks what was signed, in any order`() throws {
-        var life = Life()
-        _ = life.start()
-        let assignments = [
-            OwnerAssignment(owner: "a", at: epoch, action: 1), OwnerAssignment(owner: "b", at: epoch + 5, action: 2),
-            OwnerAssignment(owner: "c", at: epoch + 5, action: 3),
-        ]
-        for order in [assignments, assignments.reversed(), [assignments[2], assignments[0], assignments[1]]] {
-            var facts = life.facts
-            for assignment in order + order { facts.insert(assignment) }
-            #expect(Purchase(folding: facts, key: life.key)?.owner(digest: digest) == .assigned("c"))
-        }
-    }
-
     @Test func `an owner after a deletion cannot be told from the one before`() {
         let key = PurchaseKey(app: "demo", environment: .production, originalTransactionID: "1")
         let ids = [nil, 1, 2].map {

@@ -8,7 +8,7 @@ struct MoneyOrderTests {
     private static let orders: UInt64 = 5
     /// As many lives are tried; `PROPERTY_CASES` in the environment tries more.
     private static let lives: UInt64 =
-        ProcessInfo.processInfo.environment["PROPERTY_CASES"].flatMap { UInt64($0) } ?? 2000
+        ProcessInfo.processInfo.environment["PROPERTY_CASES"].flatMap { UInt64($0) } ?? 500
     /// Of this many parts, which run side by side.
     private static let parts: UInt64 = 4
 

@@ -2,42 +2,73 @@ import Base
 import Subscriptions
 import Testing
 
+/// What tokens claim, and ids that are made of accounts.
 struct OwnerTests {
-    @Test func `the owner is the token that was signed first`() throws {
-        var life = Life()
-        _ = life.start()
-        life.renewal.appAccountToken = "later"
-        _ = life.autoRenewOff(at: epoch + day)
-        let purchase = try #require(life.purchase())
-        #expect(purchase.owner(digest: digest) == .token("11111111-2222-4333-8444-555555555555"))
-        #expect(purchase.tokens == ["11111111-2222-4333-8444-555555555555", "later"])
+    private let first = "11111111-2222-4333-8444-555555555555"
+    private let second = "22222222-2222-4333-8444-555555555555"
+
+    private func tokens(_ life: Life) throws -> [String] {
+        try #require(PurchaseClaims(of: life.facts)).tokens.map { "\($0.appUserID.prefix(1))@\(($0.at - epoch) / day)" }
     }
 
-    @Test func `an older fact that comes late changes the owner to what it always was`() throws {
-        var life = Life()
+    @Test func `a token counts where it first appears, and where it changes`() throws {
+        var life = Life(token: first)
         _ = life.start()
-        var facts = life.facts
-        var older = try #require(life.tellings[0].transaction)
-        older.signedDate -= 1
-        older.appAccountToken = "first"
-        facts.insert(older)
-        #expect(Purchase(folding: facts, key: life.key)?.tokens.first == "first")
+        _ = life.renew(at: life.expires)
+        life.token = nil
+        _ = life.renew(at: life.expires)
+        life.token = first.uppercased()
+        _ = life.renew(at: life.expires)
+        #expect(try tokens(life) == ["1@0"])
+        life.token = second
+        _ = life.renew(at: life.expires)
+        #expect(try tokens(life) == ["1@0", "2@120"])
     }
 
-    @Test func `purchases of one account without a token share an anonymous owner`() throws {
-        var first = Life("1", token: nil, account: "7047")
-        var second = Life("2", token: nil, account: "7047")
-        var other = Life("3", token: nil, account: nil)
-        var another = Life("4", token: nil, account: nil)
-        _ = (first.start(), second.start(), other.start(), another.start())
-        let owners = try [first, second, other, another].map { try #require($0.purchase()).owner(digest: digest).id }
-        #expect(owners[0] == owners[1])
-        #expect(Set(owners).count == 3)
-        for owner in owners {
-            let digits = owner.dropFirst(Owner.anonymousPrefix.count)
-            #expect(Owner.isAnonymous(owner))
-            #expect(digits.count == 32 && digits.allSatisfy { "0123456789abcdef".contains($0) })
+    @Test func `a transaction that is signed again with another token counts from that signature`() throws {
+        var life = Life(token: first)
+        _ = life.start()
+        life.transactions[0].appAccountToken = second
+        _ = life.notify("RENEWAL_EXTENSION", at: epoch + 20 * day)
+        life.token = second
+        _ = life.renew(at: life.expires)
+        #expect(try tokens(life) == ["1@0", "2@20"])
+    }
+
+    @Test func `of two tokens in one millisecond the greater is the later`() throws {
+        for tokens in [[first, second], [second, first]] {
+            var life = Life(token: tokens[0])
+            _ = life.start()
+            var facts = life.facts
+            var twin = try #require(life.tellings[0].transaction)
+            twin.appAccountToken = tokens[1]
+            twin.tie = [0]
+            facts.insert(twin)
+            #expect(try #require(PurchaseClaims(of: facts)).tokens.map(\.appUserID) == [first, second])
         }
+    }
+
+    @Test func `the token of zeros, a family member's and the renewal info's name no customer`() throws {
+        var zeros = Life(token: "00000000-0000-0000-0000-000000000000")
+        _ = zeros.start()
+        zeros.renewal.appAccountToken = second
+        _ = zeros.autoRenewOff(at: epoch + day)
+        #expect(try tokens(zeros) == [])
+        var family = Life(isFamily: true)
+        family.token = first
+        _ = family.start()
+        #expect(try tokens(family) == [])
+    }
+
+    @Test func `of contradictory accounts the one that was signed first counts`() throws {
+        var life = Life(account: "8")
+        _ = life.start()
+        life.account = "7"
+        _ = life.renew(at: life.expires)
+        let claims = try #require(PurchaseClaims(of: life.facts))
+        #expect(claims.account == "8")
+        #expect(PurchaseClaims(bytes: claims.bytes) == claims)
+        #expect(PurchaseClaims(bytes: claims.bytes + [0]) == nil)
     }
 
     @Test func `anonymous owners differ by app and environment`() {

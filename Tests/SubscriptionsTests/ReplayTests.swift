@@ -31,7 +31,7 @@ struct ReplayTests {
     @Test func `the first purchase is told with its price and its end`() {
         #expect(
             last { _ = $0.start() } == [
-                "bought pro_monthly, 9.99 USD", "belongs to 11111111-2222-4333-8444-555555555555",
+                "bought pro_monthly, 9.99 USD", "names 11111111-2222-4333-8444-555555555555 as its owner",
                 "access until \(time(epoch + 30 * day))",
             ])
         #expect(last { _ = $0.start(offer: .trial) }.first == "bought pro_monthly (free trial), 0 USD")

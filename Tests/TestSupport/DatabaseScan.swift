@@ -20,7 +20,9 @@ package struct DatabaseScan {
 
     /// Tables with any of these in them, whatever the case, each with the row that has it.
     package func places(of needles: [String]) throws -> [String: String] {
-        let needles = needles.map { $0.lowercased() }
+        // UUIDs may be stored as their bytes, which are read as hex digits.
+        let uuids = needles.compactMap { UUIDText.bytes($0).map(Hex.encode) }
+        let needles = needles.map { $0.lowercased() } + uuids
         var found: [String: String] = [:]
         for table in try tables() {
             for text in try texts(of: table) {
@@ -71,7 +73,7 @@ package struct DatabaseScan {
             let text = String(decoding: plain, as: UTF8.self)
             // Parts of a JWS, wherever they are.
             let parts = text.split { !($0.isASCII && ($0.isLetter || $0.isNumber || $0 == "-" || $0 == "_")) }
-            return [text]
+            return [text, Hex.encode(plain)]
                 + parts.filter { $0.hasPrefix("eyJ") }.compactMap { part in
                     Base64.decodeURL(Array(part.utf8)).map { String(decoding: $0, as: UTF8.self) }
                 }

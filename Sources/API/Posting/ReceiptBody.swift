@@ -24,10 +24,15 @@ struct ReceiptBody {
         guard fetchToken != nil || appTransaction != nil else { throw APIError.badRequest("fetch_token is missing.") }
     }
 
-    /// False for a purchase that was just made; what does not say so may be a restore.
-    var isRestore: Bool {
-        if let source = body["initiation_source"]?.stringValue { return source == "restore" }
-        return body["is_restore"] != .bool(false)
+    /// Why the app posts it. Apps that do not say `initiation_source` say `is_restore`; what says neither is a purchase.
+    var source: PurchasePost.Source {
+        switch body["initiation_source"]?.stringValue {
+        case "restore": .restore
+        case "purchase": .purchase
+        // Android's word for what it found in its queue.
+        case "queue", "unsynced_active_purchases": .queue
+        default: body["is_restore"] == .bool(true) ? .restore : .purchase
+        }
     }
 
     /// Whether it is about this transaction, as far as it says.

@@ -106,7 +106,11 @@ package struct ExtensionRoutes: Sendable {
         let purchases = zip(keys, try FactStore.load(keys, on: call.connection)).compactMap {
             Purchase(folding: $1, key: $0, foldSettings: foldSettings)
         }
-        guard let found = purchases.first(where: { $0.identifiers.contains(wanted) }) else {
+        guard
+            let found = purchases.first(where: {
+                $0.key.originalTransactionID == wanted || $0.identifiers.contains(wanted)
+            })
+        else {
             throw APIError.notFound("\(id) has no subscription with the transaction \(wanted).")
         }
         return found

@@ -36,13 +36,13 @@ package struct ReceiptRoutes: Sendable {
             throw APIError(400, code: 7000, "Invalid platform: only purchases of the App Store are known here.")
         }
         let body = try ReceiptBody(call.json())
-        guard let token = body.fetchToken else { return try keep([], [], body, call) }
+        guard let token = body.fetchToken else { return try keep([], [], false, body, call) }
         switch PostedToken(token) {
         case .xcode: throw APIError.xcode
         case .unknown: throw APIError.invalidReceipt("The receipt is not valid.")
         case .transaction(let jws):
             let admitted = try settings.door.admit(jws, of: call.key?.app).mapError(APIError.init).get()
-            return try keep([admitted], [], body, call)
+            return try keep([admitted], [], false, body, call)
         case .receipt(let bytes):
             return try resolve(bytes, body, call)
         }
@@ -57,7 +57,7 @@ package struct ReceiptRoutes: Sendable {
         }
         if let own = call.key?.app, own != app { throw APIError(TransactionDoor.Refusal.otherApp) }
         // Nothing was bought: there is nothing to ask.
-        if receipt.purchases.isEmpty { return try keep([], [], body, call) }
+        if receipt.purchases.isEmpty { return try keep([], [], true, body, call) }
         guard settings.lookup.apps.contains(app) else {
             throw APIError.invalidReceipt(
                 "App receipts can only be read with Apple's Server API: give the app \(app) a server_api in the"
@@ -69,15 +69,18 @@ package struct ReceiptRoutes: Sendable {
             return { call in
                 let news = try found?.news(on: call.connection)
                 return try keep(
-                    news?.transactions ?? [], news?.states.map(\.entry) ?? [], try ReceiptBody(call.json()), call)
+                    news?.transactions ?? [], news?.states.map(\.entry) ?? [], true,
+                    try ReceiptBody(call.json()), call)
             }
         }
     }
 
     // MARK: - Keeping
 
+    /// - Parameter isAlone: whether each transaction stands for its purchase alone.
     @Sendable private func keep(
-        _ admitted: [TransactionDoor.Admitted], _ states: [NewNotification], _ body: ReceiptBody, _ call: APICall
+        _ admitted: [TransactionDoor.Admitted], _ states: [NewNotification], _ isAlone: Bool, _ body: ReceiptBody,
+        _ call: APICall
     ) throws -> APIAnswer {
         let id = body.appUserID
         let app = try body.appTransaction.flatMap { try appTransaction($0, body, call) }
@@ -86,12 +89,13 @@ package struct ReceiptRoutes: Sendable {
         let faults = try body.attributes.map { try settings.actions.setAttributes($0, of: id, on: call.connection) }
         let posting = try settings.actions.post(
             posted, and: states, by: id, sequence: settings.sequence, clock: settings.clock,
-            terms: RestoreTerms(settings: settings.restoring, isRestore: body.isRestore), on: call.connection)
+            terms: CustomerActions.PostTerms(settings: settings.restoring, source: body.source, isAlone: isAlone),
+            on: call.connection)
         if let app { try AppPurchaseStore.note(app, of: id, on: call.connection) }
-        if let refusal = posting.refusal { throw refusal }
-        let (answers, errors) = (answers, faults.flatMap(AttributeErrors.error))
+        let (answers, actions, errors) = (answers, settings.actions, faults.flatMap(AttributeErrors.error))
         return settings.whenApplied(posting.places) { call in
-            try answers.answer(call, of: id, attributeErrors: errors)
+            if let refusal = try actions.refusal(posting.claimed, by: id, on: call.connection) { throw refusal }
+            return try answers.answer(call, of: id, attributeErrors: errors)
         }
     }
 

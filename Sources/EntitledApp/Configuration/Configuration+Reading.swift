@@ -149,6 +149,8 @@ extension Configuration {
             publicKeys: reader.value(Keys.publicKeys, in: section),
             restoreBehavior: reader.value(Keys.restoreBehavior, in: section),
             sandboxRestoreBehavior: reader.value(Keys.sandboxRestoreBehavior, in: section),
+            ownerWait: reader.value(Keys.ownerWait, in: section),
+            accountTokens: reader.value(Keys.accountTokens, in: section),
             commission: reader.value(Keys.commission, in: section),
             serverAPI: reader.has("server_api", in: section)
                 ? readServerAPI(&reader, reader.section("server_api", in: section)) : nil,

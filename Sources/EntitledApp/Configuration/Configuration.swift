@@ -1,4 +1,5 @@
 import AppStore
+import Apply
 import Base
 import Records
 import Subscriptions
@@ -144,6 +145,12 @@ package struct Configuration: Sendable {
     }
 
     package struct App: Sendable {
+        /// What app account tokens are.
+        package enum AccountTokens: String, Sendable, CaseIterable {
+            case appUserIDs = "app_user_ids"
+            case ignored
+        }
+
         package let id: String
         package let bundleID: String
         /// Never nil where `environments` has production.
@@ -156,6 +163,9 @@ package struct Configuration: Sendable {
         package let restoreBehavior: RestoreBehavior?
         /// The same for the sandbox alone.
         package let sandboxRestoreBehavior: RestoreBehavior?
+        /// How long the first event of a purchase waits for the name of its buyer.
+        package let ownerWait: OwnerWait.Setting
+        package let accountTokens: AccountTokens
         /// What Apple keeps of prices; never empty.
         package let commission: [SellerTerms.Commission]
         package let serverAPI: ServerAPI?

@@ -1,4 +1,5 @@
 import AppStore
+import Apply
 import Base
 import Records
 import Subscriptions
@@ -281,6 +282,15 @@ package enum ConfigurationKeys {
             "Apple's share of prices without taxes, for `commission_percentage` of events: 0.15 in the Small Business Program."
                 + " A list says what counts for periods that begin at a date or later; after_a_year is for subscribers who"
                 + " have paid for a year of service. What is in no list is Apple's standard, the default.")
+        static let ownerWait = Key<OwnerWait.Setting>(
+            "apps[].owner_wait", .ownerWait(.zero...(.seconds(86400))), default: .automatic,
+            "How long the first webhook of a purchase that is signed without a token waits for the app's post, which"
+                + " names the buyer; the record is there at once. auto: two minutes while posts of this app come in,"
+                + " else not at all.")
+        static let accountTokens = Key<Configuration.App.AccountTokens>(
+            "apps[].account_tokens", .word, default: .appUserIDs,
+            "What app account tokens are that purchases are signed with. app_user_ids: they name the customer who"
+                + " buys. ignored: they name no customer. A change counts for what is signed from then on.")
         static let issuerID = Key<String>(
             "apps[].server_api.issuer_id", .name("the issuer id of App Store Connect's In-App Purchase keys"),
             default: "", isRequired: true, "For Apple's Server API: whose key it is.")

@@ -14,7 +14,7 @@ struct Doctor {
         found += reach.findings.map { NamedFinding(name: "database.connection", finding: $0) }
         let checks =
             DatabaseChecks.all + PrivilegeChecks.all + TrustChecks.all + ClockChecks.all + WorkChecks.all
-            + AppChecks.all + MoneyChecks.all + EndpointChecks.all
+            + AppChecks.all + MoneyChecks.all + OwnerChecks.all + EndpointChecks.all
             + (isOffline ? [] : AppleChecks.all(ward.configuration))
         let possible = checks.filter { $0.role.map(reach.roles.contains) ?? true }
         var left: [String] = []

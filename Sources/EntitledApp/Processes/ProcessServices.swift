@@ -106,7 +106,9 @@ struct ProcessServices {
                         places: $0.places, interval: $0.interval,
                         asksStatuses: configuration.reconcile.statusCallsPerHour > 0)
                 },
-                bundleIDs: Dictionary(configuration.apps.map { ($0.id, $0.bundleID) }) { first, _ in first }),
+                bundleIDs: Dictionary(configuration.apps.map { ($0.id, $0.bundleID) }) { first, _ in first },
+                ownerWaits: Dictionary(configuration.apps.map { ($0.id, $0.ownerWait) }) { first, _ in first },
+                owners: configuration.ownerSettings),
             session: session, verifier: try verifier(revocation?.policyInside),
             settler: Settler(
                 policy: RetryPolicy(schedule: configuration.webhooks.retrySchedule),
@@ -210,6 +212,18 @@ extension Configuration {
     }
 
     var catalogue: EntitlementCatalogue { EntitlementCatalogue(entitlements) }
+
+    /// What decides about the owners of purchases, of each app and environment.
+    var ownerSettings: [OwnerSettingStore.Current] {
+        apps.flatMap { app in
+            app.environments.map { environment in
+                OwnerSettingStore.Current(
+                    place: AppEnvironment(app: app.id, environment: environment),
+                    behavior: restoreSettings.behavior(app: app.id, environment: environment, override: nil),
+                    usesTokens: app.accountTokens == .appUserIDs)
+            }
+        }
+    }
 
     /// What becomes of purchases that others restore, by app and environment.
     var restoreSettings: RestoreSettings {

@@ -1,3 +1,5 @@
+import Base
+
 /// Values one after the other: integers in groups of seven bits, small ones of either sign in few; texts behind their
 /// length.
 struct ByteWriter {
@@ -26,11 +28,48 @@ struct ByteWriter {
     }
 
     mutating func write(_ value: String) { write(Array(value.utf8)) }
+
+    /// An id: lower-case UUIDs and decimal numbers, which most ids are, take half the bytes.
+    mutating func write(id: String) {
+        if let uuid = UUIDForm.bytes(id) {
+            write(ByteReader.uuidMark)
+            bytes += uuid
+        } else if let number = Int64(id), String(number) == id {
+            write(ByteReader.numberMark)
+            write(number)
+        } else {
+            write(id)
+        }
+    }
+}
+
+/// A lower-case UUID as its 16 bytes.
+private enum UUIDForm {
+    private static let lengths = [8, 4, 4, 4, 12]
+
+    static func bytes(_ text: String) -> [UInt8]? {
+        guard let bytes = Hex.decode(text.filter { $0 != "-" }), bytes.count == 16, self.text(bytes) == text else {
+            return nil
+        }
+        return bytes
+    }
+
+    static func text(_ bytes: [UInt8]) -> String {
+        var digits = Hex.encode(bytes)[...]
+        return lengths.map { length in
+            defer { digits = digits.dropFirst(length) }
+            return String(digits.prefix(length))
+        }.joined(separator: "-")
+    }
 }
 
 /// Reads what `ByteWriter` wrote; nil for anything else, never beyond the end.
 struct ByteReader {
     private var rest: ArraySlice<UInt8>
+
+    /// In place of a length.
+    fileprivate static let uuidMark: Int64 = -1
+    fileprivate static let numberMark: Int64 = -2
 
     init(_ bytes: [UInt8]) { rest = bytes[...] }
 
@@ -61,12 +100,25 @@ struct ByteReader {
     }
 
     mutating func bytes() -> [UInt8]? {
-        guard let count = integer(), count >= 0, count <= rest.count else { return nil }
-        defer { rest = rest.dropFirst(Int(count)) }
-        return Array(rest.prefix(Int(count)))
+        integer().flatMap { take($0) }
     }
 
     mutating func text() -> String? { bytes().flatMap { String(validating: $0, as: UTF8.self) } }
+
+    mutating func id() -> String? {
+        switch integer() {
+        case ByteReader.uuidMark: take(16).map(UUIDForm.text)
+        case ByteReader.numberMark: integer().map(String.init)
+        case let count?: take(count).flatMap { String(validating: $0, as: UTF8.self) }
+        case nil: nil
+        }
+    }
+
+    private mutating func take(_ count: Int64) -> [UInt8]? {
+        guard count >= 0, count <= rest.count else { return nil }
+        defer { rest = rest.dropFirst(Int(count)) }
+        return Array(rest.prefix(Int(count)))
+    }
 
     /// So many values as stand before them.
     mutating func list<Value>(_ read: (inout ByteReader) -> Value?) -> [Value]? {

@@ -50,7 +50,7 @@ extension PurchaseChange {
         case .nextProductTakenBack(let product): "stays with \(product) at the next renewal"
         case .priceIncreaseAsked: "asked to agree to a higher price"
         case .priceIncreaseAccepted: "agreed to the higher price"
-        case .owner(let id): "belongs to \(id)"
+        case .owner(let id): "names \(id) as its owner"
         default: nil
         }
     }

@@ -36,7 +36,7 @@ package enum PurchaseChange: Sendable, Equatable {
     case priceIncreaseAccepted
     /// Apple's own word that access ended.
     case endConfirmed
-    /// An app account token, or whom an action named.
+    /// The customer whom an app account token, a post or an action named.
     case owner(String)
     /// The first access of all; nil: for ever.
     case accessGiven(until: Int64?)

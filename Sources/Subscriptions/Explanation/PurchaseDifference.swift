@@ -126,8 +126,7 @@ struct PurchaseDifference {
     }
 
     private func owner(_ after: Purchase) -> [PurchaseChange] {
-        let new = after.assignedOwner ?? after.tokens.first
-        guard let new, new != before?.assignedOwner ?? before?.tokens.first else { return [] }
+        guard let new = after.namedCustomer, new != before?.namedCustomer else { return [] }
         return [.owner(new)]
     }
 

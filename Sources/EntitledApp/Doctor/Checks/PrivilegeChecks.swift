@@ -88,7 +88,9 @@ enum PrivilegeChecks {
     ]
     /// What calls of apps and backends change: in the whole table, or in some columns of it.
     private static let calls: [String: Set<String>] = [
-        "action": ["INSERT"], "app_user_id": ["INSERT", "UPDATE", "DELETE"],
+        "account": ["INSERT", "UPDATE", "DELETE"], "account_due": ["INSERT"],
+        "account_join": ["INSERT", "UPDATE", "DELETE"],
+        "action": ["INSERT"], "app_post": ["INSERT", "UPDATE"], "app_user_id": ["INSERT", "UPDATE", "DELETE"],
         "customer": ["INSERT", "UPDATE", "DELETE"],
         "customer_attribute": ["INSERT", "UPDATE", "DELETE"], "deletion": ["INSERT"], "deletion_id": ["INSERT"],
         "deletion_purchase": ["INSERT"], "delivery": ["INSERT"], "event": ["INSERT"], "fact": ["INSERT"],
@@ -100,7 +102,7 @@ enum PrivilegeChecks {
         "api_key": ["last_used_ms"], "endpoint": ["created_ms"], "lane": ["epoch"],
         "purchase": [
             "owner", "product_id", "access_ends_ms", "grace_ends_ms", "revoked_ms", "will_renew", "wake_ms", "version",
-            "updated_ms",
+            "updated_ms", "account", "claims", "tell_ms", "told_owner",
         ],
     ]
     /// What nobody reads but who sends.

@@ -1,32 +1,31 @@
 import Base
 import Postgres
-import Records
 import Subscriptions
 
 /// The ids of a customer, of all others whom the log joins to it, and what the log says about them.
-struct IdentityGroup {
+package struct IdentityGroup {
     /// Original ids, and whether each has its customer.
-    private(set) var roots: [String: Bool]
+    package private(set) var roots: [String: Bool]
     /// What customers have in place of the configuration's restore behaviour, by original id.
-    private(set) var behaviors: [String: RestoreBehavior]
+    package private(set) var behaviors: [String: RestoreBehavior]
     /// What the log says about it, the oldest first.
     private(set) var words: [ActionLog.RestoreWord]
     /// Each id with the original id that it has now, and when it was first seen, in ms.
-    private(set) var ids: [String: (root: String, firstSeen: Int64)]
+    package private(set) var ids: [String: (root: String, firstSeen: Int64)]
     /// What actions joined, the oldest first.
     private(set) var joins: [ActionLog.Join]
 
     /// Ids that belong together.
-    struct Component: Equatable {
+    package struct Component: Equatable {
         /// The original id that they should have.
-        let root: String
-        let ids: [String]
+        package let root: String
+        package let ids: [String]
         /// Of the original id, in ms.
-        let firstSeen: Int64
-        let restoreBehavior: RestoreBehavior?
+        package let firstSeen: Int64
+        package let restoreBehavior: RestoreBehavior?
     }
 
-    var components: [Component] {
+    package var components: [Component] {
         var parents = Dictionary(uniqueKeysWithValues: ids.keys.map { ($0, $0) })
         func top(of id: String) -> String {
             var id = id
@@ -50,38 +49,6 @@ struct IdentityGroup {
                 restoreBehavior: words.last { members.contains($0.appUserID) }?.behavior)
         }.sorted { $0.root < $1.root }
     }
-
-    var faults: [Difference] {
-        let empty = ids.isEmpty ? roots.filter(\.value).keys.sorted() : []
-        var faults = empty.map { customer($0, found: $0, expected: nil) }
-        for component in components {
-            if roots[component.root] != true {
-                faults.append(customer(component.root, found: nil, expected: component.root))
-            }
-            let behavior = behaviors[component.root]
-            if behavior != component.restoreBehavior {
-                faults.append(
-                    Difference(
-                        subject: .customer(component.root), member: "restore_behavior",
-                        found: behavior.map { .string($0.rawValue) },
-                        expected: component.restoreBehavior.map { .string($0.rawValue) }))
-            }
-            for id in component.ids {
-                guard let found = ids[id]?.root, found != component.root else { continue }
-                faults.append(
-                    Difference(
-                        subject: .customer(id), member: "original_app_user_id", found: .string(found),
-                        expected: .string(component.root)))
-            }
-        }
-        return faults
-    }
-
-    private func customer(_ id: String, found: String?, expected: String?) -> Difference {
-        Difference(
-            subject: .customer(id), member: "record", found: found.map { .string($0) },
-            expected: expected.map { .string($0) })
-    }
 }
 
 extension IdentityGroup {
@@ -96,7 +63,7 @@ extension IdentityGroup {
         """
 
     /// The groups of these original ids, each once: by the first of its original ids.
-    static func load(_ roots: [String], on connection: PostgresConnection) throws -> [IdentityGroup] {
+    package static func load(_ roots: [String], on connection: PostgresConnection) throws -> [IdentityGroup] {
         let whole = try IdentityGroup(roots, on: connection)
         var groups: [IdentityGroup] = []
         for root in roots {
@@ -112,7 +79,7 @@ extension IdentityGroup {
     }
 
     /// The group with everybody whom the log joins to it, and whom it joins to those.
-    static func closure(of root: String, on connection: PostgresConnection) throws -> IdentityGroup {
+    package static func closure(of root: String, on connection: PostgresConnection) throws -> IdentityGroup {
         var roots: Set<String> = [root]
         while true {
             let group = try IdentityGroup(roots.sorted(), on: connection)
@@ -149,4 +116,28 @@ extension IdentityGroup {
     private var isClosed: Bool { strangers.isEmpty }
 
     private var strangers: Set<String> { Set(joins.flatMap { [$0.one, $0.other] }).subtracting(ids.keys) }
+
+    // MARK: - Mending
+
+    /// Brings the customers of these ids, and all whom joins make one with them, to what the joins say.
+    static func regroup(_ ids: Set<String>, on connection: PostgresConnection) throws {
+        var done: Set<String> = []
+        for id in ids.sorted() where !done.contains(id) {
+            guard let root = try CustomerStore.lock([id], on: connection).first ?? nil else { continue }
+            let group = try closure(of: root.originalAppUserID, on: connection)
+            _ = try CustomerStore.lock(group.ids.keys.sorted(), on: connection)
+            try group.repair(on: connection)
+            done.formUnion(group.ids.keys)
+        }
+    }
+
+    /// Writes the components that there should be. The customers are locked.
+    package func repair(on connection: PostgresConnection) throws {
+        for component in components {
+            try CustomerStore.regroup(
+                component.ids, under: component.root, firstSeen: component.firstSeen, on: connection)
+            try CustomerStore.setRestoreBehavior(component.restoreBehavior, of: component.root, on: connection)
+        }
+        try CustomerStore.removeEmpty(roots.keys.sorted(), on: connection)
+    }
 }

@@ -1,21 +1,8 @@
 import Base
 
-/// To whom a purchase belongs, as far as its facts tell.
-package enum Owner: Sendable, Hashable {
-    /// The id that an action gave it to.
-    case assigned(String)
-    /// The app account token that was signed first.
-    case token(String)
-    /// An id made of the account: purchases of one account without a token share it.
-    case anonymous(String)
-
+/// The ids of owners whom no app named.
+package enum Owner {
     package static let anonymousPrefix = "$RCAnonymousID:"
-
-    package var id: String {
-        switch self {
-        case .assigned(let id), .token(let id), .anonymous(let id): id
-        }
-    }
 
     package static func isAnonymous(_ id: String) -> Bool { id.hasPrefix(anonymousPrefix) }
 
@@ -31,13 +18,5 @@ package enum Owner: Sendable, Hashable {
         let again = deletion.map { "|after deletion \($0)" } ?? ""
         let bytes = digest("owner|\(key.app)|\(key.environment.rawValue)|\(name)\(again)").prefix(16)
         return anonymousPrefix + Hex.encode(bytes)
-    }
-}
-
-extension Purchase {
-    package func owner(digest: Digest) -> Owner {
-        if let assignedOwner { return .assigned(assignedOwner) }
-        if let token = tokens.first { return .token(token) }
-        return .anonymous(Owner.anonymousID(for: key, account: appTransactionID, digest: digest))
     }
 }

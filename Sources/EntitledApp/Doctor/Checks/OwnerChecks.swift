@@ -1,0 +1,41 @@
+import Base
+import Postgres
+import Records
+import Subscriptions
+
+/// Whose purchases are.
+enum OwnerChecks {
+    static let all = [
+        Check("owners.rules") { ward, connection in try rules(ward, connection) }
+    ]
+
+    private static let shown = 20
+
+    private static let remaining = """
+        SELECT EXISTS (SELECT FROM entitled.purchase WHERE claims IS NULL AND app <> '$promotional')
+        """
+
+    /// Owners that an upgrade found and keeps, where the rules of today would give others.
+    private static func rules(_ ward: Ward, _ connection: PostgresConnection) throws -> [Finding] {
+        var findings: [Finding] = []
+        if try connection.query(remaining).one().bool(0) {
+            findings.append(.ok("workers are still comparing the owners that an upgrade found with the rules"))
+        }
+        let accounts = try AccountStore.differing(atMost: shown + 1, on: connection)
+        guard !accounts.isEmpty else {
+            return findings + [.ok("no purchase has an owner from before an upgrade whom the rules would not give")]
+        }
+        let settlement = OwnerSettlement(salt: OwnerSalt(), foldSettings: ward.configuration.foldSettings)
+        let differing = try settlement.differing(of: Set(accounts.prefix(shown)), on: connection)
+        let lines = differing.sorted { $0.key.originalTransactionID < $1.key.originalTransactionID }.map { key, ids in
+            "\(key.originalTransactionID) (\(key.app), \(key.environment.rawValue)) is of \(ids.found), by the rules of \(ids.ruled)"
+        }
+        let more = accounts.count > shown ? "; there are more accounts of this kind" : ""
+        return findings + [
+            .warning(
+                "the upgrade kept owners whom the rules would not give: \(lines.joined(separator: "; "))\(more)",
+                "nothing has to be done: access stays as it was. To follow the rules, give a purchase to its customer by"
+                    + " `entitled purchases claim` or `entitled customers transfer`")
+        ]
+    }
+}

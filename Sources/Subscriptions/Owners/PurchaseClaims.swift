@@ -1,0 +1,130 @@
+/// What the facts of one purchase say of who owns it: its part of `AccountOwners`.
+package struct PurchaseClaims: Sendable, Hashable {
+    /// An app account token, from when on the purchase is signed with it.
+    package struct Token: Sendable, Hashable {
+        /// The app user id that it names: a UUID is one in any case.
+        package let appUserID: String
+        /// ms.
+        package let at: Int64
+        package let transactionID: String
+        /// Whether Apple charged for the transaction by itself.
+        package let isRenewal: Bool
+    }
+
+    /// Apple's id of the account for this app (`appTransactionId`); nil: none of the facts has one, and the purchase is an
+    /// account of its own.
+    package let account: String?
+    /// When it was bought, in ms.
+    package let began: Int64
+    package let isConsumable: Bool
+    /// Oldest first; each other than the one before.
+    package let tokens: [Token]
+    /// Whether a transaction was signed without a token, so that an anonymous customer may have had it.
+    package let wasWithoutToken: Bool
+    /// When the account was first signed, in ms, where a transaction without a token was without an account, too: until then
+    /// the purchase may have had an anonymous customer of its own.
+    package let accountKnown: Int64?
+    /// Oldest first.
+    package let posts: [PurchasePost]
+    /// In the order of the log.
+    package let assignments: [OwnerAssignment]
+
+    package init(
+        account: String?, began: Int64, isConsumable: Bool, tokens: [Token], wasWithoutToken: Bool,
+        accountKnown: Int64?, posts: [PurchasePost], assignments: [OwnerAssignment]
+    ) {
+        self.account = account
+        self.began = began
+        self.isConsumable = isConsumable
+        self.tokens = tokens
+        self.wasWithoutToken = wasWithoutToken
+        self.accountKnown = accountKnown
+        self.posts = posts
+        self.assignments = assignments
+    }
+
+    /// Whether a transaction or a post of it names a customer.
+    package var isNamed: Bool { !tokens.isEmpty || !posts.isEmpty || !assignments.isEmpty }
+}
+
+extension PurchaseClaims {
+    /// Nil without a transaction: nothing that is known was bought.
+    package init?(of facts: PurchaseFacts) {
+        guard let newest = facts.transactions.inOrderOfSigning().last else { return nil }
+        let account = facts.signedAccount
+        let withoutToken = facts.transactions.filter { $0.usableToken == nil }
+        self.init(
+            account: account?.id,
+            began: facts.transactions.reduce(.max) { Swift.min($0, $1.originalPurchaseDate, $1.purchaseDate) },
+            isConsumable: newest.kind == "Consumable", tokens: PurchaseClaims.tokens(facts.transactions),
+            wasWithoutToken: !withoutToken.isEmpty,
+            accountKnown: withoutToken.contains { $0.appTransactionID == nil } ? account?.signed : nil,
+            posts: facts.posts.sorted { $0.precedes($1) },
+            assignments: facts.assignments.sorted { ($0.action, $0.at, $0.owner) < ($1.action, $1.at, $1.owner) })
+    }
+
+    /// A token counts from the purchase date of its transaction; where the same transaction was signed before without it,
+    /// from that signature (Apple: Set App Account Token). The same token again says nothing new.
+    private static func tokens(_ transactions: Set<TransactionFact>) -> [Token] {
+        var seen: [Token] = []
+        for versions in Dictionary(grouping: transactions, by: \.transactionID).values {
+            let ordered = versions.sorted { left, right in
+                (left.signedDate, left.usableToken ?? "") < (right.signedDate, right.usableToken ?? "")
+            }
+            var last: String??
+            for version in ordered {
+                let token = version.usableToken
+                defer { last = .some(token) }
+                guard let token, last != .some(token) else { continue }
+                let at = last == nil ? version.purchaseDate : max(version.signedDate, version.purchaseDate)
+                seen.append(
+                    Token(
+                        appUserID: token, at: at, transactionID: version.transactionID,
+                        isRenewal: version.reason == "RENEWAL"))
+            }
+        }
+        seen.sort { ($0.at, $0.appUserID, $0.transactionID) < ($1.at, $1.appUserID, $1.transactionID) }
+        return seen.reduce(into: []) { acts, token in
+            if acts.last?.appUserID != token.appUserID { acts.append(token) }
+        }
+    }
+}
+
+extension TransactionFact {
+    /// The customer whom the token names. A family member's is the buyer's, and a token of zeros or one that can be no app
+    /// user id names no customer.
+    var usableToken: String? {
+        guard !isFamilyShare, let token = appAccountToken, !AppUserID.isNobody(token: token) else { return nil }
+        return AppUserID.canonical(token)
+    }
+}
+
+extension PurchaseFacts {
+    /// The id that was named last, for explanations: by an action, else by a post, else by the token that was signed last.
+    var namedCustomer: String? {
+        if let action = assignments.newest { return action.owner }
+        if let post = posts.max(by: { $0.precedes($1) }) { return post.appUserID }
+        return transactions.filter { $0.usableToken != nil }.max {
+            ($0.signedDate, $0.usableToken ?? "") < ($1.signedDate, $1.usableToken ?? "")
+        }?.usableToken
+    }
+
+    /// Apple's id of the account; of contradictory ones the one that was signed first, then the lesser.
+    var signedAccount: (signed: Int64, id: String)? {
+        let all =
+            transactions.compactMap { fact in fact.appTransactionID.map { (fact.signedDate, $0) } }
+            + renewals.compactMap { fact in fact.appTransactionID.map { (fact.signedDate, $0) } }
+        return all.min { $0 < $1 }.map { (signed: $0.0, id: $0.1) }
+    }
+}
+
+extension PurchasePost {
+    /// The order of acts: by their times, then by what they say.
+    func precedes(_ other: PurchasePost) -> Bool {
+        if counts != other.counts { return counts < other.counts }
+        if at != other.at { return at < other.at }
+        if appUserID != other.appUserID { return appUserID < other.appUserID }
+        return (source.rawValue, transactionID ?? "", behavior.rawValue)
+            < (other.source.rawValue, other.transactionID ?? "", other.behavior.rawValue)
+    }
+}

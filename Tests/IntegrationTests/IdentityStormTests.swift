@@ -92,6 +92,8 @@ import Testing
             // The owner keeps it.
         } catch CustomerActions.Refusal.unknown {
             // Deleted, or not bought yet.
+        } catch CustomerActions.Refusal.busy {
+            // Overtaken again and again: the caller is told to come again.
         }
     }
 

@@ -13,6 +13,9 @@ struct AccountUpkeep {
     /// How many are judged at once: one by one after a failure.
     private var limit = AccountUpkeep.dueLimit
 
+    /// Records without a transaction among their facts, which nothing can be said of; others behind them come nevertheless.
+    private var unadopted = 0
+
     private static let interval = Duration.milliseconds(500)
     private static let legacyInterval = Duration.seconds(60)
     private static let dueLimit = 64
@@ -67,14 +70,19 @@ struct AccountUpkeep {
     }
 
     /// The owners of records of before stay as they are.
-    private func adopt(on connection: PostgresConnection) throws -> Int {
-        let keys = try AccountStore.withoutClaims(atMost: AccountUpkeep.legacyLimit, on: connection)
-        guard !keys.isEmpty else { return 0 }
-        try connection.transaction {
-            // Whoever applies news of one of these would judge without the owner that is kept.
-            let now = try Fence.hold(Set(keys.map(\.lane)), on: connection)
-            _ = try settlement.settle([:], and: keys, by: .worker, now: now, on: connection)
+    private mutating func adopt(on connection: PostgresConnection) throws -> Int {
+        let keys = try AccountStore.withoutClaims(
+            atMost: AccountUpkeep.legacyLimit, skipping: unadopted, on: connection)
+        guard !keys.isEmpty else {
+            unadopted = 0
+            return 0
         }
+        let outcome = try connection.transaction {
+            // A worker that applies news of one of these meanwhile would judge without the owner that is kept.
+            let now = try Fence.hold(Set(keys.map(\.lane)), on: connection)
+            return try settlement.settle([:], and: keys, by: .worker, now: now, on: connection)
+        }
+        unadopted += keys.count { outcome.owners[$0] == nil }
         return keys.count
     }
 }

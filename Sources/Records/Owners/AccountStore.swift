@@ -170,15 +170,17 @@ package enum AccountStore {
 
     private static let selectWithoutClaims = """
         SELECT app, environment, original_transaction_id FROM entitled.purchase
-        WHERE claims IS NULL AND app <> '$promotional' ORDER BY lane, original_transaction_id LIMIT $1
+        WHERE claims IS NULL AND app <> '$promotional' ORDER BY lane, original_transaction_id LIMIT $1 OFFSET $2
         """
 
     /// Records of before there were claims.
+    ///
+    /// - Parameter skipped: so many of them are passed over.
     package static func withoutClaims(
-        atMost limit: Int, on connection: PostgresConnection
+        atMost limit: Int, skipping skipped: Int, on connection: PostgresConnection
     ) throws -> Set<PurchaseKey> {
         Set(
-            try connection.query(selectWithoutClaims, [.int8(Int64(limit))]).compactMap { row in
+            try connection.query(selectWithoutClaims, [.int8(Int64(limit)), .int8(Int64(skipped))]).compactMap { row in
                 guard let environment = StoreEnvironment(code: Int16(clamping: try row.int(1))) else { return nil }
                 return PurchaseKey(
                     app: try row.text(0), environment: environment, originalTransactionID: try row.text(2))

@@ -46,7 +46,8 @@ struct CustomerLogReader {
 
     private static func entry(_ row: PostgresRow) throws -> CustomerLog.Entry? {
         let (kind, one, other) = (try row.text(1), try row.text(3), try row.optionalText(4))
-        let detail = try row.optionalText(5).flatMap { try? JSON(parsing: Array($0.utf8)) }
+        // An entry that cannot be read must not become another deed: a purchase could go to another customer.
+        let detail = try row.optionalText(5).map { try JSON(parsing: Array($0.utf8)) }
         let deed: CustomerLog.Deed
         switch (kind, other) {
         case ("alias", let other?), ("identify", let other?), ("merge", let other?): deed = .join(one, other)

@@ -10,8 +10,6 @@ extension OwnerSettlement {
         /// By account, then by original transaction id.
         var claims: [AccountKey: [String: PurchaseClaims]] = [:]
         var members: [PurchaseKey: AccountStore.Member] = [:]
-        /// Records whose claims are to be written: they had none that this program reads.
-        var unread: Set<PurchaseKey> = []
         /// Assignments that go into the log with it.
         var found: [FactStore.New] = []
         var joins: AccountJoins.Joins = [:]
@@ -94,7 +92,6 @@ extension OwnerSettlement {
             } else if let kept = member.claims {
                 read[member.key] = kept
             } else if let made = try self.claims(of: member, on: connection) {
-                view.unread.insert(member.key)
                 read[member.key] =
                     member.isFound ? try keep(member, in: made, &view, on: connection) ?? made : made
             }
@@ -119,7 +116,6 @@ extension OwnerSettlement {
         let assignment = OwnerAssignment(owner: member.owner, at: kept.at, action: kept.number, isFound: true)
         view.found.append(
             FactStore.New(key: member.key, seq: SequenceGenerator.least(at: kept.at), fact: FactRow(assignment)))
-        view.unread.insert(member.key)
         return claims.with(assignment)
     }
 }

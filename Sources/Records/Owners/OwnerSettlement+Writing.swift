@@ -57,7 +57,7 @@ extension OwnerSettlement {
             written(outcome, view, judged, isWritten ? Set(claims.keys) : []), now: now, on: connection)
         let states = try states(judged, view, on: connection)
         try AccountStore.set(states, on: connection)
-        // News that is being applied beside this was not seen, and whoever applies it did not see that it matters.
+        // News that is being applied beside this was not seen here, and the worker that applies it did not see that it matters.
         try AccountDue.add(Set(states.filter(\.value.judgesActivity).keys), on: connection)
         try AccountStore.remove(left, on: connection)
         outcome.transfers = try tell(moves, by: origin, now: now, on: connection)

@@ -42,9 +42,6 @@ package struct PurchaseClaims: Sendable, Hashable {
         self.posts = posts
         self.assignments = assignments
     }
-
-    /// Whether a transaction or a post of it names a customer.
-    package var isNamed: Bool { !tokens.isEmpty || !posts.isEmpty || !assignments.isEmpty }
 }
 
 extension PurchaseClaims {

@@ -3,6 +3,16 @@ import PackageDescription
 
 // Modules in the order of their layers: a module may import only what stands above it in its own line.
 
+/// Of C code: canaries in stack frames, and checked library calls where the compiler optimises.
+let hardening: [CSetting] = [
+    .unsafeFlags(["-fstack-protector-strong"]),
+    .unsafeFlags(["-U_FORTIFY_SOURCE", "-D_FORTIFY_SOURCE=2"], .when(configuration: .release)),
+]
+/// Of programs: every symbol is bound at the start, and the tables of addresses are read-only from then on (full RELRO).
+let binding: [LinkerSetting] = [
+    .unsafeFlags(["-Xlinker", "-z", "-Xlinker", "relro", "-Xlinker", "-z", "-Xlinker", "now"])
+]
+
 /// C libraries from the system, found by pkg-config; each is imported by exactly one Swift module.
 let systemLibraries: [Target] = [
     .systemLibrary(name: "CLibpq", pkgConfig: "libpq", providers: [.apt(["libpq-dev"])]),
@@ -10,7 +20,8 @@ let systemLibraries: [Target] = [
     .systemLibrary(name: "CCurl", pkgConfig: "libcurl", providers: [.apt(["libcurl4-openssl-dev"])]),
     .systemLibrary(name: "CMicrohttpd", pkgConfig: "libmicrohttpd", providers: [.apt(["libmicrohttpd-dev"])]),
     .systemLibrary(name: "CZstd", pkgConfig: "libzstd", providers: [.apt(["libzstd-dev"])]),
-    .target(name: "CLinux"),  // epoll and eventfd, which Glibc's module leaves out
+    // epoll and eventfd, which Glibc's module leaves out.
+    .target(name: "CLinux", cSettings: hardening),
 ]
 
 let modules: [Target] = [
@@ -41,7 +52,9 @@ let modules: [Target] = [
     .target(
         name: "Schemas", dependencies: ["Base", "Telemetry", "Postgres"], path: "schemas",
         exclude: ["events", "config.schema.json", "openapi.yaml", "openapi.released.json"],
-        sources: ["Schemas.swift", "Migrator.swift", "DatabaseRole.swift"],
+        sources: [
+            "Schemas.swift", "Migrator.swift", "DatabaseRole.swift", "PublicPrivileges.swift", "RoleMaking.swift",
+        ],
         resources: [.embedInCode("sql")]),
     // Lanes, leases, fences and the notifications that wait in them.
     .target(
@@ -110,8 +123,8 @@ let modules: [Target] = [
     .target(
         name: "API",
         dependencies: [
-            "Base", "Telemetry", "Lifecycle", "Crypto", "Postgres", "HTTPServer", "AppStore", "AppStoreAPI",
-            "Subscriptions", "Queue", "Records", "Admission", "Customers", "Privacy",
+            "Base", "Telemetry", "Lifecycle", "Crypto", "Postgres", "HTTPServer", "HTTPClient", "AppStore",
+            "AppStoreAPI", "Subscriptions", "Queue", "Records", "Admission", "Customers", "Privacy",
         ]),
     // Configuration, wiring, commands.
     .target(
@@ -121,10 +134,10 @@ let modules: [Target] = [
             "AppStoreAPI", "Subscriptions", "Schemas", "Queue", "Records", "Customers", "Rebuild", "Admission",
             "Ingest", "Apply", "Deliver", "Retention", "Refunds", "API", "Replay", "Reconcile", "Reports", "Privacy",
         ]),
-    .executableTarget(name: "entitled", dependencies: ["EntitledApp"]),
+    .executableTarget(name: "entitled", dependencies: ["EntitledApp"], linkerSettings: binding),
     // The App Store for tests, demonstrations and benchmarks. Shares no code with verification.
     .target(name: "StoreSimulator", dependencies: ["Base", "Telemetry", "Lifecycle", "Crypto", "HTTPServer"]),
-    .executableTarget(name: "storesim", dependencies: ["StoreSimulator"]),
+    .executableTarget(name: "storesim", dependencies: ["StoreSimulator"], linkerSettings: binding),
     // Speed, measured with real processes on a private Postgres.
     .executableTarget(
         name: "Benchmarks",
@@ -213,9 +226,8 @@ let tests: [Target] = [
     .testTarget(
         name: "EntitledAppTests",
         dependencies: [
-            "API", "AppStoreAPI", "Base", "Crypto", "EntitledApp", "HTTPServer", "Lifecycle", "Postgres", "Queue",
-            "Records",
-            "StoreSimulator", "Subscriptions", "Telemetry", "TestSupport",
+            "API", "AppStore", "AppStoreAPI", "Base", "Crypto", "EntitledApp", "HTTPServer", "Lifecycle", "Postgres",
+            "Queue", "Records", "Schemas", "StoreSimulator", "Subscriptions", "Telemetry", "TestSupport",
         ]),
     // Several modules on a real Postgres.
     .testTarget(

@@ -24,43 +24,6 @@ package struct Migrator {
         );
         """
 
-    /// Roles are the whole cluster's: another database may have made them, perhaps at this moment.
-    private static func make(_ role: DatabaseRole) -> String {
-        """
-        DO $$ BEGIN
-            CREATE ROLE \(role.rawValue) NOLOGIN;
-        EXCEPTION WHEN duplicate_object OR unique_violation THEN NULL;
-        END $$;
-        GRANT \(role.rawValue) TO CURRENT_USER;
-        """
-    }
-
-    /// Timeouts of who logs in as a role itself; through PgBouncer there is no other way to set them.
-    private static func configure(_ role: DatabaseRole) -> String {
-        """
-        ALTER ROLE \(role.rawValue) SET statement_timeout = '\(role.statementTimeout)';
-        ALTER ROLE \(role.rawValue) SET idle_in_transaction_session_timeout = '60s';
-        """
-    }
-
-    /// Roles are the whole cluster's, and the lock is this database's: where a migration of another database changes the
-    /// same rows, Postgres waits for it and then fails, and the next attempt finds its work.
-    private static func makeRoles(on connection: PostgresConnection) throws {
-        for script in DatabaseRole.allCases.flatMap({ [make($0), configure($0)] }) {
-            var attempts = 1
-            while true {
-                do {
-                    try connection.execute(script: script)
-                    break
-                } catch {
-                    // "tuple concurrently updated", or somebody else's insert came first.
-                    guard ["XX000", "23505"].contains(error.sqlstate), attempts < 50 else { throw error }
-                    attempts += 1
-                }
-            }
-        }
-    }
-
     /// Applies what is missing, each migration in a transaction of its own. Connect as the owner of the database.
     ///
     /// - Parameter last: the version to stop at; for tests of upgrading.
@@ -72,7 +35,7 @@ package struct Migrator {
         if let newest = try SchemaVersion.read(on: connection), newest > SchemaVersion.current {
             return .newer(newest)
         }
-        try makeRoles(on: connection)
+        try RoleMaking.make(for: nil, on: connection)
         try connection.execute(script: prepare)
         let newest = try SchemaVersion.read(on: connection) ?? 0
         var applied: [Int] = []
@@ -89,6 +52,8 @@ package struct Migrator {
                     """)
             applied.append(migration.version)
         }
+        // Each time: a database may have been restored or copied, and its user may be allowed more than last time.
+        try PublicPrivileges.withdraw(on: connection)
         return .migrated(applied)
     }
 }

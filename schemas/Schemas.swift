@@ -54,5 +54,10 @@ package enum Schemas {
             sql: String(decoding: PackageResources.v0020_last_seen_sql, as: UTF8.self)),
         Migration(
             version: 21, name: "owners", sql: String(decoding: PackageResources.v0021_owners_sql, as: UTF8.self)),
+        Migration(
+            version: 22, name: "folded", sql: String(decoding: PackageResources.v0022_folded_sql, as: UTF8.self)),
+        Migration(
+            version: 23, name: "privileges",
+            sql: String(decoding: PackageResources.v0023_privileges_sql, as: UTF8.self)),
     ]
 }

@@ -5,34 +5,41 @@ import Telemetry
 /// The REST listener: finds the route of a request, checks who calls, and hands it to the engine.
 package struct APIRoutes: HTTPHandler {
     package let routes: [APIRoute]
+    /// The same by how many segments their paths have.
+    private let bySegments: [Int: [APIRoute]]
     private let keys: KeyTable
     private let keeper: KeyKeeper?
     private let cors: CORSPolicy
     private let engine: APIEngine
+    private let limiter: RequestLimiter?
     private let metrics: Metrics
 
-    /// - Parameter keeper: who looks for keys that nobody knows; nil: there are none but those of the table.
+    /// - Parameters:
+    ///   - keeper: who looks for keys that nobody knows; nil: there are none but those of the table.
+    ///   - limiter: nil: nothing is limited, and all requests share all threads.
     package init(
         _ routes: [APIRoute], keys: KeyTable, keeper: KeyKeeper? = nil, cors: CORSPolicy = CORSPolicy(),
-        engine: APIEngine, metrics: Metrics = Metrics()
+        engine: APIEngine, limiter: RequestLimiter? = nil, metrics: Metrics = Metrics()
     ) {
         self.routes = routes.sorted { $0.exactness > $1.exactness }
+        bySegments = Dictionary(grouping: self.routes, by: \.segmentCount)
         self.keys = keys
         self.keeper = keeper
         self.cors = cors
         self.engine = engine
+        self.limiter = limiter
         self.metrics = metrics
     }
 
     package func refuse(_ head: HTTPRequestHead) -> HTTPResponse? {
         if APIRoutes.isLiveness(head) { return nil }
-        if let preflight = cors.preflight(head, at(head.path)) { return preflight }
+        if head.method == "OPTIONS", let preflight = cors.preflight(head, at(head.path)) { return preflight }
         let (route, outcome) = match(head)
         let refusal: HTTPResponse? =
             switch outcome {
             case .refused(let error): allowed(error.response, head, route)
             // It is looked for when the body is there: this must not wait.
-            case .unfamiliar: keeper == nil ? allowed(KeyTable.invalid.response, head, route) : nil
+            case .unfamiliar: hopeless.map { allowed($0.response, head, route) }
             case .matched: nil
             }
         if let refusal { count(refusal, route) }
@@ -56,17 +63,33 @@ package struct APIRoutes: HTTPHandler {
         case .matched(let match): run(match, request, responder)
         case .unfamiliar:
             guard let keeper else { return responder.respond(KeyTable.invalid.response) }
+            if let limiter, let route,
+                let refusal = limiter.admit(
+                    LimitedRequest(unknownKey: request, to: route, limiter.settings.proxies))
+            {
+                return responder.respond(refusal.response)
+            }
             let isWaiting = keeper.look { [self] look in
                 switch (match(request.head).outcome, look) {
                 case (.matched(let match), _): run(match, request, responder)
                 case (.refused(let error), _): responder.respond(error.response)
-                case (.unfamiliar, .done): responder.respond(KeyTable.invalid.response)
+                case (.unfamiliar, .done):
+                    keys.noteUnknown(request.head)
+                    responder.respond(KeyTable.invalid.response)
                 case (.unfamiliar, .failed):
                     responder.respond(APIError.unavailable("The database is away; it may know this key.").response)
                 }
             }
-            if !isWaiting { responder.respond(APIError.unavailable("Too many unknown keys come.").response) }
+            if !isWaiting { responder.respond(APIRoutes.tooManyUnknown.response) }
         }
+    }
+
+    private static let tooManyUnknown = APIError.unavailable("Too many unknown keys come.")
+
+    /// Why a key that is not in the table need not be looked for; nil: it is to be.
+    private var hopeless: APIError? {
+        guard let keeper else { return KeyTable.invalid }
+        return keeper.isFull ? APIRoutes.tooManyUnknown : nil
     }
 
     private func count(_ response: HTTPResponse, _ route: APIRoute?) {
@@ -74,7 +97,19 @@ package struct APIRoutes: HTTPHandler {
     }
 
     private func run(_ match: Match, _ request: HTTPRequest, _ responder: HTTPResponder) {
-        let admitted = APIRequest(http: request, parameters: match.parameters, key: match.key)
+        guard let limiter else { return perform(match, request, .free, responder) }
+        let limited = LimitedRequest(
+            request, to: match.route, parameters: match.parameters, key: match.key, limiter.settings.proxies)
+        if let refusal = limiter.admit(limited) { return responder.respond(refusal.response) }
+        let settling = HTTPResponder { response in
+            limiter.settle(limited, response)
+            responder.respond(response)
+        }
+        perform(match, request, limited.share, settling)
+    }
+
+    private func perform(_ match: Match, _ request: HTTPRequest, _ share: WorkShare, _ responder: HTTPResponder) {
+        let admitted = APIRequest(http: request, parameters: match.parameters, key: match.key, share: share)
         switch match.route.work {
         case .call(let action): engine.run(action, admitted, responder)
         case .gathered(let gathering): gathering.take(admitted, responder)
@@ -116,7 +151,7 @@ package struct APIRoutes: HTTPHandler {
 
     private func at(_ path: String) -> [APIRoute] {
         let parts = APIRoutes.parts(of: path)
-        return routes.filter { $0.parameters(of: parts) != nil }
+        return (bySegments[parts.count] ?? []).filter { $0.parameters(of: parts) != nil }
     }
 
     /// The route that is meant, if there is one, and whether it may be called.
@@ -124,7 +159,7 @@ package struct APIRoutes: HTTPHandler {
         let parts = APIRoutes.parts(of: head.path)
         let method = head.method == "HEAD" ? "GET" : head.method
         var allowed: Set<String> = []
-        for route in routes {
+        for route in bySegments[parts.count] ?? [] {
             guard let encoded = route.parameters(of: parts) else { continue }
             guard route.method == method else {
                 allowed.insert(route.method)

@@ -8,13 +8,14 @@ import Subscriptions
 
 /// Applies notifications, and the passing of time, to the records: facts, fold, events, deliveries.
 ///
-/// Runs inside a transaction that passed the fence; whatever it is given is in lanes that did. The same notification
-/// applied again changes nothing and makes no event.
+/// What it needs is read and folded before the transaction (`TurnPlanner`); in it nothing is decoded, so that a transaction
+/// that passed the fence is as short as its writes. The same notification applied again changes nothing and makes no event.
 struct Applier: Sendable {
     private let foldSettings: FoldSettings
     private let bodies: EventBody
     private let asked: Set<AppEnvironment>
     private let products = ProductStore()
+    let planner: TurnPlanner
     private let deleted: DeletedSubjects
     private let settlement: OwnerSettlement
     private let waits: OwnerWait
@@ -31,12 +32,15 @@ struct Applier: Sendable {
         self.bodies = bodies
         self.waits = waits
         deleted = DeletedSubjects(salt: salt)
+        planner = TurnPlanner(deleted: deleted, foldSettings: foldSettings)
         settlement = OwnerSettlement(salt: salt, foldSettings: foldSettings)
         self.asked = asked
     }
 
     /// What comes of a transaction once it is committed.
     struct Outcome {
+        /// What was applied; the rest waits.
+        var applied: [PreparedNotification] = []
         /// What may be sent.
         var deliveries: [DueDelivery] = []
         /// How many notifications may be sent as they came, and how many events are of lanes of any worker; read like everything
@@ -46,22 +50,29 @@ struct Applier: Sendable {
         var unanswered: [RefundQuestion.Key] = []
     }
 
+    /// Writes what was planned, inside a transaction that passed the fence. Lanes that were touched since it was read are read
+    /// again.
+    ///
     /// - Parameters:
-    ///   - woken: purchases whose time has come.
-    ///   - waiting: of these lanes those in which something waits beside the notifications; there the end of access is
-    ///     not told. Asked only where it matters, because the answer may cost much.
     ///   - beliefs: what silence means.
-    ///   - now: milliseconds by the server's clock.
     func apply(
-        _ given: [PreparedNotification], woken: [PurchaseStore.DueWake], beliefs: EndBeliefs, now: Int64,
-        on connection: PostgresConnection, waiting: (Set<Lane>) throws -> Set<Lane>
+        _ planned: TurnPlan, _ passed: Fence.Passed, beliefs: EndBeliefs, on connection: PostgresConnection
     ) throws -> Outcome {
-        let found = try deleted.look(given, on: connection)
-        let notifications = found.notifications
-        var works = try load(
-            notifications, woken, beliefs, on: connection)
+        let now = passed.now
+        var plan = try planner.again(planned.within(passed.lanes), passed, beliefs, on: connection)
+        let line = plan.notifications.map(\.pending).filter { $0.held == nil }
+        // In lanes in which something waits beside the notifications the end of access is not told. Asked only where it matters,
+        // because the answer may cost much.
+        func waiting(_ lanes: Set<Lane>) throws -> Set<Lane> {
+            try PendingNotification.waiting(in: lanes.sorted(), beside: line, on: connection)
+        }
+        let occupied = try waiting(Set(plan.woken.map(\.key.lane)))
+        plan.leaveOutWakes(in: occupied)
+        let (notifications, found) = (plan.notifications, plan.found)
+        var works = plan.works
+        let members = try AccountStore.members(works.map(\.key), on: connection)
+        for place in works.indices { works[place].member = members[works[place].key] }
         if !notifications.isEmpty { FailPoint.applyAfterRead.pass() }
-        fold(notifications, &works, found, now)
         let busy = try waiting(Set(works.filter { $0.isOver(now) }.map(\.key.lane)))
         for place in works.indices { works[place].isQuiet = !busy.contains(works[place].key.lane) }
         tellEnds(of: &works, now)
@@ -69,6 +80,7 @@ struct Applier: Sendable {
         // Activity is judged by facts that are in the database.
         try FactStore.insert(
             works.flatMap(\.newFacts) + announcements(notifications), known: knownHeaders(notifications),
+            whole: Dictionary(uniqueKeysWithValues: works.compactMap { work in work.whole.map { (work.key, $0) } }),
             on: connection)
         let settled = try settleOwners(&works, found, now: now, on: connection)
         let released = try waits.decide(&works, now: now, on: connection)
@@ -79,10 +91,13 @@ struct Applier: Sendable {
             try events(works, on: connection), now: now, on: connection)
         let forwarded = try NotificationDeliveryStore.insert(notifications.map(\.pending), now: now, on: connection)
         try settle(notifications, now: now, on: connection)
-        try DeletedSubjects.forget(found.unkept, on: connection)
-        let late = woken.flatMap { overdue($0, works, now) }
+        let applied = Set(notifications.map(\.pending.seq))
+        try DeletedSubjects.forget(found.unkept.filter { applied.contains($0.seq) }, on: connection)
+        try PostedRepetitions.forget(plan.repetitions, on: connection)
+        let late = plan.woken.flatMap { overdue($0, works, now) }
         return Outcome(
-            deliveries: deliveries, forwarded: forwarded + settled.transfers.count + settled.others,
+            applied: notifications, deliveries: deliveries,
+            forwarded: forwarded + settled.transfers.count + settled.others,
             unanswered: try RefundRequestStore.unanswered(late, on: connection))
     }
 
@@ -105,62 +120,6 @@ struct Applier: Sendable {
 
     // MARK: - Steps
 
-    private func load(
-        _ notifications: [PreparedNotification], _ woken: [PurchaseStore.DueWake], _ beliefs: EndBeliefs,
-        on connection: PostgresConnection
-    ) throws -> [PurchaseWork] {
-        var keys: [PurchaseKey] = []
-        var known: Set<PurchaseKey> = []
-        for notification in notifications {
-            if case .facts(let key, _, _, _) = notification.content, known.insert(key).inserted { keys.append(key) }
-        }
-        for wake in woken where known.insert(wake.key).inserted { keys.append(wake.key) }
-        let states = try FactStore.known(of: keys, on: connection)
-        let members = try AccountStore.members(keys, on: connection)
-        return zip(keys, states).map { key, known in
-            let purchase = Purchase(folding: known.facts, key: key, foldSettings: foldSettings)
-            return PurchaseWork(
-                key: key, facts: known.facts, member: members[key], former: purchase, purchase: purchase,
-                belief: beliefs.belief(of: key).knowing(late: known.late), lastNews: known.lastNews,
-                lastPost: known.lastPost)
-        }
-    }
-
-    private func fold(
-        _ notifications: [PreparedNotification], _ works: inout [PurchaseWork], _ deleted: DeletedSubjects.Found,
-        _ now: Int64
-    ) {
-        let places = Dictionary(works.enumerated().map { ($1.key, $0) }) { first, _ in first }
-        for notification in notifications {
-            guard case .facts(let key, let rows, let cause, let signed) = notification.content,
-                let place = places[key]
-            else { continue }
-            for row in rows {
-                row.insert(into: &works[place].facts)
-                works[place].newFacts.append(new(key, row, notification.pending))
-            }
-            let origin = NewsOrigin(seq: notification.pending.seq, source: notification.pending.source)
-            if let late = origin.lateness(signed: signed, in: key.environment) {
-                works[place].belief = works[place].belief.knowing(late: [late])
-            }
-            if origin.isNews, origin.seq > works[place].lastNews?.seq ?? .min { works[place].lastNews = origin }
-            if origin.source == .posted { works[place].lastPost = origin }
-            if origin.source == .store { works[place].firstSent = works[place].firstSent ?? origin }
-            guard var after = Purchase(folding: works[place].facts, key: key, foldSettings: foldSettings)
-            else { continue }
-            if let owner = deleted.owner(of: after), works[place].facts.insert(owner) {
-                works[place].newFacts.append(new(key, FactRow(owner), notification.pending))
-                after = Purchase(folding: works[place].facts, key: key, foldSettings: foldSettings) ?? after
-            }
-            let changes = EventDeriver(belief: works[place].belief).changes(
-                before: works[place].purchase, after: after, cause: cause, now: now)
-            works[place].drafts += changes.map {
-                PurchaseWork.Draft(event: $0, isForTheRecord: origin.isForTheRecord($0, of: after, signed: signed))
-            }
-            works[place].purchase = after
-        }
-    }
-
     /// After the last news of each purchase: a renewal that waited behind a switch-off must not find access ended.
     private func tellEnds(of works: inout [PurchaseWork], _ now: Int64) {
         for place in works.indices where works[place].isQuiet {
@@ -168,7 +127,7 @@ struct Applier: Sendable {
             let deriver = EventDeriver(belief: works[place].belief)
             let ends = deriver.ends(before: works[place].former, after: after, now: now)
             // An end that was long past when the last news of it was fetched is no news for anybody.
-            let origin = works[place].lastNews ?? works[place].lastPost
+            let origin = works[place].known.lastNews ?? works[place].known.lastPost
             let isForTheRecord = after.ending.map { origin?.isForTheRecord($0.instant) ?? false } ?? false
             works[place].drafts += ends.map { PurchaseWork.Draft(event: $0, isForTheRecord: isForTheRecord) }
         }

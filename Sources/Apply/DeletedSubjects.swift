@@ -26,6 +26,15 @@ struct DeletedSubjects: Sendable {
         /// Those that carry a token in the bytes that Apple signed.
         var unkept: [PendingNotification] = []
         fileprivate let digest: Subscriptions.Digest
+
+        /// What was found out about a part of it later counts.
+        mutating func formUnion(_ other: Found) {
+            deletions.merge(other.deletions) { $1 }
+            unkept += other.unkept.filter { new in !unkept.contains { $0.seq == new.seq } }
+            looked.formUnion(other.looked)
+            known.merge(other.known) { $1 }
+        }
+
         /// The names that were looked for, and those of them that were deleted.
         fileprivate var looked: Set<String> = []
         fileprivate var known: [String: DeletedNames.Deletion] = [:]

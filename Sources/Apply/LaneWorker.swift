@@ -26,6 +26,7 @@ package final class LaneWorker: Service {
     private let finished = Monitor(false)
     private let configuration: LaneWorkerConfiguration
     private let session: PostgresSession
+    private let folder: PurchaseFolder
     private let preparer: NotificationPreparer
     private let applier: Applier
     private let settler: Settler
@@ -35,15 +36,20 @@ package final class LaneWorker: Service {
     private let logger: Logger
     private let metrics: Metrics
 
-    /// - Parameter engine: makes the sender; it gets the bell that it rings when a result is there.
+    /// - Parameters:
+    ///   - session: for the lanes.
+    ///   - foldSession: for folding what is too much for a turn.
+    ///   - engine: makes the sender; it gets the bell that it rings when a result is there.
     package init(
-        configuration: LaneWorkerConfiguration, session: PostgresSession, verifier: SignedDataVerifier,
+        configuration: LaneWorkerConfiguration, session: PostgresSession, foldSession: PostgresSession,
+        verifier: SignedDataVerifier,
         settler: Settler, sealer: SecretSealer,
         engine: @escaping @Sendable (@escaping @Sendable () -> Void) -> DeliveryEngine, clock: any WallClock,
         logger: Logger, metrics: Metrics
     ) {
         self.configuration = configuration
         self.session = session
+        folder = PurchaseFolder(session: foldSession, logger: logger, metrics: metrics)
         preparer = NotificationPreparer(
             verifier: verifier, dictionaries: HeaderDictionaries(), bundleIDs: configuration.bundleIDs)
         applier = Applier(
@@ -66,6 +72,7 @@ package final class LaneWorker: Service {
 
     package func start() {
         _ = ServiceThread("worker-watch") { [self] in watch() }
+        folder.start()
         _ = ServiceThread("worker") { [self] in
             run()
             state.change { $0.isFinished = true }
@@ -105,7 +112,7 @@ package final class LaneWorker: Service {
         let engine = engine { [self] in ring() }
         var turn = LaneTurn(
             configuration: configuration, preparer: preparer, applier: applier, settler: settler, engine: engine,
-            sealer: sealer, clock: clock, logger: logger, metrics: metrics)
+            folder: folder, sealer: sealer, clock: clock, logger: logger, metrics: metrics)
         var rest = LaneWorker.shortestRest
         while !state.read({ $0.isDraining }) {
             let wasBusy = take(&turn)
@@ -146,6 +153,7 @@ package final class LaneWorker: Service {
             }
         }
         engine.cut()
+        folder.stop()
         letGo { connection in
             try turn.settleRest(on: connection)
             try turn.releaseAll(on: connection)

@@ -176,17 +176,32 @@ extension JSON {
 
     package static func write(_ string: String, to output: inout [UInt8]) {
         output.append(UInt8(ascii: "\""))
-        for byte in string.utf8 {
-            switch byte {
-            case UInt8(ascii: "\""): output += "\\\"".utf8
-            case UInt8(ascii: "\\"): output += "\\\\".utf8
-            case 0x0a: output += "\\n".utf8
-            case 0x0d: output += "\\r".utf8
-            case 0x09: output += "\\t".utf8
-            case 0..<0x20: output += "\\u00\(Hex.encode([byte]))".utf8
-            default: output.append(byte)
+        var string = string
+        string.withUTF8 { bytes in
+            // What needs no escape is copied as a whole.
+            var start = 0
+            for place in bytes.indices where isEscaped(bytes[place]) {
+                output += UnsafeBufferPointer(rebasing: bytes[start..<place])
+                escape(bytes[place], to: &output)
+                start = place + 1
             }
+            output += UnsafeBufferPointer(rebasing: bytes[start...])
         }
         output.append(UInt8(ascii: "\""))
+    }
+
+    private static func isEscaped(_ byte: UInt8) -> Bool {
+        byte < 0x20 || byte == UInt8(ascii: "\"") || byte == UInt8(ascii: "\\")
+    }
+
+    private static func escape(_ byte: UInt8, to output: inout [UInt8]) {
+        switch byte {
+        case UInt8(ascii: "\""): output += "\\\"".utf8
+        case UInt8(ascii: "\\"): output += "\\\\".utf8
+        case 0x0a: output += "\\n".utf8
+        case 0x0d: output += "\\r".utf8
+        case 0x09: output += "\\t".utf8
+        default: output += "\\u00\(Hex.encode([byte]))".utf8
+        }
     }
 }

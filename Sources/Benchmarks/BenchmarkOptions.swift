@@ -3,7 +3,8 @@ import Base
 /// What the command line asks for.
 struct BenchmarkOptions {
     enum Scenario: String, CaseIterable {
-        case verify, ingest, deliver, drain, send, waiting, neighbours, subscribers, all, sender
+        case verify, ingest, deliver, drain, send, waiting, neighbours, subscribers, history, crowd, grown, rivals, all,
+            sender, soak
 
         var summary: String {
             switch self {
@@ -15,7 +16,12 @@ struct BenchmarkOptions {
             case .waiting: "a worker's memory with very many deliveries that wait"
             case .neighbours: "whether slow and dead consumers delay healthy ones"
             case .subscribers: "apps that ask a real `entitled api` for customers: cold, then with snapshots"
-            case .all: "P1 to P7 of these, one table: what is measured, how, the value, and what is asked for"
+            case .history: "what applying costs where much was said of a purchase before"
+            case .crowd: "fresh customers beside many such purchases"
+            case .grown: "accepting, applying and reading beside very many purchases"
+            case .rivals: "apps that post receipts while one address and one Apple account do their worst"
+            case .soak: "hours of load with poison, a hanging consumer and a bad key: flat, and nothing lost?"
+            case .all: "P1 to P11 of these, one table: what is measured, how, the value, and what is asked for"
             case .sender: "the same for send, waiting and neighbours"
             }
         }
@@ -40,7 +46,14 @@ struct BenchmarkOptions {
     var endpoints = 100
     /// Of `subscribers`.
     var customers = 1_000_000
+    /// Of `history` and `crowd`; purchases of `crowd` (256 unless given) and `grown`.
+    var facts = 10_000
+    var purchases = 5_000_000
+    /// Of `soak`.
+    var minutes = 10
     var json = false
+    /// Whether Postgres counts what each statement costs, which itself costs a little.
+    var statements = false
     /// Of `all`: fewer and smaller ones.
     var quick = false
 
@@ -54,10 +67,15 @@ struct BenchmarkOptions {
         }
         let folder = program.split(separator: "/", omittingEmptySubsequences: false).dropLast().joined(separator: "/")
         var options = BenchmarkOptions(scenario: scenario, entitled: folder.isEmpty ? "entitled" : "\(folder)/entitled")
+        options.setDefaults()
         var rest = arguments.dropFirst()
         while let name = rest.popFirst() {
             if name == "--json" {
                 options.json = true
+                continue
+            }
+            if name == "--statements" {
+                options.statements = true
                 continue
             }
             if name == "--quick" {
@@ -68,6 +86,18 @@ struct BenchmarkOptions {
             try options.set(name, value)
         }
         return options
+    }
+
+    /// What is usual for this scenario.
+    private mutating func setDefaults() {
+        switch scenario {
+        case .history: count = 200
+        case .crowd: (purchases, rounds) = (256, 3)
+        case .grown: (count, rounds) = (2000, 3)
+        case .rivals: (count, rounds) = (300, 3)
+        case .soak: rate = 1000
+        default: break
+        }
     }
 
     private mutating func set(_ name: String, _ value: String) throws(BenchmarkUsageError) {
@@ -88,6 +118,10 @@ struct BenchmarkOptions {
         case "--in-flight": inFlight = try number(1...100_000)
         case "--endpoints": endpoints = try number(1...1000)
         case "--customers": customers = try number(1...10_000_000)
+        case "--facts": facts = try number(6...1_000_000)
+        case "--purchases": purchases = try number(1...20_000_000)
+        case "--minutes": minutes = try number(1...100_000)
+        case "--hours": minutes = try number(1...1000) * 60
         case "--bodies": bodies = value
         case "--entitled": entitled = value
         default: throw BenchmarkUsageError("unknown option \(name); see --help")
@@ -103,10 +137,12 @@ struct BenchmarkOptions {
 
             \(scenarios.joined(separator: "\n"))
 
-              --count N          distinct notifications; of send deliveries in a round (20000)
+              --count N          distinct notifications; of send deliveries in a round (20000); of history those that are
+                                 measured (200); of grown and rivals requests of a round (2000, 300)
               --connections N    kept open by the load generator (64)
-              --rate N           notifications in a second; 0: as fast as possible (0)
-              --rounds N         of verify, send and neighbours; the median counts (5)
+              --rate N           notifications in a second; 0: as fast as possible (0; soak: 1000)
+              --rounds N         of verify, send and neighbours; the median counts (5); of crowd, grown and
+                                 rivals (3)
               --bodies FILE      keeps the signed requests there, and takes them from there the next time
               --entitled PATH    the daemon (beside this program)
               --backlog N        drain: so many more notifications wait behind the measured ones; waiting, neighbours:
@@ -115,6 +151,11 @@ struct BenchmarkOptions {
               --in-flight N      send: requests at once (100)
               --endpoints N      neighbours: healthy consumers (100)
               --customers N      subscribers: so many with a subscription each (1000000)
+              --facts N          history, crowd: of a purchase about which much was said (10000)
+              --purchases N      crowd: so many of those (256); grown: so many in all (5000000, with ten facts each,
+                                 about 20 GB below /tmp)
+              --minutes N, --hours N   soak (10 minutes)
+              --statements       ingest, deliver, subscribers: what each statement cost Postgres, in the JSON document
               --quick            all, sender: a few minutes less, with backlogs of a tenth or less
               --json             one JSON document on standard output
 

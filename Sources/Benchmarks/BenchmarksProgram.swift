@@ -13,6 +13,9 @@ enum BenchmarksProgram {
                 write(BenchmarkOptions.help + "\n", to: 1)
                 return 0
             }
+            if options.scenario == .soak {
+                return try TemporaryFolder.with { folder in try Soak(options: options, folder: folder).run() } ? 0 : 1
+            }
             if [.all, .sender].contains(options.scenario) {
                 let table = try TemporaryFolder.with { folder in
                     options.scenario == .all
@@ -40,6 +43,13 @@ enum BenchmarksProgram {
 
     static func measure(_ options: BenchmarkOptions) throws -> BenchmarkReport {
         try TemporaryFolder.with { folder in
+            switch options.scenario {
+            case .history: return try HistoryScenario(options: options, folder: folder).run()
+            case .crowd: return try CrowdScenario(options: options, folder: folder).run()
+            case .grown: return try GrownScenario(options: options, folder: folder).run()
+            case .rivals: return try RivalScenario(options: options, folder: folder).run()
+            default: break
+            }
             let file = options.bodies ?? "\(folder)/requests"
             // What is written into the database needs no requests, only a root that daemons trust.
             let isPosted = ![.send, .waiting, .subscribers].contains(options.scenario)
@@ -55,7 +65,8 @@ enum BenchmarksProgram {
                 return try SubscriberScenario(options: options, root: requests.root, folder: folder).run()
             case .neighbours:
                 return try NeighbourScenario(options: options, requests: requests, folder: folder).run()
-            case .all, .sender: throw BenchmarkUsageError("not a single scenario")
+            case .history, .crowd, .grown, .rivals, .all, .sender, .soak:
+                throw BenchmarkUsageError("not a single scenario")
             }
         }
     }
@@ -65,7 +76,7 @@ enum BenchmarksProgram {
         write("\(text)\n", to: 2)
     }
 
-    private static func write(_ text: String, to file: Int32) {
+    static func write(_ text: String, to file: Int32) {
         var rest = Array(text.utf8)[...]
         while !rest.isEmpty {
             let count = rest.withUnsafeBytes { Glibc.write(file, $0.baseAddress, $0.count) }

@@ -32,7 +32,7 @@ extension CustomerActions {
             }
             if let limit, found.first != found.last { try requireRoom(limit, id, other, on: connection) }
             if found.last == .some(nil) {
-                if let why = AppUserID.objection(to: other) { throw Refusal.unusable(id: other, why: why) }
+                if let why = AppUserID.objection(toNew: other) { throw Refusal.unusable(id: other, why: why) }
                 if found.first == .some(nil) { throw Refusal.unknown(id) }
                 try CustomerStore.make([other], now: now, on: connection)
             }

@@ -23,7 +23,7 @@ extension CustomerActions {
         on connection: PostgresConnection
     ) throws -> Claim {
         if purchase.isGrant { throw Refusal.grantStays(purchase.originalTransactionID) }
-        if let why = AppUserID.objection(to: id) { throw Refusal.unusable(id: id, why: why) }
+        try requireUsable(id, on: connection)
         try respell(id, on: connection)
         return try holding({ [purchase] }, on: connection) { _, now in
             try settlement.hold([purchase], on: connection)

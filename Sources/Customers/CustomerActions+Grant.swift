@@ -104,7 +104,7 @@ extension CustomerActions {
 
     private func holdOrMake(_ id: String, now: Int64, on connection: PostgresConnection) throws {
         if try CustomerStore.lock([id], on: connection) != [nil] { return }
-        if let why = AppUserID.objection(to: id) { throw Refusal.unusable(id: id, why: why) }
+        if let why = AppUserID.objection(toNew: id) { throw Refusal.unusable(id: id, why: why) }
         try CustomerStore.make([id], now: now, on: connection)
         // Somebody else may have made it meanwhile, and a third may have deleted it.
         if try CustomerStore.lock([id], on: connection) == [nil] { throw Overtaken() }

@@ -11,9 +11,9 @@ extension CustomerActions {
     /// - Returns: whether the other id is new.
     /// - Throws: `Refusal` where an id can name nobody.
     package func identify(_ current: String, as new: String, on connection: PostgresConnection) throws -> Bool {
-        if let why = AppUserID.objection(to: current) { throw Refusal.unusable(id: current, why: why) }
+        try requireUsable(current, on: connection)
         if current == new { return try admit(new, on: connection) }
-        if let why = AppUserID.objection(to: new) { throw Refusal.unusable(id: new, why: why) }
+        try requireUsable(new, on: connection)
         try respell(new, on: connection)
         // Most logins change nothing, and then nobody need wait for anybody.
         let found = try CustomerStore.roots(of: [current, new], on: connection)
@@ -54,6 +54,13 @@ extension CustomerActions {
             target: two.map { LogIn.Target(hasAnonymousID: $0.hasAnonymousID) })
     }
 
+    /// - Throws: `Refusal` where an id names no customer and cannot name one.
+    func requireUsable(_ id: String, on connection: PostgresConnection) throws {
+        if let why = AppUserID.objection(to: id) { throw Refusal.unusable(id: id, why: why) }
+        guard let why = AppUserID.invisible(in: id) else { return }
+        if try CustomerStore.known([id], on: connection).isEmpty { throw Refusal.unusable(id: id, why: why) }
+    }
+
     /// Makes the customer of an id that an app uses, unless somebody has it.
     ///
     /// - Returns: whether it is new.
@@ -70,7 +77,7 @@ extension CustomerActions {
         var missing: [String: String] = [:]
         var spellings: [String] = []
         for id in ids.subtracting(try CustomerStore.known(ids, on: connection)).sorted() {
-            if let why = AppUserID.objection(to: id) { throw Refusal.unusable(id: id, why: why) }
+            if let why = AppUserID.objection(toNew: id) { throw Refusal.unusable(id: id, why: why) }
             let name = UUIDText.bytes(id) == nil ? id : id.lowercased()
             if missing[name] != nil {
                 spellings.append(id)

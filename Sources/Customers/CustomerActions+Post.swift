@@ -66,7 +66,7 @@ extension CustomerActions {
         _ posted: [Posted], and others: [NewNotification] = [], by id: String, sequence: SequenceGenerator,
         clock: any WallClock, terms: PostTerms, on connection: PostgresConnection
     ) throws -> Posting {
-        if let why = AppUserID.objection(to: id) { throw Refusal.unusable(id: id, why: why) }
+        try requireUsable(id, on: connection)
         try respell(id, on: connection)
         let purchases = CustomerActions.purchases(posted)
         let posting = try holding({ purchases.map(\.key) }, on: connection) { _, now in

@@ -24,7 +24,7 @@ extension CustomerActions {
             guard let source = found.first ?? nil else { throw Refusal.unknown(from) }
             if let target = found.last ?? nil, target == source { return Transfer(purchases: [], events: []) }
             if found.last == .some(nil) {
-                if let why = AppUserID.objection(to: to) { throw Refusal.unusable(id: to, why: why) }
+                if let why = AppUserID.objection(toNew: to) { throw Refusal.unusable(id: to, why: why) }
                 try CustomerStore.makeAndHold([to], now: now, on: connection)
             }
             // What was moved before stays moved.

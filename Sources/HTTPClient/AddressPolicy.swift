@@ -48,8 +48,8 @@ package struct AddressPolicy: Sendable {
     package func verdict(for url: WebhookURL, at addresses: [IPAddress]) -> Verdict {
         for address in addresses {
             if case .refused(let reason) = verdict(for: address) { return .refused(reason) }
-            if ServicePorts.contains(url.port), !explicitlyAllows(address) {
-                return .refused("port \(url.port) is for another service than HTTP")
+            if case .refused(let reason) = verdict(forPortOf: url), !explicitlyAllows(address) {
+                return .refused(reason)
             }
             if url.scheme == .http, !allowsPlainHTTP, !explicitlyAllows(address) {
                 return .refused("plain http is only for allowed private networks, and \(address) is in none: use https")
@@ -58,11 +58,18 @@ package struct AddressPolicy: Sendable {
         return addresses.isEmpty ? .refused("the name has no address") : .allowed
     }
 
+    /// Whether the port is one that requests go to outside the networks that the operator named; of a URL whose addresses are
+    /// not known.
+    package func verdict(forPortOf url: WebhookURL) -> Verdict {
+        guard ServicePorts.contains(url.port) else { return .allowed }
+        return .refused("port \(url.port) is for another service than HTTP")
+    }
+
     /// Whether a request may be handed to a proxy, which resolves the name and judges its addresses. An address is judged
     /// here, as is the port.
     package func verdictBehindProxy(for url: WebhookURL) -> Verdict {
         if let address = url.literalAddress { return verdict(for: url, at: [address]) }
-        if ServicePorts.contains(url.port) { return .refused("port \(url.port) is for another service than HTTP") }
+        if case .refused(let reason) = verdict(forPortOf: url) { return .refused(reason) }
         guard url.scheme == .https || allowsPlainHTTP else {
             return .refused("plain http is only for addresses in allowed networks where a proxy resolves names")
         }

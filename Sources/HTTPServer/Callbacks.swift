@@ -11,9 +11,9 @@ enum Callbacks {
             context: Unmanaged.passUnretained(core).toOpaque())
     }
 
-    private static let accept: MHD_AcceptPolicyCallback = { context, _, _ in
+    private static let accept: MHD_AcceptPolicyCallback = { context, address, _ in
         guard let context else { return .NO }
-        return Unmanaged<ServerCore>.fromOpaque(context).takeUnretainedValue().admits() ? .YES : .NO
+        return Unmanaged<ServerCore>.fromOpaque(context).takeUnretainedValue().admits(PeerAddress(address)) ? .YES : .NO
     }
 
     private static let connection: MHD_NotifyConnectionCallback = { context, connection, stored, event in
@@ -23,7 +23,7 @@ enum Callbacks {
             let identity = core.identity.withLock { $0 }
             let made = HTTPConnection(
                 core, socket: entitled_mhd_socket(connection), remoteAddress: SocketAddress.host(of: connection),
-                identity: identity)
+                peer: core.counted(PeerAddress(entitled_mhd_peer(connection))), identity: identity)
             if let identity {
                 // Without a certificate the handshake fails, and with it the connection.
                 _ = entitled_mhd_use_credentials(connection, identity.credentials)

@@ -23,6 +23,8 @@ final class HTTPConnection: @unchecked Sendable {
         /// Address of the MHD_Connection while it waits for an answer.
         var suspended: UInt = 0
         var isCut = false
+        /// Whether no request of it was answered yet.
+        var isFresh = true
         /// Whether the client may still be sending when libmicrohttpd closes.
         var mayLinger = true
     }
@@ -45,14 +47,17 @@ final class HTTPConnection: @unchecked Sendable {
 
     let core: ServerCore
     let remoteAddress: String
+    /// As which it is counted; nil: as none.
+    let peer: PeerAddress?
     var exchange = Exchange()
     /// Kept as long as the connection: the TLS session points into it.
     private let identity: TLSIdentity?
     private let state: Mutex<State>
 
-    init(_ core: ServerCore, socket: Int32, remoteAddress: String, identity: TLSIdentity?) {
+    init(_ core: ServerCore, socket: Int32, remoteAddress: String, peer: PeerAddress?, identity: TLSIdentity?) {
         self.core = core
         self.remoteAddress = remoteAddress
+        self.peer = peer
         self.identity = identity
         state = Mutex(State(socket: socket, deadline: .after(core.configuration.headerTimeout)))
     }
@@ -113,6 +118,7 @@ final class HTTPConnection: @unchecked Sendable {
             state.answer = nil
             state.suspended = 0
             state.phase = .idle
+            state.isFresh = false
             state.deadline = deadline
             state.mayLinger = wasEarly || !inOrder
         }
@@ -194,6 +200,37 @@ final class HTTPConnection: @unchecked Sendable {
             if state.phase == .idle {
                 state.deadline = min(state.deadline, deadline)
             }
+        }
+    }
+
+    /// How long the server has waited for a request head on this connection.
+    struct Silence: Comparable {
+        /// Whether a head was to come: the first one, or one that has begun. An idle connection waits for none.
+        let isOwed: Bool
+        let time: Duration
+
+        static func < (a: Silence, b: Silence) -> Bool {
+            a.isOwed == b.isOwed ? a.time < b.time : !a.isOwed
+        }
+    }
+
+    /// Nil while a request is received, handled or answered.
+    func silence(at now: MonotonicTime) -> Silence? {
+        state.withLock { state in
+            guard state.socket >= 0, !state.isCut, state.phase == .idle || state.phase == .head else { return nil }
+            let isOwed = state.phase == .head || state.isFresh
+            let patience = isOwed ? core.configuration.headerTimeout : core.configuration.idleTimeout
+            return Silence(isOwed: isOwed, time: patience - (state.deadline - now))
+        }
+    }
+
+    /// Shuts the socket down to make room for another one, if no request has come meanwhile.
+    func evict() -> Bool {
+        state.withLock { state in
+            guard state.socket >= 0, !state.isCut, state.phase == .idle || state.phase == .head else { return false }
+            state.isCut = true
+            shutdown(state.socket, Int32(SHUT_RDWR))
+            return true
         }
     }
 

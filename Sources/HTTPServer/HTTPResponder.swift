@@ -11,6 +11,8 @@ package final class HTTPResponder: Sendable {
     }
 
     deinit {
+        // Nearly all of them are answered, and no answer needs to be made for those.
+        guard !isUsed.load(ordering: .acquiring) else { return }
         respond(.unavailable("The request was not answered."))
     }
 

@@ -66,7 +66,7 @@ package final class HTTPServer: Service {
         var callbacks = Callbacks.make(core)
         let threads = UInt32(clamping: max(1, configuration.threads))
         // Each thread has its share of libmicrohttpd's own limit, and accepts unevenly: the cap is counted in `admits`.
-        let limit = UInt32(clamping: (configuration.maxConnections + 64) * Int(threads))
+        let limit = UInt32(clamping: (configuration.maxConnections + ServerCore.closingAtMost) * Int(threads))
         let daemon = entitled_mhd_start(
             listening, threads, limit, HTTPServer.memoryPerConnection, configuration.identity != nil, &callbacks)
         guard let daemon else {
@@ -119,6 +119,6 @@ package final class HTTPServer: Service {
 
     private func waitUntilEmpty(until deadline: ContinuousClock.Instant) -> Bool {
         let left = max(deadline - .now, .zero)
-        return core.connections.wait(timeout: left) { $0.isEmpty ? true : nil } ?? false
+        return core.connections.wait(timeout: left) { $0.count == 0 ? true : nil } ?? false
     }
 }

@@ -19,8 +19,14 @@ package struct HTTPServerConfiguration: Sendable {
     /// How long a connection between two requests stays open once draining has begun, so that a request already on
     /// its way is answered 503 rather than reset.
     package var drainGrace = Duration.milliseconds(200)
-    /// One more is accepted and closed.
+    /// One more is accepted and closed, unless another has been silent for `undisturbed`, which is closed in its place.
     package var maxConnections: Int
+    /// Of one IPv4 address, or of one /64 network of IPv6; one more is accepted and closed.
+    package var maxConnectionsPerAddress: Int
+    /// Whether addresses of this host and of private networks have no limit of their own: a proxy brings everybody's requests.
+    package var exemptsLocalAddresses = true
+    /// How long a connection may wait with a request head before it can be closed for another one.
+    package var undisturbed = Duration.seconds(1)
     package var threads: Int
     /// Set: only TLS is spoken, 1.2 or newer. `HTTPServer.replaceIdentity` changes it later.
     package var identity: TLSIdentity?
@@ -28,7 +34,7 @@ package struct HTTPServerConfiguration: Sendable {
     package init(
         role: String, listen: String, maxBodyBytes: Int = 1 << 20, headerTimeout: Duration = .seconds(10),
         bodyTimeout: Duration = .seconds(30), idleTimeout: Duration = .seconds(60), maxConnections: Int = 4096,
-        threads: Int = 2, identity: TLSIdentity? = nil
+        maxConnectionsPerAddress: Int = 256, threads: Int = 2, identity: TLSIdentity? = nil
     ) {
         self.role = role
         self.listen = listen
@@ -37,6 +43,7 @@ package struct HTTPServerConfiguration: Sendable {
         self.bodyTimeout = bodyTimeout
         self.idleTimeout = idleTimeout
         self.maxConnections = maxConnections
+        self.maxConnectionsPerAddress = maxConnectionsPerAddress
         self.threads = threads
         self.identity = identity
     }

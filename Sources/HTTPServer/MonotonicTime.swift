@@ -19,5 +19,9 @@ struct MonotonicTime: Comparable, Sendable {
             nanoseconds: now().nanoseconds &+ bounded &* 1_000_000_000 &+ attoseconds / 1_000_000_000)
     }
 
+    static func - (a: MonotonicTime, b: MonotonicTime) -> Duration {
+        .nanoseconds(a.nanoseconds.subtractingReportingOverflow(b.nanoseconds).partialValue)
+    }
+
     static func < (a: MonotonicTime, b: MonotonicTime) -> Bool { a.nanoseconds < b.nanoseconds }
 }

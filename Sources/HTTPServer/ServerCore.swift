@@ -22,7 +22,7 @@ final class ServerCore: Sendable {
     let turnedAway = Atomic(0)
 
     /// Connections between accept and close.
-    let connections = Monitor<[ObjectIdentifier: HTTPConnection]>([:])
+    let connections = Monitor(OpenConnections())
 
     init(_ configuration: HTTPServerConfiguration, _ handler: any HTTPHandler, _ lingering: LingeringSockets) {
         self.configuration = configuration
@@ -31,24 +31,44 @@ final class ServerCore: Sendable {
         identity = Mutex(configuration.identity)
     }
 
-    /// Whether one more connection is taken.
-    func admits() -> Bool {
-        guard connections.read({ $0.count }) < configuration.maxConnections else {
-            turnedAway.wrappingAdd(1, ordering: .relaxed)
-            return false
+    /// Connections beyond the cap while those that make room for them are closing.
+    static let closingAtMost = 64
+
+    /// The address under which a connection is counted; nil: it is one of a proxy's, or of this host.
+    func counted(_ peer: PeerAddress?) -> PeerAddress? {
+        peer.flatMap { $0.isLocal && configuration.exemptsLocalAddresses ? nil : $0 }
+    }
+
+    /// Whether one more connection is taken from this address. Where the server is full, the one that has been silent longest makes
+    /// room.
+    func admits(_ peer: PeerAddress?) -> Bool {
+        let peer = counted(peer)
+        let (count, own) = connections.read { open in (open.count, peer.map(open.count(of:)) ?? 0) }
+        let limit = configuration.maxConnections
+        let isTaken =
+            own < configuration.maxConnectionsPerAddress
+            && (count < limit || count < limit + ServerCore.closingAtMost && makeRoom())
+        if !isTaken { turnedAway.wrappingAdd(1, ordering: .relaxed) }
+        return isTaken
+    }
+
+    /// Closes the connection whose request head has been awaited longest, else the one that has been idle longest; false where
+    /// none has been silent for as long as a client may take.
+    private func makeRoom() -> Bool {
+        let now = MonotonicTime.now()
+        let silent = open.compactMap { connection in
+            connection.silence(at: now).flatMap { $0.time >= configuration.undisturbed ? (connection, $0) : nil }
         }
+        guard let slowest = silent.max(by: { $0.1 < $1.1 })?.0, slowest.evict() else { return false }
+        turnedAway.wrappingAdd(1, ordering: .relaxed)
         return true
     }
 
-    func opened(_ connection: HTTPConnection) {
-        connections.change { $0[ObjectIdentifier(connection)] = connection }
-    }
+    func opened(_ connection: HTTPConnection) { connections.change { $0.add(connection) } }
 
-    func closed(_ connection: HTTPConnection) {
-        connections.change { $0[ObjectIdentifier(connection)] = nil }
-    }
+    func closed(_ connection: HTTPConnection) { connections.change { $0.remove(connection) } }
 
-    var open: [HTTPConnection] { connections.read { Array($0.values) } }
+    var open: [HTTPConnection] { connections.read { Array($0.all.values) } }
 
     /// Closes what is past its deadline.
     func sweep() {

@@ -4,7 +4,8 @@ import Synchronization
 
 /// One connection, used by one thread at a time; every call blocks until the server has answered.
 ///
-/// Statements are unnamed and hold no state of the session, so that PgBouncer in transaction mode may stand between.
+/// Statements hold no state of the session, so that PgBouncer in transaction mode may stand between; those that are planned
+/// once for a session (`read`) are run unplanned where it does.
 package final class PostgresConnection {
     private static let serials = Atomic<UInt64>(0)
 
@@ -14,6 +15,7 @@ package final class PostgresConnection {
     let canceller: PostgresCanceller
     /// Set when the protocol is in a state that no statement gets out of.
     var isBroken = false
+    private var planned = PlannedStatements()
 
     /// Connects; blocks for at most the connect timeout for each host.
     ///
@@ -66,6 +68,43 @@ package final class PostgresConnection {
             }
             return try accept(isSent ? answer() : nil, commits: commits)
         }
+    }
+
+    /// Runs a statement that only reads, as `query` does, but has the server plan it once for the session: for what is asked
+    /// so often, and answered so fast, that planning would be half of the work.
+    package func read(_ sql: String, _ parameters: [PostgresValue] = []) throws(PostgresError) -> PostgresRows {
+        // An error would end a transaction.
+        guard planned.isKept, !isInTransaction else { return try query(sql, parameters) }
+        try check(sql)
+        let buffer = try ParameterBuffer(parameters)
+        do throws(PostgresError) {
+            let name = PlannedStatements.name(of: sql)
+            if !planned.knows(name) { try plan(sql, as: name, buffer) }
+            return try canceller.watching { () throws(PostgresError) in
+                let isSent = buffer.withPointers { count, _, values, lengths, formats in
+                    PQsendQueryPrepared(handle, name, count, values, lengths, formats, 1) == 1
+                }
+                return try accept(isSent ? answer() : nil, commits: false)
+            }
+        } catch {
+            guard let sqlstate = error.sqlstate, PlannedStatements.lost.contains(sqlstate) else { throw error }
+            planned.giveUp()
+            return try query(sql, parameters)
+        }
+    }
+
+    private func plan(_ sql: String, as name: String, _ buffer: ParameterBuffer) throws(PostgresError) {
+        do throws(PostgresError) {
+            _ = try canceller.watching { () throws(PostgresError) in
+                let isSent = buffer.withPointers { count, types, _, _, _ in
+                    PQsendPrepare(handle, name, sql, count, types) == 1
+                }
+                return try accept(isSent ? answer() : nil, commits: false)
+            }
+        } catch {
+            guard error.sqlstate == PlannedStatements.duplicate else { throw error }
+        }
+        planned.add(name)
     }
 
     /// Runs several statements, separated by semicolons, without parameters: for migrations.

@@ -7,7 +7,7 @@ import Subscriptions
 /// The facts of a purchase without a person: each that names one is replaced by what is left of it, in its place.
 enum FactSweep {
     private static let select = """
-        SELECT digest, kind, signed_ms, seq, payload, source FROM entitled.fact
+        SELECT digest, kind, signed_ms, seq, payload, source, array_to_string(signed_again, ' ') FROM entitled.fact
         WHERE lane = $1 AND original_transaction_id = $2 AND app = $3 AND environment = $4 AND kind IN (1, 2, 4, 8)
         """
     private static let delete = """
@@ -32,7 +32,7 @@ enum FactSweep {
             guard let kind = FactRow.Kind(rawValue: Int16(clamping: try row.int(1))) else { continue }
             let fact = FactRow(
                 kind: kind, signedDate: try row.int(2), header: nil, signature: nil,
-                payload: try FactCodec.restore(try row.bytes(4)))
+                payload: try FactCodec.restore(try row.bytes(4)), again: try FactRow.dates(row.optionalText(6)))
             let redacted = try fact.redacted(names, isTheirs: isTheirs, until: action, at: deleted)
             guard redacted.payload != fact.payload else { continue }
             old.append(try row.uuid(0))
@@ -43,7 +43,10 @@ enum FactSweep {
         }
         guard !old.isEmpty else { return 0 }
         _ = try connection.query(delete, place + [.uuids(old)])
+        // What was folded names the person still.
+        try PurchaseFoldStore.remove([key], on: connection)
         try FactStore.insert(new, on: connection)
+        try PurchaseFoldStore.foldAgain(key, on: connection)
         return Int64(old.count)
     }
 }

@@ -185,6 +185,7 @@ struct PurchaseSweep {
             try connection.query(LogSweep.resetRebuilds, [.texts([key.originalTransactionID])]).count)
         try admitPosts(of: key, parameters, on: connection)
         counts["fact"] = Int64(try connection.query(PurchaseSweep.deleteFacts, parameters).count)
+        try PurchaseFoldStore.remove([key], on: connection)
         try PurchaseStore.remove([key], on: connection)
         if let owner = subject.owner { try removeIdle(owner, on: connection) }
         return counts

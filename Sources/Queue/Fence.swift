@@ -12,19 +12,43 @@ package enum Fence {
                 set_config('idle_in_transaction_session_timeout', $4, true), set_config('lock_timeout', $4, true)
         ),
         held AS MATERIALIZED (
-            SELECT l.lane FROM entitled.lane l
+            SELECT l.lane, l.touched FROM entitled.lane l
             JOIN unnest($1::int2[], $2::int8[]) AS t(lane, epoch) ON l.lane = t.lane AND l.epoch = t.epoch
             WHERE l.owner = $3 ORDER BY l.lane FOR NO KEY UPDATE OF l
         )
-        SELECT (extract(epoch FROM clock_timestamp()) * 1000)::int8, (SELECT array_agg(lane) FROM held)::text
+        SELECT (extract(epoch FROM clock_timestamp()) * 1000)::int8,
+            (SELECT string_agg(lane || ' ' || touched, ',') FROM held)
         FROM settings
         """
 
     package struct Passed: Sendable {
         /// Milliseconds since 1970 by the server's clock.
         package let now: Int64
-        /// The lanes that are ours.
-        package let lanes: Set<Lane>
+        /// The lanes that are ours, with how often others changed something in each.
+        package let touched: [Lane: Int64]
+
+        package var lanes: Set<Lane> { Set(touched.keys) }
+    }
+
+    private static let look = """
+        SELECT (extract(epoch FROM clock_timestamp()) * 1000)::int8, string_agg(lane || ' ' || touched, ',')
+        FROM entitled.lane WHERE lane = ANY($1::int2[])
+        """
+
+    /// What `pass` says of these lanes, without a lock: for what is read before a transaction, and is as good as read in it while
+    /// nobody else touched the lane.
+    package static func look(at lanes: [Lane], on connection: PostgresConnection) throws -> Passed {
+        try passed(try connection.query(look, [.int2s(lanes.map(\.number))]).one())
+    }
+
+    private static func passed(_ row: PostgresRow) throws -> Passed {
+        var touched: [Lane: Int64] = [:]
+        for entry in try (row.optionalText(1) ?? "").split(separator: ",") {
+            let numbers = entry.split(separator: " ").compactMap { Int64($0) }
+            guard numbers.count == 2 else { throw PostgresError(.decoding, "the fence gave no lanes") }
+            touched[Lane(number: Int16(clamping: numbers[0]))] = numbers[1]
+        }
+        return Passed(now: try row.int(0), touched: touched)
     }
 
     /// Call as the first statement of a transaction; writes may concern only the lanes that passed.
@@ -39,18 +63,21 @@ package enum Fence {
                 .text(timeout),
             ])
         guard let row = rows.first else { throw PostgresError(.decoding, "the fence gave no row") }
-        let list = try row.optionalText(1) ?? "{}"
-        let numbers = list.dropFirst().dropLast().split(separator: ",").compactMap { Int16($0) }
-        return Passed(now: try row.int(0), lanes: Set(numbers.map(Lane.init(number:))))
+        return try passed(row)
     }
 
     /// For a transaction of the owner's own that has bounds already, and finds only late that it changes what others wait
     /// for: locks the lanes as `hold` does.
     package static func lock(_ lanes: some Sequence<Lane>, on connection: PostgresConnection) throws {
-        _ = try connection.query(
-            "SELECT lane FROM entitled.lane WHERE lane = ANY($1::int2[]) ORDER BY lane FOR NO KEY UPDATE",
-            [.int2s(Set(lanes.map(\.number)).sorted())])
+        _ = try connection.query(touch, [.int2s(Set(lanes.map(\.number)).sorted())])
     }
+
+    private static let touch = """
+        WITH held AS MATERIALIZED (
+            SELECT lane FROM entitled.lane WHERE lane = ANY($1::int2[]) ORDER BY lane FOR NO KEY UPDATE
+        )
+        UPDATE entitled.lane l SET touched = l.touched + 1 FROM held WHERE l.lane = held.lane
+        """
 
     private static let duty = """
         WITH settings AS MATERIALIZED (
@@ -80,6 +107,9 @@ package enum Fence {
         ),
         held AS MATERIALIZED (
             SELECT lane FROM entitled.lane WHERE lane = ANY($1::int2[]) ORDER BY lane FOR NO KEY UPDATE
+        ),
+        touched AS (
+            UPDATE entitled.lane l SET touched = l.touched + 1 FROM held WHERE l.lane = held.lane
         )
         SELECT (SELECT count(*) FROM held), (extract(epoch FROM clock_timestamp()) * 1000)::int8 FROM settings
         """

@@ -24,14 +24,17 @@ package struct PendingNotification: Sendable {
     package internal(set) var held: HeldState?
 
     /// `LATERAL` makes one short index scan of each lane, so that a lane's backlog does not hide another's. Each scan
-    /// begins where the caller says, so that it need not pass what is dead (see `PendingFloor`).
+    /// begins where the caller says, so that it need not pass what is dead (see `PendingFloor`). The lanes take turns: the first of
+    /// each, then the second of each, so that none waits for the backlogs of others.
     private static let take = """
         SELECT p.lane, p.seq FROM unnest($1::int2[], $5::int8[]) AS owned(lane, start)
         CROSS JOIN LATERAL (
-            SELECT lane, seq FROM entitled.pending
-            WHERE lane = owned.lane AND seq >= owned.start AND seq <> ALL ($4::int8[]) ORDER BY seq LIMIT $2
+            SELECT lane, seq, row_number() OVER (ORDER BY seq) AS turn FROM (
+                SELECT lane, seq FROM entitled.pending
+                WHERE lane = owned.lane AND seq >= owned.start AND seq <> ALL ($4::int8[]) ORDER BY seq LIMIT $2
+            ) first
         ) p
-        ORDER BY p.seq LIMIT $3
+        ORDER BY p.turn, p.seq LIMIT $3
         """
 
     /// One day at a time, with its bounds: planning for all days that are kept would take longer than reading.
@@ -57,10 +60,23 @@ package struct PendingNotification: Sendable {
         except passedOver: [Int64] = [], on connection: PostgresConnection
     ) throws -> [PendingNotification] {
         let statement = taking(from: lanes, starts: starts, eachAtMost: perLane, atMost: limit, except: passedOver)
-        let taken = try connection.query(statement.sql, statement.parameters)
-        return try read(
-            try taken.map { (lane: Int16(clamping: try $0.int(0)), seq: try $0.int(1)) }, on: connection)
+        let taken = try connection.query(statement.sql, statement.parameters).map {
+            (lane: Int16(clamping: try $0.int(0)), seq: try $0.int(1))
+        }
+        var notifications: [PendingNotification] = []
+        var bytes = 0
+        for start in stride(from: 0, to: taken.count, by: pageSize) where bytes < mostBytes {
+            let page = try read(
+                taken[start..<min(taken.count, start + pageSize)].sorted { $0.seq < $1.seq }, on: connection)
+            notifications += page
+            bytes += page.reduce(0) { $0 + $1.stored.payload.count }
+        }
+        return notifications
     }
+
+    /// So many are read at once, until there are so many bytes of them, as they are stored: notifications may be large.
+    private static let pageSize = 128
+    private static let mostBytes = 8 << 20
 
     /// Those at these places, which are given, and come, in the order of their numbers.
     static func read(

@@ -62,7 +62,7 @@ package struct PurchaseRebuild {
     package func check(
         _ keys: [PurchaseKey], writes: Bool, now: Int64, on connection: PostgresConnection
     ) throws -> Page {
-        let known = try FactStore.known(of: keys, on: connection)
+        let known = try FactStore.unfolded(keys, on: connection)
         let purchases = zip(keys, known).map { key, known in
             Purchase(folding: known.facts, key: key, foldSettings: foldSettings)
         }
@@ -76,6 +76,10 @@ package struct PurchaseRebuild {
         }
         var page = Page(keys: keys)
         page.differences += joins(judged, keys)
+        let misfolded = try misfolded(keys, known, on: connection)
+        page.differences += misfolded.map {
+            Difference(subject: .purchase($0), member: "folded_state", found: nil, expected: nil)
+        }
         var wanted: [PurchaseRecord] = []
         var unfounded: [PurchaseKey] = []
         for (place, purchase) in purchases.enumerated() {
@@ -110,6 +114,8 @@ package struct PurchaseRebuild {
             Difference(subject: .customer($0), member: "app_user_id", found: nil, expected: .string($0))
         }
         guard writes else { return page }
+        try PurchaseFoldStore.write(
+            Dictionary(uniqueKeysWithValues: zip(keys, known).filter { misfolded.contains($0.0) }), on: connection)
         let since = joined.values.reduce(into: [String: Int64]()) { $0.merge($1, uniquingKeysWith: min) }
         try CustomerStore.restore(
             since.filter { nameless.contains($0.key) }.merging(
@@ -122,6 +128,14 @@ package struct PurchaseRebuild {
         try PurchaseStore.identify(unknown, on: connection)
         try products.note(folded, now: now, on: connection)
         return page
+    }
+
+    /// Purchases whose kept states are not what their facts come to.
+    private func misfolded(
+        _ keys: [PurchaseKey], _ known: [KnownFacts], on connection: PostgresConnection
+    ) throws -> [PurchaseKey] {
+        try PurchaseFoldStore.read(keys, on: connection).sorted { $0.key < $1.key }
+            .filter { place, folded in !folded.isSame(as: known[place]) }.map { keys[$0.key] }
     }
 
     /// Ids that accounts join otherwise than the database has it; each account is told of with the first of its purchases.
@@ -139,7 +153,7 @@ package struct PurchaseRebuild {
 
     /// Only what is still to come is armed. What is armed in a record stays so, or is armed for sooner: with less
     /// patience the end that it is to tell may lie behind us, and a timer that fires in vain is set anew.
-    private func wake(_ purchase: Purchase, _ known: FactStore.Known, _ armed: Int64?, _ now: Int64) -> Int64? {
+    private func wake(_ purchase: Purchase, _ known: KnownFacts, _ armed: Int64?, _ now: Int64) -> Int64? {
         let belief = beliefs.belief(of: purchase.key).knowing(late: known.late)
         let next = known.facts.nextWake(of: purchase, after: now, belief: belief)
         return [armed, next].compactMap { $0 }.min()

@@ -6,7 +6,7 @@ import Subscriptions
 /// Reads what came about purchases in the order in which it came, for operators.
 package enum ArrivalReader {
     private static let select = """
-        SELECT t.place, f.seq, f.kind, f.signed_ms, f.payload, f.source
+        SELECT t.place, f.seq, f.kind, f.signed_ms, f.payload, f.source, array_to_string(f.signed_again, ' ')
         FROM unnest($1::int2[], $2::text[], $3::text[], $4::int2[], $5::int4[])
             AS t(lane, otid, app, environment, place)
         JOIN entitled.fact f ON f.lane = t.lane AND f.original_transaction_id = t.otid AND f.app = t.app
@@ -48,7 +48,7 @@ package enum ArrivalReader {
             }
             let fact = FactRow(
                 kind: kind, signedDate: try row.int(3), header: nil, signature: nil,
-                payload: try FactCodec.restore(try row.bytes(4)))
+                payload: try FactCodec.restore(try row.bytes(4)), again: try FactRow.dates(row.optionalText(6)))
             fact.insert(into: &facts)
         }
         close()

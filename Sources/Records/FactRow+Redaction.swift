@@ -21,7 +21,7 @@ extension FactRow {
         let mark = JSON.Member(name: FactRow.redactionMark, value: .strings([FactRow.token]))
         return FactRow(
             kind: kind, signedDate: signedDate, header: nil, signature: nil,
-            payload: JSON.object(members.filter { $0.name != FactRow.token } + [mark]).bytes)
+            payload: JSON.object(members.filter { $0.name != FactRow.token } + [mark]).bytes, again: again)
     }
 
     /// What is left of it when these people are nobody any more; itself where it names none of them.

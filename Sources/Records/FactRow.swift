@@ -31,8 +31,12 @@ package struct FactRow: Sendable {
     package let signature: [UInt8]?
     /// JSON.
     package let payload: [UInt8]
+    /// When the same was signed as well, in ms.
+    package let again: [Int64]
     /// What the payload says, where it is read already.
     private let fact: Fact?
+    /// The digest, where it is known already.
+    private let known: [UInt8]?
 
     /// A payload that was read.
     package enum Fact: Sendable {
@@ -46,8 +50,11 @@ package struct FactRow: Sendable {
 
     /// - Parameter fact: what the payload says, to spare reading it again.
     package init(
-        kind: Kind, signedDate: Int64, header: [UInt8]?, signature: [UInt8]?, payload: [UInt8], fact: Fact? = nil
+        kind: Kind, signedDate: Int64, header: [UInt8]?, signature: [UInt8]?, payload: [UInt8], again: [Int64] = [],
+        fact: Fact? = nil, digest: [UInt8]? = nil
     ) {
+        known = digest
+        self.again = again
         self.fact = fact
         self.kind = kind
         self.signedDate = signedDate
@@ -58,13 +65,22 @@ package struct FactRow: Sendable {
 
     /// 16 bytes that tell this fact from every other one of its purchase.
     package var digest: [UInt8] {
-        Array(Crypto.Digest.sha256([UInt8(truncatingIfNeeded: kind.rawValue)] + payload).prefix(16))
+        known ?? Array(Crypto.Digest.sha256([UInt8(truncatingIfNeeded: kind.rawValue)] + payload).prefix(16))
     }
 
-    package func insert(into facts: inout PurchaseFacts) {
-        switch fact ?? read() {
-        case .transaction(let fact): facts.insert(fact)
-        case .renewal(let fact): facts.insert(fact)
+    /// Instants as the database gives them, separated by spaces.
+    package static func dates(_ text: String?) -> [Int64] {
+        text.map { $0.split(separator: " ").compactMap { Int64($0) } } ?? []
+    }
+
+    /// The beginning of the digest.
+    package var id: FactID { FactID(digest: digest) }
+
+    /// - Parameter kept: the row that stands for it, where that is another one.
+    package func insert(into facts: inout PurchaseFacts, as kept: FactID? = nil) {
+        switch read() {
+        case .transaction(let fact): for fact in signatures(fact, kept) { facts.insert(fact) }
+        case .renewal(let fact): for fact in signatures(fact, kept) { facts.insert(fact) }
         case .notification(let fact): facts.insert(fact)
         case .assignment(let fact): facts.insert(fact)
         case .context(let fact): facts.insert(fact)
@@ -73,8 +89,24 @@ package struct FactRow: Sendable {
         }
     }
 
-    private func read() -> Fact? {
-        switch kind {
+    /// The fact, and the same where it was signed first and last.
+    private func signatures<Signed: VersionedFact>(_ fact: Signed, _ kept: FactID?) -> [Signed] {
+        var fact = fact
+        fact.id = kept ?? id
+        return [fact]
+            + again.map { date in
+                var other = fact
+                (other.signedDate, other.tie) = (
+                    date, SignedDate.replacing(signedDate, by: date, in: payload) ?? payload
+                )
+                return other
+            }
+    }
+
+    /// What its payload says; nil: nothing that can be read.
+    package func read() -> Fact? {
+        if let fact { return fact }
+        return switch kind {
         case .transaction:
             TransactionPayload(payload: payload).flatMap { TransactionFact($0, tie: payload) }.map(Fact.transaction)
         case .renewal:

@@ -10,116 +10,167 @@ extension PurchaseKey {
 /// Facts in the database.
 package enum FactStore {
     private static let select = """
-        SELECT t.place, f.kind, f.signed_ms, f.payload, f.seq, f.source
+        SELECT t.place, f.kind, f.signed_ms, f.payload, f.seq, f.source, f.digest, array_to_string(f.signed_again, ' ')
         FROM unnest($1::int2[], $2::text[], $3::text[], $4::int2[], $5::int4[])
             AS t(lane, otid, app, environment, place)
-        JOIN entitled.fact f ON f.lane = t.lane AND f.original_transaction_id = t.otid AND f.app = t.app
-            AND f.environment = t.environment
+        CROSS JOIN LATERAL (
+            SELECT * FROM entitled.fact f WHERE f.lane = t.lane AND f.original_transaction_id = t.otid AND f.app = t.app
+                AND f.environment = t.environment LIMIT $6
+        ) f
         """
-
-    /// What is known of a purchase.
-    package struct Known: Sendable {
-        package internal(set) var facts = PurchaseFacts()
-        /// From signing to arrival of news that Apple sent late, in ms.
-        package internal(set) var late: [Range<Int64>] = []
-        /// The notification that came last.
-        package internal(set) var lastNews: NewsOrigin?
-        /// The transaction that came last by an app's post.
-        package internal(set) var lastPost: NewsOrigin?
-    }
 
     /// The facts of these purchases, in their order.
     package static func load(_ keys: [PurchaseKey], on connection: PostgresConnection) throws -> [PurchaseFacts] {
         try known(of: keys, on: connection).map(\.facts)
     }
 
-    /// Everything that is known of these purchases, in their order.
-    package static func known(of keys: [PurchaseKey], on connection: PostgresConnection) throws -> [Known] {
-        var known = Array(repeating: Known(), count: keys.count)
+    /// Everything that is known of these purchases, in their order: what was folded before, else their rows.
+    package static func known(
+        of keys: [PurchaseKey], on connection: PostgresConnection
+    ) throws -> [KnownFacts] {
+        try known(of: keys, within: Bounds(rows: nil, bytes: nil), on: connection).map { $0 ?? KnownFacts() }
+    }
+
+    /// How much is read at once.
+    package struct Bounds: Sendable {
+        /// Rows of a purchase that was not folded yet; what has more is not whole.
+        let rows: Int?
+        /// Bytes of all states together, as they are kept; at least one is read.
+        let bytes: Int?
+
+        package init(rows: Int?, bytes: Int?) {
+            (self.rows, self.bytes) = (rows, bytes)
+        }
+    }
+
+    /// The same within bounds; nil for what is left for another time.
+    package static func known(
+        of keys: [PurchaseKey], within bounds: Bounds, on connection: PostgresConnection
+    ) throws -> [KnownFacts?] {
+        let (folded, left) = try PurchaseFoldStore.read(keys, atMost: bounds.bytes, on: connection)
+        let others = keys.indices.filter { folded[$0] == nil && !left.contains($0) }
+        let rows = try unfolded(others.map { keys[$0] }, atMost: bounds.rows, on: connection)
+        var known = [KnownFacts?](repeating: nil, count: keys.count)
+        for (place, facts) in folded { known[place] = facts }
+        for (place, facts) in zip(others, rows) { known[place] = facts }
+        return known
+    }
+
+    /// The same by their rows alone.
+    package static func unfolded(
+        _ keys: [PurchaseKey], atMost limit: Int? = nil, on connection: PostgresConnection
+    ) throws -> [KnownFacts] {
+        var known = Array(repeating: KnownFacts(), count: keys.count)
         guard !keys.isEmpty else { return known }
         let rows = try connection.query(
             select,
             [
                 .int2s(keys.map(\.lane.number)), .texts(keys.map(\.originalTransactionID)), .texts(keys.map(\.app)),
                 .int2s(keys.map(\.environment.code)), .int4s((0..<Int32(keys.count)).map { $0 }),
+                .int8(limit.map { Int64($0 + 1) }),
             ])
         for row in rows {
             let place = Int(try row.int(0))
-            guard known.indices.contains(place), let kind = FactRow.Kind(rawValue: Int16(clamping: try row.int(1)))
-            else { continue }
-            let fact = FactRow(
-                kind: kind, signedDate: try row.int(2), header: nil, signature: nil,
-                payload: try FactCodec.restore(try row.bytes(3)))
-            fact.insert(into: &known[place].facts)
-            let origin = NewsOrigin(seq: try row.int(4), source: NotificationSource(code: try row.int(5)))
-            if origin.source == .posted, origin.seq > known[place].lastPost?.seq ?? .min {
-                known[place].lastPost = origin
+            guard known.indices.contains(place) else { continue }
+            guard known[place].rows < limit ?? .max else {
+                known[place].isWhole = false
+                continue
             }
-            guard kind == .notification else { continue }
-            if let late = origin.lateness(signed: fact.signedDate, in: keys[place].environment) {
-                known[place].late.append(late)
-            }
-            if origin.isNews, origin.seq > known[place].lastNews?.seq ?? .min { known[place].lastNews = origin }
+            try known[place].note(row, of: keys[place])
         }
         return known
     }
 
-    /// A fact on its way into the database.
-    package struct New: Sendable {
-        package let key: PurchaseKey
-        package let seq: Int64
-        package let fact: FactRow
-        package let source: NotificationSource
-
-        package init(key: PurchaseKey, seq: Int64, fact: FactRow, source: NotificationSource = .store) {
-            self.key = key
-            self.seq = seq
-            self.fact = fact
-            self.source = source
-        }
-    }
-
-    private static let insert = """
-        INSERT INTO entitled.fact (lane, app, environment, original_transaction_id, digest, kind, signed_ms, seq, header,
-            payload, signature, source)
-        SELECT * FROM unnest($1::int2[], $2::text[], $3::int2[], $4::text[], $5::uuid[], $6::int2[], $7::int8[],
-            $8::int8[], $9::uuid[], $10::bytea[], $11::bytea[], $12::int2[])
-        ON CONFLICT DO NOTHING
+    private static let selectPage = """
+        SELECT 0, kind, signed_ms, payload, seq, source, digest, array_to_string(signed_again, ' ') FROM entitled.fact
+        WHERE lane = $1 AND original_transaction_id = $2 AND app = $3 AND environment = $4 AND digest > $5
+        ORDER BY digest LIMIT $6
         """
 
-    /// Keeps these; what is known already is left as it is.
+    /// Everything that is known of a purchase by its rows, however many: some are read at a time.
     ///
-    /// - Parameter known: ids of JWS headers that are in the database; others are put there.
-    package static func insert(
-        _ facts: [New], known: Set<[UInt8]> = [], on connection: PostgresConnection
-    ) throws {
-        guard !facts.isEmpty else { return }
-        try JWSHeaderStore.insert(facts.compactMap(\.fact.header), known: known, on: connection)
-        _ = try connection.query(insert, try parameters(facts))
+    /// - Parameter goesOn: asked before each page.
+    /// - Returns: nil if it did not go on.
+    package static func all(
+        of key: PurchaseKey, page: Int, on connection: PostgresConnection, while goesOn: () -> Bool
+    ) throws -> KnownFacts? {
+        var known = KnownFacts()
+        var digest = [UInt8](repeating: 0, count: 16)
+        while goesOn() {
+            let rows = try connection.query(
+                selectPage,
+                [
+                    .int2(key.lane.number), .text(key.originalTransactionID), .text(key.app),
+                    .int2(key.environment.code), .uuid(digest), .int8(Int64(page)),
+                ])
+            for row in rows {
+                try known.note(row, of: key)
+                digest = try row.uuid(6)
+            }
+            if rows.count < page { return known }
+        }
+        return nil
     }
 
-    private static let insertNew = "\(insert) RETURNING app, environment, original_transaction_id"
+    private static let selectMark = """
+        SELECT concat_ws(' ', count(*), sum(cardinality(signed_again)), bit_xor(hashtext(digest::text))) FROM entitled.fact
+        WHERE lane = $1 AND original_transaction_id = $2 AND app = $3 AND environment = $4
+        """
 
-    /// Keeps these, which have no headers; the purchases of which there was one that was not known.
-    package static func insertNew(_ facts: [New], on connection: PostgresConnection) throws -> Set<PurchaseKey> {
-        guard !facts.isEmpty else { return [] }
-        return Set(
-            try connection.query(insertNew, try parameters(facts)).compactMap { row in
-                guard let environment = StoreEnvironment(code: Int16(clamping: try row.int(1))) else { return nil }
-                return PurchaseKey(
-                    app: try row.text(0), environment: environment, originalTransactionID: try row.text(2))
-            })
+    /// A text that changes with the rows of a purchase.
+    package static func mark(of key: PurchaseKey, on connection: PostgresConnection) throws -> String {
+        try connection.query(
+            selectMark,
+            [
+                .int2(key.lane.number), .text(key.originalTransactionID), .text(key.app), .int2(key.environment.code),
+            ]
+        ).one().text(0)
     }
 
-    private static func parameters(_ facts: [New]) throws -> [PostgresValue] {
-        [
-            .int2s(facts.map(\.key.lane.number)), .texts(facts.map(\.key.app)),
-            .int2s(facts.map(\.key.environment.code)), .texts(facts.map(\.key.originalTransactionID)),
-            .uuids(facts.map(\.fact.digest)), .int2s(facts.map(\.fact.kind.rawValue)),
-            .int8s(facts.map(\.fact.signedDate)), .int8s(facts.map(\.seq)),
-            .uuids(facts.map { $0.fact.header.map(StoredJWS.headerID) }),
-            .byteas(try facts.map { try FactCodec.compress($0.fact.payload) }),
-            .byteas(facts.map(\.fact.signature)), .int2s(facts.map(\.source.rawValue)),
-        ]
+    private static let selectPayloads = """
+        SELECT t.place, f.payload FROM unnest($1::int2[], $2::text[], $3::text[], $4::int2[], $5::uuid[], $6::uuid[])
+            WITH ORDINALITY AS t(lane, otid, app, environment, least, greatest, place)
+        JOIN entitled.fact f ON f.lane = t.lane AND f.original_transaction_id = t.otid AND f.app = t.app
+            AND f.environment = t.environment AND f.digest BETWEEN t.least AND t.greatest
+        """
+
+    /// The payloads of facts, in their order; nil where one is not there.
+    package static func payloads(
+        _ ids: [(key: PurchaseKey, id: FactID)], on connection: PostgresConnection
+    ) throws -> [[UInt8]?] {
+        var payloads = [[UInt8]?](repeating: nil, count: ids.count)
+        guard !ids.isEmpty else { return payloads }
+        let rows = try connection.query(
+            selectPayloads,
+            [
+                .int2s(ids.map(\.key.lane.number)), .texts(ids.map(\.key.originalTransactionID)),
+                .texts(ids.map(\.key.app)), .int2s(ids.map(\.key.environment.code)), .uuids(ids.map(\.id.least)),
+                .uuids(ids.map(\.id.greatest)),
+            ])
+        for row in rows { payloads[Int(try row.int(0)) - 1] = try FactCodec.restore(try row.bytes(1)) }
+        return payloads
+    }
+}
+
+extension FactID {
+    /// The digests that begin with it.
+    var least: [UInt8] { bytes + [UInt8](repeating: 0, count: 8) }
+    var greatest: [UInt8] { bytes + [UInt8](repeating: 0xff, count: 8) }
+
+    private var bytes: [UInt8] { (0..<8).reversed().map { UInt8(truncatingIfNeeded: prefix >> ($0 * 8)) } }
+}
+
+extension KnownFacts {
+    /// A row of `fact`: place, kind, signed, payload, seq, source, digest, signed again.
+    fileprivate mutating func note(_ row: PostgresRow, of key: PurchaseKey) throws {
+        rows += 1
+        guard let kind = FactRow.Kind(rawValue: Int16(clamping: try row.int(1))) else { return }
+        let fact = FactRow(
+            kind: kind, signedDate: try row.int(2), header: nil, signature: nil,
+            payload: try FactCodec.restore(try row.bytes(3)), again: try FactRow.dates(row.optionalText(7)),
+            digest: try row.uuid(6))
+        note(
+            fact, NewsOrigin(seq: try row.int(4), source: NotificationSource(code: try row.int(5))), in: key.environment
+        )
     }
 }

@@ -36,7 +36,7 @@ package struct FactStream {
     /// Apps whose names begin with "$" are none. Transactions, renewal infos and notifications only: nobody asks here
     /// whose a purchase is.
     private static let select = """
-        SELECT original_transaction_id, app, digest, kind, signed_ms, payload FROM entitled.fact
+        SELECT original_transaction_id, app, digest, kind, signed_ms, payload, array_to_string(signed_again, ' ') FROM entitled.fact
         WHERE lane = $1 AND (original_transaction_id, app, environment, digest) > ($2, $3, $4, $5)
             AND environment = $6 AND ($7::text IS NULL OR app = $7) AND NOT starts_with(app, '$') AND kind IN (1, 2, 3)
         ORDER BY original_transaction_id, app, environment, digest LIMIT $8
@@ -89,11 +89,12 @@ private struct Gathered {
     mutating func add(_ row: PostgresRow) throws {
         guard let kind = FactRow.Kind(rawValue: Int16(clamping: try row.int(3))) else { return }
         let (signed, payload) = (try row.int(4), try row.bytes(5))
+        let again = try FactRow.dates(row.optionalText(6))
         guard kind != .notification else {
             notifications.append((signed, payload))
             return
         }
-        try FactRow.stored(kind, signed, payload).insert(into: &facts)
+        try FactRow.stored(kind, signed, payload, again).insert(into: &facts)
     }
 
     /// Notifications are many, and tell more than renewal infos only where a charge failed: of grace without an end.
@@ -110,8 +111,11 @@ private struct Gathered {
 }
 
 extension FactRow {
-    fileprivate static func stored(_ kind: Kind, _ signed: Int64, _ payload: [UInt8]) throws -> FactRow {
+    fileprivate static func stored(
+        _ kind: Kind, _ signed: Int64, _ payload: [UInt8], _ again: [Int64] = []
+    ) throws -> FactRow {
         FactRow(
-            kind: kind, signedDate: signed, header: nil, signature: nil, payload: try FactCodec.restore(payload))
+            kind: kind, signedDate: signed, header: nil, signature: nil, payload: try FactCodec.restore(payload),
+            again: again)
     }
 }

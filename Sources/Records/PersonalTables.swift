@@ -50,6 +50,7 @@ package enum PersonalTables {
         "pending": .nothing("places of notifications; what they bring is redacted when it is applied"),
         "product": .nothing("product ids"),
         "purchase": .particular("exported; gets an anonymous owner, with erase deleted"),
+        "purchase_fold": .particular("what facts come to, once more; made again when they change, with erase deleted"),
         "purchase_identifier": .particular("exported; with erase deleted"),
         "purchase_snapshot": .particular("what facts say, once more, without whose it is; with erase deleted"),
         "rebuild": .particular("an unfinished one may stand at an id; it goes back to the beginning of its stage"),

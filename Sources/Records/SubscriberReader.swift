@@ -84,7 +84,7 @@ package struct SubscriberReader: Sendable {
         var found = [Found?](repeating: nil, count: ids.count)
         guard !ids.isEmpty else { return found }
         var missing: [Missing] = []
-        for row in try connection.query(SubscriberReader.select, [.texts(ids)]) {
+        for row in try connection.read(SubscriberReader.select, [.texts(ids)]) {
             let place = Int(try row.int(0)) - 1
             guard found.indices.contains(place) else { continue }
             var customer = try found[place] ?? SubscriberReader.customer(row)

@@ -80,10 +80,10 @@ final class RetentionReport: Sendable {
     // MARK: - Rows
 
     /// - Parameter deliveries: beside those of events.
-    func cleaned(keys: Int, _ events: EventCleaner.Step?, deliveries: Int) {
+    func cleaned(keys: Int, _ events: EventCleaner.Step?, deliveries: Int, customers: Int) {
         for (table, rows) in [
             ("notification_key", keys), ("event", events?.events ?? 0),
-            ("delivery", deliveries + (events?.deliveries ?? 0)),
+            ("delivery", deliveries + (events?.deliveries ?? 0)), ("customer", customers),
         ] where rows > 0 {
             metrics.count(.retentionRowsCleaned, ["table": table], by: Double(rows))
         }

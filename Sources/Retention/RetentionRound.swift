@@ -4,7 +4,8 @@ import Postgres
 import Queue
 import Telemetry
 
-/// One look at everything that is kept for a time: makes the days ahead, drops those behind, cleans a little, and tells.
+/// One look at everything that is kept for a time: makes the days ahead, drops those behind, cleans a little, and
+/// tells.
 ///
 /// Who owns the first lane does it; the others only tell. Two at once would do no harm: each step stands alone.
 package struct RetentionRound {
@@ -16,6 +17,7 @@ package struct RetentionRound {
     private var keys = KeyCleaner()
     private var events = EventCleaner()
     private var forwarded = NotificationDeliveryCleaner()
+    private var customers = EmptyCustomerCleaner()
 
     /// Days that are there before they begin: a week without a worker, and nothing is late.
     static let daysAhead: Int64 = 7
@@ -84,6 +86,7 @@ package struct RetentionRound {
         keys.hurry()
         events.hurry()
         forwarded.hurry()
+        customers.hurry()
     }
 
     private func makeAhead(
@@ -133,8 +136,11 @@ package struct RetentionRound {
             let cleaned = try first.flatMap { try keys.step(before: $0, on: connection) }
             let emptied = try events.step(before: limit, on: connection)
             let deleted = try first.flatMap { try forwarded.step(before: $0, on: connection) }
-            report.cleaned(keys: cleaned ?? 0, emptied, deliveries: deleted ?? 0)
-            if cleaned == nil, emptied == nil, deleted == nil { break }
+            let removed = try times.emptyCustomers.flatMap {
+                try customers.step(before: now - $0.milliseconds, on: connection)
+            }
+            report.cleaned(keys: cleaned ?? 0, emptied, deliveries: deleted ?? 0, customers: removed ?? 0)
+            if cleaned == nil, emptied == nil, deleted == nil, removed == nil { break }
             hasMore = step == RetentionRound.stepLimit
         }
         return hasMore

@@ -25,16 +25,15 @@ package struct FoldSettings: Sendable, Equatable {
 
 extension FoldSettings {
     /// The transactions with the ends that are configured.
-    func ending(_ transactions: Set<TransactionFact>) -> Set<TransactionFact> {
+    func ending(_ transactions: [TransactionFact]) -> [TransactionFact] {
         guard !durations.isEmpty else { return transactions }
-        return Set(
-            transactions.map { fact in
-                guard fact.isBoughtOnce, fact.expiresDate == nil, let duration = durations[fact.productID] else {
-                    return fact
-                }
-                var ending = fact
-                ending.expiresDate = duration.end(after: fact.purchaseDate, quantity: fact.quantity)
-                return ending
-            })
+        return transactions.map { fact in
+            guard fact.isBoughtOnce, fact.expiresDate == nil, let duration = durations[fact.productID] else {
+                return fact
+            }
+            var ending = fact
+            ending.expiresDate = duration.end(after: fact.purchaseDate, quantity: fact.quantity)
+            return ending
+        }
     }
 }

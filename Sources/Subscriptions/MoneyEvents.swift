@@ -62,7 +62,7 @@ extension EventDeriver.Step {
 
     /// Names what comes about by other facts than a new revocation or reversal, which can happen more than once. Every time
     /// takes a transaction that was not known, whether Apple sent it or an app posted it.
-    private var again: String { "/v\(after.versionCount)" }
+    private var again: String { "/v\(String(after.versions, radix: 16))" }
 
     /// Nil where the amount is the same, or cannot be compared.
     private func correction(from told: Charge?, to now: Charge?) -> EventDraft.Payment? {

@@ -3,7 +3,7 @@ enum PeriodChain {
     /// By purchase date, then end, then id.
     ///
     /// - Parameter offerings: by transaction id; renewals have the one of the period before them.
-    static func periods(of transactions: Set<TransactionFact>, offerings: [String: String] = [:]) -> [Period] {
+    static func periods(of transactions: [TransactionFact], offerings: [String: String] = [:]) -> [Period] {
         let histories = Dictionary(grouping: transactions, by: \.transactionID).values.map { $0.inOrderOfSigning() }
         let ordered = histories.compactMap { versions in versions.last.map { (newest: $0, versions: versions) } }
             .sorted { precedes($0.newest, $1.newest) }

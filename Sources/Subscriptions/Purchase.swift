@@ -28,8 +28,8 @@ package struct Purchase: Sendable, Equatable {
     package let isLatestSuperseded: Bool
     /// When a renewal info that speaks of such a period was first signed, in ms.
     package let laterPeriodSigned: Int64?
-    /// How many signed versions of its transactions are known: grows with each.
-    package let versionCount: Int
+    /// Tells what is known of its transactions from what was known before.
+    package let versions: UInt64
     /// The id that its transactions, posts or actions named last, whoever owns it.
     package let namedCustomer: String?
     /// The account's id for this app; the one signed first.

@@ -1,10 +1,12 @@
-/// Everything that was ever signed about one original transaction id, and what people and apps said of it.
+/// Everything that was ever said about one original transaction id, by Apple, by people and by apps.
 ///
-/// A set: putting a fact in again changes nothing, and the order in which facts come changes nothing.
+/// A set: putting a fact in again changes nothing, and the order in which facts come changes nothing. It is as large as what
+/// was said, not as what was signed: of the same content the first and the last signature are kept, and of notifications
+/// that differ in nothing but their time the last.
 package struct PurchaseFacts: Sendable, Equatable {
-    package private(set) var transactions: Set<TransactionFact> = []
-    package private(set) var renewals: Set<RenewalFact> = []
-    package private(set) var notifications: Set<NotificationFact> = []
+    package private(set) var transactions = SignedVersions<TransactionFact>()
+    package private(set) var renewals = SignedVersions<RenewalFact>()
+    package private(set) var notifications = NotificationFacts()
     package private(set) var assignments: Set<OwnerAssignment> = []
     package private(set) var contexts: Set<TransactionContext> = []
     package private(set) var posts: Set<PurchasePost> = []
@@ -15,17 +17,17 @@ package struct PurchaseFacts: Sendable, Equatable {
     /// Returns whether the fact was new.
     @discardableResult
     package mutating func insert(_ fact: TransactionFact) -> Bool {
-        transactions.insert(fact).inserted
+        transactions.insert(fact) != .nothing
     }
 
     @discardableResult
     package mutating func insert(_ fact: RenewalFact) -> Bool {
-        renewals.insert(fact).inserted
+        renewals.insert(fact) != .nothing
     }
 
     @discardableResult
     package mutating func insert(_ fact: NotificationFact) -> Bool {
-        notifications.insert(fact).inserted
+        notifications.insert(fact)
     }
 
     @discardableResult
@@ -54,19 +56,59 @@ package struct PurchaseFacts: Sendable, Equatable {
 }
 
 extension PurchaseFacts {
+    /// Leaves out in which rows of the log they are.
+    package mutating func forgetRows() {
+        transactions.update { $0.id = .none }
+        renewals.update { $0.id = .none }
+    }
+
+    /// Gives facts their signed bytes, where the bytes decide and were left out.
+    package mutating func supply(_ ties: [FactID: [UInt8]]) {
+        transactions.update { $0.tie = $0.tie.isEmpty ? ties[$0.id] ?? [] : $0.tie }
+        renewals.update { $0.tie = $0.tie.isEmpty ? ties[$0.id] ?? [] : $0.tie }
+    }
+
+    /// What was signed until then, in ms, and all that nobody signed.
+    func signed(until instant: Int64) -> PurchaseFacts {
+        var facts = self
+        let limit = instant.later(by: Period.signingSlack)
+        facts.transactions = transactions.signed(until: limit)
+        facts.renewals = renewals.signed(until: limit)
+        facts.notifications = NotificationFacts()
+        for fact in notifications where fact.signedDate <= limit { facts.notifications.insert(fact) }
+        return facts
+    }
+
+    /// What a fact on its way into the log adds to it.
+    package enum Addition: Sendable, Equatable {
+        case news
+        /// Nothing but a later or an earlier signature of what this row says: nothing else was said between them.
+        case signature(of: FactID)
+        case nothing
+    }
+
+    package func addition(of fact: TransactionFact) -> Addition {
+        transactions.addition(of: fact) { $0.transactionID == fact.transactionID }
+    }
+
+    package func addition(of fact: RenewalFact) -> Addition { renewals.addition(of: fact) { _ in true } }
+
+    /// Facts that were signed in the same millisecond and say something else: there the signed bytes decide.
+    package func rivals(of fact: TransactionFact) -> [TransactionFact] {
+        transactions.rivals(of: fact) { $0.transactionID == fact.transactionID }
+    }
+
+    package func rivals(of fact: RenewalFact) -> [RenewalFact] { renewals.rivals(of: fact) { _ in true } }
+
     /// Whether the last word on this transaction is the same, but for when it was signed.
     package func says(_ fact: TransactionFact) -> Bool {
-        guard var last = transactions.filter({ $0.transactionID == fact.transactionID }).inOrderOfSigning().last
-        else { return false }
-        (last.signedDate, last.tie) = (fact.signedDate, fact.tie)
-        return last == fact
+        guard let last = transactions.newest(where: { $0.transactionID == fact.transactionID }) else { return false }
+        return last.hasContent(of: fact)
     }
 
     /// Whether the last word on the renewal is the same, but for when it was signed.
     package func says(_ fact: RenewalFact) -> Bool {
-        guard var last = renewals.inOrderOfSigning().last else { return false }
-        (last.signedDate, last.tie) = (fact.signedDate, fact.tie)
-        return last == fact
+        renewals.newest { _ in true }?.hasContent(of: fact) ?? false
     }
 
     /// Whether the last status that Apple told is this.
@@ -75,45 +117,31 @@ extension PurchaseFacts {
     }
 }
 
-/// Facts that are put in the order of their signing.
-protocol SignedFact {
-    var signedDate: Int64 { get }
-    var tie: [UInt8] { get }
-}
+extension TransactionFact: VersionedFact {
+    package static func line(_ fact: TransactionFact) -> String { fact.transactionID }
 
-// Facts are put into sets more often than anything else is done with them; these few members tell them apart nearly
-// always, and comparing settles the rest.
+    /// Whether it was taken back.
+    package var word: Bool { revocationDate != nil }
 
-extension TransactionFact {
-    package func hash(into hasher: inout Hasher) {
-        hasher.combine(signedDate)
+    package func hashContent(into hasher: inout Hasher) {
         hasher.combine(transactionID)
+        hasher.combine(expiresDate)
+        hasher.combine(revocationDate)
     }
 }
 
-extension RenewalFact {
-    package func hash(into hasher: inout Hasher) {
-        hasher.combine(signedDate)
+extension RenewalFact: VersionedFact {
+    package static func line(_ fact: RenewalFact) -> Bool { true }
+
+    /// Whether it renews.
+    package var word: Int? { autoRenewStatus }
+
+    package func hashContent(into hasher: inout Hasher) {
+        hasher.combine(renewalDate)
+        hasher.combine(autoRenewStatus)
+        hasher.combine(gracePeriodExpiresDate)
+        hasher.combine(autoRenewProductID)
     }
 }
 
-extension NotificationFact {
-    package func hash(into hasher: inout Hasher) {
-        hasher.combine(signedDate)
-        hasher.combine(uuid)
-    }
-}
-
-extension TransactionFact: SignedFact {}
-extension RenewalFact: SignedFact {}
 extension NotificationFact: SignedFact {}
-
-extension Sequence where Element: SignedFact {
-    /// Oldest first; of equal instants the greater bytes are the newer.
-    func inOrderOfSigning() -> [Element] {
-        sorted { left, right in
-            left.signedDate == right.signedDate
-                ? left.tie.lexicographicallyPrecedes(right.tie) : left.signedDate < right.signedDate
-        }
-    }
-}

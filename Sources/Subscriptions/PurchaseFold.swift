@@ -13,7 +13,7 @@ extension Purchase {
 
         self.key = key
         self.periods = periods
-        versionCount = facts.transactions.count
+        versions = facts.transactions.reduce(0) { $0 &+ $1.mark }
         self.latest = latest
         autoRenew = AutoRenew(renewals, latest: latest) { $0.autoRenewStatus }
         commitment = Commitment(renewals, latest: latest)
@@ -43,6 +43,14 @@ extension Purchase {
         // Renewal info that speaks of another product belongs to another period.
         guard newest.productID == nil || newest.productID == latest.productID else { return nil }
         return next == latest.productID ? nil : next
+    }
+}
+
+extension TransactionFact {
+    /// Tells its signature from the others of the purchase (FNV-1a).
+    fileprivate var mark: UInt64 {
+        let hash = transactionID.utf8.reduce(UInt64(0xcbf2_9ce4_8422_2325)) { ($0 ^ UInt64($1)) &* 0x100_0000_01b3 }
+        return (hash ^ UInt64(bitPattern: signedDate)) &* 0x9e37_79b9_7f4a_7c15
     }
 }
 

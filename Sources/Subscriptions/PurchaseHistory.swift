@@ -53,7 +53,7 @@ extension PurchaseFacts {
     }
 }
 
-extension Set<NotificationFact> {
+extension NotificationFacts {
     /// Each notification once, oldest first: one that was kept in two forms says what either of them does.
     fileprivate var told: [NotificationFact] {
         let ordered = sorted { left, right in

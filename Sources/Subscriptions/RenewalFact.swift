@@ -29,6 +29,7 @@ package struct RenewalFact: Sendable, Hashable {
     package var signedDate: Int64
     /// The signed bytes: of two versions signed in the same millisecond the greater one counts.
     package var tie: [UInt8]
+    package var id = FactID.none
 
     package init(
         originalTransactionID: String, productID: String? = nil, autoRenewProductID: String? = nil,

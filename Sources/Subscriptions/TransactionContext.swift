@@ -52,17 +52,16 @@ extension PurchaseFacts {
     }
 
     /// The transactions, with the app's price where Apple signed none. A family member pays nothing, whatever the app says.
-    var pricedTransactions: Set<TransactionFact> {
+    var pricedTransactions: [TransactionFact] {
         let prices = contexts.inOrderOfSaying().filter { ($0.price ?? 0) > 0 && $0.currency != nil }
-        guard !prices.isEmpty else { return transactions }
+        guard !prices.isEmpty else { return Array(transactions) }
         let first = Dictionary(prices.map { ($0.transactionID, $0) }) { first, _ in first }
-        return Set(
-            transactions.map { fact in
-                guard fact.price == nil, !fact.isFamilyShare, let said = first[fact.transactionID] else { return fact }
-                var priced = fact
-                (priced.price, priced.currency) = (said.price, said.currency)
-                return priced
-            })
+        return transactions.map { fact in
+            guard fact.price == nil, !fact.isFamilyShare, let said = first[fact.transactionID] else { return fact }
+            var priced = fact
+            (priced.price, priced.currency) = (said.price, said.currency)
+            return priced
+        }
     }
 
     /// The offering of each transaction of which the app told one.

@@ -50,6 +50,7 @@ package struct TransactionFact: Sendable, Hashable {
     package var grant: GrantMark?
     /// The signed bytes: of two versions signed in the same millisecond the greater one counts.
     package var tie: [UInt8]
+    package var id = FactID.none
 
     package init(
         transactionID: String, originalTransactionID: String, webOrderLineItemID: String? = nil, productID: String,

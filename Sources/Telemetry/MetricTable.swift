@@ -43,6 +43,19 @@ extension Metric {
         "entitled_fences_lost_total", .counter,
         "Lanes that had another owner when this worker came to write; nothing was written.",
         alarm: "increase(entitled_fences_lost_total[15m]) > 0")
+    package static let lanesInTrouble = Metric(
+        "entitled_lanes_in_trouble", .gauge,
+        "Lanes in which applying failed, and which are worked on apart from the others; the log says why.",
+        alarm: "min_over_time(entitled_lanes_in_trouble[5m]) > 0")
+    package static let purchasesUnfolded = Metric(
+        "entitled_purchases_unfolded", .gauge,
+        "Purchases with so many facts that their notifications wait until they are folded; the log names them.")
+    package static let purchasesFolded = Metric(
+        "entitled_purchases_folded_total", .counter, "Purchases whose facts were folded anew from the beginning.")
+    package static let foldsMended = Metric(
+        "entitled_folds_mended_total", .counter,
+        "Purchases of which was kept what their facts do not come to. It was made anew.",
+        alarm: "increase(entitled_folds_mended_total[1h]) > 0")
     package static let pendingOldestSeconds = Metric(
         "entitled_pending_oldest_seconds", .gauge,
         "Age of the oldest notification that waits in this worker's lanes; 0 where none waits. Take the maximum.",
@@ -86,7 +99,8 @@ extension Metric {
         alarm: "max(delta(entitled_outages[1h])) > 0")
 
     private static let waiting = [
-        lanesOwned, laneTakeovers, fencesLost, pendingOldestSeconds, notifications, heldNow, heldRetries, applySeconds,
+        lanesOwned, laneTakeovers, fencesLost, lanesInTrouble, purchasesUnfolded, purchasesFolded, foldsMended,
+        pendingOldestSeconds, notifications, heldNow, heldRetries, applySeconds,
         applyBatchSize, timersOverdue, consumptionUnanswered, consumptionClosing, refundAnswers, outages,
     ]
 
@@ -229,7 +243,13 @@ extension Metric {
         "From a request of the REST API to its answer; of receipts with what has to be applied first.",
         alarm: #"histogram_quantile(0.99, sum by (le) (rate(entitled_api_seconds_bucket[5m]))) > 2"#)
 
+    package static let apiLimited = Metric(
+        "entitled_api_limited_total", .counter, labels: ["limit", "route"],
+        "Requests of the REST API refused by `api.limits`, by the limit and the route; logged as `requests limited`.",
+        alarm: #"rate(entitled_api_limited_total{limit="public_key"}[5m]) > 0"#)
+
     private static let listening = [
         buildInfo, certificateEnds, connections, requests, malformed, timeouts, turnedAway, apiAnswers, apiSeconds,
+        apiLimited,
     ]
 }

@@ -14,8 +14,20 @@ package final class Metrics: Sendable {
 
     private struct HistogramState {
         var buckets: [Int]
-        var sum: Double
-        var count: Int
+        var sum = 0.0
+        var count = 0
+
+        init(_ bounds: [Double]) {
+            buckets = Array(repeating: 0, count: bounds.count)
+        }
+
+        mutating func add(_ value: Double, _ bounds: [Double]) {
+            for (index, bound) in bounds.enumerated() where value <= bound {
+                buckets[index] += 1
+            }
+            sum += value
+            count += 1
+        }
     }
 
     private let families = Mutex<[String: Family]>([:])
@@ -25,14 +37,17 @@ package final class Metrics: Sendable {
 
     /// Adds to a counter.
     package func count(_ metric: Metric, _ labels: Labels = [:], by amount: Double = 1) {
+        // Before the lock, which all threads share.
+        let key = Metrics.text(labels)
         families.withLock { families in
-            families[metric.name, default: Family(metric: metric)].samples[Metrics.text(labels), default: 0] += amount
+            families[metric.name, default: Family(metric: metric)].samples[key, default: 0] += amount
         }
     }
 
     package func gauge(_ metric: Metric, _ value: Double, _ labels: Labels = [:]) {
+        let key = Metrics.text(labels)
         families.withLock { families in
-            families[metric.name, default: Family(metric: metric)].samples[Metrics.text(labels)] = value
+            families[metric.name, default: Family(metric: metric)].samples[key] = value
         }
     }
 
@@ -44,17 +59,10 @@ package final class Metrics: Sendable {
 
     package func observe(_ metric: Metric, _ value: Double, _ labels: Labels = [:]) {
         guard case .histogram(let bounds) = metric.kind else { return }
+        let key = Metrics.text(labels)
         families.withLock { families in
-            let key = Metrics.text(labels)
-            var state =
-                families[metric.name]?.histograms[key]
-                ?? HistogramState(buckets: Array(repeating: 0, count: bounds.count), sum: 0, count: 0)
-            for (index, bound) in bounds.enumerated() where value <= bound {
-                state.buckets[index] += 1
-            }
-            state.sum += value
-            state.count += 1
-            families[metric.name, default: Family(metric: metric)].histograms[key] = state
+            families[metric.name, default: Family(metric: metric)]
+                .histograms[key, default: HistogramState(bounds)].add(value, bounds)
         }
     }
 
@@ -88,15 +96,32 @@ package final class Metrics: Sendable {
         return text
     }
 
+    /// For every request and every webhook: it has to cost next to nothing.
     private static func text(_ labels: Labels) -> String {
-        labels.sorted { $0.key < $1.key }.map { "\($0.key)=\"\(escaped($0.value, quotes: true))\"" }
-            .joined(separator: ",")
+        guard !labels.isEmpty else { return "" }
+        var text = ""
+        for (name, value) in labels.sorted(by: { $0.key < $1.key }) {
+            if !text.isEmpty { text += "," }
+            text += name
+            text += "=\""
+            text += escaped(value, quotes: true)
+            text += "\""
+        }
+        return text
     }
+
+    private static let backslash = UInt8(ascii: "\\")
+    private static let quote = UInt8(ascii: "\"")
+    private static let lineEnd = UInt8(ascii: "\n")
 
     /// Backslashes and line ends, in labels also quotes.
     private static func escaped(_ text: String, quotes: Bool) -> String {
-        let escaped = text.replacing("\\", with: "\\\\").replacing("\n", with: "\\n")
-        return quotes ? escaped.replacing("\"", with: "\\\"") : escaped
+        func isPlain(_ byte: UInt8) -> Bool { byte != backslash && byte != lineEnd && !(quotes && byte == quote) }
+        if text.utf8.allSatisfy(isPlain) { return text }
+        let escaped = text.utf8.flatMap { byte -> [UInt8] in
+            isPlain(byte) ? [byte] : [backslash, byte == lineEnd ? UInt8(ascii: "n") : byte]
+        }
+        return String(decoding: escaped, as: UTF8.self)
     }
 
     private static func braced(_ labels: String) -> String { labels.isEmpty ? "" : "{\(labels)}" }

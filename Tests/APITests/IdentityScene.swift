@@ -62,7 +62,7 @@ struct IdentityScene {
         let post = PurchasePost(by: id, .purchase, behavior: .transfer, at: SystemClock().now())
         try FactStore.insert(
             [fact, FactRow(post)].map { FactStore.New(key: key, seq: 1, fact: $0) },
-            on: try api.database.connect(role: "entitled_api"))
+            on: try api.database.connect(role: "entitled_worker"))
         try api.database.execute(
             """
             INSERT INTO entitled.purchase (lane, app, environment, original_transaction_id, owner, product_id,

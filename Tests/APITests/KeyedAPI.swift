@@ -41,7 +41,7 @@ final class KeyedAPI: Sendable {
 
     init(
         cluster: TestCluster? = nil, clock: any WallClock = SystemClock(), origins: [String] = [],
-        offerKey: PromotionalOfferSignature.Key? = nil
+        offerKey: PromotionalOfferSignature.Key? = nil, limits: LimitSettings? = nil
     ) throws {
         let cluster = try cluster ?? TestCluster.shared
         let database = try cluster.makeMigratedDatabase()
@@ -64,6 +64,7 @@ final class KeyedAPI: Sendable {
         let routes =
             HealthRoutes().routes + SubscriberRoutes(desk: desk).routes
             + CatalogueRoutes(offerings: KeyedAPI.offerings, entitlements: entitlements, answers: answers).routes
+            + AttributeRoutes(answers: answers, foldSettings: FoldSettings()).routes
             + IntroductoryOfferRoutes().routes + PromotionalOfferRoutes(apps: apps, clock: clock).routes
             + UnsupportedRoutes().routes
         let keys = KeyTable(
@@ -72,7 +73,9 @@ final class KeyedAPI: Sendable {
         keeper = KeyKeeper(keys, session: session(), logger: logger)
         server = HTTPServer(
             HTTPServerConfiguration(role: "api", listen: "127.0.0.1:0"),
-            handler: APIRoutes(routes, keys: keys, keeper: keeper, cors: CORSPolicy(origins), engine: engine),
+            handler: APIRoutes(
+                routes, keys: keys, keeper: keeper, cors: CORSPolicy(origins), engine: engine,
+                limiter: limits.map { RequestLimiter($0, logger: logger, metrics: Metrics()) }),
             logger: logger)
         desk.start()
         engine.start()

@@ -16,6 +16,7 @@ final class RunningAPI: Sendable {
 
     let database: TestDatabase
     let log = LogTape()
+    let metrics = Metrics()
     private let cluster: TestCluster
     private let engine: APIEngine
     private let desk: SubscriberDesk
@@ -25,15 +26,16 @@ final class RunningAPI: Sendable {
     /// - Parameters:
     ///   - more: routes beside those that every test has.
     ///   - patience: as the engine's.
+    ///   - limits: nil: nothing is limited.
     init(
         _ database: TestDatabase? = nil, catalogue: EntitlementCatalogue = EntitlementCatalogue(["pro": ["monthly"]]),
         clock: any WallClock = SystemClock(), patience: Duration = .seconds(10), threads: Int = 4,
-        more: [APIRoute] = []
+        more: [APIRoute] = [], limits: LimitSettings? = nil
     ) throws {
         let cluster = try TestCluster.shared
         let database = try database ?? cluster.makeMigratedDatabase()
         (self.cluster, self.database) = (cluster, database)
-        let logger = log.logger
+        let (logger, metrics) = (log.logger, metrics)
         engine = APIEngine(
             threads: threads,
             sessions: { PostgresSession(database.target(role: DatabaseRole.api.rawValue), logger: logger) },
@@ -50,7 +52,9 @@ final class RunningAPI: Sendable {
             publicKeys: [Redacted(RunningAPI.publicKey)], secretKeys: [Redacted(RunningAPI.secretKey)])
         server = HTTPServer(
             HTTPServerConfiguration(role: "api", listen: "127.0.0.1:0"),
-            handler: APIRoutes(routes, keys: keys, engine: engine), logger: logger)
+            handler: APIRoutes(
+                routes, keys: keys, engine: engine,
+                limiter: limits.map { RequestLimiter($0, logger: logger, metrics: metrics) }), logger: logger)
         desk.start()
         engine.start()
         try server.start()

@@ -17,6 +17,7 @@ struct CrashRecord: Sendable {
                 UNION ALL SELECT 'customer ' || c.original_app_user_id FROM entitled.customer c
                 UNION ALL SELECT 'id ' || (to_jsonb(a) - 'first_seen_ms')::text FROM entitled.app_user_id a
                 UNION ALL SELECT 'fact ' || f.original_transaction_id || ' ' || f.digest FROM entitled.fact f
+                    WHERE f.kind NOT IN (1, 2) -- What is signed again has the row of whatever came first.
                 UNION ALL SELECT 'event ' || e.id || ' ' || e.type FROM entitled.event e
                 UNION ALL SELECT 'held ' || h.reason FROM entitled.held_notification h
                 """))

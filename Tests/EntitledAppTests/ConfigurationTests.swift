@@ -1,3 +1,4 @@
+import API
 import Base
 import Crypto
 import EntitledApp
@@ -22,6 +23,9 @@ struct ConfigurationTests {
         #expect(configuration.reconcile.interval == .seconds(3600))
         #expect(configuration.retention.attempts == .seconds(90 * 86_400))
         #expect(configuration.retention.events == .seconds(400 * 86_400))
+        #expect(configuration.retention.emptyCustomers == .seconds(90 * 86_400))
+        #expect(configuration.api.limits.address.text == "30000/1m")
+        #expect(configuration.api.limits.secretKey.isOff)
         #expect(configuration.worker.lease == .seconds(10))
         #expect(configuration.worker.expiryPatience == .seconds(86400))
         #expect(configuration.entitlementsFromSandbox == .all)

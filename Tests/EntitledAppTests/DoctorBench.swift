@@ -7,6 +7,7 @@ import HTTPServer
 import Lifecycle
 import Postgres
 import Queue
+import Schemas
 import Telemetry
 import TestSupport
 
@@ -14,7 +15,7 @@ import TestSupport
 final class DoctorBench: Sendable {
     /// Commits are durable there, as on no other cluster of tests.
     private static let shared = Result {
-        let cluster = try TestCluster(.durable)
+        let cluster = try TestCluster(.durableForMeasuring)
         return (cluster: cluster, template: try cluster.makeMigratedDatabase())
     }
     private static let number = Monitor(0)
@@ -28,7 +29,10 @@ final class DoctorBench: Sendable {
             number += 1
             let name = "doctor_\(number)"
             try connection.query("CREATE DATABASE \(name) TEMPLATE \(template.name)")
-            return TestDatabase(url: template.url.replacing(template.name, with: name), name: name)
+            let copy = TestDatabase(url: template.url.replacing(template.name, with: name), name: name)
+            // The rights on a database itself are not copied.
+            _ = try Migrator.migrate(on: try copy.connect())
+            return copy
         }
     }
 

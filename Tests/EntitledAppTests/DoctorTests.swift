@@ -85,6 +85,34 @@ struct DoctorTests {
             "days that everybody may drop", "database.privileges error entitled_api may call entitled.drop_day",
             "REVOKE EXECUTE", sql: "GRANT EXECUTE ON FUNCTION entitled.drop_day(text, date) TO PUBLIC"),
         Damage(
+            "large objects for everybody",
+            "database.privileges warning the roles of the processes may use large objects,",
+            "public_privileges.sql", sql: "GRANT EXECUTE ON FUNCTION lo_create(oid) TO PUBLIC"),
+        Damage(
+            "advisory locks for one", "database.privileges warning the roles of the processes may use advisory locks,",
+            "entitled migrate", sql: "GRANT EXECUTE ON FUNCTION pg_try_advisory_lock(bigint) TO entitled_ingest"),
+        Damage(
+            "temporary tables", "database.privileges warning the roles of the processes may use temporary tables,",
+            "entitled migrate",
+            sql: """
+                DO $$ BEGIN EXECUTE 'GRANT TEMPORARY ON DATABASE ' || current_database() || ' TO PUBLIC'; END $$
+                """),
+        Damage(
+            "facts of any kind for the api", "database.privileges error entitled_api may add any row to entitled.fact",
+            "ENABLE ROW LEVEL SECURITY", sql: "ALTER TABLE entitled.fact DISABLE ROW LEVEL SECURITY"),
+        Damage(
+            "any minute for ingest", "database.privileges error entitled_ingest may add any row to entitled.listening",
+            "schemas/sql", sql: "DROP POLICY present ON entitled.listening"),
+        Damage(
+            "a role that changed its settings",
+            "database.privileges warning entitled_ingest logs in with search_path=else",
+            "ALTER ROLE entitled_ingest RESET search_path",
+            sql: """
+                DO $$ BEGIN
+                    EXECUTE 'ALTER ROLE entitled_ingest IN DATABASE ' || current_database() || ' SET search_path = elsewhere';
+                END $$
+                """),
+        Damage(
             "no day ahead", "database.days error there is no partition for tomorrow", "start a worker",
             sql: """
                 DO $$ BEGIN FOR ahead IN 1..7 LOOP

@@ -3,6 +3,7 @@ import Base
 import EntitledApp
 import HTTPServer
 import Lifecycle
+import Postgres
 import Records
 import Telemetry
 import TestSupport
@@ -18,6 +19,7 @@ struct EveryRouteTests {
     private static let secretKey = "sk_of_the_configuration"
 
     private let cluster: TestCluster
+    private let database: TestDatabase
     private let handler: APIRoutes
     private let services: [any Service]
     private let revoked: String
@@ -25,7 +27,7 @@ struct EveryRouteTests {
 
     init() throws {
         cluster = try TestCluster.shared
-        let database = try cluster.makeMigratedDatabase()
+        database = try cluster.makeMigratedDatabase()
         let connection = try database.connect(role: "entitled_worker")
         func make(_ scope: String) throws -> (id: String, key: Redacted<String>) {
             try APIKeyStore.create(.secret, app: nil, scope: scope, name: nil, now: 1, on: connection)
@@ -112,6 +114,44 @@ struct EveryRouteTests {
         for answer in answers(keyed.filter { $0.access == .secretKey(.read) || $0.access == .anyKey }, reading) {
             #expect(answer.status != 401 && answer.status != 403, "\(answer.route)")
         }
+    }
+
+    /// What a call of each route may come to with a key that may only read: all that such a key gets is read.
+    private static let reads: Set = [
+        "GET /v1/subscribers/{app_user_id}", "GET /v1/subscribers/{app_user_id}/export",
+        "GET /v1/subscribers/{app_user_id}/virtual_currencies", "GET /v1/product_entitlement_mapping",
+        "POST /v1/subscribers/{app_user_id}/intro_eligibility", "POST /v1/offers",
+        "POST /v1/subscribers/{app_user_id}/restore/eligibility",
+    ]
+
+    @Test func `a key that may only read changes no row of any table, whatever it calls`() throws {
+        defer { stop() }
+        let before = try rows()
+        #expect(before.count > 30)
+        let allowed = answers(keyed, reading).filter { $0.status != 403 }
+        #expect(Set(allowed.map(\.route)) == EveryRouteTests.reads)
+        let get = keyed.filter { $0.method == "GET" && $0.path == "/v1/subscribers/{app_user_id}" }
+        #expect(answers(get, reading).map(\.status) == [200])
+        // One that may write makes the customer, which shows that no call before did.
+        #expect(answers(get, EveryRouteTests.secretKey).map(\.status) == [201])
+        // The services write what they still have to note before they end.
+        stop()
+        let after = try rows()
+        let changed = after.filter { $0.value != before[$0.key] }
+        #expect(changed.mapValues(\.count) == ["app_user_id": 1, "customer": 1])
+    }
+
+    /// Every row of every table, but for when keys were used.
+    private func rows() throws -> [String: [String]] {
+        let connection = try database.connect()
+        var rows: [String: [String]] = [:]
+        for table in try DatabaseScan(database).tables() {
+            let row = table == "api_key" ? "(t.id, t.revoked_ms)::text" : "t::text"
+            rows[table] = try connection.query("SELECT \(row) FROM entitled.\(table) t ORDER BY 1").map {
+                try $0.text(0)
+            }
+        }
+        return rows
     }
 
     @Test func `a secret key in an app or on a page of another origin is 403 everywhere, and names its code`() {

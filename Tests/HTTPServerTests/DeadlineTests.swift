@@ -90,7 +90,10 @@ import Testing
     }
 
     @Test func `connections beyond the cap are closed at once, and taken again when there is room`() throws {
-        let server = try TestServer { $0.maxConnections = 3 }
+        let server = try TestServer {
+            $0.maxConnections = 3
+            $0.undisturbed = .seconds(60)
+        }
         var held = (0..<3).map { _ in server.client() }
         for client in held {
             client.send("GET / HTTP/1.1\r\nHost: a\r\n\r\n")

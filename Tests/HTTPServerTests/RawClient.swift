@@ -12,8 +12,19 @@ final class RawClient: Sendable {
 
     private let descriptor: Int32
 
-    init(port: UInt16, patience: Duration = .seconds(5)) {
+    /// - Parameter host: the last byte of the client's own address in 127.0.0.0/24; nil: the usual one.
+    init(port: UInt16, patience: Duration = .seconds(5), from host: UInt8? = nil) {
         descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
+        if let host {
+            var own = sockaddr_in()
+            own.sin_family = sa_family_t(AF_INET)
+            own.sin_addr.s_addr = (UInt32(0x7f00_0000) | UInt32(host)).bigEndian
+            _ = withUnsafePointer(to: &own) { own in
+                own.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+                    bind(descriptor, $0, socklen_t(MemoryLayout<sockaddr_in>.size))
+                }
+            }
+        }
         var address = sockaddr_in()
         address.sin_family = sa_family_t(AF_INET)
         address.sin_port = port.bigEndian

@@ -43,7 +43,9 @@ final class TestServer {
         server.drain(until: .now + .milliseconds(300))
     }
 
-    func client(patience: Duration = .seconds(5)) -> RawClient { RawClient(port: port, patience: patience) }
+    func client(patience: Duration = .seconds(5), from host: UInt8? = nil) -> RawClient {
+        RawClient(port: port, patience: patience, from: host)
+    }
 }
 
 /// Responders that wait for a test to answer them.

@@ -148,7 +148,7 @@ import Testing
         let worker = try RunningWorker(installation, lease: .seconds(3))
         defer { worker.stop() }
         // It gives up well before its lease ends, and comes again.
-        try worker.log.wait(for: "a turn failed")
+        try worker.log.wait(for: "a turn of the worker failed")
         #expect(!worker.log.text.contains("lanes lost"))
         try stranger.query("ROLLBACK")
         try installation.postAll([started(1, endedBefore: -24, Installation.app).1])

@@ -30,9 +30,10 @@ final class PostingBench: Sendable {
     /// - Parameters:
     ///   - apple: answers as Apple's Server API; nil: no app has a key.
     ///   - receiptRoots: of app receipts.
+    ///   - limits: nil: nothing is limited, and nobody has a share.
     init(
         _ installation: Installation, behavior: RestoreBehavior = .transfer, apple: PlayedHistory? = nil,
-        receiptRoots: TrustAnchors = TrustAnchors(), patience: Duration = .seconds(20)
+        receiptRoots: TrustAnchors = TrustAnchors(), patience: Duration = .seconds(20), limits: LimitSettings? = nil
     ) throws {
         self.installation = installation
         let (logger, clock, grace) = (log.logger, SystemClock(), Duration.seconds(3 * 86_400))
@@ -63,7 +64,9 @@ final class PostingBench: Sendable {
             publicKeys: [Redacted(PostingBench.publicKey)], secretKeys: [Redacted(PostingBench.secretKey)])
         server = HTTPServer(
             HTTPServerConfiguration(role: "api", listen: "127.0.0.1:0"),
-            handler: APIRoutes(routes, keys: keys, engine: engine), logger: logger)
+            handler: APIRoutes(
+                routes, keys: keys, engine: engine,
+                limiter: limits.map { RequestLimiter($0, logger: logger, metrics: Metrics()) }), logger: logger)
         engine.start()
         try server.start()
         port = server.boundPort ?? 0
@@ -74,8 +77,12 @@ final class PostingBench: Sendable {
         engine.drain(until: .now + .seconds(2))
     }
 
-    func call(_ path: String, _ body: JSON, key: String? = PostingBench.publicKey) -> HTTPCall {
-        let headers = key.map { ["Authorization": "Bearer \($0)"] } ?? [:]
+    /// - Parameter address: of the client, as a proxy on this host tells it.
+    func call(
+        _ path: String, _ body: JSON, key: String? = PostingBench.publicKey, from address: String? = nil
+    ) -> HTTPCall {
+        var headers = key.map { ["Authorization": "Bearer \($0)"] } ?? [:]
+        headers["X-Forwarded-For"] = address
         return HTTPCall.send("POST", path, headers: headers, body: body.bytes, to: port)
     }
 

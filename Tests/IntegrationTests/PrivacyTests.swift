@@ -59,7 +59,7 @@ import Testing
             guard let signed = document["signed"]?.stringValue else { continue }
             _ = try scene.installation.verifier.verify(Array(signed.utf8)).get()
         }
-        #expect((first["facts"]?.arrayValue ?? []).count { $0["signed"]?.stringValue != nil } == 4)
+        #expect((first["facts"]?.arrayValue ?? []).count { $0["signed"]?.stringValue != nil } == 3)
     }
 
     @Test func `who is not known has no export`() throws {

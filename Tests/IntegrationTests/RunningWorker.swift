@@ -64,7 +64,11 @@ final class RunningWorker: Sendable {
                 reconciliation: reconciliation,
                 bundleIDs: [Installation.registered.id: Installation.registered.bundleID],
                 ownerWaits: ownerWait.map { [Installation.registered.id: $0] } ?? [:]),
-            session: session, verifier: verifier ?? installation.verifier,
+            session: session,
+            foldSession: PostgresSession(
+                installation.database.target(role: "entitled_worker"),
+                backOff: .milliseconds(20)...Duration.milliseconds(100)),
+            verifier: verifier ?? installation.verifier,
             settler: Settler(
                 policy: RetryPolicy(schedule: schedule),
                 log: AttemptLog(sender: AttemptSender(worker: SecureRandom.bytes(16), host: "test")),

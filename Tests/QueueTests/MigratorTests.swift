@@ -61,6 +61,26 @@ import Testing
                 == ["2 3 1 0"])
     }
 
+    @Test func `an owner who is no superuser migrates, and what it may not take away is named`() throws {
+        let database = try TestCluster.shared.makeDatabase()
+        let owner = "owner_of_\(database.name)"
+        try database.execute("CREATE ROLE \(owner) LOGIN CREATEROLE")
+        try database.execute("ALTER DATABASE \(database.name) OWNER TO \(owner)")
+        let connection = try PostgresConnection(
+            PostgresTarget(url: database.url.replacing("//entitled@", with: "//\(owner)@")))
+        for expected in [Schemas.migrations.map(\.version), []] {
+            #expect(try Migrator.migrate(on: connection) == .migrated(expected))
+            #expect(try PublicPrivileges.left(on: connection) == [.largeObjects, .advisoryLocks])
+        }
+        // A superuser takes the rest; the owner still migrates.
+        try database.connect().execute(script: PublicPrivileges.script)
+        #expect(try PublicPrivileges.left(on: connection) == [])
+        #expect(try Migrator.migrate(on: connection) == .migrated([]))
+        // Of an owner who may make no roles, where they are there.
+        try database.execute("ALTER ROLE \(owner) NOCREATEROLE")
+        #expect(try Migrator.migrate(on: connection) == .migrated([]))
+    }
+
     @Test func `a newer schema is left alone`() throws {
         let database = try TestCluster.shared.makeMigratedDatabase()
         try database.execute("INSERT INTO entitled.schema_version (version, name) VALUES (9999, 'later')")

@@ -20,7 +20,10 @@ final class Bench {
     private let worker = [UInt8](repeating: 1, count: 16)
     private(set) var round: RetentionRound
 
-    init(notifications: Int64 = 400, attempts: Int64 = 90, events: Int64 = 400) throws {
+    /// - Parameter emptyCustomers: days, as all of these; nil: they stay.
+    init(
+        notifications: Int64 = 400, attempts: Int64 = 90, events: Int64 = 400, emptyCustomers: Int64? = nil
+    ) throws {
         database = try TestCluster.shared.makeMigratedDatabase()
         connection = try database.connect(role: "entitled_worker")
         owner = try database.connect()
@@ -28,7 +31,8 @@ final class Bench {
         round = RetentionRound(
             worker: worker,
             times: RetentionTimes(
-                notifications: days(notifications), attempts: days(attempts), events: days(events)),
+                notifications: days(notifications), attempts: days(attempts), events: days(events),
+                emptyCustomers: emptyCustomers.map(days)),
             clock: ManualClock(now), logger: log.logger, metrics: metrics)
         try own(worker)
     }

@@ -23,6 +23,38 @@ struct IdentityTests {
         #expect(AppUserID.objection(to: id) == nil)
     }
 
+    /// Zero width, direction marks, fillers, styles without an emoji, tags without a flag, joiners without what they join, spaces
+    /// of other widths, controls, private use and what is no character.
+    @Test(arguments: [
+        "\u{200b}", "user\u{200b}", "\u{202e}a", "a\u{2066}b", "\u{feff}a", "a\u{ad}b", "a\u{34f}", "\u{3164}",
+        "\u{ffa0}a",
+        "\u{115f}a", "a\u{fe0f}", "1\u{fe0f}", "a\u{e0101}", "a\u{e0061}\u{e007f}", "🏴\u{e0067}\u{e0062}", "a\u{e0001}",
+        "a\u{200d}b", "a\u{200c}b", "👩\u{200d}", "\u{200d}👩", "م\u{200c}", "a\u{a0}b", "a\u{2003}b", "\u{3000}a",
+        "a\u{2028}b", "a\u{85}b", "a\u{9b}b", "a\u{e000}", "a\u{10fffd}", "a\u{fffd}", "\u{2800}a",
+        "a\u{fff9}b", "a\u{600}",
+    ])
+    func `an id that looks like another one, or like none, is refused where it is new`(id: String) {
+        #expect(AppUserID.objection(toNew: id) != nil)
+        #expect(AppUserID.objection(to: id) == nil)
+    }
+
+    @Test func `a code point that is no character is refused`() throws {
+        for value in [0xffff, 0xfdd0, 0x1fffe] as [UInt32] {
+            let id = "a" + String(Character(try #require(Unicode.Scalar(value))))
+            #expect(AppUserID.objection(toNew: id)?.contains("U+") == true)
+        }
+    }
+
+    @Test(arguments: [
+        "用户", "пользователь", "ユーザー42", "사용자", "χρήστης", "مستخدم", "می\u{200c}خواهم", "ผู้ใช้", "উপযোগকর্তা",
+        "क्\u{200d}ष", "ශ්\u{200d}රී", "👩\u{200d}👩\u{200d}👧", "👩🏽\u{200d}🚀", "❤\u{fe0f}", "❤\u{fe0f}\u{200d}🔥",
+        "1\u{fe0f}\u{20e3}",
+        "🏴\u{e0067}\u{e0062}\u{e0065}\u{e006e}\u{e0067}\u{e007f}", "🇩🇪", "ada lovelace", "ünïcödé", "a.b+c@example.com",
+    ])
+    func `an id of any script, and of emoji, may be new`(id: String) {
+        #expect(AppUserID.objection(toNew: AppUserID.normal(id)) == nil)
+    }
+
     @Test func `an owner after a deletion cannot be told from the one before`() {
         let key = PurchaseKey(app: "demo", environment: .production, originalTransactionID: "1")
         let ids = [nil, 1, 2].map {

@@ -47,6 +47,38 @@ struct PropertyTests {
         }
     }
 
+    @Test func `what is kept and read again between any steps is what all facts come to`() {
+        expect { scenario in
+            let life = scenario.life
+            func kept(_ facts: PurchaseFacts) -> PurchaseFacts? { facts.bytes.flatMap(PurchaseFacts.init(bytes:)) }
+            var chance = Chance(seed: scenario.seed)
+            var facts = PurchaseFacts()
+            for telling in scenario.heard {
+                telling.add(to: &facts)
+                guard Int.random(in: 0..<2, using: &chance) == 0 else { continue }
+                guard let again = kept(facts) else { return "unreadable" }
+                facts = again
+            }
+            guard let whole = kept(life.facts), let found = kept(facts) else { return "unreadable" }
+            let grace = FoldSettings(defaultGrace: .milliseconds(3 * day))
+            for settings in [FoldSettings(), grace] {
+                guard
+                    Purchase(folding: found, key: life.key, foldSettings: settings)
+                        == Purchase(folding: whole, key: life.key, foldSettings: settings)
+                else { return "another purchase" }
+            }
+            guard PurchaseHistory(of: found) == PurchaseHistory(of: life.facts) else { return "another history" }
+            guard PurchaseClaims(of: found) == PurchaseClaims(of: life.facts) else { return "other claims" }
+            let (folded, straight) = (Purchase(folding: found, key: life.key), life.purchase())
+            guard folded?.periods.map(\.accessUntil) == straight?.periods.map(\.accessUntil),
+                folded?.autoRenew == straight?.autoRenew, folded?.billingFailure == straight?.billingFailure,
+                folded?.ending?.name == straight?.ending?.name, folded?.accessUntil == straight?.accessUntil,
+                folded?.versions == straight?.versions
+            else { return "other members" }
+            return found.bytes == whole.bytes ? nil : "other bytes"
+        }
+    }
+
     @Test func `hearing a notification again makes no event`() {
         expect { scenario in
             var hearing = Hearing(scenario.life.key, scenario.heard)

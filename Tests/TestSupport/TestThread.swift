@@ -44,6 +44,9 @@ package final class Gate: Sendable {
         state.change { $0.waiting -= 1 }
     }
 
+    /// How many threads stand at the gate.
+    package var holding: Int { state.read { $0.waiting } }
+
     /// Whether somebody stands at the gate.
     package var isHolding: Bool { state.read { $0.waiting > 0 } }
 }

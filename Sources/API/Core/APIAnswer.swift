@@ -7,5 +7,5 @@ package enum APIAnswer: Sendable {
     /// gives up waiting is answered 503, and nothing is lost.
     case whenApplied([AppliedWatch.Subject], then: @Sendable (APICall) throws -> APIAnswer)
     /// Work that may take long and needs no connection, such as asking Apple; then what goes on with one.
-    case outside(@Sendable () throws -> @Sendable (APICall) throws -> APIAnswer)
+    case outside(ErrandLines.Kind = .question, @Sendable () throws -> @Sendable (APICall) throws -> APIAnswer)
 }

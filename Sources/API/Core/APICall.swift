@@ -10,11 +10,17 @@ package struct APIRequest: Sendable {
     package let parameters: [String: String]
     /// Who calls; nil on an open route.
     package let key: APIKey?
+    let share: WorkShare
+    /// When all of it was there: its caller waits since then.
+    let arrived = ContinuousClock.now
 
-    package init(http: HTTPRequest, parameters: [String: String] = [:], key: APIKey? = nil) {
+    package init(
+        http: HTTPRequest, parameters: [String: String] = [:], key: APIKey? = nil, share: WorkShare = .free
+    ) {
         self.http = http
         self.parameters = parameters
         self.key = key
+        self.share = share
     }
 }
 
@@ -56,7 +62,7 @@ package struct APICall {
         let id = AppUserID.normal(text)
         if id.isEmpty { throw APIError(400, code: 7220, "The app user id is empty.") }
         if let why = AppUserID.objection(to: id) {
-            throw APIError(400, code: 7256, "This cannot be an app user id: it \(why).")
+            throw APIError.unusable(why)
         }
         return id
     }

@@ -14,21 +14,15 @@ package final class APIEngine: Service {
         let action: APIRoute.Action
     }
 
-    private struct Errand: Sendable {
-        let step: Step
-        let work: @Sendable () throws -> @Sendable (APICall) throws -> APIAnswer
-    }
-
     /// Requests that wait for a connection at most; beyond, 503.
     private static let waitingLimit = 4096
-    /// Requests that ask Apple at the same time, and that wait to.
-    private static let errandThreads = 8
-    private static let errandLimit = 256
+    /// Of these from one address, and of them about one Apple account.
+    private static let waitingPart = (address: 1024, account: 16)
 
     private let sessions: [PostgresSession]
     private let watch: AppliedWatch
-    private let steps = WorkLine<Step>(limit: waitingLimit)
-    private let errands = WorkLine<Errand>(limit: errandLimit)
+    private let steps: WorkLine<Step>
+    private let errands = ErrandLines()
     private let patience: Duration
     private let logger: Logger
 
@@ -40,6 +34,12 @@ package final class APIEngine: Service {
     ) rethrows {
         self.sessions = try (0..<max(1, threads)).map { _ in try sessions() }
         watch = AppliedWatch(session: try sessions())
+        // One address gets half of the threads at most.
+        steps = WorkLine(
+            limit: APIEngine.waitingLimit,
+            part: .init(
+                busy: max(1, threads / 2), waiting: APIEngine.waitingPart.address,
+                waitingOfAccount: APIEngine.waitingPart.account))
         self.patience = patience
         self.logger = logger
     }
@@ -49,15 +49,13 @@ package final class APIEngine: Service {
         for (number, session) in sessions.enumerated() {
             _ = ServiceThread("api-\(number)") { [self] in steps.run { perform($0, session) } }
         }
-        for number in 0..<APIEngine.errandThreads {
-            _ = ServiceThread("api-out-\(number)") { [self] in errands.run(perform) }
-        }
+        errands.start()
     }
 
     package func drain(until deadline: ContinuousClock.Instant) {
         // In the order in which a request goes from one to the next, and once more for those that came back.
         watch.stop(until: deadline)
-        _ = errands.end(until: deadline)
+        errands.end(until: deadline)
         // Closed for whoever keeps the handler alive; what hangs is cut, and closes itself.
         let isDone = steps.end(until: deadline)
         for session in sessions { isDone ? session.close() : session.cut() }
@@ -68,8 +66,9 @@ package final class APIEngine: Service {
         add(Step(request: request, responder: responder, action: action))
     }
 
-    private func add(_ step: Step) {
-        guard steps.add(step) else {
+    /// - Parameter goesOn: whether the request was begun and has something to show.
+    private func add(_ step: Step, goesOn: Bool = false) {
+        guard steps.add(step, as: step.request.share, goesOn: goesOn) else {
             return step.responder.respond(APIError.unavailable("Too many requests wait.").response)
         }
     }
@@ -82,12 +81,11 @@ package final class APIEngine: Service {
         }
     }
 
-    private func perform(_ errand: Errand) {
+    private func perform(_ work: @Sendable () throws -> APIRoute.Action, _ step: Step) {
         do {
-            let next = try errand.work()
-            add(Step(request: errand.step.request, responder: errand.step.responder, action: next))
+            add(Step(request: step.request, responder: step.responder, action: try work()), goesOn: true)
         } catch {
-            errand.step.responder.respond(APIError(failure: error, of: errand.step.request, logger).response)
+            step.responder.respond(APIError(failure: error, of: step.request, logger).response)
         }
     }
 
@@ -95,8 +93,11 @@ package final class APIEngine: Service {
         switch answer {
         case .response(let response):
             step.responder.respond(response)
-        case .outside(let work):
-            guard errands.add(Errand(step: step, work: work)) else {
+        case .outside(let kind, let work):
+            let errand = ErrandLines.Errand(
+                share: step.request.share, isBackend: step.request.key?.kind == .secret, kind: kind
+            ) { [self] in perform(work, step) }
+            guard errands.add(errand) else {
                 return step.responder.respond(APIError.unavailable("Too many requests wait for Apple.").response)
             }
         case .whenApplied(let subjects, let next):
@@ -105,7 +106,7 @@ package final class APIEngine: Service {
                     return step.responder.respond(
                         APIError.unavailable("It is kept, and not applied yet. Ask again.").response)
                 }
-                add(Step(request: step.request, responder: step.responder, action: next))
+                add(Step(request: step.request, responder: step.responder, action: next), goesOn: true)
             }
         }
     }

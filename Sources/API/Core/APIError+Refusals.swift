@@ -10,6 +10,11 @@ extension APIError {
         }
     }
 
+    /// - Parameter why: the end of a sentence about a text that can name no customer.
+    static func unusable(_ why: String) -> APIError {
+        APIError(400, code: 7256, "This cannot be an app user id: it \(why).")
+    }
+
     private init(_ refusal: CustomerActions.Refusal) {
         switch refusal {
         case .unknown(let id): self = .notFound("Nobody is known by \(id).")

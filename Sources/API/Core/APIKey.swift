@@ -26,13 +26,16 @@ package struct APIKey: Sendable, Equatable {
         self.app = app
         self.scope = scope
     }
+
+    /// Whether calls with it may change anything.
+    package var mayWrite: Bool { kind == .public || scope == .write }
 }
 
 /// Who may call a route.
 package enum APIAccess: Sendable, Equatable {
     /// Everybody, without a key.
     case open
-    /// Apps and backends.
+    /// Apps and backends; it changes nothing where the key may not write.
     case anyKey
     /// Apps, and backends that may write.
     case anyWritingKey

@@ -59,6 +59,8 @@ package struct APIRoute: Sendable {
         segments.filter { if case .exactly = $0 { true } else { false } }.count
     }
 
+    var segmentCount: Int { segments.count }
+
     /// The parameters of a path that fits, still percent-encoded.
     func parameters(of parts: [Substring]) -> [String: String]? {
         guard parts.count == segments.count else { return nil }

@@ -57,6 +57,9 @@ package final class KeyKeeper: Service {
         isDone ? session.close() : session.cut()
     }
 
+    /// Whether no more can wait for a look.
+    var isFull: Bool { state.read { $0.waiting.count >= KeyKeeper.waitingLimit } }
+
     /// Calls `done` once, after a look that begins from now on, on the keeper's thread; false: too many wait.
     func look(_ done: @escaping @Sendable (Look) -> Void) -> Bool {
         state.change { state in

@@ -17,6 +17,7 @@ package final class KeyTable: Sendable {
         var uses: [String: Int64] = [:]
         /// The same, what is there.
         var noted: [String: Int64] = [:]
+        var unknown = UnknownKeys()
     }
 
     private let configured: [Entry]
@@ -61,7 +62,10 @@ package final class KeyTable: Sendable {
     func admit(_ head: HTTPRequestHead, to access: APIAccess) throws(APIError) -> Admission {
         if access == .open { return .admitted(nil) }
         guard let text = KeyTable.key(of: head) else { throw KeyTable.invalid }
-        guard let key = find(text) else { return .unfamiliar }
+        guard let key = find(text) else {
+            if isUnknown(text) { throw KeyTable.invalid }
+            return .unfamiliar
+        }
         note(key)
         if key.kind == .secret, access == .publicKey || KeyTable.isApp(head) || CORSPolicy.isForeign(head) {
             throw APIError(403, code: 7243, "Secret API keys should not be used in your app.")
@@ -69,10 +73,22 @@ package final class KeyTable: Sendable {
         if case .secretKey = access, key.kind != .secret {
             throw APIError(403, code: APIError.invalidKeyCode, "This needs a secret API key.")
         }
-        if access == .secretKey(.write) || access == .anyWritingKey, key.kind == .secret, key.scope != .write {
+        if access == .secretKey(.write) || access == .anyWritingKey, !key.mayWrite {
             throw APIError(403, code: APIError.invalidKeyCode, "This API key may only read.")
         }
         return .admitted(key)
+    }
+
+    private func isUnknown(_ text: String) -> Bool {
+        let digest = Digest.sha256(Array(text.utf8))
+        return stored.withLock { $0.unknown.contains(digest) }
+    }
+
+    /// Remembers that the database does not have this request's key.
+    func noteUnknown(_ head: HTTPRequestHead) {
+        guard let text = KeyTable.key(of: head) else { return }
+        let digest = Digest.sha256(Array(text.utf8))
+        stored.withLock { $0.unknown.insert(digest) }
     }
 
     /// With `Bearer` or without.

@@ -1,12 +1,28 @@
 import Admission
 import AppStore
 import AppStoreAPI
+import HTTPServer
 
 extension APIError {
     private static let invalidReceipt = 7103
 
     /// It can never be taken: 400, code 7103.
     static func invalidReceipt(_ message: String) -> APIError { APIError(400, code: invalidReceipt, message) }
+
+    /// A signed transaction has some thousand bytes: what is sent with it must not hide it from limits.
+    static func checkSize(of call: APICall) throws {
+        guard call.request.http.body.count <= LimitedRequest.largestBody else {
+            throw APIError(
+                413, code: badRequestCode,
+                "A signed transaction may come in at most \(LimitedRequest.largestBody) bytes.")
+        }
+    }
+
+    /// Whether an answer refuses something that Apple did not sign for an app of ours.
+    static func isInvalidReceipt(_ response: HTTPResponse) -> Bool {
+        // Its members are in the order of their names.
+        response.body.starts(with: Array("{\"code\":\(invalidReceipt),".utf8))
+    }
 
     static let xcode = invalidReceipt(
         "The purchase was made in Xcode's local testing: Apple knows nothing of it. Test with a sandbox account.")

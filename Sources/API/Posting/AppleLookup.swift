@@ -14,8 +14,9 @@ package struct AppleLookup: Sendable {
     private let client: @Sendable (String) -> ServerAPIClient?
     private let door: TransactionDoor
     private let cancellation: Cancellation
+    private let unknown: UnknownTransactions
 
-    /// For everything that one call of an app asks.
+    /// For everything that one request asks, from its arrival on: the wait for a thread counts.
     private static let patience = Duration.seconds(10)
     /// Purchases without renewals that are asked about for one receipt.
     private static let limit = 20
@@ -28,6 +29,28 @@ package struct AppleLookup: Sendable {
         self.door = door
         self.cancellation = cancellation
         self.client = client
+        unknown = UnknownTransactions()
+    }
+
+    private func options(_ arrived: ContinuousClock.Instant) throws -> CallOptions {
+        let left = arrived + AppleLookup.patience - .now
+        guard left > .zero else { throw APIError.unavailable("Too many requests wait for Apple.") }
+        return CallOptions(within: left, cancellation: cancellation)
+    }
+
+    /// Where it is asked for a transaction of which no more than the id is known.
+    private func places(_ client: ServerAPIClient) -> [AppEnvironment] {
+        client.app.environments.map { AppEnvironment(app: client.app.id, environment: $0) }
+    }
+
+    /// Those of these apps for which Apple has to be asked about the id. Apps for which Apple did not know it a short
+    /// time ago are left out, unless a purchase of theirs has the id by now.
+    func worthAsking(_ id: String, of apps: [String], on connection: PostgresConnection) throws -> [String] {
+        let doubtful = apps.filter { app in client(app).map { unknown.has(id, places($0)) } ?? false }
+        guard !doubtful.isEmpty else { return apps }
+        let known = Set(try PurchaseReader.keys(of: id, app: nil, environment: nil, on: connection).map(\.app))
+        for client in doubtful.filter(known.contains).compactMap(client) { unknown.forget(id, places(client)) }
+        return apps.filter { !doubtful.contains($0) || known.contains($0) }
     }
 
     /// What Apple says of purchases.
@@ -39,17 +62,22 @@ package struct AppleLookup: Sendable {
         var states: [(state: SubscriptionState, entry: NewNotification)] = []
     }
 
-    /// A purchase by the id of one of its transactions; nil: Apple does not know it.
+    /// A purchase by the id of one of its transactions; nil: Apple does not know it, which is remembered for a while.
     ///
+    /// - Parameter arrived: when the caller began to wait.
     /// - Throws: `APIError`, 503, where Apple cannot be asked.
-    func purchase(_ id: String, of app: String) throws -> Answer? {
+    func purchase(_ id: String, of app: String, arrived: ContinuousClock.Instant) throws -> Answer? {
         guard let client = client(app) else { return nil }
-        let options = CallOptions(within: AppleLookup.patience, cancellation: cancellation)
-        guard
-            let found = try asking({ () throws(ServerAPIError) in
-                try client.transaction(id, in: .productionThenSandbox, options)
-            })
-        else { return nil }
+        let options = try options(arrived)
+        let found = try asking { () throws(ServerAPIError) in
+            do throws(ServerAPIError) {
+                return try client.transaction(id, in: .productionThenSandbox, options)
+            } catch {
+                if error.code == .transactionIDNotFound { unknown.note(id, places(client)) }
+                throw error
+            }
+        }
+        guard let found else { return nil }
         var answer = Answer(environment: found.environment)
         answer.transactions.append(try admitted(found.answer, app))
         guard found.answer.payload.expiresDate != nil else { return answer }
@@ -65,10 +93,13 @@ package struct AppleLookup: Sendable {
 
     /// The purchases of a receipt that was verified: all subscriptions as they stand, and the newest of the rest.
     ///
+    /// - Parameter arrived: when the caller began to wait.
     /// - Throws: `APIError`, 503, where Apple cannot be asked.
-    func purchases(_ receipt: ReceiptPayload, of app: String) throws -> Answer? {
+    func purchases(
+        _ receipt: ReceiptPayload, of app: String, arrived: ContinuousClock.Instant
+    ) throws -> Answer? {
         guard let client = client(app), let first = receipt.newest.first else { return nil }
-        let options = CallOptions(within: AppleLookup.patience, cancellation: cancellation)
+        let options = try options(arrived)
         let choice = EnvironmentChoice(receipt)
         let states = try asking { () throws(ServerAPIError) in
             try client.subscriptions(of: first.transactionID, in: choice, options)
@@ -106,7 +137,7 @@ package struct AppleLookup: Sendable {
         try door.admit(item.text, of: app).mapError(APIError.init).get()
     }
 
-    private static let unknown: Set<ServerAPIErrorCode> = [
+    private static let unknownCodes: Set<ServerAPIErrorCode> = [
         .accountNotFound, .originalTransactionIDNotFound, .transactionIDNotFound, .invalidTransactionID,
         .invalidOriginalTransactionID,
     ]
@@ -117,15 +148,15 @@ package struct AppleLookup: Sendable {
             return try body()
         } catch {
             if case .invalid = error { return nil }
-            if let code = error.code, AppleLookup.unknown.contains(code) { return nil }
+            if let code = error.code, AppleLookup.unknownCodes.contains(code) { return nil }
             throw APIError(error)
         }
     }
 }
 
 extension AppleLookup.Answer {
-    /// Without entries for what is known: Apple signs anew whatever it is asked, and who asks again and again must not fill
-    /// the log with it.
+    /// Without entries for what is known: Apple signs anew whatever it is asked, and who asks again and again must not
+    /// fill the log with it.
     func news(on connection: PostgresConnection) throws -> AppleLookup.Answer {
         let keys = transactions.map(\.key)
         let known = Dictionary(zip(keys, try FactStore.load(keys, on: connection))) { first, _ in first }

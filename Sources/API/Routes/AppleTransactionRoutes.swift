@@ -7,10 +7,12 @@ import Queue
 import Records
 import Subscriptions
 
-/// `POST /apple/transactions`, of the StoreKit 2 server tutorial: the app names a purchase, and gets what it entitles to.
+/// `POST /apple/transactions`, of the StoreKit 2 server tutorial: the app names a purchase, and gets what it entitles
+/// to.
 ///
-/// A bare id proves nothing about who asks. So it makes the purchase known, and claims it for nobody: a backend gets the
-/// document of the customer who has it, an app only the purchase itself, without anybody's ids.
+/// A bare id proves nothing about who asks. So it makes the purchase known, and claims it for nobody: a backend gets
+/// the document of the customer who has it, an app only the purchase itself, without anybody's ids. An `app_user_id` in
+/// the body is passed over, and a header of the answer says so.
 package struct AppleTransactionRoutes: Sendable {
     private let settings: PostingSettings
     private let answers: SubscriberAnswers
@@ -29,7 +31,7 @@ package struct AppleTransactionRoutes: Sendable {
     }
 
     package var routes: [APIRoute] {
-        [APIRoute("POST", "/apple/transactions", .anyKey) { call in try post(call) }]
+        [APIRoute("POST", "/apple/transactions", .anyWritingKey) { call in try post(call) }]
     }
 
     private func post(_ call: APICall) throws -> APIAnswer {
@@ -44,12 +46,17 @@ package struct AppleTransactionRoutes: Sendable {
                 "Apple cannot be asked: the app of this key has no server_api (issuer_id, key_id, private_key_file) in"
                     + " the configuration.")
         }
-        let (lookup, keep) = (settings.lookup, self.keep)
+        let (lookup, keep, arrived) = (settings.lookup, self.keep, call.request.arrived)
+        let unknown = APIError.notFound("Apple knows no transaction \(id.prefix(64)) of this app.")
+        let askable = try lookup.worthAsking(id, of: apps, on: call.connection)
+        guard !askable.isEmpty else { throw unknown }
         return .outside {
-            for app in apps {
-                if let found = try lookup.purchase(id, of: app) { return { call in try keep(found, call) } }
+            for app in askable {
+                if let found = try lookup.purchase(id, of: app, arrived: arrived) {
+                    return { call in try keep(found, call) }
+                }
             }
-            throw APIError.notFound("Apple knows no transaction \(id.prefix(64)) of this app.")
+            throw unknown
         }
     }
 
@@ -68,7 +75,16 @@ package struct AppleTransactionRoutes: Sendable {
             posted.compactMap(\.entry) + news.states.map(\.entry), sequence: settings.sequence, clock: settings.clock,
             on: call.connection)
         let answer = self.answer
-        return settings.whenApplied(places) { call in try answer(key, call) }
+        return settings.whenApplied(places) { call in
+            AppleTransactionRoutes.sayWhatIsIgnored(try call.json(), try answer(key, call))
+        }
+    }
+
+    /// Names what the caller may believe to count, and does not.
+    private static func sayWhatIsIgnored(_ body: JSON, _ answer: APIAnswer) -> APIAnswer {
+        guard case .response(var response) = answer, let id = body["app_user_id"], id != .null else { return answer }
+        response.headers.append(("Entitled-Ignored", "app_user_id"))
+        return .response(response)
     }
 
     @Sendable private func answer(_ key: PurchaseKey, _ call: APICall) throws -> APIAnswer {

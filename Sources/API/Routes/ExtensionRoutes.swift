@@ -14,8 +14,8 @@ import Subscriptions
 ///
 /// Apple cannot take it back, so a call that is sent again must not do it twice. Before it is asked, Apple is asked how
 /// the subscription stands: an end that lies exactly so much later than the known one is that of an earlier call whose
-/// answer was lost. What was extended by as much in the last two hours, as Apple's own news says, is a repetition too. The
-/// request identifier follows from the period, its end, the days and the reason.
+/// answer was lost. What was extended by as much in the last two hours, as Apple's own news says, is a repetition too.
+/// The request identifier follows from the period, its end, the days and the reason.
 package struct ExtensionRoutes: Sendable {
     private let answers: SubscriberAnswers
     private let foldSettings: FoldSettings
@@ -26,6 +26,7 @@ package struct ExtensionRoutes: Sendable {
 
     private static let day: Int64 = 86_400_000
     private static let repetition: Int64 = 2 * 3_600_000
+    /// From the arrival of a request on.
     private static let patience = Duration.seconds(20)
 
     /// - Parameter apple: the way to Apple for an app's id; nil for an app without one.
@@ -77,8 +78,9 @@ package struct ExtensionRoutes: Sendable {
             extra: RenewalExtension(
                 days: days, reason: reason,
                 requestIdentifier: ExtensionRoutes.identifier(purchase.key, purchase.latest.id, expires, days, code)))
+        let options = CallOptions(within: max(.zero, call.request.arrived + ExtensionRoutes.patience - .now))
         return .outside {
-            try place(order, client)
+            try place(order, client, options)
             return { call in try answers.answer(call, of: id) }
         }
     }
@@ -126,13 +128,12 @@ package struct ExtensionRoutes: Sendable {
 
     // MARK: - Asking Apple
 
-    private func place(_ order: Order, _ client: ServerAPIClient) throws {
+    private func place(_ order: Order, _ client: ServerAPIClient, _ options: CallOptions) throws {
         let name = order.extra.requestIdentifier
         guard underWay.change({ $0.insert(name).inserted }) else {
             throw APIError(409, code: 7638, "The same extension is under way.")
         }
         defer { underWay.change { _ = $0.remove(name) } }
-        let options = CallOptions(within: ExtensionRoutes.patience)
         do throws(ServerAPIError) {
             let states = try client.subscriptions(
                 of: order.key.originalTransactionID, in: .only(order.key.environment), options

@@ -63,6 +63,7 @@ package struct IdentityRoutes: Sendable {
 
     private func judge(_ call: APICall) throws -> APIAnswer {
         let id = try call.appUserID()
+        try APIError.checkSize(of: call)
         let token = try call.json().text("fetch_token")
         let isAllowed = try restoring.isAllowed(token, of: call.key?.app, to: id, actions(call), on: call.connection)
         return .response(.document(200, .object(["is_purchase_allowed_by_restore_behavior": .bool(isAllowed)])))

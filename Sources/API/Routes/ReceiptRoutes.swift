@@ -10,9 +10,9 @@ import Subscriptions
 
 /// `POST /v1/receipts`: an app posts what it bought, for the customer who is logged in.
 ///
-/// What Apple signed goes into the log and through the lanes as a notification would; the answer waits for the record. An
-/// app finishes its transaction on every answer that is no 5xx, so from the commit on nothing may be lost, and before it
-/// nothing but what can never succeed is refused for good.
+/// What Apple signed goes into the log and through the lanes as a notification would; the answer waits for the record.
+/// An app finishes its transaction on every answer that is no 5xx, so from the commit on nothing may be lost, and
+/// before it nothing but what can never succeed is refused for good.
 package struct ReceiptRoutes: Sendable {
     private let settings: PostingSettings
     private let receipts: ReceiptVerifier
@@ -41,6 +41,7 @@ package struct ReceiptRoutes: Sendable {
         case .xcode: throw APIError.xcode
         case .unknown: throw APIError.invalidReceipt("The receipt is not valid.")
         case .transaction(let jws):
+            try APIError.checkSize(of: call)
             let admitted = try settings.door.admit(jws, of: call.key?.app).mapError(APIError.init).get()
             return try keep([admitted], [], false, body, call)
         case .receipt(let bytes):
@@ -64,8 +65,9 @@ package struct ReceiptRoutes: Sendable {
                     + " configuration, or let the app use StoreKit 2, which posts signed transactions.")
         }
         let (lookup, keep) = (settings.lookup, self.keep)
-        return .outside {
-            let found = try lookup.purchases(receipt, of: app)
+        let arrived = call.request.arrived
+        return .outside(.receipt) {
+            let found = try lookup.purchases(receipt, of: app, arrived: arrived)
             return { call in
                 let news = try found?.news(on: call.connection)
                 return try keep(

@@ -1,4 +1,4 @@
-/// Reading customers. Who is asked for and not there is made.
+/// Reading customers. One who is asked for and not there is made, unless the key may only read.
 package struct SubscriberRoutes: Sendable {
     private let desk: SubscriberDesk
 

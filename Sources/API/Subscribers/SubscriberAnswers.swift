@@ -53,19 +53,42 @@ package struct SubscriberAnswers: Sendable {
 
     // MARK: - In parts, for many at once
 
+    /// A customer who is asked for.
+    struct Wanted {
+        let id: String
+        /// False: a caller who may only read asks.
+        let mayMake: Bool
+    }
+
     /// A customer who was asked for.
-    struct Read {
-        let customer: SubscriberReader.Found
-        /// Whether asking made them.
-        let isNew: Bool
+    enum Read {
+        case there(SubscriberReader.Found)
+        /// Asking made them.
+        case made(SubscriberReader.Found)
+        /// No customer has the id, and none was to be made.
+        case none
+        /// No customer has the id, and none can have it.
+        case refused(APIError)
     }
 
     /// How often somebody who is deleted again and again is made.
     private static let attempts = 3
 
-    /// The customers whom these ids name, in their order; who is not there is made. Nil where that did not succeed.
-    func readOrMake(_ ids: [String], on connection: PostgresConnection) throws -> [Read?] {
-        var read = try reader.find(ids, on: connection).map { $0.map { Read(customer: $0, isNew: false) } }
+    /// The customers whom these ids name, in their order; one who is not there is made, where the caller may write. Nil where
+    /// that did not succeed.
+    func readOrMake(_ wanted: [Wanted], on connection: PostgresConnection) throws -> [Read?] {
+        let ids = wanted.map(\.id)
+        var read = try reader.find(ids, on: connection).map { $0.map(Read.there) }
+        for place in read.indices where read[place] == nil && wanted[place].mayMake {
+            // Here, because one of them must not fail the statement of all.
+            if let why = AppUserID.objection(toNew: ids[place]) { read[place] = .refused(.unusable(why)) }
+        }
+        let unmade = read.indices.filter { read[$0] == nil && !wanted[$0].mayMake }
+        if !unmade.isEmpty {
+            for (place, found) in zip(unmade, try findRespelled(unmade.map { ids[$0] }, on: connection)) {
+                read[place] = found.map(Read.there) ?? Read.none
+            }
+        }
         for _ in 0..<SubscriberAnswers.attempts {
             let places = read.indices.filter { read[$0] == nil }
             guard !places.isEmpty else { return read }
@@ -74,10 +97,27 @@ package struct SubscriberAnswers: Sendable {
             let found = try reader.find(places.map { ids[$0] }, on: connection)
             for (place, customer) in zip(places, found) {
                 // Of several who ask for one, the first has made them.
-                read[place] = customer.map { Read(customer: $0, isNew: made.remove(ids[place]) != nil) }
+                read[place] = customer.map { made.remove(ids[place]) != nil ? .made($0) : .there($0) }
             }
         }
         return read
+    }
+
+    /// Those whom UUIDs name in another case; asking with a key that may write would make these spellings their aliases.
+    private func findRespelled(
+        _ ids: [String], on connection: PostgresConnection
+    ) throws -> [SubscriberReader.Found?] {
+        let known = try CustomerStore.find(Set(ids.filter(AppUserID.isUUID)), on: connection)
+        guard !known.isEmpty else { return ids.map { _ in nil } }
+        return try reader.find(ids.map { known[$0] ?? $0 }, on: connection)
+    }
+
+    /// What is answered of an id that no customer has, and no customer is to have by the answer.
+    func response(_ request: APIRequest, ofUnknown id: String, now: Int64) -> HTTPResponse {
+        let profile = CustomerProfile(
+            originalAppUserID: id, appUserIDs: [id], firstSeen: now, lastSeen: now, attributes: .object([]))
+        let page = document.page(customer: profile, snapshots: [], now: now)
+        return SubscriberTag(page.tag).response(to: request.http.head, 200, page.body, now: now)
     }
 
     func response(

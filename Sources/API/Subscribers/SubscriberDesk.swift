@@ -94,7 +94,8 @@ package final class SubscriberDesk: Service, APIGathering {
     private func answer(_ batch: [Question], _ session: PostgresSession) {
         do {
             let read = try session.withConnection { connection in
-                try answers.readOrMake(batch.map(\.appUserID), on: connection)
+                try answers.readOrMake(
+                    batch.map { .init(id: $0.appUserID, mayMake: $0.request.key?.mayWrite ?? false) }, on: connection)
             }
             let now = clock.now()
             for (question, read) in zip(batch, read) { answer(question, read, now) }
@@ -112,9 +113,19 @@ package final class SubscriberDesk: Service, APIGathering {
         guard let read else {
             return question.responder.respond(APIError.unavailable("The customer is being deleted.").response)
         }
-        question.responder.respond(
-            answers.response(question.request, read.customer, status: read.isNew ? 201 : 200, now: now))
+        let (customer, status): (SubscriberReader.Found, Int)
+        switch read {
+        case .there(let found): (customer, status) = (found, 200)
+        case .made(let found): (customer, status) = (found, 201)
+        case .none:
+            return question.responder.respond(
+                answers.response(question.request, ofUnknown: question.appUserID, now: now))
+        case .refused(let error):
+            return question.responder.respond(error.response)
+        }
+        question.responder.respond(answers.response(question.request, customer, status: status, now: now))
+        guard question.request.key?.mayWrite ?? false else { return }
         notes.add(
-            read.customer, askedFor: question.appUserID, isSeen: SubscriberAnswers.isSeen(question.request), now: now)
+            customer, askedFor: question.appUserID, isSeen: SubscriberAnswers.isSeen(question.request), now: now)
     }
 }

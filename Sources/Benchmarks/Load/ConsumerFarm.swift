@@ -32,20 +32,29 @@ final class ConsumerFarm: Sendable {
     private let state = Mutex(State())
     private let isEnding = Atomic<Bool>(false)
 
-    private static let answer = Array("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n".utf8)
+    private let answer: [UInt8]
+
+    static let success = Array("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n".utf8)
     private static let member = Array(#""original_transaction_id":""#.utf8)
 
     /// - Parameters:
     ///   - keepsArrivals: whether `arrivals` is wanted; reading each body costs time.
+    ///   - answer: what all requests are answered with.
     ///   - delay: of the consumer with this name.
-    init(keepsArrivals: Bool, delay: @escaping @Sendable (String) -> Duration) throws {
+    init(
+        keepsArrivals: Bool, answer: [UInt8] = success, delay: @escaping @Sendable (String) -> Duration
+    ) throws {
         (listening, port) = try LocalSocket.listen()
+        self.answer = answer
         self.delay = delay
         self.keepsArrivals = keepsArrivals
         _ = ServiceThread("consumers") { [self] in serve() }
     }
 
     func url(of consumer: String) -> String { "http://127.0.0.1:\(port)/\(consumer)" }
+
+    /// Of all consumers.
+    var origin: String { "http://127.0.0.1:\(port)" }
 
     /// Webhooks so far.
     var count: Int { state.withLock { $0.received } }
@@ -116,7 +125,7 @@ final class ConsumerFarm: Sendable {
         let now = ContinuousClock.now
         var paid = 0
         for one in owed where one.due <= now {
-            _ = send(one.socket, ConsumerFarm.answer, ConsumerFarm.answer.count, Int32(MSG_NOSIGNAL))
+            _ = send(one.socket, answer, answer.count, Int32(MSG_NOSIGNAL))
             paid += 1
         }
         guard paid > 0 else { return }

@@ -3,10 +3,18 @@ import Glibc
 import StoreSimulator
 
 /// Sends requests on many connections by one thread, one request at a time on each.
-struct LoadGenerator {
+struct LoadGenerator: Sendable {
     let requests: any LoadRequests
     let address: String
     let connections: Int
+    /// The loopback address that the other end sees; nil: the system picks it.
+    var source: String?
+    /// How long no answer at all may come before that is a failure.
+    var patience = Duration.seconds(30)
+    /// Told of each answer: the request's number, the status, and when it came.
+    var answered: (@Sendable (Int, Int, ContinuousClock.Instant) -> Void)?
+    /// Asked ten times a second at least; true ends the run at once, without the answers that are not there yet.
+    var isStopped: (@Sendable () -> Bool)?
     /// Requests in a second, evenly; 0: as fast as the answers come. Latencies of a paced load are counted from when a
     /// request was due, so that a receiver that stalls is not spared.
     var rate = 0.0
@@ -32,13 +40,16 @@ struct LoadGenerator {
 
     /// Sends these requests and waits for every answer.
     func run(_ range: Range<Int>) throws -> Outcome {
-        var open = try (0..<connections).map { _ in Connection(socket: try LocalSocket.connect(to: address)) }
+        var open = try (0..<connections).map { _ in
+            Connection(socket: try LocalSocket.connect(to: address, from: source))
+        }
         defer { for connection in open { close(connection.socket) } }
         var outcome = Outcome()
         let started = ContinuousClock.now
         var next = range.lowerBound
         var turn = 0
-        while outcome.accepted + outcome.refused.values.reduce(0, +) < range.count {
+        var lastAnswer = started
+        while outcome.accepted + outcome.refused.values.reduce(0, +) < range.count, isStopped?() != true {
             // In turn, so that none is idle for so long that it is closed.
             let places = (0..<open.count).map { (turn + $0) % open.count }
             for place in places where open[place].index == nil && next < range.upperBound {
@@ -53,7 +64,10 @@ struct LoadGenerator {
             let nextDue =
                 rate > 0 && next < range.upperBound && open.contains { $0.index == nil }
                 ? dueTime(next - range.lowerBound, from: started) : nil
-            try wait(&open, until: nextDue, &outcome)
+            if try wait(&open, until: nextDue, &outcome) || nextDue != nil { lastAnswer = .now }
+            guard ContinuousClock.now - lastAnswer < patience else {
+                throw BenchmarkFailure("no answer within \(patience)")
+            }
         }
         outcome.elapsed = .now - started
         return outcome
@@ -79,10 +93,10 @@ struct LoadGenerator {
         }
     }
 
-    /// Until an answer comes, a socket takes more, or the next request is due.
+    /// Until an answer comes, a socket takes more, or the next request is due; false where nothing came.
     private func wait(
         _ open: inout [Connection], until due: ContinuousClock.Instant?, _ outcome: inout Outcome
-    ) throws {
+    ) throws -> Bool {
         var places: [Int] = []
         var polled: [pollfd] = []
         for (place, connection) in open.enumerated() {
@@ -91,13 +105,14 @@ struct LoadGenerator {
             places.append(place)
             polled.append(pollfd(fd: connection.socket, events: Int16(isSent ? POLLIN : POLLIN | POLLOUT), revents: 0))
         }
-        let left = due.map { max(.zero, $0 - .now) } ?? .seconds(30)
+        let longest = isStopped == nil ? Duration.seconds(1) : .milliseconds(100)
+        let left = min(longest, due.map { max(.zero, $0 - .now) } ?? longest)
         let ready = poll(&polled, nfds_t(polled.count), Int32(clamping: (left + .microseconds(999)).milliseconds))
-        guard ready > 0 || due != nil || errno == EINTR else { throw BenchmarkFailure("no answer within 30 s") }
         for (place, entry) in zip(places, polled) where entry.revents != 0 {
             if entry.revents & Int16(POLLOUT) != 0 { try send(&open[place]) }
             if entry.revents & ~Int16(POLLOUT) != 0 { try receive(&open[place], &outcome) }
         }
+        return ready > 0
     }
 
     private func receive(_ connection: inout Connection, _ outcome: inout Outcome) throws {
@@ -113,6 +128,7 @@ struct LoadGenerator {
         } else {
             outcome.refused[answer.status, default: 0] += 1
         }
+        answered?(index, answer.status, now)
         if let purchase = requests.purchase(index), outcome.firstAnswers[purchase] == nil {
             outcome.firstAnswers[purchase] = now
         }

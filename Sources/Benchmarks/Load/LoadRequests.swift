@@ -1,5 +1,5 @@
 /// What a load generator sends, by number.
-protocol LoadRequests: AnyObject {
+protocol LoadRequests: AnyObject, Sendable {
     var count: Int { get }
     /// Head and body; the memory lives as long as this.
     func request(_ index: Int) -> UnsafeRawBufferPointer
@@ -9,14 +9,17 @@ protocol LoadRequests: AnyObject {
 
 extension PresignedRequests: LoadRequests {}
 
-/// Apps that ask for customers: `user-0` and on, chosen at random, again the same at every run.
+/// Apps that ask for customers, chosen at random, again the same at every run.
 ///
 /// `@unchecked Sendable`: the memory is only read.
 final class CustomerRequests: LoadRequests, @unchecked Sendable {
     private let memory: UnsafeMutableRawBufferPointer
     private let places: [Range<Int>]
 
-    init(_ count: Int, of customers: Int, key: String, seed: UInt64) {
+    /// - Parameter id: the app user id of a customer from 0 and below `customers`.
+    init(
+        _ count: Int, of customers: Int, key: String, seed: UInt64, id: (Int) -> String = { "user-\($0)" }
+    ) {
         var state = seed
         var bytes: [UInt8] = []
         var places: [Range<Int>] = []
@@ -28,7 +31,7 @@ final class CustomerRequests: LoadRequests, @unchecked Sendable {
             let start = bytes.count
             bytes +=
                 """
-                GET /v1/subscribers/user-\(state % UInt64(customers)) HTTP/1.1\r
+                GET /v1/subscribers/\(id(Int(state % UInt64(customers)))) HTTP/1.1\r
                 Host: localhost\r
                 Authorization: Bearer \(key)\r
                 X-Platform: iOS\r

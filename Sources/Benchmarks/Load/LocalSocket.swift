@@ -2,13 +2,21 @@ import Glibc
 
 /// TCP sockets of this host, not blocking.
 enum LocalSocket {
-    /// - Parameter address: `127.0.0.1:PORT`.
-    static func connect(to address: String) throws -> Int32 {
+    /// - Parameters:
+    ///   - address: `127.0.0.1:PORT`.
+    ///   - source: the loopback address that the other end sees; nil: the system picks it.
+    static func connect(to address: String, from source: String? = nil) throws -> Int32 {
         guard let port = address.split(separator: ":").last.flatMap({ UInt16($0) }) else {
             throw BenchmarkFailure("\(address) is no address")
         }
         let made = try open()
-        let status = withAddress(port) { Glibc.connect(made, $0, $1) }
+        if let source {
+            guard let own = number(of: source), withAddress(0, own, { Glibc.bind(made, $0, $1) }) == 0 else {
+                close(made)
+                throw BenchmarkFailure("cannot connect from \(source)")
+            }
+        }
+        let status = withAddress(port, loopback) { Glibc.connect(made, $0, $1) }
         guard status == 0 || errno == EINPROGRESS else {
             close(made)
             throw BenchmarkFailure("cannot connect to \(address): \(String(cString: strerror(errno)))")
@@ -19,7 +27,7 @@ enum LocalSocket {
     /// Listens on a port that the system picks.
     static func listen() throws -> (socket: Int32, port: UInt16) {
         let made = try open()
-        guard withAddress(0, { Glibc.bind(made, $0, $1) }) == 0, Glibc.listen(made, 128) == 0 else {
+        guard withAddress(0, loopback, { Glibc.bind(made, $0, $1) }) == 0, Glibc.listen(made, 128) == 0 else {
             close(made)
             throw BenchmarkFailure("cannot listen: \(String(cString: strerror(errno)))")
         }
@@ -54,11 +62,21 @@ enum LocalSocket {
         setsockopt(socket, SOL_SOCKET, SO_SNDBUF, &size, socklen_t(MemoryLayout<Int32>.size))
     }
 
-    private static func withAddress(_ port: UInt16, _ body: (UnsafePointer<sockaddr>, socklen_t) -> Int32) -> Int32 {
+    private static let loopback: UInt32 = 0x7f00_0001
+
+    /// An IPv4 address as a number; nil for what is none.
+    private static func number(of address: String) -> UInt32? {
+        let parts = address.split(separator: ".").compactMap { UInt8($0) }
+        return parts.count == 4 ? parts.reduce(0) { $0 << 8 | UInt32($1) } : nil
+    }
+
+    private static func withAddress(
+        _ port: UInt16, _ host: UInt32, _ body: (UnsafePointer<sockaddr>, socklen_t) -> Int32
+    ) -> Int32 {
         var address = sockaddr_in()
         address.sin_family = sa_family_t(AF_INET)
         address.sin_port = port.bigEndian
-        address.sin_addr.s_addr = UInt32(0x7f00_0001).bigEndian
+        address.sin_addr.s_addr = host.bigEndian
         return withUnsafePointer(to: &address) {
             $0.withMemoryRebound(to: sockaddr.self, capacity: 1) { body($0, socklen_t(MemoryLayout<sockaddr_in>.size)) }
         }

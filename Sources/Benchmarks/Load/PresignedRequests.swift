@@ -13,7 +13,6 @@ import StoreSimulator
 /// `@unchecked Sendable`: the mapping is only read.
 final class PresignedRequests: @unchecked Sendable {
     private static let magic = Array("entitled requests 1\n".utf8)
-    private static let path = "/apple/notifications"
     /// Lives that are told side by side, ordered by date.
     private static let livesAtOnce: UInt64 = 200
 
@@ -148,15 +147,7 @@ final class PresignedRequests: @unchecked Sendable {
 
     private static func record(_ notification: StoreNotification, _ signer: NotificationSigner) throws -> [UInt8] {
         let body = try signer.sign(notification).body
-        let head = Array(
-            """
-            POST \(path) HTTP/1.1\r
-            Host: localhost\r
-            User-Agent: benchmarks\r
-            Content-Type: application/json\r
-            Content-Length: \(body.count)\r
-            \r\n
-            """.utf8)
+        let head = RequestBytes.head(RequestBytes.notifications, body)
         let purchase = Array((notification.transaction?["originalTransactionId"]?.stringValue ?? "").utf8)
         var record: [UInt8] = []
         for length in [head.count + body.count, head.count, purchase.count] {

@@ -1,4 +1,5 @@
 import Base
+import Crypto
 import FoundationEssentials
 import Glibc
 import Postgres
@@ -21,16 +22,24 @@ final class Installation {
     ///   - root: the file of the root that notifications are signed under.
     ///   - folder: whoever made it removes it, and stops a Postgres that this process leaves behind.
     ///   - webhooks: further members of that section of the configuration.
-    init(program: String, root: String, folder: String, webhooks: [JSON.Member] = []) throws {
+    ///   - store: where Apple's Server API is; nil: nowhere.
+    ///   - countsStatements: whether Postgres counts what each statement costs (`StatementCosts`).
+    init(
+        program: String, root: String, folder: String, webhooks: [JSON.Member] = [], store: String? = nil,
+        countsStatements: Bool = false
+    ) throws {
         self.program = program
         self.folder = folder
         guard access(program, X_OK) == 0 else {
             throw BenchmarkFailure("there is no program \(program); build it: swift build -c release")
         }
-        cluster = try PrivateCluster(stateDirectory: folder)
+        cluster = try PrivateCluster(stateDirectory: folder, settings: .durableForMeasuring)
         try cluster.start()
+        if countsStatements { try StatementCosts.prepare(cluster) }
         configuration = "\(folder)/entitled.json5"
-        let text = Installation.text(url: cluster.url(), root: root, folder: folder, webhooks: webhooks)
+        let serverAPI = try store.map { try Installation.serverAPI($0, folder: folder) }
+        let text = Installation.text(
+            url: cluster.url(), root: root, folder: folder, webhooks: webhooks, serverAPI: serverAPI)
         try text.write(toFile: configuration)
         try DaemonProcess.run(["migrate"], program: program, configuration: configuration, folder: folder)
         database = try PostgresConnection(PostgresTarget(url: cluster.url(), applicationName: "benchmarks"))
@@ -42,7 +51,19 @@ final class Installation {
         try? cluster.stop(.immediate)
     }
 
-    private static func text(url: String, root: String, folder: String, webhooks: [JSON.Member]) -> JSON {
+    private static func serverAPI(_ origin: String, folder: String) throws -> JSON {
+        let file = "\(folder)/server_api.p8"
+        try Data(SigningKey.generate(.p256).pem().utf8).write(to: URL(fileURLWithPath: file))
+        chmod(file, 0o600)
+        return .object([
+            "issuer_id": .string("57246542-96fe-1a63-e053-0824d011072a"), "key_id": .string("2X9R4HXF34"),
+            "private_key_file": .string(file), "base_url": .string(origin),
+        ])
+    }
+
+    private static func text(
+        url: String, root: String, folder: String, webhooks: [JSON.Member], serverAPI: JSON?
+    ) -> JSON {
         let app = StoreApp()
         return .object([
             "state_dir": .string("\(folder)/state"), "database": .object(["url": .string(url)]),
@@ -53,7 +74,7 @@ final class Installation {
             "apps": .array([
                 .object([
                     "id": .string("demo"), "bundle_id": .string(app.bundleID), "apple_app_id": .int(app.appleAppID),
-                    "environments": .strings([app.environment]),
+                    "environments": .strings([app.environment]), "server_api": serverAPI,
                 ])
             ]),
             "entitlements": .object(["pro": .strings(["pro_monthly", "pro_yearly", "pro_lifetime"])]),
@@ -79,8 +100,14 @@ final class Installation {
         return id
     }
 
+    /// For further connections as the owner, of threads that each have their own.
+    var target: PostgresTarget { PostgresTarget(url: cluster.url(), applicationName: "benchmarks") }
+
     /// Seconds of processor time that Postgres used so far.
     var postgresCPU: Double { ProcessUsage.treeCPU(of: postmaster) }
+
+    /// Bytes in memory of Postgres' processes together.
+    var postgresMemory: Double { ProcessUsage.treeMemory(of: postmaster) }
 
     // MARK: - Looking into the database
 
@@ -108,6 +135,16 @@ final class Installation {
             """
             SELECT relname::text, pg_total_relation_size(oid) FROM pg_class
             WHERE relnamespace = 'entitled'::regnamespace AND relkind = 'r' ORDER BY 2 DESC
+            """)
+        return try rows.map { (try $0.text(0), try $0.int(1)) }
+    }
+
+    /// Bytes on disk of each table (what lies outside of its rows included) and each index by itself, the largest first.
+    func relationSizes() throws -> [(relation: String, bytes: Int64)] {
+        let rows = try database.query(
+            """
+            SELECT relname::text, CASE relkind WHEN 'r' THEN pg_table_size(oid) ELSE pg_relation_size(oid) END
+            FROM pg_class WHERE relnamespace = 'entitled'::regnamespace AND relkind IN ('r', 'i') ORDER BY 2 DESC
             """)
         return try rows.map { (try $0.text(0), try $0.int(1)) }
     }

@@ -31,6 +31,22 @@ struct ProcessUsage {
         return Double(sum) / ticks
     }
 
+    /// Seconds that the threads which still run have used, to the nanosecond (/proc/PID/task/TID/schedstat).
+    static func runningThreadsCPU(of process: pid_t) -> Double {
+        let threads = (try? FileManager.default.contentsOfDirectory(atPath: "/proc/\(process)/task")) ?? []
+        return threads.reduce(0) { sum, thread in
+            let text = text("/proc/\(process)/task/\(thread)/schedstat")
+            return sum + (text.split(separator: " ").first.flatMap { Double($0) } ?? 0) / 1e9
+        }
+    }
+
+    /// Bytes in memory of a server and its children; what several share counts once (proportional set size).
+    static func treeMemory(of server: pid_t) -> Double {
+        let names = (try? FileManager.default.contentsOfDirectory(atPath: "/proc")) ?? []
+        return names.compactMap { pid_t($0) }.filter { $0 == server || times(of: $0).parent == server }
+            .reduce(0) { $0 + (values("/proc/\($1)/smaps_rollup")["Pss"] ?? 0) }
+    }
+
     private static func times(of process: pid_t) -> (parent: pid_t, own: Int, reaped: Int) {
         let text = text("/proc/\(process)/stat")
         // The name in parentheses may contain anything; fields are counted behind it.
@@ -40,9 +56,12 @@ struct ProcessUsage {
         return (pid_t(field(1)), field(11) + field(12), field(13) + field(14))
     }
 
-    private static func status(of process: pid_t) -> [String: Double] {
+    private static func status(of process: pid_t) -> [String: Double] { values("/proc/\(process)/status") }
+
+    /// Lines of `NAME: NUMBER kB`, in bytes.
+    private static func values(_ path: String) -> [String: Double] {
         var values: [String: Double] = [:]
-        for line in text("/proc/\(process)/status").split(separator: "\n") {
+        for line in text(path).split(separator: "\n") {
             let parts = line.split(separator: ":", maxSplits: 1)
             let number = parts.last?.split(whereSeparator: { $0 == " " || $0 == "\t" }).first
             if parts.count == 2, let kilobytes = number.flatMap({ Double($0) }) {

@@ -9,7 +9,8 @@ struct SubscriberScenario {
     let folder: String
 
     func run() throws -> BenchmarkReport {
-        let installation = try Installation(program: options.entitled, root: root, folder: folder)
+        let installation = try Installation(
+            program: options.entitled, root: root, folder: folder, countsStatements: options.statements)
         BenchmarksProgram.note("seeding \(options.customers) customers")
         try SeededCustomers.add(options.customers, now: SystemClock().now() - 86_400_000, to: installation)
         let api = try installation.start("api")
@@ -36,7 +37,12 @@ struct SubscriberScenario {
         try SeededCustomers.addSnapshots(to: installation)
         // Warms connections and caches.
         try measure("warming", options.count, seed: 2)
+        if options.statements { try StatementCosts.reset(installation.database) }
         try measure("hot", options.count * 4, seed: 3)
+        if options.statements {
+            report.detail(
+                "statements", try StatementCosts.report(installation.database, items: Double(options.count * 4)))
+        }
         report.add("load_after", SubscriberScenario.load, "processes that run, one minute's mean")
         report.add("api_resident", api.usage.peakResident / 1e6, "MB")
         report.detail("complaints", .strings(api.complaints))

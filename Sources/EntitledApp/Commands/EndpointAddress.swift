@@ -6,7 +6,7 @@ import Telemetry
 enum EndpointAddress {
     /// The URL as it will be used.
     ///
-    /// A name that does not resolve now is taken for `https:`: it may resolve tomorrow, and is vetted then. Throws
+    /// A name that does not resolve now is taken for `https:`, on a port for HTTP: it may resolve tomorrow, and is vetted then. Throws
     /// `UsageError` for what is no such URL, `CommandFailure` for one that leads where nothing may be sent.
     ///
     /// - Parameter isProxied: whether a proxy resolves names, and judges them.
@@ -34,9 +34,24 @@ enum EndpointAddress {
             throw CommandFailure(
                 "http: is only for webhooks.allow_private_networks, and \(url.host) \(failure.fault): use https:")
         default:
-            break
+            // Once the name resolves, the port could be right only in a network that is allowed; then it can be added.
+            if case .refused(let reason) = policy.verdict(forPortOf: url) {
+                throw CommandFailure("nothing may be sent to \(url.origin): \(reason)")
+            }
         }
         return url.text
+    }
+
+    /// A warning where the query of a URL seems to hold a secret: URLs are stored and shown as they are.
+    static func warning(about url: String) -> String? {
+        let names = url.drop { $0 != "?" }.dropFirst().split(separator: "&").map {
+            $0.prefix { $0 != "=" }.lowercased()
+        }
+        let words = ["token", "key", "secret", "password", "auth", "signature", "sig"]
+        guard let name = names.first(where: { name in words.contains { name.contains($0) } }) else { return nil }
+        return
+            "warning: the URL's query has \"\(Terminal.harmless(name))\"; URLs are stored and shown as they are, while"
+            + " --authorization and --header are sealed"
     }
 }
 

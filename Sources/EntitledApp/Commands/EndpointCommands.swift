@@ -26,6 +26,7 @@ enum EndpointCommands {
             let url = try EndpointAddress.check(
                 options.url, allowed: configuration.webhooks.allowPrivateNetworks.compactMap(Network.init(parsing:)),
                 isProxied: configuration.webhooks.proxy != nil)
+            if let warning = EndpointAddress.warning(about: url) { context.terminal.complain(warning) }
             let (connection, sealer) = try EndpointCommands.open(configuration)
             let now = SystemClock().now()
             let (added, job) = try connection.transaction {

@@ -29,7 +29,8 @@ extension EndpointCommands {
                 throw CommandFailure("endpoint \(former.id) has no header \(Terminal.harmless(name))")
             }
             changes.url = try changes.url.map { url in
-                try EndpointAddress.check(
+                if let warning = EndpointAddress.warning(about: url) { context.terminal.complain(warning) }
+                return try EndpointAddress.check(
                     url, allowed: configuration.webhooks.allowPrivateNetworks.compactMap(Network.init(parsing:)),
                     isProxied: configuration.webhooks.proxy != nil)
             }

@@ -9,7 +9,10 @@ struct MigrateCommand: Command {
     init(_ parsed: ParsedArguments) {}
 
     func run(_ context: CommandContext) throws -> Int32 {
-        let applied = try MigrateCommand.migrate(try DatabaseAccess(try context.configuration()))
+        let (applied, left) = try MigrateCommand.migrate(try DatabaseAccess(try context.configuration()))
+        if !left.isEmpty {
+            context.terminal.complain("warning: \(MigrateCommand.warning(left)). \(MigrateCommand.remedy)")
+        }
         if context.json {
             let versions = applied.map { JSON.int(Int64($0)) }
             context.terminal.document(
@@ -21,11 +24,21 @@ struct MigrateCommand: Command {
         return 0
     }
 
-    /// The versions that were applied.
-    static func migrate(_ database: DatabaseAccess) throws -> [Int] {
-        switch try Migrator.migrate(on: try PostgresConnection(try database.ownerTarget())) {
-        case .migrated(let versions): return versions
+    /// The versions that were applied, and what roles may still do that no process needs.
+    static func migrate(_ database: DatabaseAccess) throws -> (applied: [Int], left: [PublicPrivileges.Kind]) {
+        let connection = try PostgresConnection(try database.ownerTarget())
+        switch try Migrator.migrate(on: connection) {
+        case .migrated(let versions): return (versions, try PublicPrivileges.left(on: connection))
         case .newer(let found): throw DatabaseRole.Refusal.newer(found: found)
         }
     }
+
+    /// That a database's owner could not take everything away, as on a managed Postgres.
+    static func warning(_ left: [PublicPrivileges.Kind]) -> String {
+        "the roles of the processes may use \(left.map(\.rawValue).joined(separator: ", ")), which no process needs"
+    }
+
+    static let remedy =
+        "As a superuser, run: psql -d DATABASE < schemas/sql/public_privileges.sql; where there is none, as on a managed"
+        + " Postgres, this stays"
 }

@@ -1,9 +1,10 @@
+import API
 import Base
 import Subscriptions
 
 extension Configuration {
-    /// Reads a whole configuration: what the file says, with the environment laid over it. Reads no file but those that the
-    /// configuration names, and those through `surroundings`. Throws all mistakes at once.
+    /// Reads a whole configuration: what the file says, with the environment laid over it. Reads no file but those that
+    /// the configuration names, and those through `surroundings`. Throws all mistakes at once.
     package static func parse(
         _ document: JSON, _ surroundings: ConfigurationSurroundings
     ) throws(ConfigurationMistakes) -> Configuration {
@@ -65,6 +66,7 @@ extension Configuration {
             bodyTimeout: reader.value(Keys.bodyTimeout, in: section),
             idleTimeout: reader.value(Keys.idleTimeout, in: section),
             maxConnections: Int(reader.value(Keys.maxConnections, in: section)),
+            maxConnectionsPerAddress: Int(reader.value(Keys.maxConnectionsPerAddress, in: section)),
             tls: certificate.flatMap { certificate in key.map { TLSFiles(certificate: certificate, key: $0) } })
     }
 
@@ -81,7 +83,8 @@ extension Configuration {
         let section = reader.section("retention")
         return Retention(
             notifications: reader.value(Keys.notifications, in: section),
-            attempts: reader.value(Keys.attempts, in: section), events: reader.value(Keys.events, in: section))
+            attempts: reader.value(Keys.attempts, in: section), events: reader.value(Keys.events, in: section),
+            emptyCustomers: reader.value(Keys.emptyCustomers, in: section))
     }
 
     private static func readReconcile(_ reader: inout ConfigurationReader) -> Reconcile {
@@ -99,7 +102,25 @@ extension Configuration {
             listen: reader.value(Keys.listen, in: section), publicKeys: reader.value(Keys.publicKeys, in: section),
             secretKeys: reader.value(Keys.secretKeys, in: section),
             applyTimeout: reader.value(Keys.applyTimeout, in: section),
-            corsOrigins: reader.value(Keys.corsOrigins, in: section))
+            maxConnectionsPerAddress: Int(reader.value(Keys.maxConnectionsPerAddress, in: section)),
+            corsOrigins: reader.value(Keys.corsOrigins, in: section),
+            limits: readLimits(
+                &reader, reader.section("limits", in: section),
+                TrustedProxies(reader.value(Keys.trustedProxies, in: section))))
+    }
+
+    private static func readLimits(
+        _ reader: inout ConfigurationReader, _ section: ConfigurationReader.Section, _ proxies: TrustedProxies
+    ) -> LimitSettings {
+        typealias Keys = ConfigurationKeys.Limits
+        var limits = LimitSettings()
+        limits.address = reader.value(Keys.address, in: section)
+        limits.appUserID = reader.value(Keys.appUserID, in: section)
+        limits.appleAccount = reader.value(Keys.appleAccount, in: section)
+        limits.publicKey = reader.value(Keys.publicKey, in: section)
+        limits.secretKey = reader.value(Keys.secretKey, in: section)
+        limits.proxies = proxies
+        return limits
     }
 
     private static func readOfferings(_ reader: inout ConfigurationReader) -> OfferingCatalogue {

@@ -1,3 +1,4 @@
+import API
 import AppStore
 import Apply
 import Base
@@ -80,6 +81,7 @@ package struct Configuration: Sendable {
         package let bodyTimeout: Duration
         package let idleTimeout: Duration
         package let maxConnections: Int
+        package let maxConnectionsPerAddress: Int
         /// nil: plain HTTP, behind a proxy.
         package let tls: TLSFiles?
     }
@@ -96,6 +98,8 @@ package struct Configuration: Sendable {
         package let notifications: Duration
         package let attempts: Duration
         package let events: Duration
+        /// Zero: for ever.
+        package let emptyCustomers: Duration
     }
 
     /// Looking into Apple's notification history.
@@ -124,8 +128,11 @@ package struct Configuration: Sendable {
         package let publicKeys: [Redacted<String>]
         package let secretKeys: [Redacted<String>]
         package let applyTimeout: Duration
+        package let maxConnectionsPerAddress: Int
         /// `*` for any.
         package let corsOrigins: [String]
+        /// What callers may cost, and the proxies that say who they are.
+        package let limits: LimitSettings
     }
 
     package struct Admin: Sendable {

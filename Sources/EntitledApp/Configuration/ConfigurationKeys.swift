@@ -1,3 +1,4 @@
+import API
 import AppStore
 import Apply
 import Base
@@ -52,7 +53,12 @@ package enum ConfigurationKeys {
             "How long a connection stays open between requests.")
         static let maxConnections = Key<Int64>(
             "ingest.max_connections", .integer(1...65535, unit: "(connections)"), default: 1000,
-            "Open connections at a time; one more is closed at once.")
+            "Open connections at a time; one more is closed at once, or takes the place of the one that has been silent longest."
+        )
+        static let maxConnectionsPerAddress = Key<Int64>(
+            "ingest.max_connections_per_address", .integer(1...65535, unit: "(connections)"), default: 256,
+            "Of them, those of one address (IPv6: of one /64 network). Loopback and private addresses have no such limit, since"
+                + " a proxy there brings all requests.")
         static let tlsCertificateFile = Key<String?>(
             "ingest.tls_certificate_file",
             .optional(.readableFile("the path of a certificate chain (PEM, the server's own first)")), default: nil,
@@ -87,6 +93,9 @@ package enum ConfigurationKeys {
         static let events = Key<Duration>(
             "retention.events", .duration(history...longest), default: .seconds(400 * 86400),
             "How long events and their finished deliveries are kept, from the last thing that happened to them.")
+        static let emptyCustomers = Key<Duration>(
+            "retention.empty_customers", .durationOrNever(.seconds(86400)...longest), default: .seconds(90 * 86400),
+            "How long customers stay who have nothing but an id and are not asked for any more. 0s or never: for ever.")
     }
 
     enum Reconcile {
@@ -139,10 +148,39 @@ package enum ConfigurationKeys {
             "api.apply_timeout", .duration(.milliseconds(100)...(.seconds(60))), default: .seconds(10),
             "How long an answer waits until what was posted is applied; then it is 503, and nothing is lost. Below the"
                 + " timeout of apps, which is 30 s in RevenueCat's SDKs.")
+        static let maxConnectionsPerAddress = Key<Int64>(
+            "api.max_connections_per_address", .integer(1...65535, unit: "(connections)"), default: 256,
+            "Open connections of one address at a time (IPv6: of one /64 network); one more is closed at once. Loopback and"
+                + " private addresses have no such limit, since a proxy there brings all requests.")
+        static let trustedProxies = Key<[String]>(
+            "api.trusted_proxies", .list(of: .networkRange), default: TrustedProxies.standard,
+            "Proxies whose X-Forwarded-For says where a request is from, as CIDR ranges: the right-most address in it that"
+                + " is not one of them.")
         static let corsOrigins = Key<[String]>(
             "api.cors_origins", .list(of: .origin), default: [],
             "Web pages that may ask, by their origin; \"*\" for any. Empty: none, and no CORS header is sent."
                 + " Secret keys are refused there always.")
+    }
+
+    /// Points for a time; 1 for a request that reads, 5 for one that writes.
+    enum Limits {
+        private static let standard = LimitSettings()
+
+        static let address = Key<RequestLimit>(
+            "api.limits.address", .requestLimit, default: standard.address,
+            "What requests of one address may cost, in points for a time; of IPv6 it is the /64. A request that reads"
+                + " costs 1, one that writes 5, a customer made by reading 10 more. Not for secret keys.")
+        static let appUserID = Key<RequestLimit>(
+            "api.limits.app_user_id", .requestLimit, default: standard.appUserID,
+            "The same for requests about one app user id. Not for secret keys.")
+        static let appleAccount = Key<RequestLimit>(
+            "api.limits.apple_account", .requestLimit, default: standard.appleAccount,
+            "The same for posts of what Apple signed for one Apple account, with whatever key.")
+        static let publicKey = Key<RequestLimit>(
+            "api.limits.public_key", .requestLimit, default: standard.publicKey,
+            "The same for one public key. All copies of an app share it, so this is a ceiling for the whole app.")
+        static let secretKey = Key<RequestLimit>(
+            "api.limits.secret_key", .requestLimit, default: standard.secretKey, "The same for one secret key.")
     }
 
     static let adminListen = Key<ListenAddress>(

@@ -20,17 +20,21 @@ package struct APIServices {
     let database: DatabaseAccess
     /// What decides about what Apple signs in its answers.
     let verifier: SignedDataVerifier
+    let apple: AppleAccesses
     let logger: Logger
     let metrics: Metrics
     let refused: @Sendable (String) -> Void
 
+    /// - Parameter apple: what all that ask Apple in this process share; nil: only these services do.
     init(
-        configuration: Configuration, database: DatabaseAccess, verifier: SignedDataVerifier, logger: Logger,
-        metrics: Metrics, refused: @escaping @Sendable (String) -> Void
+        configuration: Configuration, database: DatabaseAccess, verifier: SignedDataVerifier,
+        apple: AppleAccesses? = nil, logger: Logger, metrics: Metrics, refused: @escaping @Sendable (String) -> Void
     ) {
         self.configuration = configuration
         self.database = database
         self.verifier = verifier
+        self.apple =
+            apple ?? AppleAccesses(configuration, verifier: verifier, logger: logger, metrics: metrics)
         self.logger = logger
         self.metrics = metrics
         self.refused = refused
@@ -53,6 +57,7 @@ package struct APIServices {
         var settings = HTTPServerConfiguration(role: "api", listen: configuration.api.listen.description)
         // RevenueCat's clients post without a body and without its length where there is nothing to say.
         settings.needsLength = false
+        settings.maxConnectionsPerAddress = configuration.api.maxConnectionsPerAddress
         let server = HTTPServer(settings, handler: made.handler, logger: logger, metrics: metrics)
         let keeper = made.keeper
         return ProcessServices.Part(services: [server] + made.services) {
@@ -80,7 +85,7 @@ package struct APIServices {
             watch.add(session)
             return session
         }
-        let accesses = accesses
+        let (accesses, transports) = apple.use()
         let answers = answers
         let desk = try SubscriberDesk(answers: answers, sessions: session, clock: clock, logger: logger)
         let engine = try APIEngine(
@@ -92,10 +97,11 @@ package struct APIServices {
         let calls = AppleCalls()
         let handler = APIRoutes(
             try routes(answers, desk, accesses, calls.cancellation), keys: keys, keeper: keeper,
-            cors: CORSPolicy(configuration.api.corsOrigins), engine: engine, metrics: metrics)
+            cors: CORSPolicy(configuration.api.corsOrigins), engine: engine,
+            limiter: RequestLimiter(configuration.api.limits, logger: logger, metrics: metrics), metrics: metrics)
         return Made(
             handler: handler, keeper: keeper,
-            services: [keeper, desk, calls, engine, Transports(accesses: accesses), watch])
+            services: [keeper, desk, calls, engine, transports, watch])
     }
 
     private var document: SubscriberDocument {
@@ -158,20 +164,6 @@ package struct APIServices {
             sequence: SequenceGenerator(clock: clock, node: UInt16.random(in: 0...UInt16.max)), clock: clock,
             restoring: configuration.restoreSettings)
     }
-
-    /// The ways to Apple, by app. An app whose key cannot be read or used is told, and cannot be asked about.
-    private var accesses: [String: ServerAPIAccess] {
-        var accesses: [String: ServerAPIAccess] = [:]
-        for app in configuration.apps where app.serverAPI != nil {
-            do {
-                accesses[app.id] = try ServerAPIAccess(
-                    app, verifier: verifier, readFile: FileReading.read, logger: logger, metrics: metrics)
-            } catch {
-                logger.error("Apple cannot be asked", ["app": .string(app.id), "error": .string("\(error)")])
-            }
-        }
-        return accesses
-    }
 }
 
 /// Ends what waits for Apple once nobody new comes: who waits is told to ask again.
@@ -181,16 +173,4 @@ private struct AppleCalls: Service {
 
     func start() {}
     func drain(until deadline: ContinuousClock.Instant) { cancellation.cancel() }
-}
-
-/// The ways to Apple as a service: they are open from the beginning, and closed when nobody asks any more.
-private struct Transports: Service {
-    let name = "apple-transports"
-    let accesses: [String: ServerAPIAccess]
-
-    func start() {}
-
-    func drain(until deadline: ContinuousClock.Instant) {
-        for access in accesses.values { access.close() }
-    }
 }

@@ -14,27 +14,18 @@ struct HistoryServices: Sendable {
     /// Ends what waits for Apple when the process ends.
     let cancellation = Cancellation()
     private let configuration: Configuration
-    /// One for each app with a key, for all who ask Apple in this process: they share its rates.
+    /// By app.
     let accesses: [String: ServerAPIAccess]
+    /// Ends the use of the accesses; drains after all services that use them.
+    let transports: any Service
     private let door: NotificationDoor
 
-    /// An app whose key cannot be read or used is told and left out: what Apple sends goes on.
-    ///
     /// - Parameter verifier: as the store's endpoint has it.
-    init(_ configuration: Configuration, verifier: SignedDataVerifier, logger: Logger, metrics: Metrics) {
+    init(_ configuration: Configuration, verifier: SignedDataVerifier, apple: AppleAccesses) {
         self.configuration = configuration
         door = NotificationDoor(
             apps: configuration.appRegistry, verifier: verifier, dictionaries: HeaderDictionaries())
-        var accesses: [String: ServerAPIAccess] = [:]
-        for app in configuration.apps where app.serverAPI != nil {
-            do {
-                accesses[app.id] = try ServerAPIAccess(
-                    app, verifier: verifier, readFile: FileReading.read, logger: logger, metrics: metrics)
-            } catch {
-                logger.error("nothing is fetched from Apple", ["app": .string(app.id), "error": .string("\(error)")])
-            }
-        }
-        self.accesses = accesses
+        (accesses, transports) = apple.use()
     }
 
     private func reader(_ app: String) -> HistoryReader? {
@@ -68,20 +59,6 @@ struct HistoryServices: Sendable {
                 statusCallsPerHour: configuration.reconcile.statusCallsPerHour,
                 foldSettings: configuration.foldSettings),
             session: session, cancellation: cancellation, logger: logger, metrics: metrics)
-    }
-
-    /// Ends the transports, after everybody who uses them.
-    var transports: any Service { Transports(accesses: Array(accesses.values)) }
-
-    private struct Transports: Service {
-        let name = "server-api"
-        let accesses: [ServerAPIAccess]
-
-        func start() {}
-
-        func drain(until deadline: ContinuousClock.Instant) {
-            accesses.forEach { $0.close() }
-        }
     }
 }
 

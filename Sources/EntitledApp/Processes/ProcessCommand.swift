@@ -43,7 +43,8 @@ struct ProcessCommand: Command {
         defer { stop(cluster, logger) }
         let database = try DatabaseAccess(configuration)
         if cluster != nil {
-            _ = try MigrateCommand.migrate(database)
+            let left = try MigrateCommand.migrate(database).left
+            if !left.isEmpty { logger.warning(MigrateCommand.warning(left)) }
         }
         try database.checkBeforeStart(role.databaseRoles, logger: logger)
         return try serve(configuration, database, hasCluster: cluster != nil, reloads, logger)
@@ -58,8 +59,11 @@ struct ProcessCommand: Command {
         let revocation = try RevocationServices(
             configuration.trust.ocsp,
             file: "\(configuration.stateDirectory)/revocation-\(role.rawValue).json", logger: logger, metrics: metrics)
+        let verifier = SignedDataVerifier(
+            trust: try configuration.trustAnchors(), revocation: revocation?.policyAtTheDoor)
         let process = ProcessServices(
             configuration: configuration, database: database, logger: logger, metrics: metrics, revocation: revocation,
+            apple: AppleAccesses(configuration, verifier: verifier, logger: logger, metrics: metrics),
             refused: { refusals.tell($0) })
         var parts: [ProcessServices.Part] = []
         if role == .ingest || role == .run { parts.append(try process.ingest()) }
@@ -80,7 +84,18 @@ struct ProcessCommand: Command {
         guard role == .run, configuration.database.isPrivateCluster else { return nil }
         let cluster = try PrivateCluster(stateDirectory: configuration.stateDirectory, logger: logger)
         try cluster.start()
+        try prepare(cluster)
         return cluster
+    }
+
+    /// What takes a superuser, since the login of the private Postgres is none: the roles, and what Postgres gives to all of them.
+    private func prepare(_ cluster: PrivateCluster) throws {
+        let connection = try PostgresConnection(PostgresTarget(url: cluster.url()))
+        if try RoleMaking.isDone(for: nil, on: connection), try PublicPrivileges.left(on: connection).isEmpty { return }
+        try cluster.asSuperuser { superuser in
+            try RoleMaking.make(for: PrivateCluster.owner, on: superuser)
+            try PublicPrivileges.withdraw(on: superuser)
+        }
     }
 
     /// A fast stop takes a fraction of a second; it is what is left of the drain's own reserve.

@@ -27,6 +27,8 @@ struct ProcessServices {
     let metrics: Metrics
     /// Nil where it is off.
     let revocation: RevocationServices?
+    /// Not opened before a role asks for it.
+    let apple: AppleAccesses
     /// Told what no waiting mends; ends the process.
     let refused: @Sendable (String) -> Void
     private let clock: any WallClock = SystemClock()
@@ -58,7 +60,8 @@ struct ProcessServices {
             HTTPServerConfiguration(
                 role: "ingest", listen: settings.listen.description, maxBodyBytes: settings.maxBodyBytes,
                 headerTimeout: settings.headerTimeout, bodyTimeout: settings.bodyTimeout,
-                idleTimeout: settings.idleTimeout, maxConnections: settings.maxConnections, identity: identity),
+                idleTimeout: settings.idleTimeout, maxConnections: settings.maxConnections,
+                maxConnectionsPerAddress: settings.maxConnectionsPerAddress, identity: identity),
             handler: handler, logger: logger, metrics: metrics)
         let listener = settings.tls.map {
             ReloadingListener(server: server, files: $0, logger: logger, metrics: metrics)
@@ -93,7 +96,7 @@ struct ProcessServices {
             perEndpoint: configuration.webhooks.maxInFlightPerEndpoint, total: configuration.webhooks.maxInFlight)
         let id = SecureRandom.bytes(16)
         let history = HistoryServices(
-            configuration, verifier: try verifier(revocation?.policyAtTheDoor), logger: logger, metrics: metrics)
+            configuration, verifier: try verifier(revocation?.policyAtTheDoor), apple: apple)
         let worker = LaneWorker(
             configuration: LaneWorkerConfiguration(
                 worker: id, host: ProcessInfo.processInfo.hostName,
@@ -109,7 +112,8 @@ struct ProcessServices {
                 bundleIDs: Dictionary(configuration.apps.map { ($0.id, $0.bundleID) }) { first, _ in first },
                 ownerWaits: Dictionary(configuration.apps.map { ($0.id, $0.ownerWait) }) { first, _ in first },
                 owners: configuration.ownerSettings),
-            session: session, verifier: try verifier(revocation?.policyInside),
+            session: session, foldSession: try database.session(.worker, logger: logger, refused: refused),
+            verifier: try verifier(revocation?.policyInside),
             settler: Settler(
                 policy: RetryPolicy(schedule: configuration.webhooks.retrySchedule),
                 log: AttemptLog(
@@ -131,7 +135,7 @@ struct ProcessServices {
         let reconciler = history.reconciler(
             worker: id, session: try database.session(.worker, logger: logger, refused: refused), clock: clock,
             logger: logger, metrics: metrics)
-        let refunds = try refundServices(worker: id, history.accesses)
+        let refunds = try refundServices(worker: id, history.accesses, history.cancellation)
         let deletions = DeletionKeeper(
             worker: id, sweep: DeletionSweep(foldSettings: configuration.foldSettings),
             session: try database.session(.worker, logger: logger, refused: refused), logger: logger)
@@ -158,7 +162,7 @@ struct ProcessServices {
     func api() throws -> Part {
         try APIServices(
             configuration: configuration, database: database, verifier: try verifier(revocation?.policyAtTheDoor),
-            logger: logger, metrics: metrics, refused: refused
+            apple: apple, logger: logger, metrics: metrics, refused: refused
         ).part()
     }
 
@@ -199,7 +203,8 @@ extension Configuration {
 
     var retentionTimes: RetentionTimes {
         RetentionTimes(
-            notifications: retention.notifications, attempts: retention.attempts, events: retention.events)
+            notifications: retention.notifications, attempts: retention.attempts, events: retention.events,
+            emptyCustomers: retention.emptyCustomers == .zero ? nil : retention.emptyCustomers)
     }
 
     var healthPolicy: HealthPolicy { HealthPolicy(disableAfter: webhooks.disableAfter) }

@@ -11,8 +11,12 @@ import Telemetry
 extension ProcessServices {
     /// What answers Apple's questions about refunds; none where no app wants that.
     ///
-    /// - Parameter accesses: the ways to Apple, by app; whoever opened them closes them, first of all.
-    func refundServices(worker: [UInt8], _ accesses: [String: ServerAPIAccess]) throws -> [any Service] {
+    /// - Parameters:
+    ///   - accesses: the ways to Apple, by app.
+    ///   - cancellation: ends calls that wait for Apple when the process ends.
+    func refundServices(
+        worker: [UInt8], _ accesses: [String: ServerAPIAccess], _ cancellation: Cancellation
+    ) throws -> [any Service] {
         let apps = configuration.apps.filter { $0.refunds.policy != .never }
         guard !apps.isEmpty else { return [] }
         var senders: [String: RefundDesk.Send] = [:]
@@ -22,7 +26,7 @@ extension ProcessServices {
                 Result { () throws(ServerAPIError) in
                     try access.client.sendConsumption(
                         information, of: request.key.transactionID, in: request.key.purchase.environment,
-                        CallOptions(priority: .sweep, within: .seconds(60)))
+                        CallOptions(priority: .sweep, within: .seconds(60), cancellation: cancellation))
                 }
             }
         }

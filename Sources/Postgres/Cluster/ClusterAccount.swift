@@ -26,6 +26,19 @@ struct ClusterAccount {
         return account
     }
 
+    /// The user's name; nil where the system has none, as in some containers.
+    var name: String? {
+        var entry = passwd()
+        var found: UnsafeMutablePointer<passwd>?
+        return withUnsafeTemporaryAllocation(of: CChar.self, capacity: 16_384) { buffer in
+            guard let text = buffer.baseAddress, getpwuid_r(user, &entry, text, buffer.count, &found) == 0, let found,
+                let name = found.pointee.pw_name
+            else { return nil }
+            let read = String(cString: name)
+            return read.contains("\"") || read.contains("\n") ? nil : read
+        }
+    }
+
     /// The command, run as this user.
     func command(_ arguments: [String]) -> [String] {
         guard geteuid() != user else { return arguments }

@@ -10,15 +10,17 @@ import Telemetry
 /// It outlives a process that is killed, and the next one goes on with it. One process at a time runs it; others find
 /// it by `runningURL`.
 package final class PrivateCluster: Sendable {
-    /// The superuser, and the database.
+    /// The role that logs in, and the database, which it owns.
     package static let owner = "entitled"
+    /// The role that initdb makes. Only the cluster's own user may log in as it (`ClusterAccess`).
+    static let superuser = "entitled_superuser"
 
-    private static let patience = Duration.seconds(60)
+    static let patience = Duration.seconds(60)
 
-    private let folder: ClusterFolder
-    private let account: ClusterAccount
-    private let settings: PrivateClusterSettings
-    private let logger: Logger
+    let folder: ClusterFolder
+    let account: ClusterAccount
+    let settings: PrivateClusterSettings
+    let logger: Logger
     private let lock: Int32
 
     /// Finds programs, user and folders; starts nothing yet.
@@ -71,13 +73,18 @@ package final class PrivateCluster: Sendable {
         return url(socket: running.socket ?? folder.socket, database: owner)
     }
 
-    private static func url(socket: String, database: String) -> String {
+    /// As the superuser, who is let in only where `ClusterAccess` says so.
+    func superuserURL(_ user: String, database: String) -> String {
+        PrivateCluster.url(socket: folder.running?.socket ?? folder.socket, database: database, user: user)
+    }
+
+    private static func url(socket: String, database: String, user: String = owner) -> String {
         let host = socket.utf8.map { byte in
             let scalar = Unicode.Scalar(byte)
             let isPlain = byte < 128 && (scalar.properties.isAlphabetic || ("0"..."9").contains(scalar))
             return isPlain ? String(scalar) : "%" + Hex.encode([byte]).uppercased()
         }
-        return "postgresql://\(owner)@/\(database)?host=\(host.joined())"
+        return "postgresql://\(user)@/\(database)?host=\(host.joined())"
     }
 
     package var isRunning: Bool { folder.running != nil }
@@ -98,14 +105,15 @@ package final class PrivateCluster: Sendable {
                 "private database started",
                 ["folder": .string(folder.home), "version": .int(Int64(programs.version))])
         }
-        try makeDatabase()
+        try settings.isOwnerSuperuser ? makeDatabase() : makeOwner()
     }
 
     private func make(_ programs: PostgresPrograms) throws(PrivateClusterError) {
         try account.run(["/bin/rm", "-rf", "--", folder.unfinished])
         let command =
             [
-                "\(programs.folder)/initdb", "-D", folder.unfinished, "-U", PrivateCluster.owner, "-E", "UTF8",
+                "\(programs.folder)/initdb", "-D", folder.unfinished, "-U",
+                settings.isOwnerSuperuser ? PrivateCluster.owner : PrivateCluster.superuser, "-E", "UTF8",
                 "--no-locale", "--auth-local=trust", "--auth-host=reject", "--no-instructions",
             ] + (settings.isDurable ? [] : ["--no-sync"])
         let outcome = try ChildProcess.run(account.command(command))

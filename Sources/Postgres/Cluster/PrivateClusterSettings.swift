@@ -4,12 +4,24 @@ package struct PrivateClusterSettings: Sendable {
 
     let isDurable: Bool
     let connections: Int
+    /// Whether the role that logs in may do everything in the cluster.
+    let isOwnerSuperuser: Bool
 
     /// What is committed survives a power cut.
-    package static let durable = PrivateClusterSettings(isDurable: true, connections: 100)
+    package static let durable = PrivateClusterSettings(
+        isDurable: true, connections: 100, isOwnerSuperuser: false)
+
+    /// The same for benchmarks and tests that look into the server.
+    package static let durableForMeasuring = PrivateClusterSettings(
+        isDurable: true, connections: 100, isOwnerSuperuser: true)
 
     /// For tests: survives the end of processes, not of the machine.
-    package static let throwAway = PrivateClusterSettings(isDurable: false, connections: 200)
+    package static let throwAway = PrivateClusterSettings(
+        isDurable: false, connections: 200, isOwnerSuperuser: true)
+
+    /// The same with a login as in production.
+    package static let throwAwayAsInProduction = PrivateClusterSettings(
+        isDurable: false, connections: 100, isOwnerSuperuser: false)
 
     func text(socket: String) -> String {
         let durability = isDurable ? "on" : "off"

@@ -12,6 +12,9 @@ struct ReceiveCommand: StoresimCommand {
                 .init(
                     name: "--secret", value: "whsec_…", help: "of the endpoint; several while one replaces another",
                     isRepeatable: true),
+                .init(
+                    name: "--secret-file", value: "FILE",
+                    help: "with such secrets, a line each; other users of the host see what --secret was given"),
                 .init(name: "--fail-first", value: "N", help: "answer 500 to the first N attempts of each event"),
                 .init(
                     name: "--status", value: "CODE",
@@ -29,7 +32,7 @@ struct ReceiveCommand: StoresimCommand {
         address = try arguments.value(
             "--listen", "HOST:PORT", default: HostAndPort(host: "127.0.0.1", port: 0)
         ) { HostAndPort($0) }
-        let secrets = arguments.texts("--secret")
+        let secrets = try arguments.texts("--secret") + ReceiveCommand.secrets(in: arguments.text("--secret-file"))
         signature = secrets.isEmpty ? nil : WebhookSignature(secrets: secrets)
         guard secrets.isEmpty || signature != nil else {
             throw UsageError("storesim receive: --secret is not whsec_ and base64")
@@ -47,6 +50,14 @@ struct ReceiveCommand: StoresimCommand {
         }
         script = AnswerScript(failFirst: failFirst, statuses: statuses)
         json = arguments.isSet("--json")
+    }
+
+    private static func secrets(in file: String?) throws(UsageError) -> [String] {
+        guard let file else { return [] }
+        guard let bytes = try? FileAccess.read(file) else {
+            throw UsageError("storesim receive: --secret-file \(file) cannot be read")
+        }
+        return String(decoding: bytes, as: UTF8.self).split(whereSeparator: \.isWhitespace).map(String.init)
     }
 
     func run(_ terminal: Terminal) throws -> Int32 {

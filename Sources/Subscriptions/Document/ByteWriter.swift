@@ -2,10 +2,12 @@ import Base
 
 /// Values one after the other: integers in groups of seven bits, small ones of either sign in few; texts behind their
 /// length.
-struct ByteWriter {
-    private(set) var bytes: [UInt8] = []
+package struct ByteWriter {
+    package private(set) var bytes: [UInt8] = []
 
-    mutating func write(_ value: Int64) {
+    package init() {}
+
+    package mutating func write(_ value: Int64) {
         // Zigzag: the sign is the lowest bit.
         var rest = UInt64(bitPattern: (value << 1) ^ (value >> 63))
         while rest >= 0x80 {
@@ -15,22 +17,22 @@ struct ByteWriter {
         bytes.append(UInt8(truncatingIfNeeded: rest))
     }
 
-    mutating func write(_ value: Bool) { bytes.append(value ? 1 : 0) }
+    package mutating func write(_ value: Bool) { bytes.append(value ? 1 : 0) }
 
-    mutating func write(_ value: Int64?) {
+    package mutating func write(_ value: Int64?) {
         write(value != nil)
         if let value { write(value) }
     }
 
-    mutating func write(_ value: [UInt8]) {
+    package mutating func write(_ value: [UInt8]) {
         write(Int64(value.count))
         bytes += value
     }
 
-    mutating func write(_ value: String) { write(Array(value.utf8)) }
+    package mutating func write(_ value: String) { write(Array(value.utf8)) }
 
     /// An id: lower-case UUIDs and decimal numbers, which most ids are, take half the bytes.
-    mutating func write(id: String) {
+    package mutating func write(id: String) {
         if let uuid = UUIDForm.bytes(id) {
             write(ByteReader.uuidMark)
             bytes += uuid
@@ -64,18 +66,18 @@ private enum UUIDForm {
 }
 
 /// Reads what `ByteWriter` wrote; nil for anything else, never beyond the end.
-struct ByteReader {
+package struct ByteReader {
     private var rest: ArraySlice<UInt8>
 
     /// In place of a length.
     fileprivate static let uuidMark: Int64 = -1
     fileprivate static let numberMark: Int64 = -2
 
-    init(_ bytes: [UInt8]) { rest = bytes[...] }
+    package init(_ bytes: [UInt8]) { rest = bytes[...] }
 
-    var isAtEnd: Bool { rest.isEmpty }
+    package var isAtEnd: Bool { rest.isEmpty }
 
-    mutating func integer() -> Int64? {
+    package mutating func integer() -> Int64? {
         var value: UInt64 = 0
         for shift in stride(from: UInt64(0), to: 64, by: 7) {
             guard let byte = rest.popFirst() else { return nil }
@@ -85,7 +87,7 @@ struct ByteReader {
         return nil
     }
 
-    mutating func bool() -> Bool? {
+    package mutating func bool() -> Bool? {
         switch rest.popFirst() {
         case 0: false
         case 1: true
@@ -94,18 +96,18 @@ struct ByteReader {
     }
 
     /// The outer nil: nothing can be read.
-    mutating func optionalInteger() -> Int64?? {
+    package mutating func optionalInteger() -> Int64?? {
         guard let isThere = bool() else { return nil }
         return isThere ? integer().map { .some($0) } : .some(nil)
     }
 
-    mutating func bytes() -> [UInt8]? {
+    package mutating func bytes() -> [UInt8]? {
         integer().flatMap { take($0) }
     }
 
-    mutating func text() -> String? { bytes().flatMap { String(validating: $0, as: UTF8.self) } }
+    package mutating func text() -> String? { bytes().flatMap { String(validating: $0, as: UTF8.self) } }
 
-    mutating func id() -> String? {
+    package mutating func id() -> String? {
         switch integer() {
         case ByteReader.uuidMark: take(16).map(UUIDForm.text)
         case ByteReader.numberMark: integer().map(String.init)
@@ -121,7 +123,7 @@ struct ByteReader {
     }
 
     /// So many values as stand before them.
-    mutating func list<Value>(_ read: (inout ByteReader) -> Value?) -> [Value]? {
+    package mutating func list<Value>(_ read: (inout ByteReader) -> Value?) -> [Value]? {
         guard let count = integer(), count >= 0, count <= rest.count else { return nil }
         var values: [Value] = []
         for _ in 0..<count {

@@ -17,7 +17,7 @@ package struct PurchaseArrival: Sendable, Equatable {
     }
 
     /// When it was signed, else when it came, in ms.
-    fileprivate var happened: Int64 { facts.newestSigned ?? arrived }
+    fileprivate var happened: Int64 { facts.notifications.first?.signedDate ?? facts.newestSigned ?? arrived }
 
     fileprivate func lateness(in environment: StoreEnvironment) -> [Range<Int64>] {
         guard !isFetched else { return [] }
@@ -94,8 +94,11 @@ package struct PurchaseReplay: Sendable {
         let signed = zip(arrivals, places).enumerated().sorted {
             ($0.element.0.happened, $0.offset) < ($1.element.0.happened, $1.offset)
         }
+        let all = arrivals.reduce(into: PurchaseFacts()) { $0.formUnion($1.facts) }
         for (arrival, place) in signed.map(\.element) {
-            facts.formUnion(arrival.facts)
+            // What says the same is in the log with the first arrival that brought it.
+            facts.formUnion(arrival.facts.signed(until: arrival.happened))
+            facts.formUnion(all.signed(until: arrival.happened))
             let after = Purchase(folding: facts, key: key, foldSettings: foldSettings)
             steps[place].changes =
                 PurchaseDifference(

@@ -47,7 +47,7 @@ package struct PurchaseClaims: Sendable, Hashable {
 extension PurchaseClaims {
     /// Nil without a transaction: nothing that is known was bought.
     package init?(of facts: PurchaseFacts) {
-        guard let newest = facts.transactions.inOrderOfSigning().last else { return nil }
+        guard let newest = facts.transactions.newest(where: { _ in true }) else { return nil }
         let account = facts.signedAccount
         let withoutToken = facts.transactions.filter { $0.usableToken == nil }
         self.init(
@@ -62,7 +62,7 @@ extension PurchaseClaims {
 
     /// A token counts from the purchase date of its transaction; where the same transaction was signed before without it,
     /// from that signature (Apple: Set App Account Token). The same token again says nothing new.
-    private static func tokens(_ transactions: Set<TransactionFact>) -> [Token] {
+    private static func tokens(_ transactions: SignedVersions<TransactionFact>) -> [Token] {
         var seen: [Token] = []
         for versions in Dictionary(grouping: transactions, by: \.transactionID).values {
             let ordered = versions.sorted { left, right in

@@ -40,11 +40,16 @@ package struct CheckConfigCommand: Command {
         context.terminal.table(table)
     }
 
+    /// A value with room to break the line after each item of a list.
+    private static func spaced(_ value: JSON) -> String {
+        value.arrayValue.map { "[\($0.map(\.text).joined(separator: ", "))]" } ?? value.text
+    }
+
     /// Every key of the table, so that no other document is needed to write a configuration.
     private static var discussion: String {
         let keys = ConfigurationKeys.all.map { entry -> (name: String, text: String) in
             let fallback =
-                entry.fallback.map { $0 == .null ? "Not set by default." : "Default: \($0.text)." } ?? "Required."
+                entry.fallback.map { $0 == .null ? "Not set by default." : "Default: \(spaced($0))." } ?? "Required."
             return (entry.path, "\(entry.comment) Allowed: \(entry.allowed). \(fallback)")
         }
         return """

@@ -54,7 +54,8 @@ extension EndpointOptions {
 
     fileprivate static let opposites = [
         ("--environment", "--all-environments"), ("--event", "--all-events"), ("--app", "--all-apps"),
-        ("--authorization", "--no-authorization"), ("--asymmetric", "--symmetric"),
+        ("--authorization", "--no-authorization"), ("--authorization-file", "--no-authorization"),
+        ("--asymmetric", "--symmetric"),
     ]
 
     package static let update = CommandDeclaration(

@@ -13,14 +13,15 @@ package struct EndpointRequestOptions: Sendable, Equatable {
 
     /// Throws `UsageError`, which never names a value that may be a secret.
     package init(_ parsed: ParsedArguments) throws {
-        authorization = parsed.text("--authorization").map { Redacted($0) }
+        authorization = try SecretFile.value("--authorization", parsed).map { Redacted($0) }
         if let value = authorization?.exposed, value.utf8.contains(where: { $0 < 0x20 || $0 == 0x7f }) {
             throw UsageError("--authorization must not contain control characters")
         }
         if let value = authorization?.exposed, value.utf8.count > CustomHeader.sizeLimit {
             throw UsageError("--authorization must not be longer than \(CustomHeader.sizeLimit) bytes")
         }
-        headers = try EndpointRequestOptions.headers(parsed.texts("--header"))
+        let more = try parsed.text("--header-file").map { try SecretFile.lines($0, of: "--header-file") } ?? []
+        headers = try EndpointRequestOptions.headers(parsed.texts("--header") + more)
         let text = parsed.text("--retry-schedule")
         wantsStandardSchedule = text == "default"
         do {
@@ -55,6 +56,11 @@ package struct EndpointRequestOptions: Sendable, Equatable {
         OptionDeclaration(
             "--header", .text("HEADER"), isRepeatable: true,
             "A header for every request, as in 'X-Tenant: demo'. Its value is stored encrypted."),
+        OptionDeclaration(
+            "--authorization-file", .text("FILE"),
+            "The authorization header from a file, - for standard input: other users of this host see what options hold."
+        ),
+        OptionDeclaration("--header-file", .text("FILE"), "Headers from a file, a line each; - for standard input."),
         OptionDeclaration(
             "--retry-schedule", .text("WAITS"),
             "The waits after failed attempts, as in 1h,12h,24h; none: a single attempt;"

@@ -17,7 +17,7 @@ package struct ListenOptions: Sendable, Equatable {
 
     package init(_ parsed: ParsedArguments) throws {
         forwardTo = parsed.text("--forward-to")
-        secret = parsed.text("--secret")
+        secret = try SecretFile.value("--secret", parsed)
         endpoint = parsed.text("--endpoint")
         events = parsed.texts("--event")
         apps = parsed.texts("--app")
@@ -34,6 +34,9 @@ package struct ListenOptions: Sendable, Equatable {
         options: [
             OptionDeclaration("--forward-to", .text("URL"), "Posts each event there, also on this machine."),
             OptionDeclaration("--secret", .text("SECRET"), "Signs with this secret (whsec_…) instead of a new one."),
+            OptionDeclaration(
+                "--secret-file", .text("FILE"),
+                "The same from a file, - for standard input: other users of this host see what options hold."),
             OptionDeclaration("--endpoint", .text("ID"), "Only events that this endpoint gets."),
             OptionDeclaration("--event", .text("TYPE"), isRepeatable: true, "Only events of this type."),
             OptionDeclaration("--app", .text("ID"), isRepeatable: true, "Only events of this app."),

@@ -95,11 +95,12 @@ enum PrivilegeChecks {
         "customer_attribute": ["INSERT", "UPDATE", "DELETE"], "deletion": ["INSERT"], "deletion_id": ["INSERT"],
         "deletion_purchase": ["INSERT"], "delivery": ["INSERT"], "event": ["INSERT"], "fact": ["INSERT"],
         "jws_header": ["INSERT"], "notification": ["INSERT"], "notification_key": ["INSERT"], "pending": ["INSERT"],
-        "purchase": ["INSERT"], "purchase_identifier": ["INSERT"], "purchase_snapshot": ["INSERT", "UPDATE"],
+        "purchase": ["INSERT"], "purchase_fold": ["INSERT", "UPDATE", "DELETE"], "purchase_identifier": ["INSERT"],
+        "purchase_snapshot": ["INSERT", "UPDATE"],
     ]
     /// Columns that they update where the table is not theirs: to lock a row takes the right to update some column of it.
     private static let callColumns: [String: Set<String>] = [
-        "api_key": ["last_used_ms"], "endpoint": ["created_ms"], "lane": ["epoch"],
+        "api_key": ["last_used_ms"], "endpoint": ["created_ms"], "lane": ["epoch", "touched"],
         "purchase": [
             "owner", "product_id", "access_ends_ms", "grace_ends_ms", "revoked_ms", "will_renew", "wake_ms", "version",
             "updated_ms", "account", "claims", "tell_ms", "told_owner",

@@ -94,6 +94,8 @@ def judge(operation, case, mode):
                 name = f"{operation.label} {response.status_code}: {failure.title}"
                 if isinstance(failure, RejectedPositiveData) and operation.body and case.body is NOT_SET:
                     name += " without a body"
+                if isinstance(failure, RejectedPositiveData) and '"code":7256' in response.text and "U+" in response.text:
+                    name += " for a character that is not seen"
                 found.setdefault(name, told)
 
 

@@ -1,0 +1,262 @@
+import Base
+import Deliver
+import Lifecycle
+import Postgres
+import Queue
+import Records
+import Subscriptions
+import Telemetry
+
+/// What waits in the lanes: the healthy ones together, those in trouble apart from them.
+extension LaneTurn {
+    static let batchLimit = 256
+    static let resultLimit = 512
+    private static let wakeInterval = Duration.milliseconds(500)
+    private static let retryLimit = 64
+    private static let retryInterval = Duration.seconds(1)
+    private static let passOverTime = Duration.seconds(60)
+    private static let foldTime = Duration.seconds(1)
+    /// How long lanes in trouble are worked on before the others have their turn again.
+    private static let troubleTime = Duration.milliseconds(500)
+    /// How long a purchase whose time has come is left alone when it cannot be looked at, in ms.
+    private static let wakeRetry: Int64 = 3_600_000
+
+    mutating func work(on connection: PostgresConnection) throws -> Bool {
+        let wasBusy = try workTogether(on: connection)
+        return try workApart(on: connection) || wasBusy
+    }
+
+    /// One transaction for everything that waits in lanes where nothing is wrong.
+    private mutating func workTogether(on connection: PostgresConnection) throws -> Bool {
+        let troubled = trouble.lanes
+        let lanes = leases.owned.filter { !troubled.contains($0) }
+        let pending = try read(lanes, eachAtMost: LaneTrouble.perLane, on: connection)
+        let woken = try dueWakes(lanes, on: connection)
+        let results = engine.takeResults(atMost: LaneTurn.resultLimit)
+        guard !pending.isEmpty || !results.isEmpty || !woken.isEmpty else { return false }
+        do {
+            return try commit(preparer.prepare(pending), results, woken, on: connection)
+        } catch {
+            engine.giveBack(results)
+            guard error.fault != .away else { throw error }
+            let lanes = Set(pending.map(\.lane) + woken.map(\.key.lane))
+            note(error, lanes, pending.count)
+            trouble.begin(lanes, error.fault, at: .now)
+            guard !isLost(error) else { throw error }
+            // Results are of deliveries, which wait for nothing of this.
+            if !lanes.isEmpty { try settleAlone(on: connection) } else { throw error }
+            return true
+        }
+    }
+
+    private mutating func settleAlone(on connection: PostgresConnection) throws {
+        let results = engine.takeResults(atMost: LaneTurn.resultLimit)
+        guard !results.isEmpty else { return }
+        do {
+            _ = try commit([], results, [], on: connection)
+        } catch {
+            engine.giveBack(results)
+            throw error
+        }
+    }
+
+    /// Whether the session is gone, and has to be opened again first.
+    private func isLost(_ error: any Error) -> Bool { (error as? PostgresError)?.kind == .connection }
+
+    private mutating func note(_ error: any Error, _ lanes: Set<Lane>, _ count: Int) {
+        failures.note(
+            "applying failed; the lanes that it concerns are worked on apart from the others", error,
+            lanes: lanes.count, notifications: count)
+    }
+
+    /// Lanes in trouble, group by group, while the time for them lasts.
+    private mutating func workApart(on connection: PostgresConnection) throws -> Bool {
+        let end = ContinuousClock.now + LaneTurn.troubleTime
+        var wasBusy = false
+        while ContinuousClock.now < end, let group = trouble.take(at: .now) {
+            wasBusy = true
+            try work(group, on: connection)
+        }
+        metrics.gauge(.lanesInTrouble, Double(trouble.lanes.count))
+        return wasBusy
+    }
+
+    private mutating func work(_ group: LaneTrouble.Group, on connection: PostgresConnection) throws {
+        var pending: [PendingNotification] = []
+        do {
+            // What waits for time alone must not fail with what waits in line, nor the other way round.
+            if group.lanes.count == 1 { try wakeOneByOne(group.lanes, on: connection) }
+            pending = try read(group.lanes, eachAtMost: group.limit, on: connection)
+            let woken = group.lanes.count == 1 ? [] : try dueWakes(group.lanes, isHurried: true, on: connection)
+            if !pending.isEmpty || !woken.isEmpty {
+                _ = try commit(preparer.prepare(pending), [], woken, on: connection)
+            }
+            trouble.succeeded(group, isDone: pending.isEmpty, at: .now)
+        } catch {
+            guard error.fault != .away else {
+                trouble.putBack(group)
+                throw error
+            }
+            note(error, Set(group.lanes), pending.count)
+            let verdict = trouble.failed(
+                group, error.fault, count: pending.count, first: pending.first?.seq, isTimeout: error.isTimeout,
+                at: .now)
+            guard !isLost(error) else { throw error }
+            switch verdict {
+            case .again: break
+            case .passOver:
+                logger.warning(
+                    "a notification took too long; the others of its lane go first",
+                    ["notification.uuid": .string(pending.first?.identity.uuid ?? ""), "error": .string("\(error)")])
+                for notification in pending { passOver(notification.seq, for: LaneTurn.passOverTime) }
+            case .hold:
+                _ = try commit(pending.map { .failed($0, error) }, [], [], on: connection)
+            }
+        }
+    }
+
+    // MARK: - What waits
+
+    private mutating func read(
+        _ lanes: [Lane], eachAtMost limit: Int, on connection: PostgresConnection
+    ) throws -> [PendingNotification] {
+        guard !lanes.isEmpty else { return [] }
+        let (isSweep, begun) = (floor.isSweepDue, ContinuousClock.now)
+        let pending = try PendingNotification.read(
+            from: lanes, starts: isSweep ? nil : floor.starts(of: lanes, now: now), eachAtMost: limit,
+            atMost: LaneTurn.batchLimit, except: stillPassedOver(), on: connection)
+        if isSweep { floor.swept(in: ContinuousClock.now - begun) }
+        return pending
+    }
+
+    private mutating func stillPassedOver() -> [Int64] {
+        guard !passedOver.isEmpty else { return [] }
+        passedOver = passedOver.filter { $0.value > ContinuousClock.now }
+        return Array(passedOver.keys)
+    }
+
+    private mutating func passOver(_ seq: Int64, for time: Duration) {
+        passedOver[seq] = ContinuousClock.now + time
+        // The floor must not hide it when it is looked for again.
+        floor.forget(leases.owned)
+    }
+
+    private mutating func dueWakes(
+        _ lanes: [Lane], isHurried: Bool = false, on connection: PostgresConnection
+    ) throws -> [PurchaseStore.DueWake] {
+        if !isHurried {
+            guard ContinuousClock.now >= nextWake else { return [] }
+            nextWake = ContinuousClock.now + LaneTurn.wakeInterval
+        }
+        guard !lanes.isEmpty else { return [] }
+        return try PurchaseStore.due(in: lanes, at: now, atMost: LaneTurn.batchLimit, on: connection)
+    }
+
+    /// One purchase that cannot be looked at must not keep the ends of all others from being told.
+    private mutating func wakeOneByOne(_ lanes: [Lane], on connection: PostgresConnection) throws {
+        for wake in try dueWakes(lanes, isHurried: true, on: connection) {
+            do {
+                _ = try commit([], [], [wake], on: connection)
+            } catch  where error.fault == .work || error.isTimeout && !isLost(error) {
+                logger.error(
+                    "the timer of a purchase fired and the purchase cannot be applied; it is tried again in an hour",
+                    [
+                        "app": .string(wake.key.app),
+                        "original_transaction_id": .string(wake.key.originalTransactionID),
+                        "error": .string("\(error)"),
+                    ])
+                try PurchaseStore.wake([wake.key], at: now + LaneTurn.wakeRetry, on: connection)
+            }
+        }
+    }
+
+    /// Held notifications whose time has come, in transactions of their own: what failed before must take nothing with it.
+    mutating func retryHeld(on connection: PostgresConnection) throws -> Bool {
+        let begun = ContinuousClock.now
+        guard begun >= nextRetry else { return false }
+        var due: [PendingNotification] = []
+        // A tenth of the time at most, however many are due.
+        defer {
+            let least = due.count < LaneTurn.retryLimit ? LaneTurn.retryInterval : .zero
+            nextRetry = ContinuousClock.now + max(least, (ContinuousClock.now - begun) * 10)
+        }
+        due = try HeldNotifications.due(in: leases.owned, at: now, atMost: LaneTurn.retryLimit, on: connection)
+        guard !due.isEmpty else { return false }
+        try retry(due[...], on: connection)
+        return true
+    }
+
+    /// Those that fail together are tried in halves.
+    private mutating func retry(_ due: ArraySlice<PendingNotification>, on connection: PostgresConnection) throws {
+        do {
+            _ = try commit(preparer.prepare(Array(due)), [], [], on: connection)
+        } catch  where error.fault == .work || error.isTimeout && !isLost(error) {
+            guard due.count > 1, let first = due.indices.first else {
+                _ = try commit(due.map { .failed($0, error) }, [], [], on: connection)
+                return
+            }
+            let middle = first + due.count / 2
+            try retry(due[first..<middle], on: connection)
+            try retry(due[middle...], on: connection)
+        }
+    }
+
+    // MARK: - The transaction
+
+    /// Reads and folds, then writes in one transaction; whether something was done.
+    mutating func commit(
+        _ prepared: [PreparedNotification], _ results: [AttemptResult], _ woken: [PurchaseStore.DueWake],
+        on connection: PostgresConnection
+    ) throws -> Bool {
+        let begun = ContinuousClock.now
+        let plan = try applier.planner.plan(prepared, woken, outages.beliefs, on: connection)
+        fold(plan.unfolded, of: prepared)
+        guard !plan.notifications.isEmpty || !plan.woken.isEmpty || !results.isEmpty else { return false }
+        let lanes = plan.lanes.union(results.map(\.delivery.id.lane)).sorted()
+        var passedAt = begun
+        var applied = Applier.Outcome()
+        var decided: [Settler.Decided] = []
+        var released: [DueDelivery] = []
+        let passed = try connection.transaction {
+            let passed = try Fence.pass(lanes, leases: leases, on: connection)
+            passedAt = ContinuousClock.now
+            if !prepared.isEmpty { FailPoint.applyAfterFence.pass() }
+            if !results.isEmpty { FailPoint.deliverBeforeRecord.pass() }
+            decided = settler.decide(
+                results.filter { passed.lanes.contains($0.delivery.id.lane) }, now: passed.now)
+            released = try settler.settle(decided, now: passed.now, on: connection)
+            if !released.isEmpty { FailPoint.deliverAfterRelease.pass() }
+            applied = try applier.apply(plan, passed, beliefs: outages.beliefs, on: connection)
+            if !prepared.isEmpty { FailPoint.applyBeforeCommit.pass() }
+            return passed
+        }
+        if !prepared.isEmpty { FailPoint.applyAfterCommit.pass() }
+        if !results.isEmpty { FailPoint.deliverAfterRecord.pass() }
+        serverClock = (passed.now, passedAt)
+        trouble.applied(applied.applied.count)
+        floor.note(removed: applied.applied.lazy.map(\.pending).filter { $0.held == nil })
+        engine.forget(results.map(\.delivery.id))
+        let lost = lanes.filter { !passed.lanes.contains($0) }
+        metrics.count(.fencesLost, by: Double(lost.count))
+        keepingTrack { $0.leases.forget(lost) }
+        settler.report(decided)
+        report(applied.applied, ContinuousClock.now - begun)
+        applied.unanswered.forEach(report)
+        // At once: who asked for a pause gets nothing of what this turn made.
+        engine.hold(decided.filter(\.changesEndpoint).map(\.endpoint))
+        lookout.note(decided, now: passed.now)
+        engine.add(released + applied.deliveries)
+        if applied.forwarded > 0 { lookout.hurry() }
+        return true
+    }
+
+    /// Purchases with more facts than a turn reads are folded by a thread of their own; what waits for them is passed over.
+    private mutating func fold(_ keys: [PurchaseKey], of prepared: [PreparedNotification]) {
+        guard !keys.isEmpty else { return }
+        let unfolded = Set(keys)
+        folder.fold(unfolded)
+        for notification in prepared where notification.purchase.map(unfolded.contains) ?? false {
+            passOver(notification.pending.seq, for: LaneTurn.foldTime)
+        }
+    }
+}

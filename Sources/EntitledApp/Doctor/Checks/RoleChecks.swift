@@ -1,0 +1,80 @@
+import Base
+import Postgres
+import Schemas
+
+/// What grants on tables do not say of the processes' roles: what Postgres gives to every role, which rows they may add, and
+/// what a role could have changed of itself.
+enum RoleChecks {
+    static let all = [
+        Check("database.privileges") { _, connection in try look(connection) }
+    ]
+
+    private static func look(_ connection: PostgresConnection) throws -> [Finding] {
+        let findings = try publicPrivileges(connection) + policies(connection) + settings(connection)
+        guard findings.isEmpty else { return findings }
+        return [
+            .ok(
+                "the roles add only rows of their own kinds, and use no large objects, temporary tables or advisory locks"
+            )
+        ]
+    }
+
+    private static func publicPrivileges(_ connection: PostgresConnection) throws -> [Finding] {
+        let left = try PublicPrivileges.left(on: connection)
+        guard !left.isEmpty else { return [] }
+        return [.warning(MigrateCommand.warning(left), "run `entitled migrate`. \(MigrateCommand.remedy)")]
+    }
+
+    // MARK: - Rows
+
+    /// Tables to which a role may add certain rows only, by a restrictive policy.
+    private static let narrowed: [(table: String, role: DatabaseRole)] = [("fact", .api), ("listening", .ingest)]
+
+    private static let missing = """
+        SELECT wanted.name, wanted.role FROM unnest($1::text[], $2::text[]) AS wanted(name, role)
+        WHERE NOT EXISTS (
+            SELECT FROM pg_policy p JOIN pg_class c ON c.oid = p.polrelid JOIN pg_roles r ON r.oid = ANY(p.polroles)
+            WHERE c.relnamespace = 'entitled'::regnamespace AND c.relname = wanted.name AND c.relrowsecurity
+                AND NOT p.polpermissive AND p.polcmd IN ('a', '*') AND r.rolname = wanted.role)
+        """
+
+    private static func policies(_ connection: PostgresConnection) throws -> [Finding] {
+        let parameters: [PostgresValue] = [.texts(narrowed.map(\.table)), .texts(narrowed.map(\.role.rawValue))]
+        return try connection.query(missing, parameters).map { row in
+            let (table, role) = (try row.text(0), try row.text(1))
+            return .error(
+                "\(role) may add any row to entitled.\(table): the row level policy is missing or off",
+                "ALTER TABLE entitled.\(table) ENABLE ROW LEVEL SECURITY; schemas/sql has the policy")
+        }
+    }
+
+    // MARK: - Settings
+
+    private static let select = """
+        SELECT r.rolname::text, unnest(s.setconfig) FROM pg_db_role_setting s JOIN pg_roles r ON r.oid = s.setrole
+        WHERE r.rolname = ANY($1)
+            AND s.setdatabase IN (0, (SELECT oid FROM pg_database WHERE datname = current_database()))
+        ORDER BY 1, 2
+        """
+
+    /// With these a process would not work, or not safely. Others, such as work_mem, are the operator's.
+    private static let harmful: Set = [
+        "search_path", "role", "session_authorization", "default_transaction_read_only", "row_security", "lock_timeout",
+        "idle_session_timeout", "statement_timeout", "idle_in_transaction_session_timeout",
+    ]
+
+    /// A role may change its own password and settings, which Postgres lets no one take away. Settings can be seen.
+    private static func settings(_ connection: PostgresConnection) throws -> [Finding] {
+        try connection.query(select, [.texts(DatabaseRole.allCases.map(\.rawValue))]).compactMap { row in
+            let (name, setting) = (try row.text(0), try row.text(1))
+            let key = String(setting.prefix { $0 != "=" })
+            guard harmful.contains(key), let role = DatabaseRole(rawValue: name),
+                !RoleMaking.settings(role).contains(where: { "\($0.name)=\($0.value)" == setting })
+            else { return nil }
+            return .warning(
+                "\(name) logs in with \(setting), which `entitled migrate` does not set",
+                "ALTER ROLE \(name) RESET \(key). Unless an operator set it, the role's password is in other hands: replace it"
+            )
+        }
+    }
+}

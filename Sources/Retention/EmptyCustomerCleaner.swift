@@ -1,0 +1,68 @@
+import Base
+import Postgres
+
+/// Removes customers that have nothing but an id, as reading makes them, and that were not seen for a long time. A
+/// later request with the id makes the customer anew.
+///
+/// Everything that gives a customer something locks its rows first, or makes them where they are gone. So the rows are
+/// locked, and what the customer has is looked for once more behind the lock: nothing that was committed meanwhile is
+/// missed. A customer that another transaction has locked stays.
+struct EmptyCustomerCleaner {
+    private var walk = BlockWalk("customer")
+
+    /// Whether a customer was not seen since `$3`, and has nothing but this one id.
+    private static func isEmpty(_ customer: String, _ id: String) -> String {
+        """
+        \(customer).first_seen_ms < $3 AND coalesce(\(customer).last_seen_ms, 0) < $3
+            AND coalesce(\(id).last_seen_ms, 0) < $3 AND NOT \(id).of_account
+            AND \(customer).restore_behavior IS NULL AND \(customer).offering_override IS NULL
+            AND \(customer).app_environment IS NULL
+            AND NOT EXISTS (SELECT FROM entitled.app_user_id o
+                WHERE o.original_app_user_id = \(customer).original_app_user_id AND o.id <> \(id).id)
+            AND NOT EXISTS (SELECT FROM entitled.customer_attribute WHERE app_user_id = \(id).id)
+            AND NOT EXISTS (SELECT FROM entitled.purchase WHERE owner = \(id).id)
+            AND NOT EXISTS (SELECT FROM entitled.action WHERE app_user_id = \(id).id)
+            AND NOT EXISTS (SELECT FROM entitled.action WHERE other = \(id).id)
+            AND NOT EXISTS (SELECT FROM entitled.account_join WHERE one = \(id).id)
+            AND NOT EXISTS (SELECT FROM entitled.account_join WHERE other = \(id).id)
+        """
+    }
+
+    private static let lock = """
+        SELECT c.original_app_user_id FROM entitled.customer c
+        JOIN entitled.app_user_id a ON a.id = c.original_app_user_id AND a.original_app_user_id = a.id
+        WHERE c.ctid >= $1::text::tid AND c.ctid < $2::text::tid AND \(isEmpty("c", "a"))
+        FOR UPDATE OF c, a SKIP LOCKED
+        """
+
+    /// A statement of its own: it sees what was committed before the rows were locked.
+    private static let delete = """
+        WITH gone AS (
+            DELETE FROM entitled.app_user_id a USING entitled.customer c
+            WHERE a.id = ANY($1::text[]) AND c.original_app_user_id = a.id AND c.original_app_user_id = ANY($2::text[])
+                AND \(isEmpty("c", "a"))
+            RETURNING a.id
+        )
+        DELETE FROM entitled.customer c USING gone WHERE c.original_app_user_id = gone.id RETURNING 1
+        """
+
+    /// One short transaction.
+    ///
+    /// - Parameter limit: ms; customers not seen since then may go.
+    /// - Returns: how many went; nil when there is nothing to do for now.
+    mutating func step(before limit: Int64, on connection: PostgresConnection) throws -> Int? {
+        guard let blocks = try walk.blocks(on: connection) else { return nil }
+        return try connection.transaction {
+            _ = try connection.query("SELECT set_config('synchronous_commit', 'on', true)")
+            let ids = try connection.query(
+                EmptyCustomerCleaner.lock, [.text(blocks.start), .text(blocks.end), .int8(limit)]
+            ).map { try $0.text(0) }
+            guard !ids.isEmpty else { return 0 }
+            return try connection.query(
+                EmptyCustomerCleaner.delete, [.texts(ids), .texts(ids), .int8(limit)]
+            ).count
+        }
+    }
+
+    mutating func hurry() { walk.hurry() }
+}

@@ -1,0 +1,169 @@
+import Base
+import HTTPServer
+import Postgres
+import Queue
+import Rebuild
+import Records
+import StoreSimulator
+import Subscriptions
+import Telemetry
+import TestSupport
+import Testing
+
+/// Purchases with more facts than any turn of a worker may read: slow for themselves, unnoticed by others.
+@Suite(.serialized) struct LongHistoryTests {
+    private struct Scene {
+        let installation: Installation
+        var lives: [SubscriberLife]
+
+        /// - Parameters:
+        ///   - count: purchases that were applied once.
+        ///   - copies: how often each of their facts is in the log.
+        init(_ count: Int, copies: Int) throws {
+            installation = try Installation()
+            lives = (0..<UInt64(count)).map { SubscriberLife(app: Installation.app, seed: 2_200, number: $0) }
+            let first = try RunningWorker(installation)
+            defer { first.stop() }
+            try installation.postAll(lives.indices.map { lives[$0].start(at: Installation.start) })
+            try installation.untilApplied(Int64(count))
+            try installation.database.execute(
+                """
+                INSERT INTO entitled.fact (lane, app, environment, original_transaction_id, digest, kind, signed_ms, seq,
+                    header, payload, signature, source)
+                SELECT lane, app, environment, original_transaction_id, gen_random_uuid(), kind, signed_ms, seq, header,
+                    payload, signature, source
+                FROM entitled.fact, generate_series(1, $1)
+                """, [.int8(Int64(copies))])
+            try installation.database.execute("ANALYZE entitled.fact")
+        }
+
+        mutating func cancelAll() throws {
+            try installation.postAll(
+                lives.indices.map { lives[$0].autoRenewOff(at: Installation.start + StoreProduct.day) })
+        }
+
+        /// How long it takes until a fresh customer's notification is applied.
+        func probe(_ number: UInt64) throws -> Duration {
+            var life = SubscriberLife(app: Installation.app, seed: 2_300, number: number)
+            let began = ContinuousClock.now
+            #expect(try installation.post(life.start(at: Installation.start)).status == 200)
+            try eventually("a fresh customer's notification is applied") {
+                try installation.database.count(
+                    "SELECT count(*) FROM entitled.purchase WHERE original_transaction_id = $1",
+                    [.text(life.latest.originalID)]) == 1
+            }
+            return ContinuousClock.now - began
+        }
+
+        var pending: Int64 { get throws { try installation.database.count("SELECT count(*) FROM entitled.pending") } }
+    }
+
+    @Test func `a purchase with 60,000 facts is folded apart, and a fresh customer waits for nothing`() throws {
+        var scene = try Scene(1, copies: 20_000)
+        let worker = try RunningWorker(scene.installation, lease: .seconds(2))
+        defer { worker.stop() }
+        try scene.cancelAll()
+        for number in 0..<3 as Range<UInt64> { #expect(try scene.probe(number) < .seconds(5)) }
+        try eventually(timeout: .seconds(60), "the long history is folded and its notification applied") {
+            try scene.pending == 0
+        }
+        #expect(try scene.installation.heldReasons() == [])
+        let folds = "SELECT count(*) FROM entitled.purchase_fold WHERE facts >= 60000"
+        #expect(try scene.installation.database.count(folds) == 1)
+        #expect(
+            try scene.installation.database.count("SELECT count(*) FROM entitled.purchase WHERE NOT will_renew") == 1)
+        try scene.installation.expectNoDifferences()
+    }
+
+    @Test func `what comes after is applied by what was kept, by two workers as well`() throws {
+        var scene = try Scene(20, copies: 100)
+        let workers = try (0..<2).map { _ in try RunningWorker(scene.installation, lease: .seconds(2)) }
+        defer { for worker in workers { worker.stop() } }
+        try scene.cancelAll()
+        try eventually(timeout: .seconds(30), "all are applied") { try scene.pending == 0 }
+        #expect(try scene.installation.database.count("SELECT count(*) FROM entitled.purchase_fold") == 20)
+        try scene.installation.postAll(
+            scene.lives.indices.map { scene.lives[$0].autoRenewOn(at: Installation.start + 2 * StoreProduct.day) })
+        try scene.installation.postAll(
+            scene.lives.indices.map { scene.lives[$0].renew(at: Installation.start + 3 * StoreProduct.day) })
+        try eventually(timeout: .seconds(30), "all are applied") { try scene.pending == 0 }
+        #expect(try scene.installation.database.count("SELECT count(*) FROM entitled.purchase WHERE will_renew") == 20)
+        try scene.installation.expectNoDifferences()
+    }
+
+    @Test func `a kept state that is not what the facts come to is found and made again`() throws {
+        var scene = try Scene(2, copies: 100)
+        let worker = try RunningWorker(scene.installation)
+        try scene.cancelAll()
+        try eventually(timeout: .seconds(30), "all are applied") { try scene.pending == 0 }
+        worker.stop()
+        try scene.installation.database.execute(
+            """
+            UPDATE entitled.purchase_fold p SET state = o.state, tail = NULL FROM entitled.purchase_fold o
+            WHERE o.original_transaction_id < p.original_transaction_id
+            """)
+        #expect(try scene.installation.differences().contains { $0.contains("folded_state") })
+        _ = try RecordRebuild(
+            patience: .seconds(86_400), foldSettings: FoldSettings(defaultGrace: .seconds(3 * 86_400)), isDry: false
+        ).run(
+            on: try scene.installation.database.connect(role: "entitled_worker"), progress: { _ in }, found: { _ in })
+        try scene.installation.expectNoDifferences()
+    }
+
+    @Test func `a poison notification behind a thousand of one lane is held, and other lanes go on meanwhile`() throws {
+        let installation = try Installation()
+        var busy = SubscriberLife(app: Installation.app, seed: 2_400)
+        var notifications = [busy.start(at: Installation.start)]
+        for place in 1...400 {
+            let at = Installation.start + Int64(place) * 60_000
+            notifications.append(place % 2 == 1 ? busy.autoRenewOff(at: at) : busy.autoRenewOn(at: at))
+        }
+        var poison = SubscriberLife(
+            app: Installation.app, seed: 2_400, number: 1,
+            product: StoreProduct(id: "nul\0product", price: 1, period: StoreProduct.day))
+        let wrong = poison.start(at: Installation.start)
+        try installation.postAll(notifications)
+        #expect(try installation.post(wrong).status == 200)
+        let began = ContinuousClock.now
+        let worker = try RunningWorker(installation)
+        defer { worker.stop() }
+        var slowest = Duration.zero
+        for number in 0..<5 as Range<UInt64> {
+            var life = SubscriberLife(app: Installation.app, seed: 2_500, number: number)
+            let posted = ContinuousClock.now
+            #expect(try installation.post(life.start(at: Installation.start)).status == 200)
+            try eventually("a fresh customer's notification is applied") {
+                try installation.database.count(
+                    "SELECT count(*) FROM entitled.purchase WHERE original_transaction_id = $1",
+                    [.text(life.latest.originalID)]) == 1
+            }
+            slowest = max(slowest, ContinuousClock.now - posted)
+        }
+        #expect(slowest < .seconds(3))
+        try eventually(timeout: .seconds(10), "the poison is held") { try installation.heldReasons().count == 1 }
+        #expect(ContinuousClock.now - began < .seconds(20))
+        try eventually(timeout: .seconds(60), "everything is applied") {
+            try installation.database.count("SELECT count(*) FROM entitled.pending") == 0
+        }
+        try installation.expectNoDifferences()
+    }
+
+    @Test func `the same content signed again adds no fact, whoever brings it`() throws {
+        let installation = try Installation()
+        let worker = try RunningWorker(installation)
+        defer { worker.stop() }
+        let bench = try PostingBench(installation)
+        var life = SubscriberLife(app: Installation.app, seed: 2_600)
+        let started = life.start(at: Installation.start)
+        let jws = try PostingBench.jws(started)
+        #expect(bench.post(jws, by: "user-1").status == 200)
+        let before = try installation.database.count("SELECT count(*) FROM entitled.fact WHERE kind = 1")
+        for place in 1...10 as ClosedRange<Int64> {
+            let again = try PostingBench.jws(started) { $0.with("signedDate", .int(started.signedDate + place)) }
+            #expect(bench.post(again, by: "user-1").status == 200)
+        }
+        #expect(try installation.database.count("SELECT count(*) FROM entitled.fact WHERE kind = 1") == before)
+        #expect(try installation.database.count("SELECT count(*) FROM entitled.notification") == 1)
+        try installation.expectNoDifferences()
+    }
+}

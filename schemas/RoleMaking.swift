@@ -1,0 +1,77 @@
+import Base
+import Postgres
+
+/// Makes the Postgres roles of the processes. They are the whole cluster's, so another database may have made them.
+package enum RoleMaking {
+    /// Which of the roles lack something: existence, a member that takes them, or their timeouts.
+    private static let lacking = """
+        SELECT wanted.name FROM unnest($1::text[], $2::text[]) AS wanted(name, config)
+        LEFT JOIN pg_roles r ON r.rolname = wanted.name
+        WHERE r.oid IS NULL OR NOT coalesce(r.rolconfig @> wanted.config::text[], false) OR NOT EXISTS (
+            SELECT FROM pg_auth_members m JOIN pg_roles taker ON taker.oid = m.member
+            WHERE m.roleid = r.oid AND taker.rolname = coalesce($3, current_user))
+        """
+
+    /// The settings that a role logs in with.
+    package static func settings(_ role: DatabaseRole) -> [(name: String, value: String)] {
+        [("statement_timeout", role.statementTimeout), ("idle_in_transaction_session_timeout", "60s")]
+    }
+
+    /// Whether nothing is left to do for this user.
+    ///
+    /// - Parameter owner: the role that takes the roles; nil: the connection's own.
+    package static func isDone(for owner: String?, on connection: PostgresConnection) throws -> Bool {
+        try missing(for: owner, on: connection).isEmpty
+    }
+
+    private static func missing(
+        for owner: String?, on connection: PostgresConnection
+    ) throws -> [DatabaseRole] {
+        let configs = DatabaseRole.allCases.map { role in
+            "{" + settings(role).map { "\($0.name)=\($0.value)" }.joined(separator: ",") + "}"
+        }
+        let parameters: [PostgresValue] = [
+            .texts(DatabaseRole.allCases.map(\.rawValue)), .texts(configs), .text(owner),
+        ]
+        return try connection.query(lacking, parameters).compactMap { DatabaseRole(rawValue: try $0.text(0)) }
+    }
+
+    /// Makes what is missing; a user without CREATEROLE can work with roles that a superuser has made.
+    ///
+    /// The migrator's lock is its database's: where a migration of another database changes the same rows, Postgres waits for it
+    /// and then fails, and the next attempt finds its work.
+    ///
+    /// - Parameter owner: the role that may take the roles, a plain identifier; nil: the connection's own.
+    package static func make(for owner: String?, on connection: PostgresConnection) throws {
+        for role in try missing(for: owner, on: connection) {
+            for script in [make(role, for: owner), configure(role)] {
+                var attempts = 1
+                while true {
+                    do {
+                        try connection.execute(script: script)
+                        break
+                    } catch {
+                        // "tuple concurrently updated", or the insert of another migration came first.
+                        guard ["XX000", "23505"].contains(error.sqlstate), attempts < 50 else { throw error }
+                        attempts += 1
+                    }
+                }
+            }
+        }
+    }
+
+    private static func make(_ role: DatabaseRole, for owner: String?) -> String {
+        """
+        DO $$ BEGIN
+            CREATE ROLE \(role.rawValue) NOLOGIN;
+        EXCEPTION WHEN duplicate_object OR unique_violation THEN NULL;
+        END $$;
+        GRANT \(role.rawValue) TO \(owner ?? "CURRENT_USER");
+        """
+    }
+
+    /// Timeouts of a process that logs in as the role itself; through PgBouncer there is no other way to set them.
+    private static func configure(_ role: DatabaseRole) -> String {
+        settings(role).map { "ALTER ROLE \(role.rawValue) SET \($0.name) = '\($0.value)';" }.joined(separator: "\n")
+    }
+}

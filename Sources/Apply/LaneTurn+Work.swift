@@ -16,13 +16,15 @@ extension LaneTurn {
     private static let retryInterval = Duration.seconds(1)
     private static let passOverTime = Duration.seconds(60)
     private static let foldTime = Duration.seconds(1)
+    private static let resultPause = Duration.seconds(1)
     /// How long lanes in trouble are worked on before the others have their turn again.
     private static let troubleTime = Duration.milliseconds(500)
     /// How long a purchase whose time has come is left alone when it cannot be looked at, in ms.
     private static let wakeRetry: Int64 = 3_600_000
 
     mutating func work(on connection: PostgresConnection) throws -> Bool {
-        let wasBusy = try workTogether(on: connection)
+        var wasBusy = try workTogether(on: connection)
+        if try settleApart(on: connection) { wasBusy = true }
         return try workApart(on: connection) || wasBusy
     }
 
@@ -32,7 +34,8 @@ extension LaneTurn {
         let lanes = leases.owned.filter { !troubled.contains($0) }
         let pending = try read(lanes, eachAtMost: LaneTrouble.perLane, on: connection)
         let woken = try dueWakes(lanes, on: connection)
-        let results = engine.takeResults(atMost: LaneTurn.resultLimit)
+        // Results that failed with notifications, or by themselves, take nothing else with them for a while.
+        let results = nextResults == nil ? engine.takeResults(atMost: LaneTurn.resultLimit) : []
         guard !pending.isEmpty || !results.isEmpty || !woken.isEmpty else { return false }
         do {
             return try commit(preparer.prepare(pending), results, woken, on: connection)
@@ -42,21 +45,40 @@ extension LaneTurn {
             let lanes = Set(pending.map(\.lane) + woken.map(\.key.lane))
             note(error, lanes, pending.count)
             trouble.begin(lanes, error.fault, at: .now)
+            if !results.isEmpty { nextResults = .now }
             guard !isLost(error) else { throw error }
-            // Results are of deliveries, which wait for nothing of this.
-            if !lanes.isEmpty { try settleAlone(on: connection) } else { throw error }
             return true
         }
     }
 
-    private mutating func settleAlone(on connection: PostgresConnection) throws {
+    /// Results of deliveries without anything else, in halves where they fail; what cannot be written down is tried again later.
+    private mutating func settleApart(on connection: PostgresConnection) throws -> Bool {
+        guard let due = nextResults, ContinuousClock.now >= due else { return false }
         let results = engine.takeResults(atMost: LaneTurn.resultLimit)
-        guard !results.isEmpty else { return }
+        nextResults = nil
+        guard !results.isEmpty else { return false }
+        try settle(results[...], on: connection)
+        return true
+    }
+
+    private mutating func settle(_ results: ArraySlice<AttemptResult>, on connection: PostgresConnection) throws {
         do {
-            _ = try commit([], results, [], on: connection)
+            _ = try commit([], Array(results), [], on: connection)
         } catch {
-            engine.giveBack(results)
-            throw error
+            guard error.fault != .away, !isLost(error) else {
+                engine.giveBack(Array(results))
+                nextResults = .now
+                throw error
+            }
+            guard error.fault == .work, results.count > 1, let first = results.indices.first else {
+                engine.giveBack(Array(results))
+                nextResults = .now + LaneTurn.resultPause
+                failures.note("the results of deliveries could not be stored; they are tried again", error)
+                return
+            }
+            let middle = first + results.count / 2
+            try settle(results[first..<middle], on: connection)
+            try settle(results[middle...], on: connection)
         }
     }
 
@@ -209,6 +231,7 @@ extension LaneTurn {
         on connection: PostgresConnection
     ) throws -> Bool {
         let begun = ContinuousClock.now
+        let prepared = prepared.map(heldIfUnfoldable)
         let plan = try applier.planner.plan(prepared, woken, outages.beliefs, on: connection)
         fold(plan.unfolded, of: prepared)
         guard !plan.notifications.isEmpty || !plan.woken.isEmpty || !results.isEmpty else { return false }
@@ -248,6 +271,13 @@ extension LaneTurn {
         engine.add(released + applied.deliveries)
         if applied.forwarded > 0 { lookout.hurry() }
         return true
+    }
+
+    /// A notification of a purchase whose facts cannot be folded waits where an operator sees it and why.
+    private func heldIfUnfoldable(_ notification: PreparedNotification) -> PreparedNotification {
+        guard let key = notification.purchase, let reason = folder.fault(of: key) else { return notification }
+        return PreparedNotification(
+            pending: notification.pending, content: .held("the facts of its purchase cannot be folded: \(reason)"))
     }
 
     /// Purchases with more facts than a turn reads are folded by a thread of their own; what waits for them is passed over.

@@ -34,6 +34,8 @@ struct LaneTurn {
     var nextRetry = ContinuousClock.now
     /// The server's clock at an instant of ours: from there on no change of our wall clock matters.
     var serverClock: (time: Int64, at: ContinuousClock.Instant)?
+    /// When results of deliveries are settled apart from all else; nil: they are settled with it.
+    var nextResults: ContinuousClock.Instant?
     /// Lanes in which something failed.
     var trouble = LaneTrouble()
     /// Notifications that are passed over, until when: they were too slow alone, or their purchase is being folded.

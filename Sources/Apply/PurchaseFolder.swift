@@ -12,6 +12,8 @@ import Telemetry
 final class PurchaseFolder: Sendable {
     private struct State {
         var wanted: Set<PurchaseKey> = []
+        /// Why purchases could not be folded, for reasons that lie in their facts.
+        var faults: [PurchaseKey: (reason: String, until: ContinuousClock.Instant)] = [:]
         var isDone = false
     }
 
@@ -19,11 +21,14 @@ final class PurchaseFolder: Sendable {
     private let session: PostgresSession
     private let logger: Logger
     private let metrics: Metrics
+    private let failure = RepeatedFailure()
 
     /// How long after one look at what is kept the next one follows.
     private static let pace = Duration.seconds(10)
     /// Rows that are read at once.
     private static let page = 2000
+    /// How long notifications of a purchase that cannot be folded are held without another attempt.
+    private static let faultTime = Duration.seconds(30)
     private static let slow = Duration.seconds(1)
 
     init(session: PostgresSession, logger: Logger, metrics: Metrics) {
@@ -35,6 +40,11 @@ final class PurchaseFolder: Sendable {
     /// From any thread: these are folded as soon as possible.
     func fold(_ keys: Set<PurchaseKey>) {
         state.change { $0.wanted.formUnion(keys) }
+    }
+
+    /// Why a purchase could not be folded a moment ago; nil: it could, or it is to be tried again.
+    func fault(of key: PurchaseKey) -> String? {
+        state.read { $0.faults.isEmpty ? nil : $0.faults[key] }.flatMap { $0.until > .now ? $0.reason : nil }
     }
 
     func start() {
@@ -51,35 +61,49 @@ final class PurchaseFolder: Sendable {
         var cursor: PurchaseKey?
         var next = ContinuousClock.now + PurchaseFolder.pace
         while true {
-            let wait = max(.zero, next - .now)
-            _ = state.wait(timeout: wait) { $0.isDone || !$0.wanted.isEmpty ? true : nil }
-            let (key, count, isDone) = state.read { ($0.wanted.first, $0.wanted.count, $0.isDone) }
-            metrics.gauge(.purchasesUnfolded, Double(count))
+            _ = state.wait(timeout: max(.zero, next - .now)) { $0.isDone || !$0.wanted.isEmpty ? true : nil }
+            let (key, isDone) = state.read { ($0.wanted.first, $0.isDone) }
             guard !isDone else { return }
             if let key {
-                if !attempt({ connection in try foldAnew(key, on: connection) }) {
-                    _ = state.wait(timeout: .milliseconds(500)) { $0.isDone ? true : nil }
-                }
-                state.change { _ = $0.wanted.remove(key) }
+                metrics.gauge(.purchasesUnfolded, Double(state.read { $0.wanted.count }))
+                fold(key)
+                metrics.gauge(.purchasesUnfolded, Double(state.read { $0.wanted.count }))
             } else if ContinuousClock.now >= next {
-                attempt { connection in cursor = try lookOver(after: cursor, on: connection) }
-                next = ContinuousClock.now + PurchaseFolder.pace
+                let begun = ContinuousClock.now
+                do {
+                    try session.withConnection { connection in cursor = try lookOver(after: cursor, on: connection) }
+                } catch {
+                    failed(cursor, error)
+                }
+                // A twentieth of the time at most, however long histories are.
+                next = ContinuousClock.now + max(PurchaseFolder.pace, (ContinuousClock.now - begun) * 20)
             }
         }
     }
 
-    @discardableResult
-    private func attempt(_ body: (PostgresConnection) throws -> Void) -> Bool {
+    private func fold(_ key: PurchaseKey) {
         do {
-            try session.withConnection(body)
-            return true
-        } catch {
-            if error.fault != .away, !state.read({ $0.isDone }) {
-                logger.error(
-                    "the facts of a purchase could not be folded; trying again", ["error": .string("\(error)")])
+            try session.withConnection { connection in try foldAnew(key, on: connection) }
+            state.change { state in
+                state.wanted.remove(key)
+                state.faults[key] = nil
             }
-            return false
+        } catch {
+            failed(key, error)
+            state.change { state in
+                state.wanted.remove(key)
+                state.faults = state.faults.filter { $0.value.until > .now }
+                if error.fault == .work { state.faults[key] = ("\(error)", .now + PurchaseFolder.faultTime) }
+            }
+            _ = state.wait(timeout: .milliseconds(500)) { $0.isDone ? true : nil }
         }
+    }
+
+    private func failed(_ key: PurchaseKey?, _ error: any Error) {
+        guard error.fault != .away, !state.read({ $0.isDone }) else { return }
+        failure.note(
+            "the facts of a purchase could not be folded (\(key?.originalTransactionID ?? "unknown"))", error, count: 1,
+            logger)
     }
 
     /// Reads all rows without a lock, and keeps what they come to if none was added meanwhile.

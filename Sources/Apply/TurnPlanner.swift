@@ -19,10 +19,12 @@ struct TurnPlan {
     fileprivate let due: [PurchaseStore.DueWake]
     fileprivate let touched: [Lane: Int64]
 
-    /// Transactions that an app posted again, and that say nothing new.
+    /// Transactions that an app posted again, and that say nothing new. What is held says something that is not known yet.
     var repetitions: [PendingNotification] {
         let brought = Set(works.flatMap { $0.newFacts.lazy.filter { $0.kept == nil }.map(\.seq) })
-        return notifications.map(\.pending).filter { $0.source == .posted && !brought.contains($0.seq) }
+        return notifications.filter { $0.purchase != nil }.map(\.pending).filter {
+            $0.source == .posted && !brought.contains($0.seq)
+        }
     }
 
     /// All that it is about.

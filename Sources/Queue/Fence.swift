@@ -4,12 +4,14 @@ import Postgres
 /// The first statement of every data transaction: locks the lanes' rows and compares owner and epoch.
 ///
 /// A takeover updates the same rows, so the transaction of a worker that comes back late either ends before it, or
-/// finds no row. The timeouts are below the lease, so that a stopped worker does not keep its lock.
+/// finds no row. The timeouts are below the lease, so that a stopped worker does not keep its lock. `entitled.folds` says that this
+/// program keeps what facts come to in step with them (see `PurchaseFoldStore`).
 package enum Fence {
     private static let lock = """
         WITH settings AS MATERIALIZED (
             SELECT set_config('synchronous_commit', 'on', true), set_config('statement_timeout', $4, true),
-                set_config('idle_in_transaction_session_timeout', $4, true), set_config('lock_timeout', $4, true)
+                set_config('idle_in_transaction_session_timeout', $4, true), set_config('lock_timeout', $4, true),
+                set_config('entitled.folds', 'on', true)
         ),
         held AS MATERIALIZED (
             SELECT l.lane, l.touched FROM entitled.lane l
@@ -103,7 +105,8 @@ package enum Fence {
     private static let take = """
         WITH settings AS MATERIALIZED (
             SELECT set_config('synchronous_commit', 'on', true), set_config('statement_timeout', '30s', true),
-                set_config('idle_in_transaction_session_timeout', '5s', true), set_config('lock_timeout', '30s', true)
+                set_config('idle_in_transaction_session_timeout', '5s', true), set_config('lock_timeout', '30s', true),
+                set_config('entitled.folds', 'on', true)
         ),
         held AS MATERIALIZED (
             SELECT lane FROM entitled.lane WHERE lane = ANY($1::int2[]) ORDER BY lane FOR NO KEY UPDATE

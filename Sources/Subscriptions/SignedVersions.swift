@@ -21,7 +21,11 @@ package struct SignedVersions<Fact: VersionedFact>: Sendable {
 
         /// Whether the instant is new.
         mutating func note(_ date: Int64) -> Bool {
-            let place = again.firstIndex { $0 >= date } ?? again.count
+            var (place, end) = (0, again.count)
+            while place < end {
+                let middle = (place + end) / 2
+                if again[middle] < date { place = middle + 1 } else { end = middle }
+            }
             guard place == again.count || again[place] != date else { return false }
             again.insert(date, at: place)
             return true

@@ -166,4 +166,81 @@ import Testing
         #expect(try installation.database.count("SELECT count(*) FROM entitled.notification") == 1)
         try installation.expectNoDifferences()
     }
+
+    @Test func `facts that another program adds make what was kept be folded anew`() throws {
+        var scene = try Scene(1, copies: 100)
+        let worker = try RunningWorker(scene.installation)
+        defer { worker.stop() }
+        try scene.cancelAll()
+        try eventually(timeout: .seconds(30), "all are applied") { try scene.pending == 0 }
+        let database = scene.installation.database
+        let touched = "SELECT sum(touched)::int8 FROM entitled.lane"
+        let before = try database.count(touched)
+        #expect(try database.count("SELECT count(*) FROM entitled.purchase_fold") == 1)
+        try database.execute(
+            """
+            INSERT INTO entitled.fact (lane, app, environment, original_transaction_id, digest, kind, signed_ms, seq,
+                payload) SELECT lane, app, environment, original_transaction_id, gen_random_uuid(), kind, signed_ms, seq, payload
+            FROM entitled.fact LIMIT 1
+            """)
+        #expect(try database.count("SELECT count(*) FROM entitled.purchase_fold") == 0)
+        #expect(try database.count(touched) > before)
+        try scene.installation.postAll([scene.lives[0].autoRenewOn(at: Installation.start + 2 * StoreProduct.day)])
+        try eventually(timeout: .seconds(30), "it is folded and applied") {
+            try scene.pending == 0 && database.count("SELECT count(*) FROM entitled.purchase_fold") == 1
+        }
+        try scene.installation.expectNoDifferences()
+    }
+
+    @Test func `a long history that cannot be read holds its own notifications, and says why`() throws {
+        var scene = try Scene(1, copies: 4_000)
+        try scene.installation.database.execute(
+            """
+            UPDATE entitled.fact SET payload = '\\x00' WHERE digest = (SELECT max(digest::text)::uuid FROM entitled.fact)
+            """)
+        let worker = try RunningWorker(scene.installation)
+        defer { worker.stop() }
+        try scene.cancelAll()
+        try eventually(timeout: .seconds(20), "it is held") { try scene.installation.heldReasons().count == 1 }
+        #expect(try scene.installation.heldReasons().first?.contains("cannot be folded") == true)
+        #expect(try scene.probe(7) < .seconds(5))
+        try worker.log.wait(for: "the facts of a purchase could not be folded")
+    }
+
+    @Test func `what an app posted and cannot be applied stays in the log`() throws {
+        let installation = try Installation()
+        let worker = try RunningWorker(installation)
+        defer { worker.stop() }
+        let bench = try PostingBench(installation, patience: .seconds(5))
+        var life = SubscriberLife(
+            app: Installation.app, seed: 2_700,
+            product: StoreProduct(id: "nul\0product", price: 1, period: StoreProduct.day))
+        _ = bench.post(try PostingBench.jws(life.start(at: Installation.start)), by: "user-1")
+        try eventually(timeout: .seconds(10), "it is held") { try installation.heldReasons().count == 1 }
+        #expect(try installation.database.count("SELECT count(*) FROM entitled.notification") == 1)
+    }
+
+    @Test func `results of deliveries that cannot be stored delay no notification`() throws {
+        let installation = try Installation()
+        let consumer = try Consumer()
+        _ = try installation.addEndpoint(consumer)
+        try installation.database.execute(
+            """
+            CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS
+            $$ BEGIN RAISE EXCEPTION 'refused' USING ERRCODE = '22000'; END $$
+            """)
+        try installation.database.execute(
+            "CREATE TRIGGER refuse BEFORE INSERT ON entitled.attempt FOR EACH ROW EXECUTE FUNCTION refuse()")
+        let worker = try RunningWorker(installation)
+        defer { worker.stop(); consumer.stop() }
+        for number in 0..<20 as Range<UInt64> {
+            var life = SubscriberLife(app: Installation.app, seed: 2_800, number: number)
+            #expect(try installation.post(life.start(at: Installation.start)).status == 200)
+            try installation.untilApplied(Int64(number) + 1, timeout: .seconds(5))
+        }
+        #expect(try installation.heldReasons() == [])
+        try worker.log.wait(for: "the results of deliveries could not be stored")
+        try installation.database.execute("DROP TRIGGER refuse ON entitled.attempt")
+        try installation.untilDeliveries(20, .delivered)
+    }
 }

@@ -51,7 +51,7 @@ extension WholeMeasurement {
         table.add("P9", "applies, grown", report["applies_ratio"], "of it", .least(0.8), method: method)
         table.add(
             "P9", "`GET /v1/subscribers`, grown", report["reads_ratio"], "of it", .least(0.8),
-            method: "the same; customers whom nobody asked for yet")
+            method: "the same; customers without a snapshot")
         table.add("", "… asked for again", report["rereads_ratio"], "of it", method: "the same")
     }
 

@@ -153,18 +153,31 @@ struct Soak {
 
     // MARK: - The end
 
+    /// Whether it ends well; if not, the reason is printed.
+    private func ends(_ body: () throws -> Void) -> Bool {
+        do {
+            try body()
+            return true
+        } catch {
+            note("\(error)")
+            return false
+        }
+    }
+
     private func judge(
         _ samples: [SoakSample], _ sum: Sum, _ toldBefore: Int, _ scene: Scene
     ) throws -> SoakVerdict {
         let installation = scene.installation
         var verdict = SoakVerdict(samples)
         note("waiting until everything is applied")
-        let isApplied =
-            (try? installation.waitForNone("SELECT count(*) FROM entitled.pending", timeout: Soak.patience)) != nil
-        let isSent =
-            (try? installation.waitForNone(
+        let isApplied = ends {
+            _ = try installation.waitForNone("SELECT count(*) FROM entitled.pending", timeout: Soak.patience)
+        }
+        let isSent = ends {
+            _ = try installation.waitForNone(
                 "SELECT count(*) FROM entitled.delivery WHERE state = 0 AND endpoint = '\(scene.healthy)'",
-                timeout: Soak.patience)) != nil
+                timeout: Soak.patience)
+        }
         let recordless = try scene.watch.finish(within: .seconds(10))
         scene.api.end()
         scene.worker.kill()
@@ -183,10 +196,8 @@ struct Soak {
                 "SELECT count(*) FROM entitled.held_notification JOIN entitled.notification USING (lane, seq) WHERE source = 0"
             ), Int64(sum.poison))
         verdict.check("neither held nor a fact", try installation.number(Soak.lost), 0)
-        let rebuild = Result { try installation.command(["rebuild", "--dry-run"]) }
-        if case .failure(let error) = rebuild { note("\(error)") }
         verdict.check(
-            "a rebuild finds no difference", (try? rebuild.get()) != nil,
+            "a rebuild finds no difference", ends { _ = try installation.command(["rebuild", "--dry-run"]) },
             "`entitled rebuild --dry-run` finds differences")
         let complaints = scene.worker.complaints + scene.ingest.complaints + scene.api.complaints
         note(

@@ -39,6 +39,6 @@ struct MigrateCommand: Command {
     }
 
     static let remedy =
-        "As a superuser, run: psql -d DATABASE < schemas/sql/public_privileges.sql; where there is none, as on a managed"
-        + " Postgres, this stays"
+        "As a superuser, run: psql -d DATABASE < schemas/sql/public_privileges.sql; a managed Postgres without a superuser"
+        + " keeps these privileges"
 }

@@ -52,7 +52,11 @@ extension OwnerSettlement {
             changed.union(customers.values.flatMap(\.appUserIDs)), except: view.accounts, on: connection)
         let moves = tells ? try moves(&outcome, view, on: connection) : []
         if !tells { try keepTold(&outcome, view, on: connection) }
-        try FactStore.insert(view.found, on: connection)
+        if !view.found.isEmpty {
+            // Turns that were planned without them plan again.
+            try Fence.lock(view.found.map(\.key.lane), on: connection)
+            try FactStore.insert(view.found, on: connection)
+        }
         try AccountStore.write(
             written(outcome, view, judged, isWritten ? Set(claims.keys) : []), now: now, on: connection)
         let states = try states(judged, view, on: connection)

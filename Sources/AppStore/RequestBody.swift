@@ -17,25 +17,7 @@ package enum RequestBody {
             return nil
         }
         let text = body[start.count..<body.count - end.count]
-        return isPlain(text) ? Array(text) : nil
-    }
-
-    /// Whether there is nothing but ASCII without control characters, quotes and backslashes; eight bytes at a time.
-    private static func isPlain(_ text: ArraySlice<UInt8>) -> Bool {
-        text.withUnsafeBytes { bytes in
-            let (ones, tops) = (UInt64(0x0101_0101_0101_0101), UInt64(0x8080_8080_8080_8080))
-            let words = bytes.count / 8
-            // In a byte's top bit: whether it, or a difference that must not be zero, fell below.
-            var faults: UInt64 = 0
-            for word in 0..<words {
-                let eight = bytes.loadUnaligned(fromByteOffset: word * 8, as: UInt64.self)
-                let quote = eight ^ (ones &* 0x22)
-                let backslash = eight ^ (ones &* 0x5c)
-                faults |= eight | (eight &- ones &* 0x20) | (quote &- ones) | (backslash &- ones)
-            }
-            return faults & tops == 0
-                && bytes.dropFirst(words * 8).allSatisfy { $0 >= 0x20 && $0 < 0x80 && $0 != 0x22 && $0 != 0x5c }
-        }
+        return text.withUnsafeBytes { PlainText.length(of: $0) == $0.count } ? Array(text) : nil
     }
 
     /// The JWS in a file: a body as above, or the JWS alone, with white space around it.
@@ -49,7 +31,8 @@ package enum RequestBody {
         let signedPayload: [UInt8]
 
         init(_ members: Members) throws {
-            signedPayload = Array(try members.container.decode(String.self, forKey: "signedPayload").utf8)
+            guard let text = members.text("signedPayload") else { throw MissingMember() }
+            signedPayload = Array(text.utf8)
         }
     }
 }

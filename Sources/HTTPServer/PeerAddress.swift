@@ -10,7 +10,8 @@ struct PeerAddress: Hashable, Sendable {
     /// Nil for what is no IP address.
     init?(_ address: UnsafePointer<sockaddr>?) {
         guard let address else { return nil }
-        family = address.pointee.sa_family
+        // It comes first (POSIX). Read without its name: which of the imported modules declares that depends on what is built first.
+        family = UnsafeRawPointer(address).load(as: sa_family_t.self)
         switch Int32(family) {
         case AF_INET:
             let host = UnsafeRawPointer(address).loadUnaligned(as: sockaddr_in.self).sin_addr.s_addr.bigEndian

@@ -87,8 +87,12 @@ extension FactStore {
     }
 
     private static let extending = """
-        UPDATE entitled.fact f SET signed_again =
-            CASE WHEN cardinality(f.signed_again) < 64 THEN f.signed_again ELSE f.signed_again[:63] END || t.signed
+        UPDATE entitled.fact f SET signed_again = (
+            SELECT array_agg(at ORDER BY at) FROM (
+                SELECT at, row_number() OVER (ORDER BY at) AS place, count(*) OVER () AS number
+                FROM (SELECT DISTINCT unnest(f.signed_again || t.signed) AS at) AS signings
+            ) AS ordered
+            WHERE place <= 64 OR place = number)
         FROM (
             SELECT place, lane, otid, app, environment, lowest, highest, signed
             FROM unnest($1::int2[], $2::text[], $3::text[], $4::int2[], $5::uuid[], $6::uuid[], $7::int8[])
@@ -99,7 +103,8 @@ extension FactStore {
         RETURNING t.place
         """
 
-    /// Lets rows stand for these signatures, too; those whose row is not there. A statement changes a row once, so that of several
+    /// Lets rows stand for these signatures, too (the earliest of them and the last: `SignedVersions` counts no others); those whose
+    /// row is not there. A statement changes a row once, so that of several
     /// signatures for one row the first and the last are written in turn.
     private static func extend(_ facts: [New], on connection: PostgresConnection) throws -> [New] {
         guard !facts.isEmpty else { return [] }

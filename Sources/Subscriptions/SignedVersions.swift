@@ -138,13 +138,14 @@ package struct SignedVersions<Fact: VersionedFact>: Sendable {
         }
         let between = Swift.min(least, date)...Swift.max(least, date)
         let isInterrupted = spans.contains { other in
-            isMeant(other.first) && !other.first.hasContent(of: fact)
-                && [other.first.signedDate, other.newest.signedDate].contains(where: between.contains)
+            isMeant(other.first)
+                && ([other.first.signedDate, other.newest.signedDate].contains(where: between.contains)
+                    || other.again.contains(where: between.contains)) && !other.first.hasContent(of: fact)
         }
         if isInterrupted { return .news }
         // Signed so often that one more instant says nothing.
-        return span.again.count >= Self.mostSignatures && date > span.first.signedDate && date < span.newest.signedDate
-            ? .nothing : .signature(of: near.id)
+        let isBeyond = span.again.count >= Self.mostSignatures && date > span.again.last ?? .max
+        return isBeyond && date < span.newest.signedDate ? .nothing : .signature(of: near.id)
     }
 
     /// The facts that were signed in the same millisecond as this one, and say something else.

@@ -24,8 +24,11 @@ struct SigningHeader: WirePayload {
         nameCount = names.count
         hasCriticalExtensions = names.contains("crit")
         algorithm = members.text("alg")
-        certificates = try members.container.decodeIfPresent([String].self, forKey: "x5c")
+        certificates = members.texts("x5c")
+        if certificates == nil, members.isThere("x5c") { throw WrongType() }
     }
+
+    private struct WrongType: Error {}
 
     /// The header in a segment of base64url.
     static func read(_ segment: ArraySlice<UInt8>) throws(VerificationFailure) -> SigningHeader {

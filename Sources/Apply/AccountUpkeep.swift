@@ -13,6 +13,9 @@ struct AccountUpkeep {
     /// How many are judged at once: one by one after a failure.
     private var limit = AccountUpkeep.dueLimit
 
+    /// Whether the next one could not be judged alone.
+    private var isToBePostponed = false
+
     /// Records without a transaction among their facts, which nothing can be said of; others behind them come nevertheless.
     private var unadopted = 0
 
@@ -34,12 +37,18 @@ struct AccountUpkeep {
         var told = false
         var failure: (any Error)?
         do {
+            if isToBePostponed {
+                isToBePostponed = false
+                try AccountDue.postpone(on: connection)
+            }
             try judgeDue(until: begun + AccountUpkeep.interval, on: connection, &told)
         } catch {
-            if let error = error as? PostgresError, error.kind == .connection { throw error }
+            let isLost = (error as? PostgresError)?.kind == .connection
+            guard !isLost || error.isTimeout else { throw error }
             // One that cannot be judged must not keep the others waiting.
-            if limit == 1 { try AccountDue.postpone(on: connection) }
+            isToBePostponed = limit == 1
             limit = 1
+            if isLost { throw error }
             failure = error
         }
         if begun >= nextLegacyLook, try adopt(on: connection) < AccountUpkeep.legacyLimit {

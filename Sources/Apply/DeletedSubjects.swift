@@ -97,9 +97,14 @@ struct DeletedSubjects: Sendable {
 
     private func subject(_ notification: PreparedNotification, _ digest: Subscriptions.Digest) -> Subject? {
         guard case .facts(let key, let rows, _, let signed) = notification.content else { return nil }
-        var facts = PurchaseFacts()
-        for row in rows { row.insert(into: &facts) }
-        let (transaction, renewal) = (facts.transactions.first, facts.renewals.first)
+        var (transaction, renewal): (TransactionFact?, RenewalFact?)
+        for row in rows {
+            switch row.read() {
+            case .transaction(let fact): transaction = transaction ?? fact
+            case .renewal(let fact): renewal = renewal ?? fact
+            default: break
+            }
+        }
         let tokens = [transaction?.appAccountToken, renewal?.appAccountToken].compactMap { $0 }
         let account = transaction?.appTransactionID ?? renewal?.appTransactionID
         let anonymous = Owner.anonymousID(for: key, account: account, digest: digest)

@@ -9,10 +9,10 @@ import Telemetry
 
 /// What waits in the lanes: the healthy ones together, those in trouble apart from them.
 extension LaneTurn {
-    static let batchLimit = 256
+    static let batchLimit = 320
     static let resultLimit = 512
     private static let wakeInterval = Duration.milliseconds(500)
-    private static let retryLimit = 64
+    static let retryLimit = 64
     private static let retryInterval = Duration.seconds(1)
     private static let passOverTime = Duration.seconds(60)
     private static let foldTime = Duration.seconds(1)
@@ -23,6 +23,7 @@ extension LaneTurn {
     private static let wakeRetry: Int64 = 3_600_000
 
     mutating func work(on connection: PostgresConnection) throws -> Bool {
+        try settleLost(on: connection)
         var wasBusy = try workTogether(on: connection)
         if try settleApart(on: connection) { wasBusy = true }
         return try workApart(on: connection) || wasBusy
@@ -123,17 +124,28 @@ extension LaneTurn {
             let verdict = trouble.failed(
                 group, error.fault, count: pending.count, first: pending.first?.seq, isTimeout: error.isTimeout,
                 at: .now)
-            guard !isLost(error) else { throw error }
             switch verdict {
             case .again: break
             case .passOver:
                 logger.warning(
                     "a notification took too long; the others of its lane go first",
                     ["notification.uuid": .string(pending.first?.identity.uuid ?? ""), "error": .string("\(error)")])
-                for notification in pending { passOver(notification.seq, for: LaneTurn.passOverTime) }
+                for notification in pending { passOver(notification, for: LaneTurn.passOverTime) }
             case .hold:
-                _ = try commit(pending.map { .failed($0, error) }, [], [], on: connection)
+                lost.held += pending.map { .failed($0, error) }
             }
+            guard !isLost(error) else { throw error }
+            try settleLost(on: connection)
+        }
+    }
+
+    /// What was found out about work whose failure took the session with it is written down by the next one.
+    private mutating func settleLost(on connection: PostgresConnection) throws {
+        let found = lost
+        lost = LostWork()
+        if !found.held.isEmpty { _ = try commit(found.held, [], [], on: connection) }
+        if !found.woken.isEmpty {
+            try PurchaseStore.wake(found.woken, at: now + LaneTurn.wakeRetry, on: connection)
         }
     }
 
@@ -144,10 +156,16 @@ extension LaneTurn {
     ) throws -> [PendingNotification] {
         guard !lanes.isEmpty else { return [] }
         let (isSweep, begun) = (floor.isSweepDue, ContinuousClock.now)
+        // Where more waits than is taken, the lanes that were left out are the first ones next time.
+        let sorted = lanes.sorted()
+        let start = sorted.firstIndex { $0 >= nextLane } ?? sorted.startIndex
+        let lanes = Array(sorted[start...] + sorted[..<start])
         let pending = try PendingNotification.read(
             from: lanes, starts: isSweep ? nil : floor.starts(of: lanes, now: now), eachAtMost: limit,
-            atMost: LaneTurn.batchLimit, except: stillPassedOver(), on: connection)
+            atMost: LaneTurn.batchLimit, except: stillPassedOver(), headers: headers, on: connection)
         if isSweep { floor.swept(in: ContinuousClock.now - begun) }
+        let taken = Set(pending.map(\.lane))
+        if let last = lanes.last(where: taken.contains) { nextLane = last }
         return pending
     }
 
@@ -157,10 +175,10 @@ extension LaneTurn {
         return Array(passedOver.keys)
     }
 
-    private mutating func passOver(_ seq: Int64, for time: Duration) {
-        passedOver[seq] = ContinuousClock.now + time
+    private mutating func passOver(_ notification: PendingNotification, for time: Duration) {
+        passedOver[notification.seq] = ContinuousClock.now + time
         // The floor must not hide it when it is looked for again.
-        floor.forget(leases.owned)
+        floor.forget([notification.lane])
     }
 
     private mutating func dueWakes(
@@ -179,7 +197,7 @@ extension LaneTurn {
         for wake in try dueWakes(lanes, isHurried: true, on: connection) {
             do {
                 _ = try commit([], [], [wake], on: connection)
-            } catch  where error.fault == .work || error.isTimeout && !isLost(error) {
+            } catch where error.fault == .work || error.isTimeout {
                 logger.error(
                     "the timer of a purchase fired and the purchase cannot be applied; it is tried again in an hour",
                     [
@@ -187,7 +205,9 @@ extension LaneTurn {
                         "original_transaction_id": .string(wake.key.originalTransactionID),
                         "error": .string("\(error)"),
                     ])
-                try PurchaseStore.wake([wake.key], at: now + LaneTurn.wakeRetry, on: connection)
+                lost.woken.append(wake.key)
+                guard !isLost(error) else { throw error }
+                try settleLost(on: connection)
             }
         }
     }
@@ -199,12 +219,21 @@ extension LaneTurn {
         var due: [PendingNotification] = []
         // A tenth of the time at most, however many are due.
         defer {
-            let least = due.count < LaneTurn.retryLimit ? LaneTurn.retryInterval : .zero
+            let least = due.count < retryLimit ? LaneTurn.retryInterval : .zero
             nextRetry = ContinuousClock.now + max(least, (ContinuousClock.now - begun) * 10)
         }
-        due = try HeldNotifications.due(in: leases.owned, at: now, atMost: LaneTurn.retryLimit, on: connection)
+        due = try HeldNotifications.due(
+            in: leases.owned, at: now, atMost: retryLimit, headers: headers, on: connection)
         guard !due.isEmpty else { return false }
-        try retry(due[...], on: connection)
+        do {
+            try retry(due[...], on: connection)
+        } catch where error.isTimeout && isLost(error) {
+            // The session went with it: the next one tries fewer of them, and in the end the one that it is.
+            if due.count == 1 { lost.held += due.map { .failed($0, error) } }
+            retryLimit = max(1, min(retryLimit, due.count) / 2)
+            throw error
+        }
+        retryLimit = min(LaneTurn.retryLimit, retryLimit * 2)
         return true
     }
 
@@ -286,7 +315,7 @@ extension LaneTurn {
         let unfolded = Set(keys)
         folder.fold(unfolded)
         for notification in prepared where notification.purchase.map(unfolded.contains) ?? false {
-            passOver(notification.pending.seq, for: LaneTurn.foldTime)
+            passOver(notification.pending, for: LaneTurn.foldTime)
         }
     }
 }

@@ -14,6 +14,7 @@ struct LaneTurn {
     var settler: Settler
     let engine: DeliveryEngine
     let folder: PurchaseFolder
+    let headers = JWSHeaderCache()
     private let clock: any WallClock
     let logger: Logger
     let metrics: Metrics
@@ -36,6 +37,12 @@ struct LaneTurn {
     var serverClock: (time: Int64, at: ContinuousClock.Instant)?
     /// When results of deliveries are settled apart from all else; nil: they are settled with it.
     var nextResults: ContinuousClock.Instant?
+    /// The lane whose turn it is where more waits than is taken at once.
+    var nextLane = Lane.first
+    /// How many held notifications are tried again together.
+    var retryLimit = LaneTurn.retryLimit
+    /// What failed together with its session.
+    var lost = LostWork()
     /// Lanes in which something failed.
     var trouble = LaneTrouble()
     /// Notifications that are passed over, until when: they were too slow alone, or their purchase is being folded.
@@ -221,4 +228,12 @@ struct LaneTurn {
         guard error.fault != .away else { return }
         failures.note("a turn of the worker failed and is tried again", error)
     }
+}
+
+/// What is to be written down of work that failed together with its session.
+struct LostWork {
+    /// Notifications that are held.
+    var held: [PreparedNotification] = []
+    /// Purchases whose timers are put off.
+    var woken: [PurchaseKey] = []
 }

@@ -64,17 +64,14 @@ extension PurchaseWork {
         }
         let origin = NewsOrigin(seq: pending.seq, source: pending.source)
         switch addition {
-        case .news: known.rows += 1
-        case .signature(let kept):
-            guard kept != .none, row.again.isEmpty else { break }
+        case .signature(let kept) where row.again.isEmpty && row.isSigned(again: kept):
             newFacts.append(FactStore.New(key: key, seq: pending.seq, fact: row, source: pending.source, kept: kept))
             known.note(row, origin, in: key.environment, as: kept)
-            return
-        case .nothing:
+        case .nothing: break
+        case .news, .signature:
+            known.rows += 1
+            newFacts.append(FactStore.New(key: key, seq: pending.seq, fact: row, source: pending.source))
             known.note(row, origin, in: key.environment)
-            return
         }
-        newFacts.append(FactStore.New(key: key, seq: pending.seq, fact: row, source: pending.source))
-        known.note(row, origin, in: key.environment)
     }
 }

@@ -154,7 +154,7 @@ struct TurnPlanner: Sendable {
         guard !wanted.isEmpty else { return }
         for (item, payload) in zip(wanted, try FactStore.payloads(wanted, on: connection)) {
             guard let payload, let place = places[item.key] else { continue }
-            plan.works[place].known.facts.supply([item.id: payload])
+            plan.works[place].known.supply(item.id, payload)
         }
     }
 

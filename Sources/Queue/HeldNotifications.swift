@@ -39,7 +39,8 @@ package enum HeldNotifications {
 
     /// Those of these lanes whose time has come. Claims nothing: the lanes are the caller's.
     package static func due(
-        in lanes: [Lane], at now: Int64, atMost limit: Int, on connection: PostgresConnection
+        in lanes: [Lane], at now: Int64, atMost limit: Int, headers: JWSHeaderCache = JWSHeaderCache(),
+        on connection: PostgresConnection
     ) throws -> [PendingNotification] {
         let perLane = max(4, 4 * limit / max(1, lanes.count))
         let rows = try connection.query(
@@ -50,7 +51,7 @@ package enum HeldNotifications {
                 attempts: Int(clamping: try row.int(2)), since: try row.int(3))
         }
         let places = try rows.map { (lane: Int16(clamping: try $0.int(0)), seq: try $0.int(1)) }
-        return try PendingNotification.read(places, on: connection).map { notification in
+        return try PendingNotification.read(places, headers: headers, on: connection).map { notification in
             var notification = notification
             notification.held =
                 states[[Int64(notification.lane.number), notification.seq]] ?? HeldState(attempts: 0, since: now)

@@ -1,5 +1,6 @@
 import Base
 import Postgres
+import Synchronization
 
 /// JWS headers, each kept once.
 package enum JWSHeaderStore {
@@ -17,5 +18,30 @@ package enum JWSHeaderStore {
         let fresh = distinct.filter { !known.contains($0.key) }
         guard !fresh.isEmpty else { return }
         _ = try connection.query(insert, [.uuids(fresh.map(\.key)), .byteas(fresh.map(\.value))])
+    }
+}
+
+/// Headers that were read lately. An id is the digest of its header, so that what was read once is never another; Apple has one or two
+/// at a time, and 4.4 KB with each notification would be most of what is read of it.
+package final class JWSHeaderCache: Sendable {
+    private let lately = Mutex<[[UInt8]: [UInt8]]>([:])
+    private static let limit = 16
+
+    package init() {}
+
+    /// Headers by their ids; those that the database lacks are left out.
+    func headers(_ ids: Set<[UInt8]>, on connection: PostgresConnection) throws -> [[UInt8]: [UInt8]] {
+        var headers = lately.withLock { known in known.filter { ids.contains($0.key) } }
+        let others = ids.filter { headers[$0] == nil }
+        guard !others.isEmpty else { return headers }
+        let rows = try connection.query(
+            "SELECT id, header FROM entitled.jws_header WHERE id = ANY ($1::uuid[])", [.uuids(Array(others))])
+        for row in rows { headers[try row.uuid(0)] = try row.bytes(1) }
+        let read = headers
+        lately.withLock { known in
+            if known.count + read.count > JWSHeaderCache.limit { known = [:] }
+            for (id, header) in read.prefix(JWSHeaderCache.limit) { known[id] = header }
+        }
+        return headers
     }
 }

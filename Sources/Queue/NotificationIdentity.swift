@@ -41,10 +41,15 @@ package struct NotificationIdentity: Hashable, Sendable {
 /// Sixteen bytes as the text of a UUID, upper-case as events have it.
 package enum UUIDText {
     package static func upper(_ bytes: [UInt8]) -> String {
-        let digits = Array(Hex.encode(bytes).uppercased())
-        guard digits.count == 32 else { return String(digits) }
-        let parts = [digits[0..<8], digits[8..<12], digits[12..<16], digits[16..<20], digits[20..<32]]
-        return parts.map { String($0) }.joined(separator: "-")
+        let digits = Hex.encode(bytes).uppercased()
+        guard bytes.count == 16 else { return digits }
+        var text: [UInt8] = []
+        text.reserveCapacity(36)
+        for (place, digit) in digits.utf8.enumerated() {
+            if [8, 12, 16, 20].contains(place) { text.append(UInt8(ascii: "-")) }
+            text.append(digit)
+        }
+        return String(decoding: text, as: UTF8.self)
     }
 
     /// Nil unless the text is a UUID with dashes.

@@ -24,29 +24,29 @@ package struct PendingNotification: Sendable {
     package internal(set) var held: HeldState?
 
     /// `LATERAL` makes one short index scan of each lane, so that a lane's backlog does not hide another's. Each scan
-    /// begins where the caller says, so that it need not pass what is dead (see `PendingFloor`). The lanes take turns: the first of
-    /// each, then the second of each, so that none waits for the backlogs of others.
+    /// begins where the caller says, so that it need not pass what is dead (see `PendingFloor`). The lanes take turns in the order in
+    /// which they are given, the first eight of each, then the second eight: none waits for the backlogs of others, and what arrived
+    /// together of one purchase is mostly applied together.
     private static let take = """
-        SELECT p.lane, p.seq FROM unnest($1::int2[], $5::int8[]) AS owned(lane, start)
+        SELECT p.lane, p.seq FROM unnest($1::int2[], $5::int8[]) WITH ORDINALITY AS owned(lane, start, place)
         CROSS JOIN LATERAL (
             SELECT lane, seq, row_number() OVER (ORDER BY seq) AS turn FROM (
                 SELECT lane, seq FROM entitled.pending
                 WHERE lane = owned.lane AND seq >= owned.start AND seq <> ALL ($4::int8[]) ORDER BY seq LIMIT $2
             ) first
         ) p
-        ORDER BY p.turn, p.seq LIMIT $3
+        ORDER BY (p.turn - 1) / 8, owned.place, p.seq LIMIT $3
         """
 
     /// One day at a time, with its bounds: planning for all days that are kept would take longer than reading.
     private static let select = """
-        SELECT p.lane, p.seq, n.app, n.environment, n.uuid, n.header, h.header, n.payload, n.signature, n.type,
-            n.source, EXISTS (SELECT 1 FROM entitled.endpoint WHERE format = 1 AND removed_ms IS NULL), n.signed_ms
+        SELECT p.lane, p.seq, n.app, n.environment, n.uuid, n.header, n.payload, n.signature, n.type, n.source,
+            EXISTS (SELECT 1 FROM entitled.endpoint WHERE format = 1 AND removed_ms IS NULL), n.signed_ms
         FROM unnest($1::int2[], $2::int8[]) AS p(lane, seq)
         LEFT JOIN LATERAL (
             SELECT * FROM entitled.notification n
             WHERE n.lane = p.lane AND n.seq = p.seq AND n.seq BETWEEN $3 AND $4 LIMIT 1
         ) n ON true
-        LEFT JOIN entitled.jws_header h ON h.id = n.header
         ORDER BY p.seq
         """
 
@@ -57,7 +57,7 @@ package struct PendingNotification: Sendable {
     ///   - passedOver: numbers to leave out.
     package static func read(
         from lanes: [Lane], starts: [Int64]? = nil, eachAtMost perLane: Int, atMost limit: Int,
-        except passedOver: [Int64] = [], on connection: PostgresConnection
+        except passedOver: [Int64] = [], headers: JWSHeaderCache = JWSHeaderCache(), on connection: PostgresConnection
     ) throws -> [PendingNotification] {
         let statement = taking(from: lanes, starts: starts, eachAtMost: perLane, atMost: limit, except: passedOver)
         let taken = try connection.query(statement.sql, statement.parameters).map {
@@ -67,7 +67,8 @@ package struct PendingNotification: Sendable {
         var bytes = 0
         for start in stride(from: 0, to: taken.count, by: pageSize) where bytes < mostBytes {
             let page = try read(
-                taken[start..<min(taken.count, start + pageSize)].sorted { $0.seq < $1.seq }, on: connection)
+                taken[start..<min(taken.count, start + pageSize)].sorted { $0.seq < $1.seq }, headers: headers,
+                on: connection)
             notifications += page
             bytes += page.reduce(0) { $0 + $1.stored.payload.count }
         }
@@ -80,7 +81,8 @@ package struct PendingNotification: Sendable {
 
     /// Those at these places, which are given, and come, in the order of their numbers.
     static func read(
-        _ places: [(lane: Int16, seq: Int64)], on connection: PostgresConnection
+        _ places: [(lane: Int16, seq: Int64)], headers: JWSHeaderCache = JWSHeaderCache(),
+        on connection: PostgresConnection
     ) throws -> [PendingNotification] {
         var days: [(day: Day, lanes: [Int16], seqs: [Int64])] = []
         for (lane, seq) in places {
@@ -92,19 +94,20 @@ package struct PendingNotification: Sendable {
         var notifications: [PendingNotification] = []
         notifications.reserveCapacity(places.count)
         for day in days {
-            let found = try read(day.lanes, day.seqs, on: connection)
+            let found = try read(day.lanes, day.seqs, headers, on: connection)
             // Who looks just when a day is made may see neither the old partition with it nor the new one.
-            notifications += try found.contains { $0.gap != nil } ? read(day.lanes, day.seqs, on: connection) : found
+            let isWhole = !found.contains { $0.gap != nil }
+            notifications += isWhole ? found : try read(day.lanes, day.seqs, headers, on: connection)
         }
         return notifications
     }
 
     private static func read(
-        _ lanes: [Int16], _ seqs: [Int64], on connection: PostgresConnection
+        _ lanes: [Int16], _ seqs: [Int64], _ cache: JWSHeaderCache, on connection: PostgresConnection
     ) throws -> [PendingNotification] {
-        try connection.query(
-            select, [.int2s(lanes), .int8s(seqs), .int8(seqs.first), .int8(seqs.last)]
-        ).map(notification)
+        let rows = try connection.query(select, [.int2s(lanes), .int8s(seqs), .int8(seqs.first), .int8(seqs.last)])
+        let headers = try cache.headers(Set(rows.compactMap { try $0.optionalUUID(5) }), on: connection)
+        return try rows.map { try notification($0, headers) }
     }
 
     /// The statement that finds what waits.
@@ -119,23 +122,24 @@ package struct PendingNotification: Sendable {
             ])
     }
 
-    static func notification(_ row: PostgresRow) throws -> PendingNotification {
+    private static func notification(_ row: PostgresRow, _ headers: [[UInt8]: [UInt8]]) throws -> PendingNotification {
         let (lane, seq) = (Lane(number: Int16(clamping: try row.int(0))), try row.int(1))
         guard let app = try row.optionalText(2), let uuid = try row.optionalText(4),
             let environment = StoreEnvironment(code: Int16(clamping: try row.int(3))),
-            let type = try row.optionalText(9)
+            let type = try row.optionalText(8)
         else { return PendingNotification(lane: lane, seq: seq, lacking: "the notification itself is missing") }
         let identity = NotificationIdentity(app: app, environment: environment, uuid: uuid)
-        guard let header = try row.optionalBytes(6) else {
+        let headerID = try row.uuid(5)
+        guard let header = headers[headerID] else {
             return PendingNotification(
                 lane: lane, seq: seq, identity: identity, type: type, lacking: "its JWS header is missing",
-                isForwarded: try row.bool(11))
+                isForwarded: try row.bool(10))
         }
         return PendingNotification(
-            lane: lane, seq: seq, identity: identity, type: type, source: NotificationSource(code: try row.int(10)),
-            signed: try row.optionalInt(12), header: header,
-            stored: StoredJWS(headerID: try row.uuid(5), payload: try row.bytes(7), signature: try row.bytes(8)),
-            gap: nil, isForwarded: try row.bool(11))
+            lane: lane, seq: seq, identity: identity, type: type, source: NotificationSource(code: try row.int(9)),
+            signed: try row.optionalInt(11), header: header,
+            stored: StoredJWS(headerID: headerID, payload: try row.bytes(6), signature: try row.bytes(7)),
+            gap: nil, isForwarded: try row.bool(10))
     }
 
     /// One short index scan of each lane. What is known cannot have gone, because its lane is ours.

@@ -1,6 +1,7 @@
 import Base
 import Compression
 import Crypto
+import Glibc
 import Synchronization
 
 /// A compact JWS as the database keeps it: byte for byte restorable, at a tenth of its size.
@@ -40,9 +41,20 @@ package struct StoredJWS: Sendable, Equatable {
 
     package static func headerID(_ header: [UInt8]) -> [UInt8] {
         let known = lately.withLock { $0 }
-        if let found = known.first(where: { $0.header == header }) { return found.id }
+        if let found = known.first(where: { isSame($0.header, header) }) { return found.id }
         let id = Array(Digest.sha256(header).prefix(16))
         lately.withLock { $0 = [(header, id)] + $0.prefix(latelyLimit - 1) }
         return id
+    }
+
+    private static func isSame(_ one: [UInt8], _ other: [UInt8]) -> Bool {
+        one.withUnsafeBytes { left in
+            other.withUnsafeBytes { right in
+                guard let left = left.baseAddress, let right = right.baseAddress, one.count == other.count else {
+                    return one.isEmpty && other.isEmpty
+                }
+                return memcmp(left, right, one.count) == 0
+            }
+        }
     }
 }

@@ -73,8 +73,13 @@ package struct FactRow: Sendable {
         text.map { $0.split(separator: " ").compactMap { Int64($0) } } ?? []
     }
 
-    /// The beginning of the digest.
-    package var id: FactID { FactID(digest: digest) }
+    package var id: FactID { FactID(digest: digest, base: signedDate) }
+
+    /// Whether a row has the same payload but for when it was signed: members that this version does not know included.
+    package func isSigned(again row: FactID) -> Bool {
+        guard let payload = SignedDate.replacing(signedDate, by: row.base, in: payload) else { return false }
+        return FactRow(kind: kind, signedDate: row.base, header: nil, signature: nil, payload: payload).id == row
+    }
 
     /// - Parameter kept: the row that stands for it, where that is another one.
     package func insert(into facts: inout PurchaseFacts, as kept: FactID? = nil) {

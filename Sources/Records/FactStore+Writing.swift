@@ -23,6 +23,14 @@ extension FactStore {
             self.kept = kept
         }
 
+        /// The other signatures for which its row stands.
+        fileprivate var signaturesOfItsOwn: [New] {
+            fact.again.map { date in
+                let other = FactRow(kind: fact.kind, signedDate: date, header: nil, signature: nil, payload: [])
+                return New(key: key, seq: seq, fact: other, source: source, kept: fact.id)
+            }
+        }
+
         /// What is known by it alone.
         fileprivate var known: KnownFacts {
             var known = KnownFacts()
@@ -58,6 +66,8 @@ extension FactStore {
         if !new.isEmpty {
             try JWSHeaderStore.insert(new.compactMap(\.fact.header), known: known, on: connection)
             _ = try connection.query(insert, try parameters(new))
+            // Where the row was there already, its signatures and these are one set.
+            _ = try extend(new.flatMap(\.signaturesOfItsOwn), on: connection)
         }
         try fold(facts.filter { whole[$0.key] == nil }, on: connection)
         try PurchaseFoldStore.write(whole, on: connection)
@@ -92,7 +102,7 @@ extension FactStore {
                 SELECT at, row_number() OVER (ORDER BY at) AS place, count(*) OVER () AS number
                 FROM (SELECT DISTINCT unnest(f.signed_again || t.signed) AS at) AS signings
             ) AS ordered
-            WHERE place <= 64 OR place = number)
+            WHERE place <= \(SignedVersions<TransactionFact>.mostSignatures) OR place = number)
         FROM (
             SELECT place, lane, otid, app, environment, lowest, highest, signed
             FROM unnest($1::int2[], $2::text[], $3::text[], $4::int2[], $5::uuid[], $6::uuid[], $7::int8[])
@@ -104,8 +114,7 @@ extension FactStore {
         """
 
     /// Lets rows stand for these signatures, too (the earliest of them and the last: `SignedVersions` counts no others); those whose
-    /// row is not there. A statement changes a row once, so that of several
-    /// signatures for one row the first and the last are written in turn.
+    /// row is not there. A statement changes a row once, so that several signatures of one row are written in turn.
     private static func extend(_ facts: [New], on connection: PostgresConnection) throws -> [New] {
         guard !facts.isEmpty else { return [] }
         var rounds: [[New]] = []

@@ -22,12 +22,12 @@ package struct KnownFacts: Sendable, Equatable {
 
     /// One more fact.
     ///
-    /// - Parameter kept: the row that stands for it, where that is another one.
+    /// - Parameter kept: the row that stands for it, where that is another one; how the row came stays then.
     package mutating func note(
         _ fact: FactRow, _ origin: NewsOrigin, in environment: StoreEnvironment, as kept: FactID? = nil
     ) {
         fact.insert(into: &facts, as: kept)
-        if origin.source == .posted, origin.seq > lastPost?.seq ?? .min { lastPost = origin }
+        if kept == nil, origin.source == .posted, origin.seq > lastPost?.seq ?? .min { lastPost = origin }
         guard fact.kind == .notification else { return }
         if let late = origin.lateness(signed: fact.signedDate, in: environment) { add(late: [late]) }
         if origin.isNews, origin.seq > lastNews?.seq ?? .min { lastNews = origin }
@@ -40,6 +40,11 @@ package struct KnownFacts: Sendable, Equatable {
         if let news = other.lastNews, news.seq > lastNews?.seq ?? .min { lastNews = news }
         rows += other.rows
         isWhole = isWhole && other.isWhole
+    }
+
+    /// Gives facts the signed bytes of their row (`PurchaseFacts.supply`).
+    package mutating func supply(_ row: FactID, _ payload: [UInt8]) {
+        facts.supply(row) { SignedDate.replacing(row.base, by: $0, in: payload) ?? payload }
     }
 
     private mutating func add(late more: [Range<Int64>]) {

@@ -34,7 +34,8 @@ package enum AppUserID {
 
     /// An app account token that stands for nobody: some SDKs send the UUID of zeros.
     package static func isNobody(token: String) -> Bool {
-        token.allSatisfy { $0 == "0" || $0 == "-" } || objection(to: token) != nil
+        token.utf8.allSatisfy { $0 == UInt8(ascii: "0") || $0 == UInt8(ascii: "-") }
+            || !isUUID(token) && objection(to: token) != nil
     }
 
     /// The spelling by which ids are compared: Apple writes account tokens in lower case and apps write UUIDs as they like, so

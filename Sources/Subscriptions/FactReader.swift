@@ -60,7 +60,7 @@ struct FactReader {
         for _ in 0..<count {
             var fact = content
             fact.signedDate = instant()
-            fact.id = FactID(prefix: UInt64(bitPattern: integer()))
+            fact.id = FactID(prefix: UInt64(bitPattern: integer()), base: instant())
             fact.tie = reader.bytes() ?? broken([])
             facts.append(fact)
         }

@@ -36,6 +36,7 @@ struct FactWriter {
         for fact in all {
             write(instant: fact.signedDate)
             writer.write(Int64(bitPattern: fact.id.prefix))
+            write(instant: fact.id.base)
             writer.write(isContested(fact) ? fact.tie : [])
         }
         for date in content.again { write(instant: date) }

@@ -62,10 +62,12 @@ extension PurchaseFacts {
         renewals.update { $0.id = .none }
     }
 
-    /// Gives facts their signed bytes, where the bytes decide and were left out.
-    package mutating func supply(_ ties: [FactID: [UInt8]]) {
-        transactions.update { $0.tie = $0.tie.isEmpty ? ties[$0.id] ?? [] : $0.tie }
-        renewals.update { $0.tie = $0.tie.isEmpty ? ties[$0.id] ?? [] : $0.tie }
+    /// Gives the facts for which a row stands their signed bytes, where the bytes decide and were left out.
+    ///
+    /// - Parameter tie: the bytes, by when a fact was signed (ms).
+    package mutating func supply(_ row: FactID, _ tie: (Int64) -> [UInt8]) {
+        transactions.update { if $0.tie.isEmpty, $0.id == row { $0.tie = tie($0.signedDate) } }
+        renewals.update { if $0.tie.isEmpty, $0.id == row { $0.tie = tie($0.signedDate) } }
     }
 
     /// What was signed until then, in ms, and all that nobody signed.
@@ -120,9 +122,6 @@ extension PurchaseFacts {
 extension TransactionFact: VersionedFact {
     package static func line(_ fact: TransactionFact) -> String { fact.transactionID }
 
-    /// Whether it was taken back.
-    package var word: Bool { revocationDate != nil }
-
     package func hashContent(into hasher: inout Hasher) {
         hasher.combine(transactionID)
         hasher.combine(expiresDate)
@@ -132,9 +131,6 @@ extension TransactionFact: VersionedFact {
 
 extension RenewalFact: VersionedFact {
     package static func line(_ fact: RenewalFact) -> Bool { true }
-
-    /// Whether it renews.
-    package var word: Int? { autoRenewStatus }
 
     package func hashContent(into hasher: inout Hasher) {
         hasher.combine(renewalDate)

@@ -1,8 +1,8 @@
 /// Facts that Apple signed, each content once, with its signatures.
 ///
 /// Apple signs the same content anew whenever it is asked, so that a purchase has far more signatures than things were said of
-/// it. Of those between the first and the last of a content only the instants are known, and they count only where something
-/// else was said before them and nothing after: when what holds began to hold. The same in any order of the facts.
+/// it. Of those between the first and the last of a content only the instants are known, and of them those count that were the
+/// first after something else was said for the last time: then what holds began to hold. The same in any order of the facts.
 package struct SignedVersions<Fact: VersionedFact>: Sendable {
     private var spans: [Span] = []
     /// The place of the first span with a content of this hash; the others follow by `next`.
@@ -21,14 +21,36 @@ package struct SignedVersions<Fact: VersionedFact>: Sendable {
 
         /// Whether the instant is new.
         mutating func note(_ date: Int64) -> Bool {
-            var (place, end) = (0, again.count)
-            while place < end {
-                let middle = (place + end) / 2
-                if again[middle] < date { place = middle + 1 } else { end = middle }
-            }
+            let place = again.partitioningIndex { $0 >= date }
             guard place == again.count || again[place] != date else { return false }
             again.insert(date, at: place)
             return true
+        }
+
+        func isSigned(within dates: ClosedRange<Int64>) -> Bool {
+            if dates.contains(first.signedDate) || dates.contains(newest.signedDate) { return true }
+            let place = again.partitioningIndex { $0 >= dates.lowerBound }
+            return place < again.count && again[place] <= dates.upperBound
+        }
+
+        /// Which of the instants are kept, and which of these are the first after an end.
+        ///
+        /// - Parameter ends: when contents of the line were signed for the last time; this one's own is behind all its instants.
+        func stretches(between ends: [Int64]) -> (kept: [Int64], starts: [Int64]) {
+            var (kept, starts): ([Int64], [Int64]) = ([], [])
+            // The first end that is not before an instant.
+            var end = ends.partitioningIndex { $0 >= again.first ?? .max }
+            var (stretch, count) = (-1, 0)
+            for date in again {
+                while end < ends.count, ends[end] < date { end += 1 }
+                if end != stretch { (stretch, count) = (end, 0) }
+                let isShared = end < ends.count && ends[end] == date
+                guard count < SignedVersions.mostSignatures || isShared else { continue }
+                kept.append(date)
+                if isShared || count == 0 && end > 0 && ends[end - 1] >= first.signedDate { starts.append(date) }
+                count += isShared ? 0 : 1
+            }
+            return (kept, starts)
         }
     }
 
@@ -119,33 +141,29 @@ package struct SignedVersions<Fact: VersionedFact>: Sendable {
         return place >= 0 ? place : nil
     }
 
-    /// Of a content that is signed more often without anything else in between the first instants and the last count.
-    static var mostSignatures: Int { 63 }
-
-    private func abs(_ one: Int64, _ other: Int64) -> UInt64 { (one > other ? one &- other : other &- one).magnitude }
+    /// So many instants are kept of a stretch in which nothing else was said, beside its first and its last one. What arrives so late
+    /// that it was said between two others of a longer stretch finds the next instant that is kept.
+    package static var mostSignatures: Int { 63 }
 
     /// What a fact adds to what is said of its subject.
     ///
     /// - Parameter isMeant: whether a fact is about the same subject.
     func addition(of fact: Fact, among isMeant: (Fact) -> Bool) -> PurchaseFacts.Addition {
         guard let place = place(of: fact) else { return .news }
-        let span = spans[place]
-        let date = fact.signedDate
-        let near = date < span.first.signedDate ? span.first : span.newest
-        let known = [span.first.signedDate, span.newest.signedDate] + span.again
-        guard !known.contains(date), let least = known.min(by: { abs($0, date) < abs($1, date) }) else {
+        let (span, date) = (spans[place], fact.signedDate)
+        guard date != span.first.signedDate, date != span.newest.signedDate, !span.again.contains(date) else {
             return .nothing
         }
-        let between = Swift.min(least, date)...Swift.max(least, date)
-        let isInterrupted = spans.contains { other in
-            isMeant(other.first)
-                && ([other.first.signedDate, other.newest.signedDate].contains(where: between.contains)
-                    || other.again.contains(where: between.contains)) && !other.first.hasContent(of: fact)
+        let others = spans.indices.filter { $0 != place && isMeant(spans[$0].first) }
+        // A row stands for signatures between which nothing else was said; otherwise a later one would move the beginning.
+        let row = [span.newest.id, span.first.id].first { row in
+            let between = Swift.min(row.base, date)...Swift.max(row.base, date)
+            return row != .none && !others.contains { spans[$0].isSigned(within: between) }
         }
-        if isInterrupted { return .news }
-        // Signed so often that one more instant says nothing.
-        let isBeyond = span.again.count >= Self.mostSignatures && date > span.again.last ?? .max
-        return isBeyond && date < span.newest.signedDate ? .nothing : .signature(of: near.id)
+        guard let row else { return .news }
+        let start = others.lazy.map { spans[$0].newest.signedDate }.filter { $0 < date }.max() ?? .min
+        let isBeyond = span.again.lazy.filter { $0 > start && $0 < date }.count >= Self.mostSignatures
+        return isBeyond && date < span.newest.signedDate ? .nothing : .signature(of: row)
     }
 
     /// The facts that were signed in the same millisecond as this one, and say something else.
@@ -163,29 +181,27 @@ package struct SignedVersions<Fact: VersionedFact>: Sendable {
         package let first: Fact
         /// Nil: it was signed once.
         package let last: Fact?
-        /// When it was signed between them, in ms, since something else was said for the last time: others cannot count any more.
+        /// When it was signed between them, in ms, as far as it counts now or may count when more is known.
         package let again: [Int64]
+        /// Those of them that count now.
+        fileprivate let starts: [Int64]
     }
 
     /// The contents, in no order.
     package var contents: [Content] {
-        let ends = spans.contains { !$0.again.isEmpty } ? lastOfOthers() : [:]
+        let ends = spans.contains { !$0.again.isEmpty } ? lastSignatures() : [:]
         return spans.map { span in
-            guard !span.again.isEmpty else { return Content(first: span.first, last: span.last, again: []) }
-            let end = ends[Fact.line(span.first)]?.last(beside: span.first.word) ?? .min
-            return Content(
-                first: span.first, last: span.last,
-                again: Array(span.again.filter { $0 > end }.prefix(Self.mostSignatures)))
+            guard !span.again.isEmpty else { return Content(first: span.first, last: span.last, again: [], starts: []) }
+            let (again, starts) = span.stretches(between: ends[Fact.line(span.first)] ?? [])
+            return Content(first: span.first, last: span.last, again: again, starts: starts)
         }
     }
 
-    /// When each word was last said of each subject.
-    private func lastOfOthers() -> [Fact.Line: LastWords<Fact.Word>] {
-        var ends: [Fact.Line: LastWords<Fact.Word>] = [:]
-        for span in spans {
-            ends[Fact.line(span.first), default: LastWords()].note(span.first.word, span.newest.signedDate)
-        }
-        return ends
+    /// When the contents of each line were signed for the last time, in ms; in order.
+    private func lastSignatures() -> [Fact.Line: [Int64]] {
+        var dates: [Fact.Line: [Int64]] = [:]
+        for span in spans { dates[Fact.line(span.first), default: []].append(span.newest.signedDate) }
+        return dates.mapValues { $0.sorted() }
     }
 
     /// Changes members that are no content.
@@ -197,31 +213,6 @@ package struct SignedVersions<Fact: VersionedFact>: Sendable {
                 spans[place].last = last
             }
         }
-    }
-}
-
-/// The last two different words, with the instants of their signing in ms.
-private struct LastWords<Word: Hashable> {
-    private var last: (word: Word, at: Int64)?
-    private var other: Int64?
-
-    mutating func note(_ word: Word, _ at: Int64) {
-        guard let last else {
-            self.last = (word, at)
-            return
-        }
-        if word == last.word {
-            self.last = (word, Swift.max(last.at, at))
-        } else if at > last.at {
-            (self.last, other) = ((word, at), last.at)
-        } else {
-            other = Swift.max(other ?? .min, at)
-        }
-    }
-
-    func last(beside word: Word) -> Int64? {
-        guard let last else { return nil }
-        return word == last.word ? other : last.at
     }
 }
 
@@ -241,7 +232,7 @@ extension SignedVersions: Sequence {
         }
         for content in contents {
             all.append(content.first)
-            if let date = content.again.first {
+            for date in content.starts {
                 var fact = content.first
                 (fact.signedDate, fact.tie) = (date, [])
                 all.append(fact)
@@ -290,9 +281,6 @@ package protocol VersionedFact: SignedFact, Hashable, Sendable {
     /// What it is about: only what is about the same can take back what it says.
     associatedtype Line: Hashable, Sendable
     static func line(_ fact: Self) -> Line
-    /// The part of the content that others take back.
-    associatedtype Word: Hashable
-    var word: Word { get }
 
     /// Members that tell contents apart nearly always.
     func hashContent(into hasher: inout Hasher)
@@ -318,18 +306,33 @@ extension Sequence where Element: SignedFact {
     func inOrderOfSigning() -> [Element] { sorted { $0.isSigned(before: $1) } }
 }
 
-/// What tells a fact from every other one of its purchase: the beginning of its digest.
+/// What tells a fact from every other one of its purchase.
 package struct FactID: Hashable, Sendable {
+    /// The beginning of its digest.
     package let prefix: UInt64
+    /// When its row was signed, in ms, whatever other signatures the row stands for.
+    package let base: Int64
 
     /// Of what is in no row.
-    package static let none = FactID(prefix: 0)
+    package static let none = FactID(prefix: 0, base: 0)
 
-    package init(prefix: UInt64) {
-        self.prefix = prefix
+    package init(prefix: UInt64, base: Int64) {
+        (self.prefix, self.base) = (prefix, base)
     }
 
-    package init(digest: some Collection<UInt8>) {
-        prefix = digest.prefix(8).reduce(0) { $0 << 8 | UInt64($1) }
+    package init(digest: some Collection<UInt8>, base: Int64) {
+        self.init(prefix: digest.prefix(8).reduce(0) { $0 << 8 | UInt64($1) }, base: base)
+    }
+}
+
+extension Array {
+    /// The first place whose element meets a condition that all elements behind it meet as well.
+    fileprivate func partitioningIndex(where meets: (Element) -> Bool) -> Int {
+        var (place, end) = (0, count)
+        while place < end {
+            let middle = (place + end) / 2
+            if meets(self[middle]) { end = middle } else { place = middle + 1 }
+        }
+        return place
     }
 }

@@ -28,16 +28,20 @@ import Testing
 
     private static let plain = [
         "{}", #"{"a":"b"}"#, #"{"a":""}"#, #"{"":"b"}"#, #"{"a":0}"#, #"{"a":-1}"#, #"{"a":999999999999999999}"#,
-        #"{"a":-999999999999999999,"b":true,"c":false,"d":null}"#, #"{"a":[],"b":["x","y"],"c":[1],"d":["x",1],"e":[["x"]]}"#,
+        #"{"a":-999999999999999999,"b":true,"c":false,"d":null}"#,
+        #"{"a":[],"b":["x","y"],"c":[1],"d":["x",1],"e":[["x"]]}"#,
         #"{"a":{},"b":{"c":{"d":"e"}},"f":[{"g":1},{"g":2}],"h":[{"g":1},2],"i":"z"}"#,
         #"{"a":{"throws":true},"b":[{"throws":true}],"c":"after"}"#, #"{"abcdefgh":"12345678","abcdefgi":"123456789"}"#,
         #"{"notificationType":"DID_RENEW","data":{"status":1,"signedTransactionInfo":"a.b.c"},"version":"2.0"}"#,
     ]
 
     private static let others = [
-        "", " ", "{", "}", "[]", "1", "null", #"{"a":1} "#, #" {"a":1}"#, #"{"a": 1}"#, #"{"a":1.0}"#, #"{"a":1e3}"#, #"{"a":01}"#,
-        #"{"a":-0}"#, #"{"a":-}"#, #"{"a":1000000000000000000}"#, #"{"a":"\n"}"#, #"{"a":"ü"}"#, #"{"ü":1}"#, #"{"a":1,"a":2}"#,
-        #"{"a":tru}"#, #"{"a":truee}"#, #"{"a":1,}"#, #"{,"a":1}"#, #"{"a"}"#, #"{"a":}"#, #"{a:1}"#, #"{"a":1}}"#, #"{"a":[1,]}"#,
+        "", " ", "{", "}", "[]", "1", "null", #"{"a":1} "#, #" {"a":1}"#, #"{"a": 1}"#, #"{"a":1.0}"#, #"{"a":1e3}"#,
+        #"{"a":01}"#,
+        #"{"a":-0}"#, #"{"a":-}"#, #"{"a":1000000000000000000}"#, #"{"a":"\n"}"#, #"{"a":"ü"}"#, #"{"ü":1}"#,
+        #"{"a":1,"a":2}"#,
+        #"{"a":tru}"#, #"{"a":truee}"#, #"{"a":1,}"#, #"{,"a":1}"#, #"{"a"}"#, #"{"a":}"#, #"{a:1}"#, #"{"a":1}}"#,
+        #"{"a":[1,]}"#,
         #"{"a":[1}"#, "{\"a\":\"\u{0}\"}", "{\"a\":\"\u{7f}\"}", "{\"a\":\"tab\t\"}", #"{"a":"b"#, #"{"a":"b\"}"#,
         #"{"a":[[[[[[[[1]]]]]]]]}"#, #"{"a":nul}"#, #"{"a":1"b":2}"#,
     ]
@@ -65,7 +69,8 @@ import Testing
     @Test func changedTextReadsAsByTheLibrary() {
         var random = SystemRandomNumberGenerator()
         let pieces = [
-            "{", "}", "[", "]", ",", ":", "\"", "\\", "\\u0041", "0", "1", "-", ".", "e", "true", "null", " ", "\u{0}", "é", "a", "\"a\":1,",
+            "{", "}", "[", "]", ",", ":", "\"", "\\", "\\u0041", "0", "1", "-", ".", "e", "true", "null", " ", "\u{0}",
+            "é", "a", "\"a\":1,",
         ].map { Array($0.utf8) }
         let texts = (PlainObjectTests.plain + PlainObjectTests.others).map { Array($0.utf8) }.filter { !$0.isEmpty }
         var taken = 0
@@ -89,7 +94,9 @@ import Testing
             for other in [UInt8(0), 0x1f, 0x22, 0x5c, 0x80, 0xff] {
                 for plain in [UInt8(0x20), 0x21, 0x23, 0x5b, 0x5d, 0x7f] {
                     let bytes = [UInt8](repeating: plain, count: length) + [other] + [UInt8](repeating: plain, count: 9)
-                    #expect(bytes.withUnsafeBytes { PlainText.length(of: $0) } == length, "\(other) behind \(length) of \(plain)")
+                    #expect(
+                        bytes.withUnsafeBytes { PlainText.length(of: $0) } == length,
+                        "\(other) behind \(length) of \(plain)")
                 }
             }
         }

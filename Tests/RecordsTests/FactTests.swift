@@ -40,6 +40,32 @@ import Testing
             kind: .notification, signedDate: 1_790_000_000_002, header: nil, signature: nil, payload: fact.payload)
     }
 
+    @Test func `a row stands for signatures of the same members only, known or not`() {
+        let row = transaction()
+        let again = transaction(signed: 1_790_000_000_777)
+        #expect(again.isSigned(again: row.id))
+        #expect(row.isSigned(again: again.id))
+        let more = FactRow(
+            kind: .transaction, signedDate: again.signedDate, header: header, signature: again.signature,
+            payload: Array(String(decoding: again.payload, as: UTF8.self).replacing("[1,2]", with: "[1,2,3]").utf8))
+        #expect(!more.isSigned(again: row.id))
+        #expect(!transaction(signed: 1_790_000_000_777, price: 1).isSigned(again: row.id))
+    }
+
+    @Test func `how a row came is not changed by what it stands for as well`() {
+        var (rows, kept) = (KnownFacts(), KnownFacts())
+        let first = transaction()
+        let again = transaction(signed: 1_790_000_000_777)
+        kept.note(first, NewsOrigin(seq: 5, source: .store), in: .sandbox)
+        kept.note(again, NewsOrigin(seq: 9, source: .posted), in: .sandbox, as: first.id)
+        rows.note(
+            FactRow(
+                kind: .transaction, signedDate: first.signedDate, header: nil, signature: nil, payload: first.payload,
+                again: [again.signedDate]), NewsOrigin(seq: 5, source: .store), in: .sandbox)
+        #expect(kept.isSame(as: rows))
+        #expect(kept.lastPost == nil)
+    }
+
     private static func payload(_ changes: String) -> TransactionPayload? {
         let whole = """
             {"transactionId":"1","originalTransactionId":"1","productId":"pro_monthly","purchaseDate":1789000000000,\

@@ -168,7 +168,8 @@ struct PlainObject: Sendable {
             var count = 0
             repeat {
                 count += 1
-                guard count <= Reader.mostMembers, skip("\""), let name = readString(), isNew(name, since: first), skip(":"),
+                guard count <= Reader.mostMembers, skip("\""), let name = readString(), isNew(name, since: first),
+                    skip(":"),
                     readValue(named: name, depth: depth)
                 else { return false }
             } while skip(",")
@@ -267,7 +268,9 @@ enum PlainText {
             guard (eight | (eight &- ones &* 0x20) | (quote &- ones) | (backslash &- ones)) & tops == 0 else { break }
             length += 8
         }
-        while length < bytes.count, bytes[length] >= 0x20, bytes[length] < 0x80, bytes[length] != 0x22, bytes[length] != 0x5c {
+        while length < bytes.count, bytes[length] >= 0x20, bytes[length] < 0x80, bytes[length] != 0x22,
+            bytes[length] != 0x5c
+        {
             length += 1
         }
         return length

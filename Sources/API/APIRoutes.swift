@@ -97,7 +97,10 @@ package struct APIRoutes: HTTPHandler {
     }
 
     private func run(_ match: Match, _ request: HTTPRequest, _ responder: HTTPResponder) {
-        guard let limiter else { return perform(match, request, .free, responder) }
+        guard let limiter else {
+            return perform(
+                APIRequest(http: request, parameters: match.parameters, key: match.key), match.route, responder)
+        }
         let limited = LimitedRequest(
             request, to: match.route, parameters: match.parameters, key: match.key, limiter.settings.proxies)
         if let refusal = limiter.admit(limited) { return responder.respond(refusal.response) }
@@ -105,14 +108,16 @@ package struct APIRoutes: HTTPHandler {
             limiter.settle(limited, response)
             responder.respond(response)
         }
-        perform(match, request, limited.share, settling)
+        let admitted = APIRequest(
+            http: request, parameters: match.parameters, key: match.key, share: limited.share
+        ) { limiter.countForAccount(limited) }
+        perform(admitted, match.route, settling)
     }
 
-    private func perform(_ match: Match, _ request: HTTPRequest, _ share: WorkShare, _ responder: HTTPResponder) {
-        let admitted = APIRequest(http: request, parameters: match.parameters, key: match.key, share: share)
-        switch match.route.work {
-        case .call(let action): engine.run(action, admitted, responder)
-        case .gathered(let gathering): gathering.take(admitted, responder)
+    private func perform(_ request: APIRequest, _ route: APIRoute, _ responder: HTTPResponder) {
+        switch route.work {
+        case .call(let action): engine.run(action, request, responder)
+        case .gathered(let gathering): gathering.take(request, responder)
         }
     }
 

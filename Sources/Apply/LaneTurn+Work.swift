@@ -197,7 +197,7 @@ extension LaneTurn {
         for wake in try dueWakes(lanes, isHurried: true, on: connection) {
             do {
                 _ = try commit([], [], [wake], on: connection)
-            } catch where error.fault == .work || error.isTimeout {
+            } catch  where error.fault == .work || error.isTimeout {
                 logger.error(
                     "the timer of a purchase fired and the purchase cannot be applied; it is tried again in an hour",
                     [
@@ -227,7 +227,7 @@ extension LaneTurn {
         guard !due.isEmpty else { return false }
         do {
             try retry(due[...], on: connection)
-        } catch where error.isTimeout && isLost(error) {
+        } catch  where error.isTimeout && isLost(error) {
             // The session went with it: the next one tries fewer of them, and in the end the one that it is.
             if due.count == 1 { lost.held += due.map { .failed($0, error) } }
             retryLimit = max(1, min(retryLimit, due.count) / 2)

@@ -9,7 +9,7 @@ import Telemetry
 /// Folds purchases with many facts by a thread and a connection of its own, so that no lane waits for another one's history:
 /// those that a turn asks for at once, and at leisure those that another version of the program folded. Looks over what is
 /// kept, one purchase after the other, and mends it.
-final class PurchaseFolder: Sendable {
+package final class PurchaseFolder: Sendable {
     private struct State {
         var wanted: Set<PurchaseKey> = []
         /// Why purchases could not be folded, for reasons that lie in their facts.
@@ -31,15 +31,19 @@ final class PurchaseFolder: Sendable {
     private static let faultTime = Duration.seconds(30)
     private static let slow = Duration.seconds(1)
 
-    init(session: PostgresSession, logger: Logger, metrics: Metrics) {
+    package init(session: PostgresSession, logger: Logger, metrics: Metrics) {
         self.session = session
         self.logger = logger
         self.metrics = metrics
     }
 
-    /// From any thread: these are folded as soon as possible.
+    /// From any thread: these are folded as soon as possible; those that could not be folded a moment ago are not.
     func fold(_ keys: Set<PurchaseKey>) {
-        state.change { $0.wanted.formUnion(keys) }
+        let now = ContinuousClock.now
+        state.change { state in
+            let faults = state.faults
+            state.wanted.formUnion(keys.filter { key in faults[key].map { $0.until <= now } ?? true })
+        }
     }
 
     /// Why a purchase could not be folded a moment ago; nil: it could, or it is to be tried again.
@@ -70,11 +74,7 @@ final class PurchaseFolder: Sendable {
                 metrics.gauge(.purchasesUnfolded, Double(state.read { $0.wanted.count }))
             } else if ContinuousClock.now >= next {
                 let begun = ContinuousClock.now
-                do {
-                    try session.withConnection { connection in cursor = try lookOver(after: cursor, on: connection) }
-                } catch {
-                    failed(cursor, error)
-                }
+                lookOver(after: &cursor)
                 // A twentieth of the time at most, however long histories are.
                 next = ContinuousClock.now + max(PurchaseFolder.pace, (ContinuousClock.now - begun) * 20)
             }
@@ -83,9 +83,9 @@ final class PurchaseFolder: Sendable {
 
     private func fold(_ key: PurchaseKey) {
         do {
-            try session.withConnection { connection in try foldAnew(key, on: connection) }
+            let isThrough = try session.withConnection { connection in try foldAnew(key, on: connection) }
             state.change { state in
-                state.wanted.remove(key)
+                if isThrough { state.wanted.remove(key) }
                 state.faults[key] = nil
             }
         } catch {
@@ -106,55 +106,106 @@ final class PurchaseFolder: Sendable {
             logger)
     }
 
-    /// Reads all rows without a lock, and keeps what they come to if none was added meanwhile.
-    private func foldAnew(_ key: PurchaseKey, on connection: PostgresConnection) throws {
-        let begun = ContinuousClock.now
-        let mark = try FactStore.mark(of: key, on: connection)
-        let known = try FactStore.all(of: key, page: PurchaseFolder.page, on: connection) {
-            !state.read { $0.isDone }
-        }
-        guard let known, known.rows > 0 else { return }
-        let isKept = try connection.transaction {
-            _ = try Fence.hold([key.lane], on: connection)
-            guard try FactStore.mark(of: key, on: connection) == mark else { return false }
-            try PurchaseFoldStore.write([key: known], on: connection)
-            return true
-        }
-        let duration = ContinuousClock.now - begun
-        metrics.count(.purchasesFolded)
-        guard duration > PurchaseFolder.slow || !isKept else { return }
-        logger.notice(
-            isKept
-                ? "a purchase with many facts was folded; its notifications waited for it"
-                : "a purchase got new facts while it was folded; it is folded again",
-            [
-                "app": .string(key.app), "original_transaction_id": .string(key.originalTransactionID),
-                "facts": .int(Int64(known.rows)), "ms": .int(duration.milliseconds),
-            ])
+    private enum Outcome {
+        case kept
+        /// It has no facts any more.
+        case nothing
+        /// Rows went while it was folded.
+        case outrun
+        case unkept(PurchaseFoldStore.Unkept)
     }
 
-    /// Compares the next kept state with its facts, as of one moment, and makes it anew where it differs or is of another form.
-    private func lookOver(after cursor: PurchaseKey?, on connection: PostgresConnection) throws -> PurchaseKey? {
-        guard let next = try PurchaseFoldStore.next(after: cursor, on: connection) else { return nil }
-        guard next.isCurrent else {
-            try foldAnew(next.key, on: connection)
-            return next.key
+    /// Reads all rows without a lock, then what came meanwhile with the lane held, and keeps what they come to.
+    ///
+    /// - Returns: false: facts were taken away meanwhile, so that it is to be folded again.
+    package func foldAnew(_ key: PurchaseKey, on connection: PostgresConnection) throws -> Bool {
+        let begun = ContinuousClock.now
+        var reading = FactStore.Reading(of: key)
+        let isRead = try reading.readAll(page: PurchaseFolder.page, on: connection) { !state.read { $0.isDone } }
+        guard isRead else { return true }
+        // Twice, so that little is left to read while others wait for the lane.
+        var outcome = Outcome.outrun
+        if try reading.catchUp(page: PurchaseFolder.page, on: connection) {
+            outcome = try connection.transaction {
+                _ = try Fence.hold([key.lane], on: connection)
+                return try keep(key, &reading, on: connection)
+            }
         }
+        let duration = ContinuousClock.now - begun
+        let details: Logger.Fields = [
+            "app": .string(key.app), "original_transaction_id": .string(key.originalTransactionID),
+            "facts": .int(Int64(reading.known.rows)), "ms": .int(duration.milliseconds),
+        ]
+        switch outcome {
+        case .nothing: return true
+        case .unkept(let reason): throw reason
+        case .outrun:
+            logger.notice("facts of a purchase were taken away while it was folded; it is folded again", details)
+            return false
+        case .kept:
+            metrics.count(.purchasesFolded)
+            if duration > PurchaseFolder.slow {
+                logger.notice("a purchase with many facts was folded; its notifications waited for it", details)
+            }
+            return true
+        }
+    }
+
+    /// The lane is held.
+    private func keep(
+        _ key: PurchaseKey, _ reading: inout FactStore.Reading, on connection: PostgresConnection
+    ) throws -> Outcome {
+        guard try reading.catchUp(page: PurchaseFolder.page, on: connection) else { return .outrun }
+        guard reading.known.rows > 0 else {
+            try PurchaseFoldStore.remove([key], on: connection)
+            return .nothing
+        }
+        let unkept = try PurchaseFoldStore.write([key: reading.known], on: connection)
+        return unkept[key].map(Outcome.unkept) ?? .kept
+    }
+
+    private enum Look {
+        case same, different
+        /// Another version of the program made it.
+        case otherForm
+    }
+
+    /// Looks at the next kept state, and makes it anew where it is not what its facts come to.
+    ///
+    /// - Parameter cursor: the purchase that was looked at last, whatever came of it; nil: the first one is next.
+    package func lookOver(after cursor: inout PurchaseKey?) {
+        let former = cursor
+        do {
+            try session.withConnection { connection in try look(after: &cursor, on: connection) }
+        } catch {
+            failed(cursor == former ? nil : cursor, error)
+        }
+    }
+
+    /// Compares the next kept state with its facts, as of one moment. It is made anew where it differs, cannot be read or
+    /// is of another form.
+    private func look(after cursor: inout PurchaseKey?, on connection: PostgresConnection) throws {
         let snapshot = PostgresStatement("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
-        let isSame = try connection.transaction(opening: [snapshot]) { _ in
-            let kept = try PurchaseFoldStore.read([next.key], on: connection)[0]
+        let look = try connection.transaction(opening: [snapshot]) { _ -> Look in
+            let next = try PurchaseFoldStore.next(after: cursor, on: connection)
+            // Before it is looked at: what fails there must not keep those behind it waiting.
+            cursor = next?.key
+            guard let next else { return .same }
+            guard next.isCurrent else { return .otherForm }
+            guard let kept = try PurchaseFoldStore.read([next.key], on: connection)[0] else { return .different }
             let known = try FactStore.all(of: next.key, page: PurchaseFolder.page, on: connection) {
                 !state.read { $0.isDone }
             }
-            guard let kept, let known else { return true }
-            return kept.isSame(as: known)
+            guard let known else { return .same }
+            return kept.isSame(as: known) ? .same : .different
         }
-        guard !isSame else { return next.key }
-        metrics.count(.foldsMended)
-        logger.error(
-            "what was kept of a purchase was not what its facts come to; it is made anew",
-            ["app": .string(next.key.app), "original_transaction_id": .string(next.key.originalTransactionID)])
-        try foldAnew(next.key, on: connection)
-        return next.key
+        guard let key = cursor, look != .same else { return }
+        if look == .different {
+            metrics.count(.foldsMended)
+            logger.error(
+                "what was kept of a purchase was not what its facts come to; it is made anew",
+                ["app": .string(key.app), "original_transaction_id": .string(key.originalTransactionID)])
+        }
+        if try !foldAnew(key, on: connection) { fold([key]) }
     }
 }

@@ -89,11 +89,10 @@ extension FactStore {
     }
 
     private static func fold(_ facts: [New], on connection: PostgresConnection) throws {
-        var news: [PurchaseKey: KnownFacts] = [:]
-        for fact in facts where fact.fact.kind != .announcement {
-            news[fact.key, default: KnownFacts()].formUnion(fact.known)
-        }
-        try PurchaseFoldStore.add(news, on: connection)
+        let news = Dictionary(grouping: facts.filter { $0.fact.kind != .announcement }, by: \.key)
+        try PurchaseFoldStore.add(
+            to: Array(news.keys),
+            { key in news[key, default: []].reduce(into: KnownFacts()) { $0.formUnion($1.known) } }, on: connection)
     }
 
     private static let extending = """

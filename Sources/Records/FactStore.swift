@@ -69,23 +69,16 @@ package enum FactStore {
                 .int2s(keys.map(\.environment.code)), .int4s((0..<Int32(keys.count)).map { $0 }),
                 .int8(limit.map { Int64($0 + 1) }),
             ])
-        for row in rows {
-            let place = Int(try row.int(0))
-            guard known.indices.contains(place) else { continue }
-            guard known[place].rows < limit ?? .max else {
-                known[place].isWhole = false
-                continue
-            }
-            try known[place].note(row, of: keys[place])
+        // What is too much is not read: it would be for nothing.
+        var counts = Array(repeating: 0, count: keys.count)
+        let places = try rows.map { Int(try $0.int(0)) }
+        for place in places where counts.indices.contains(place) { counts[place] += 1 }
+        for (row, place) in zip(rows, places) where counts.indices.contains(place) {
+            known[place].isWhole = counts[place] <= limit ?? .max
+            if known[place].isWhole { try known[place].note(row, of: keys[place]) }
         }
         return known
     }
-
-    private static let selectPage = """
-        SELECT 0, kind, signed_ms, payload, seq, source, digest, array_to_string(signed_again, ' ') FROM entitled.fact
-        WHERE lane = $1 AND original_transaction_id = $2 AND app = $3 AND environment = $4 AND digest > $5
-        ORDER BY digest LIMIT $6
-        """
 
     /// Everything that is known of a purchase by its rows, however many: some are read at a time.
     ///
@@ -94,37 +87,8 @@ package enum FactStore {
     package static func all(
         of key: PurchaseKey, page: Int, on connection: PostgresConnection, while goesOn: () -> Bool
     ) throws -> KnownFacts? {
-        var known = KnownFacts()
-        var digest = [UInt8](repeating: 0, count: 16)
-        while goesOn() {
-            let rows = try connection.query(
-                selectPage,
-                [
-                    .int2(key.lane.number), .text(key.originalTransactionID), .text(key.app),
-                    .int2(key.environment.code), .uuid(digest), .int8(Int64(page)),
-                ])
-            for row in rows {
-                try known.note(row, of: key)
-                digest = try row.uuid(6)
-            }
-            if rows.count < page { return known }
-        }
-        return nil
-    }
-
-    private static let selectMark = """
-        SELECT concat_ws(' ', count(*), sum(cardinality(signed_again)), bit_xor(hashtext(digest::text))) FROM entitled.fact
-        WHERE lane = $1 AND original_transaction_id = $2 AND app = $3 AND environment = $4
-        """
-
-    /// A text that changes with the rows of a purchase.
-    package static func mark(of key: PurchaseKey, on connection: PostgresConnection) throws -> String {
-        try connection.query(
-            selectMark,
-            [
-                .int2(key.lane.number), .text(key.originalTransactionID), .text(key.app), .int2(key.environment.code),
-            ]
-        ).one().text(0)
+        var reading = Reading(of: key)
+        return try reading.readAll(page: page, on: connection, while: goesOn) ? reading.known : nil
     }
 
     private static let selectPayloads = """
@@ -149,6 +113,101 @@ package enum FactStore {
             ])
         for row in rows { payloads[Int(try row.int(0)) - 1] = try FactCodec.restore(try row.bytes(1)) }
         return payloads
+    }
+}
+
+extension FactStore {
+    /// What is known of a purchase by its rows, read some at a time and without a lock, while others add more. Facts only
+    /// grow, so that what came meanwhile is read afterwards; where rows went, another reading has to begin.
+    package struct Reading {
+        private let key: PurchaseKey
+        /// By the rows that were read.
+        package private(set) var known = KnownFacts()
+        /// What changes with the signatures of a row, of all rows that were read, by the beginnings of their digests.
+        private var signatures: [UInt64: Int64] = [:]
+
+        /// Digests that are compared at once.
+        private static let digestPage = 20_000
+        private static let first = [UInt8](repeating: 0, count: 16)
+
+        /// Not how many signatures a row stands for: where there are too many, a later one takes the place of another.
+        private static let signing = "coalesce(hash_array_extended(signed_again, 0), 0)"
+        private static let source = """
+            FROM entitled.fact WHERE lane = $1 AND original_transaction_id = $2 AND app = $3 AND environment = $4
+            """
+        private static let selectRows = """
+            SELECT 0, kind, signed_ms, payload, seq, source, digest, array_to_string(signed_again, ' '), \(signing)
+            \(source)
+            """
+        private static let selectPage = "\(selectRows) AND digest > $5 ORDER BY digest LIMIT $6"
+        private static let selectSome = "\(selectRows) AND digest = ANY($5::uuid[])"
+        private static let selectDigests = """
+            SELECT digest, \(signing) \(source) AND digest > $5 ORDER BY digest LIMIT $6
+            """
+
+        package init(of key: PurchaseKey) {
+            self.key = key
+        }
+
+        private var place: [PostgresValue] {
+            [.int2(key.lane.number), .text(key.originalTransactionID), .text(key.app), .int2(key.environment.code)]
+        }
+
+        /// Reads what is there; once, before anything else.
+        ///
+        /// - Parameters:
+        ///   - page: rows that are read at once.
+        ///   - goesOn: asked before each page.
+        /// - Returns: whether it went on to the end.
+        package mutating func readAll(
+            page: Int, on connection: PostgresConnection, while goesOn: () -> Bool
+        ) throws -> Bool {
+            var last = Reading.first
+            while goesOn() {
+                let rows = try connection.query(Reading.selectPage, place + [.uuid(last), .int8(Int64(page))])
+                for row in rows { last = try note(row) }
+                if rows.count < page { return true }
+            }
+            return false
+        }
+
+        /// Reads what was added since. With the lane held, what is known is then all that there is.
+        ///
+        /// - Parameter page: rows that are read at once.
+        /// - Returns: false: rows went, and what they said is known still.
+        package mutating func catchUp(page: Int, on connection: PostgresConnection) throws -> Bool {
+            var (count, found) = (0, 0)
+            var changed: [[UInt8]] = []
+            var last = Reading.first
+            while true {
+                let rows = try connection.query(
+                    Reading.selectDigests, place + [.uuid(last), .int8(Int64(Reading.digestPage))])
+                for row in rows {
+                    last = try row.uuid(0)
+                    count += 1
+                    let former = signatures[FactID(digest: last, base: 0).prefix]
+                    if former != nil { found += 1 }
+                    if try row.int(1) != former { changed.append(last) }
+                }
+                if rows.count < Reading.digestPage { break }
+            }
+            guard found == known.rows else { return false }
+            for start in stride(from: 0, to: changed.count, by: page) {
+                let some = Array(changed[start..<min(start + page, changed.count)])
+                for row in try connection.query(Reading.selectSome, place + [.uuids(some)]) { _ = try note(row) }
+            }
+            // Some of these rows were counted before.
+            known.rows = count
+            return true
+        }
+
+        /// The digest of the row.
+        private mutating func note(_ row: PostgresRow) throws -> [UInt8] {
+            let digest = try row.uuid(6)
+            try known.note(row, of: key)
+            signatures[FactID(digest: digest, base: 0).prefix] = try row.int(8)
+            return digest
+        }
     }
 }
 

@@ -15,7 +15,8 @@ package enum PurchaseFoldStore {
     private static let codec: Int16 = 1
     /// The longest tail, in bytes: a row of this table fits into a page beside others.
     private static let longestTail = 1500
-    private static let largestState = 64 << 20
+    /// Bytes of a state before it is compressed: what is larger is not read.
+    package static let largestState = 64 << 20
 
     private static let select = """
         SELECT t.place, s.facts, s.state, s.tail
@@ -81,18 +82,24 @@ package enum PurchaseFoldStore {
         """
 
     /// Adds to the states of these purchases, where there are any.
-    static func add(_ news: [PurchaseKey: KnownFacts], on connection: PostgresConnection) throws {
-        guard !news.isEmpty else { return }
-        let keys = Array(news.keys)
+    ///
+    /// - Parameter known: what is new of a purchase; asked for those with a state, which are few.
+    static func add(
+        to keys: [PurchaseKey], _ known: (PurchaseKey) -> KnownFacts, on connection: PostgresConnection
+    ) throws {
+        guard !keys.isEmpty else { return }
+        var news: [PurchaseKey: KnownFacts] = [:]
         var tails: [(key: PurchaseKey, bytes: [UInt8], facts: Int64)] = []
         var long: [PurchaseKey] = []
         var broken: [PurchaseKey] = []
         for row in try connection.query(selectTails, places(keys)) {
             let key = keys[Int(try row.int(0)) - 1]
-            guard try row.int(1) == Int64(codec), var tail = news[key] else {
+            guard try row.int(1) == Int64(codec) else {
                 broken.append(key)
                 continue
             }
+            var tail = known(key)
+            news[key] = tail
             if let bytes = try row.optionalBytes(3) {
                 guard let former = KnownFacts(bytes: bytes) else {
                     broken.append(key)
@@ -142,17 +149,50 @@ package enum PurchaseFoldStore {
             facts = excluded.facts, folded_ms = excluded.folded_ms, state = excluded.state, tail = NULL
         """
 
-    /// Writes whole states.
-    package static func write(_ whole: [PurchaseKey: KnownFacts], on connection: PostgresConnection) throws {
+    /// Why what the facts of a purchase come to is not kept.
+    package enum Unkept: Error, Equatable, CustomStringConvertible {
+        /// One of them has no form.
+        case formless
+        case larger(bytes: Int, than: Int)
+
+        package var description: String {
+            switch self {
+            case .formless: "one of its facts cannot be kept in a folded form"
+            case .larger(let bytes, let limit): "they come to \(bytes) bytes, and at most \(limit) are kept"
+            }
+        }
+    }
+
+    /// Writes whole states. Where one cannot be kept, the former one goes: it is not whole any more.
+    ///
+    /// - Parameter largest: bytes of a state.
+    /// - Returns: those that are not kept.
+    @discardableResult
+    package static func write(
+        _ whole: [PurchaseKey: KnownFacts], largest: Int = PurchaseFoldStore.largestState,
+        on connection: PostgresConnection
+    ) throws -> [PurchaseKey: Unkept] {
         var states: [(key: PurchaseKey, facts: Int64, bytes: [UInt8])] = []
-        for (key, known) in whole.sorted(by: { $0.key.originalTransactionID < $1.key.originalTransactionID }) {
-            guard known.isWhole, let bytes = known.bytes else { continue }
+        var unkept: [PurchaseKey: Unkept] = [:]
+        for (key, known) in whole.sorted(by: { $0.key.originalTransactionID < $1.key.originalTransactionID })
+        where known.isWhole {
+            guard let bytes = known.bytes else {
+                unkept[key] = .formless
+                continue
+            }
+            guard bytes.count <= largest else {
+                unkept[key] = .larger(bytes: bytes.count, than: largest)
+                continue
+            }
             states.append((key, Int64(known.rows), try Zstd.compress(bytes)))
         }
-        guard !states.isEmpty else { return }
-        _ = try connection.query(
-            upsert,
-            places(states.map(\.key)) + [.int8s(states.map(\.facts)), .byteas(states.map(\.bytes)), .int2(codec)])
+        if !states.isEmpty {
+            _ = try connection.query(
+                upsert,
+                places(states.map(\.key)) + [.int8s(states.map(\.facts)), .byteas(states.map(\.bytes)), .int2(codec)])
+        }
+        try remove(Array(unkept.keys), on: connection)
+        return unkept
     }
 
     /// Folds a purchase anew from its rows, whose lane is held, where it has many.

@@ -69,12 +69,74 @@ struct LimitTests {
         }
         let body: JSON = .object(["text": .string("short")])
         let first = try api()
-        #expect((0..<3).map { _ in first.call("POST", "/v1/write", body).status } == [200, 200, 429])
+        let source = Self.from("203.0.113.7")
+        let writes = (0..<3).map { _ in first.call("POST", "/v1/write", body, headers: source).status }
+        #expect(writes == [200, 200, 429])
         let second = try api()
-        #expect((0..<11).map { _ in second.call("GET", "/v1/read").status } == Array(repeating: 200, count: 10) + [429])
+        let reads = (0..<11).map { _ in second.call("GET", "/v1/read", headers: source).status }
+        #expect(reads == Array(repeating: 200, count: 10) + [429])
         let third = try api()
         let large: JSON = .object(["text": .string(String(repeating: "a", count: 5 * 16_384))])
-        #expect((0..<2).map { _ in third.call("POST", "/v1/write", large).status } == [200, 429])
+        let largeWrites = (0..<2).map { _ in third.call("POST", "/v1/write", large, headers: source).status }
+        #expect(largeWrites == [200, 429])
+    }
+
+    /// So that an installation whose proxy tells no addresses does not become one client.
+    @Test func `who has no address of their own has no limit by it, and the operator is told once`() throws {
+        let api = try RunningAPI(
+            limits: Self.limits { limits in
+                limits.address = RequestLimit(points: 1, period: .seconds(3600))
+                limits.appUserID = RequestLimit(points: 5, period: .seconds(3600))
+            })
+        let host = ["Host": "api.example.com"]
+        let told = "clients cannot be told apart by their addresses"
+        #expect(api.call("GET", "/v1/health", key: nil, headers: host).status == 200)
+        #expect(api.call("GET", "/v1/subscribers/somebody", key: RunningAPI.secretKey, headers: host).status == 201)
+        #expect(!api.log.text.contains(told))
+        for number in 0..<10 {
+            #expect(api.call("GET", "/v1/subscribers/user-\(number)", headers: host).status == 201)
+            let inside = api.call(
+                "GET", "/v1/subscribers/user-\(number)", headers: host.merging(Self.from("10.0.0.\(number)")) { $1 })
+            #expect(inside.status == 200)
+        }
+        #expect(api.log.text.split(separator: "\n").count { $0.contains(told) } == 1)
+        // All other limits hold.
+        let statuses = (0..<5).map { _ in api.call("GET", "/v1/subscribers/user-0", headers: host).status }
+        #expect(statuses == [200, 200, 200, 429, 429])
+    }
+
+    /// Who knows the number of an Apple account can name it; but only what Apple signed counts for it.
+    @Test func `a post that names an Apple account counts for it once it is verified`() throws {
+        let routes = ["/v1/receipts", "/v1/subscribers/identify"].map { path in
+            APIRoute("POST", path, .anyKey) { call in
+                if try call.json()["genuine"] == .bool(true) { call.request.countForAccount() }
+                return .response(.document(200, .object([])))
+            }
+        }
+        let api = try RunningAPI(
+            more: routes, limits: Self.limits { $0.appleAccount = RequestLimit(points: 10, period: .seconds(3600)) })
+        func jws(_ account: String) -> JSON {
+            .string("e30.\(Base64.encodeURL(JSON.object(["appTransactionId": .string(account)]).bytes)).e30")
+        }
+        func post(
+            _ account: String, isGenuine: Bool, to path: String = "/v1/receipts", key: String = RunningAPI.publicKey
+        ) -> Int {
+            api.call(
+                "POST", path, .object(["fetch_token": jws(account), "genuine": .bool(isGenuine)]), key: key,
+                headers: Self.from("203.0.113.7")
+            ).status
+        }
+        for _ in 0..<9 {
+            #expect(post("7000", isGenuine: false) == 200)
+            #expect(post("7000", isGenuine: false, key: RunningAPI.secretKey) == 200)
+            // It verifies nothing of the kind.
+            #expect(post("7000", isGenuine: true, to: "/v1/subscribers/identify") == 200)
+        }
+        #expect((0..<3).map { _ in post("7000", isGenuine: true) } == [200, 200, 503])
+        #expect(post("7001", isGenuine: true) == 200)
+        // An app transaction beside a receipt is not verified, and names nobody.
+        let beside = JSON.object(["fetch_token": .string("MIIB"), "app_transaction": jws("7000")])
+        #expect(api.call("POST", "/v1/receipts", beside, headers: Self.from("203.0.113.7")).status == 200)
     }
 
     /// Every limit that is refused writes to the log, but one offender once in half a minute, and never a flood of

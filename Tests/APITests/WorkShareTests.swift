@@ -88,6 +88,17 @@ struct WorkShareTests {
         #expect(statuses.count { $0 == 503 } == 7 && statuses.count { $0 == 200 } == 17)
     }
 
+    @Test func `who has no address is not held to a part, and no account is either`() throws {
+        let scene = try Scene(threads: 4)
+        defer { scene.gate.open() }
+        let slow = (0..<4).map { _ in
+            TestThread { scene.api.call("POST", "/v1/receipts", Self.body("7000", isSlow: true)).status }
+        }
+        try eventually("four stand still") { scene.gate.holding == 4 }
+        scene.gate.open()
+        for thread in slow { #expect(try thread.value() == 200) }
+    }
+
     @Test func `backends are not held to a part`() throws {
         let scene = try Scene(threads: 4)
         defer { scene.gate.open() }
@@ -124,7 +135,9 @@ struct WorkShareTests {
         let (one, other) = (WorkShare(owner: 1, isBounded: true), WorkShare(owner: 2, account: 5, isBounded: true))
         #expect((0..<20).count { line.add($0, as: one) } == 10)
         #expect((0..<20).count { line.add($0, as: other) } == 3)
+        // Who names the account of somebody else takes none of their places.
+        #expect((0..<20).count { line.add($0, as: WorkShare(owner: 4, account: 5, isBounded: true)) } == 3)
         #expect(line.add(0, as: one, goesOn: true))
-        #expect((0..<200).count { line.add($0, as: WorkShare(owner: 3, isBounded: false)) } == 86)
+        #expect((0..<200).count { line.add($0, as: WorkShare(owner: 3, isBounded: false)) } == 83)
     }
 }

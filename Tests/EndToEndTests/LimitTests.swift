@@ -35,10 +35,11 @@ struct LimitTests {
             body: body?.bytes ?? [], to: port)
     }
 
-    private func receipt(_ site: Site, _ seed: UInt64) throws -> String {
+    /// - Parameter pki: that signs it; nil: that of the site.
+    private func receipt(_ site: Site, _ seed: UInt64, by pki: StorePKI? = nil) throws -> String {
         var life = SubscriberLife(app: Site.app, seed: seed, withToken: false)
         let started = life.start(at: SystemClock().now() - StoreProduct.day)
-        return try NotificationSigner(site.pki).sign(try #require(started.transaction))
+        return try NotificationSigner(pki ?? site.pki).sign(try #require(started.transaction))
     }
 
     private static func body(_ id: String, _ receipt: String) -> JSON {
@@ -71,6 +72,27 @@ struct LimitTests {
         #expect(limited.allSatisfy { $0.status == 503 && $0.header("retry-after") != nil && $0.json["code"] != nil })
         // Of two ids that take the purchase from each other, one may be told that the other has it by now.
         #expect(answers.allSatisfy { [200, 503].contains($0.status) || $0.json["code"] == .int(7102) })
+    }
+
+    @Test func `forged transactions that name an Apple account do not have its genuine ones refused`() throws {
+        let site = try site(["apple_account": .string("20/24h")])
+        let run = try [site.start("worker"), site.start("api")]
+        defer { for program in run { program.kill(15) } }
+        let port = try port(run[1])
+        let stranger = try StorePKI.generate(now: SystemClock().now())
+        let (genuine, forged) = (try receipt(site, 933), try receipt(site, 933, by: stranger))
+        for number in 0..<12 {
+            let answer = call(
+                "POST", "/v1/receipts", Self.body("user-1", forged), from: "203.0.113.\(number)", to: port)
+            #expect(answer.status == 400 && answer.json["code"] == .int(7103), "\(answer.text)")
+        }
+        let answers = (0..<6).map { _ in
+            call("POST", "/v1/receipts", Self.body("user-1", genuine), from: "198.51.100.1", to: port)
+        }
+        #expect(answers.first?.status == 200)
+        // Only these used it up.
+        #expect(answers.last?.status == 503)
+        #expect(answers.last?.json["message"]?.stringValue?.hasPrefix("Too many requests") == true)
     }
 
     @Test func `what is signed cannot be hidden from limits in a large body`() throws {

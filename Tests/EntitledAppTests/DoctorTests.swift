@@ -99,10 +99,10 @@ struct DoctorTests {
                 """),
         Damage(
             "facts of any kind for the api", "database.privileges error entitled_api may add any row to entitled.fact",
-            "ENABLE ROW LEVEL SECURITY", sql: "ALTER TABLE entitled.fact DISABLE ROW LEVEL SECURITY"),
+            "ENABLE TRIGGER facts_allowed", sql: "ALTER TABLE entitled.fact DISABLE TRIGGER facts_allowed"),
         Damage(
             "any minute for ingest", "database.privileges error entitled_ingest may add any row to entitled.listening",
-            "schemas/sql", sql: "DROP POLICY present ON entitled.listening"),
+            "schemas/sql", sql: "DROP TRIGGER minutes_allowed ON entitled.listening"),
         Damage(
             "a role that changed its settings",
             "database.privileges warning entitled_ingest logs in with search_path=else",

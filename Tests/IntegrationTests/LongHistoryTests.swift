@@ -1,3 +1,5 @@
+import Admission
+import Apply
 import Base
 import HTTPServer
 import Postgres
@@ -207,6 +209,150 @@ import Testing
         #expect(reasons.count == 1 && reasons.allSatisfy { $0.contains("cannot be folded") }, "\(reasons)")
         #expect(try scene.probe(7) < .seconds(5))
         try worker.log.wait(for: "the facts of a purchase could not be folded")
+    }
+
+    // MARK: - The folder by itself
+
+    /// The purchases of a scene, in the order in which they are looked over.
+    private static func keys(_ database: TestDatabase) throws -> [PurchaseKey] {
+        try database.connect().query(
+            "SELECT DISTINCT lane, original_transaction_id FROM entitled.fact ORDER BY 1, 2"
+        ).map { row in
+            PurchaseKey(
+                app: Installation.registered.id, environment: .production, originalTransactionID: try row.text(1))
+        }
+    }
+
+    private struct Folding {
+        let log = LogTape()
+        let metrics = Metrics()
+        let folder: PurchaseFolder
+        /// Of the worker's role.
+        let connection: PostgresConnection
+
+        init(_ database: TestDatabase) throws {
+            folder = PurchaseFolder(
+                session: PostgresSession(database.target(role: "entitled_worker")), logger: log.logger,
+                metrics: metrics)
+            connection = try database.connect(role: "entitled_worker")
+        }
+
+        /// Whether what is kept of a purchase is what its facts come to.
+        func isKept(_ key: PurchaseKey) throws -> Bool {
+            let known = try FactStore.unfolded([key], on: connection)[0]
+            guard let kept = try PurchaseFoldStore.read([key], on: connection)[0] else { return false }
+            return kept.isSame(as: known) && kept.rows == known.rows
+        }
+
+        var mended: Bool { metrics.exposition().contains("entitled_folds_mended_total 1\n") }
+    }
+
+    @Test func `facts that come while a purchase is folded are kept with the others`() throws {
+        let scene = try Scene(1, copies: 2_000)
+        let database = scene.installation.database
+        let folding = try Folding(database)
+        let (folder, connection) = (folding.folder, folding.connection)
+        let key = try #require(try Self.keys(database).first)
+        // It has read everything when it waits for the lane.
+        let thread = try connection.transaction {
+            _ = try Fence.hold([key.lane], on: connection)
+            let thread = TestThread {
+                try folder.foldAnew(key, on: try database.connect(role: "entitled_worker"))
+            }
+            try database.untilBlocked()
+            let assignment = OwnerAssignment(owner: "somebody", at: Installation.start, action: 7)
+            let seq = SequenceGenerator.least(at: Installation.start)
+            try FactStore.insert([FactStore.New(key: key, seq: seq, fact: FactRow(assignment))], on: connection)
+            _ = try connection.query(
+                """
+                UPDATE entitled.fact SET signed_again = ARRAY[signed_ms + 5000]
+                WHERE digest IN (SELECT digest FROM entitled.fact WHERE kind IN (1, 2) ORDER BY digest LIMIT 2)
+                """)
+            #expect(!thread.hasEnded)
+            return thread
+        }
+        #expect(try thread.value())
+        #expect(try folding.isKept(key))
+        #expect(try FactStore.known(of: [key], on: connection)[0].facts.assignments.count == 1)
+        #expect(!folding.log.text.contains("folded again"))
+    }
+
+    @Test func `what is read of a purchase follows rows that change, and ends with rows that go`() throws {
+        let scene = try Scene(1, copies: 1_000)
+        let database = scene.installation.database
+        let folding = try Folding(database)
+        let key = try #require(try Self.keys(database).first)
+        var reading = FactStore.Reading(of: key)
+        let isRead = try reading.readAll(page: 500, on: folding.connection) { true }
+        #expect(isRead)
+        let rows = reading.known.rows
+        // As many signatures as before, and others.
+        for signed in [1, 2] as [Int64] {
+            try database.execute(
+                """
+                UPDATE entitled.fact SET signed_again = ARRAY[signed_ms + $1]
+                WHERE digest = (SELECT digest FROM entitled.fact WHERE kind = 1 ORDER BY digest LIMIT 1)
+                """, [.int8(signed * 1000)])
+            let isWhole = try reading.catchUp(page: 500, on: folding.connection)
+            let known = try FactStore.unfolded([key], on: folding.connection)[0]
+            #expect(isWhole && reading.known.rows == rows)
+            let dates = [known, reading.known].map { $0.facts.transactions.map(\.signedDate).max() }
+            #expect(dates[0] == dates[1])
+        }
+        try database.execute(
+            "DELETE FROM entitled.fact WHERE digest = (SELECT digest FROM entitled.fact ORDER BY digest LIMIT 1)")
+        let isWhole = try reading.catchUp(page: 500, on: folding.connection)
+        #expect(!isWhole)
+        #expect(try folding.folder.foldAnew(key, on: folding.connection))
+        #expect(try folding.isKept(key))
+    }
+
+    @Test func `what is too large to be read again is not kept, and nothing older in its place`() throws {
+        let scene = try Scene(1, copies: 100)
+        let database = scene.installation.database
+        let folding = try Folding(database)
+        let key = try #require(try Self.keys(database).first)
+        #expect(try folding.folder.foldAnew(key, on: folding.connection))
+        let known = try FactStore.unfolded([key], on: folding.connection)[0]
+        let unkept = try PurchaseFoldStore.write([key: known], largest: 100, on: folding.connection)
+        guard case .larger(_, than: 100) = unkept[key] else {
+            Issue.record("\(unkept)")
+            return
+        }
+        #expect(try database.count("SELECT count(*) FROM entitled.purchase_fold") == 0)
+    }
+
+    @Test func `what cannot be looked over keeps nothing waiting, and what cannot be read is made anew`() throws {
+        let scene = try Scene(3, copies: 100)
+        let database = scene.installation.database
+        let folding = try Folding(database)
+        let keys = try Self.keys(database)
+        try #require(keys.count == 3)
+        for key in keys { #expect(try folding.folder.foldAnew(key, on: folding.connection)) }
+        try database.execute(
+            """
+            UPDATE entitled.fact SET payload = '\\x00' WHERE digest = (
+                SELECT digest FROM entitled.fact WHERE original_transaction_id = $1 ORDER BY digest LIMIT 1)
+            """, [.text(keys[0].originalTransactionID)])
+        try database.execute(
+            "UPDATE entitled.purchase_fold SET state = '\\x00' WHERE original_transaction_id = $1",
+            [.text(keys[1].originalTransactionID)])
+        var cursor: PurchaseKey?
+        folding.folder.lookOver(after: &cursor)
+        #expect(cursor == keys[0])
+        #expect(
+            folding.log.text.contains("a purchase could not be folded (\(keys[0].originalTransactionID))"),
+            "\(folding.log.text)")
+        #expect(!folding.mended)
+        folding.folder.lookOver(after: &cursor)
+        #expect(cursor == keys[1])
+        #expect(folding.mended)
+        #expect(try folding.isKept(keys[1]))
+        folding.folder.lookOver(after: &cursor)
+        #expect(cursor == keys[2])
+        #expect(folding.mended)
+        folding.folder.lookOver(after: &cursor)
+        #expect(cursor == nil)
     }
 
     @Test func `what an app posted and cannot be applied stays in the log`() throws {

@@ -1,5 +1,7 @@
 import Base
+import HTTPServer
 import Queue
+import Records
 import StoreSimulator
 import Subscriptions
 import TestSupport

@@ -1,3 +1,4 @@
+import Glibc
 import Postgres
 import Schemas
 import TestSupport
@@ -85,6 +86,44 @@ import Testing
         let database = try TestCluster.shared.makeMigratedDatabase()
         try database.execute("INSERT INTO entitled.schema_version (version, name) VALUES (9999, 'later')")
         #expect(try Migrator.migrate(on: try database.connect()) == .newer(9999))
+    }
+
+    /// Postgres' own program, the newest one: beside the server's programs as a rule.
+    static let dump: String? = {
+        let besideServers: [String] = (13...30).reversed().map { version in "/usr/lib/postgresql/\(version)/bin/pg_dump"
+        }
+        return (besideServers + ["/usr/bin/pg_dump"]).first { path in access(path, X_OK) == 0 }
+    }()
+
+    @Test(
+        .enabled(if: MigratorTests.dump != nil, "skipped: there is no pg_dump"),
+        arguments: [
+            ["GRANT pg_read_all_data TO dumper"],
+            [
+                "GRANT USAGE ON SCHEMA entitled TO dumper", "GRANT SELECT ON ALL TABLES IN SCHEMA entitled TO dumper",
+                "GRANT SELECT ON ALL SEQUENCES IN SCHEMA entitled TO dumper",
+            ],
+        ])
+    func `a role that may read every table dumps the database`(grants: [String]) throws {
+        let database = try TestCluster.shared.makeMigratedDatabase()
+        let role = "dumper_of_\(database.name)"
+        try database.execute("CREATE ROLE \(role) LOGIN")
+        for grant in grants { try database.execute(grant.replacing("TO dumper", with: "TO \(role)")) }
+        try database.execute(
+            """
+            INSERT INTO entitled.fact (lane, app, environment, original_transaction_id, digest, kind, signed_ms, seq,
+                payload) VALUES (1, 'demo', 1, 'dumped', gen_random_uuid(), 1, 1, 1, 'x')
+            """)
+        try database.execute("INSERT INTO entitled.listening VALUES (4711)")
+        let dumped = try TestCommand.run([
+            try #require(MigratorTests.dump), "--dbname", database.url.replacing("//entitled@", with: "//\(role)@"),
+        ])
+        #expect(dumped.contains("\tdumped\t") && dumped.contains("\n4711\n"))
+    }
+
+    @Test func `no table has row level security, which would keep readers from dumping it`() throws {
+        let database = try TestCluster.shared.makeMigratedDatabase()
+        #expect(try database.count("SELECT count(*) FROM pg_class WHERE relrowsecurity OR relforcerowsecurity") == 0)
     }
 
     @Test func `roles are made that cannot log in and that their maker may take`() throws {

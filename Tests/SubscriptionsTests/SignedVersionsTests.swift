@@ -95,7 +95,9 @@ import Testing
             fact.appAccountToken = token
             return fact
         }
-        for signed in [1, 2, 3, 20, 21, 30] as [Int64] { facts.insert(token(signed, "11111111-1111-4111-8111-111111111111")) }
+        for signed in [1, 2, 3, 20, 21, 30] as [Int64] {
+            facts.insert(token(signed, "11111111-1111-4111-8111-111111111111"))
+        }
         facts.insert(token(10, "22222222-2222-4222-8222-222222222222"))
         for signed in [40, 50] as [Int64] {
             facts.insert(token(signed, "11111111-1111-4111-8111-111111111111"))
@@ -127,15 +129,21 @@ import Testing
             let contents = Int.random(in: 2...5, using: &random)
             var signed: [Int64: Int] = [:]
             for _ in 0..<Int.random(in: 3...60, using: &random) {
-                let (at, content) = (Int64.random(in: 1...80, using: &random), Int.random(in: 0..<contents, using: &random))
-                for date in at...at + Int64.random(in: 0...4, using: &random) where signed[date] == nil { signed[date] = content }
+                let (at, content) = (
+                    Int64.random(in: 1...80, using: &random), Int.random(in: 0..<contents, using: &random)
+                )
+                for date in at...at + Int64.random(in: 0...4, using: &random) where signed[date] == nil {
+                    signed[date] = content
+                }
             }
             var (facts, kept) = (PurchaseFacts(), PurchaseFacts())
             for (date, content) in signed.shuffled() {
                 let fact = transaction(date, revoked: Int64(content))
                 facts.insert(fact)
                 kept.insert(fact)
-                if Bool.random(using: &random), let bytes = kept.bytes, let read = PurchaseFacts(bytes: bytes) { kept = read }
+                if Bool.random(using: &random), let bytes = kept.bytes, let read = PurchaseFacts(bytes: bytes) {
+                    kept = read
+                }
             }
             #expect(kept == facts)
             for mask in 1..<(1 << contents) {

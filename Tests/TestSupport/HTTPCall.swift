@@ -24,8 +24,9 @@ package struct HTTPCall: Sendable {
             return HTTPCall(status: 0, headers: [], body: [])
         }
         defer { close(descriptor) }
-        var head = "\(method) \(path) HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n"
-        for (name, value) in headers { head += "\(name): \(value)\r\n" }
+        let host = headers["Host"] ?? "localhost"
+        var head = "\(method) \(path) HTTP/1.1\r\nHost: \(host)\r\nConnection: close\r\n"
+        for (name, value) in headers where name != "Host" { head += "\(name): \(value)\r\n" }
         if !body.isEmpty || method == "POST" { head += "Content-Length: \(body.count)\r\n" }
         LoopbackSocket.send(descriptor, Array((head + "\r\n").utf8) + body)
         var answer: [UInt8] = []

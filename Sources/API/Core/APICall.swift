@@ -11,16 +11,21 @@ package struct APIRequest: Sendable {
     /// Who calls; nil on an open route.
     package let key: APIKey?
     let share: WorkShare
+    /// Counts the request for the Apple account that its body names. Routes that take what Apple signed call it when
+    /// they have verified that: before, anyone may have written it.
+    package let countForAccount: @Sendable () -> Void
     /// When all of it was there: its caller waits since then.
     let arrived = ContinuousClock.now
 
     package init(
-        http: HTTPRequest, parameters: [String: String] = [:], key: APIKey? = nil, share: WorkShare = .free
+        http: HTTPRequest, parameters: [String: String] = [:], key: APIKey? = nil, share: WorkShare = .free,
+        countForAccount: @escaping @Sendable () -> Void = {}
     ) {
         self.http = http
         self.parameters = parameters
         self.key = key
         self.share = share
+        self.countForAccount = countForAccount
     }
 }
 

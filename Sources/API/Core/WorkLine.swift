@@ -6,6 +6,9 @@ import Lifecycle
 /// A bounded owner holds only a part of the threads at a time, so that other owners get a thread at once even while all
 /// work of that owner is slow. Work about one Apple account runs one piece at a time: in parallel it would only wait
 /// for its own locks.
+///
+/// Whoever names an account may have forged it. So each owner of work has places of their own to wait for an account:
+/// forgeries take none from others, and delay them by the checks of some signatures at most.
 final class WorkLine<Work: Sendable>: Sendable {
     /// What a bounded owner may hold.
     struct Part: Sendable {
@@ -13,7 +16,7 @@ final class WorkLine<Work: Sendable>: Sendable {
         let busy: Int
         /// Pieces that wait.
         let waiting: Int
-        /// Of these about one Apple account.
+        /// Of these about one Apple account, as the owner says.
         let waitingOfAccount: Int
     }
 
@@ -31,7 +34,7 @@ final class WorkLine<Work: Sendable>: Sendable {
         var busy = 0
         var busyOwners: [UInt64: Int] = [:]
         var busyAccounts: Set<UInt64> = []
-        var waitingAccounts: [UInt64: Int] = [:]
+        var waitingClaims: [AccountClaim: Int] = [:]
         var isEnding = false
     }
 
@@ -53,7 +56,7 @@ final class WorkLine<Work: Sendable>: Sendable {
             if state.waiting[share.owner] == nil { state.turns.append(share.owner) }
             state.waiting[share.owner, default: []].append(Piece(work: work, share: share))
             state.count += 1
-            if let account = share.account { state.waitingAccounts[account, default: 0] += 1 }
+            if let claim = AccountClaim(share) { state.waitingClaims[claim, default: 0] += 1 }
             return true
         }
     }
@@ -84,7 +87,7 @@ final class WorkLine<Work: Sendable>: Sendable {
 extension WorkLine.State {
     fileprivate func hasRoom(_ share: WorkShare, _ part: WorkLine.Part) -> Bool {
         guard share.isBounded else { return true }
-        if let account = share.account, waitingAccounts[account, default: 0] >= part.waitingOfAccount { return false }
+        if let claim = AccountClaim(share), waitingClaims[claim, default: 0] >= part.waitingOfAccount { return false }
         return waiting[share.owner]?.count ?? 0 < part.waiting
     }
 
@@ -115,10 +118,10 @@ extension WorkLine.State {
         count -= 1
         busy += 1
         if share.isBounded { busyOwners[share.owner, default: 0] += 1 }
-        guard let account = share.account else { return }
+        guard let account = share.account, let claim = AccountClaim(share) else { return }
         busyAccounts.insert(account)
-        waitingAccounts[account, default: 1] -= 1
-        if waitingAccounts[account] == 0 { waitingAccounts[account] = nil }
+        waitingClaims[claim, default: 1] -= 1
+        if waitingClaims[claim] == 0 { waitingClaims[claim] = nil }
     }
 
     fileprivate mutating func finish(_ share: WorkShare) {
@@ -128,5 +131,17 @@ extension WorkLine.State {
             if busyOwners[share.owner] == 0 { busyOwners[share.owner] = nil }
         }
         if let account = share.account { busyAccounts.remove(account) }
+    }
+}
+
+/// An Apple account that an owner of work names.
+private struct AccountClaim: Hashable {
+    let owner: UInt64
+    let account: UInt64
+
+    /// Nil for work that names none.
+    init?(_ share: WorkShare) {
+        guard let account = share.account else { return nil }
+        (owner, self.account) = (share.owner, account)
     }
 }

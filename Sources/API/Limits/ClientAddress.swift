@@ -23,10 +23,15 @@ package struct ClientAddress: Hashable, Sendable, CustomStringConvertible {
 package struct TrustedProxies: Sendable {
     private let networks: [Network]
 
-    /// This host and private networks: a client of the public internet has none of these addresses.
-    package static let standard = [
-        "127.0.0.0/8", "::1/128", "10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "fc00::/7",
-    ]
+    /// This host. Operators name all other networks of their proxies: Docker, Kubernetes and balancers that pass on TCP
+    /// put a private address of their own in place of the client's, and the header is then as the client wrote it.
+    package static let standard = ["127.0.0.0/8", "::1/128"]
+    /// Loopback, private, link-local, and what carriers and clouds share (RFC 6890): whoever is seen with such an
+    /// address may stand for any number of clients.
+    private static let local = [
+        "127.0.0.0/8", "10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "169.254.0.0/16", "100.64.0.0/10", "::1/128",
+        "fc00::/7", "fe80::/10",
+    ].compactMap(Network.init(parsing:))
     /// Hops that are read; longer chains of proxies do not occur.
     private static let mostHops = 16
 
@@ -35,29 +40,40 @@ package struct TrustedProxies: Sendable {
         networks = ranges.compactMap(Network.init(parsing:))
     }
 
-    /// The address of the client: the right-most of `X-Forwarded-For` that is not trusted, where the peer is a trusted
-    /// proxy; else, and where all are trusted, the one that is farthest from here. Nil for a peer without an address.
+    /// The address of the client: the peer's, or, where the peer is a trusted proxy, the right-most of
+    /// `X-Forwarded-For` that is not trusted. Nil where that is a local address which may stand for many clients: the request
+    /// names this host by a public name, so that something between passed it on.
     ///
     /// - Parameter peer: numeric.
-    func client(_ head: HTTPRequestHead, peer: String) -> (address: ClientAddress, isProxy: Bool)? {
-        guard var last = IPAddress(parsing: peer)?.unmapped else { return nil }
-        var isProxy = trusts(last)
-        if isProxy, let hops = TrustedProxies.hops(head) {
-            for hop in hops {
-                // Text that is no address was not written by a proxy that is known here.
-                guard isProxy, let address = TrustedProxies.address(hop) else { break }
-                last = address
-                isProxy = trusts(address)
-            }
+    func client(_ head: HTTPRequestHead, peer: String) -> ClientAddress? {
+        guard let sender = IPAddress(parsing: peer)?.unmapped else { return nil }
+        guard trusts(sender) else { return TrustedProxies.distinct(sender, head) }
+        let hops = TrustedProxies.hops(head)
+        guard !hops.isEmpty else { return TrustedProxies.distinct(sender, head) }
+        for hop in hops {
+            // Text that is no address was not written by a proxy that is known here.
+            guard let address = TrustedProxies.address(hop) else { return nil }
+            if !trusts(address) { return TrustedProxies.distinct(address, head) }
         }
-        return (ClientAddress(last), isProxy)
+        return nil
     }
 
     private func trusts(_ address: IPAddress) -> Bool { networks.contains { $0.contains(address) } }
 
+    /// A local address is that of one client where the request names this host by an address, as what asks it directly does.
+    private static func distinct(_ address: IPAddress, _ head: HTTPRequestHead) -> ClientAddress? {
+        let isShared = local.contains { $0.contains(address) } && !isNamedByAddress(head)
+        return isShared ? nil : ClientAddress(address)
+    }
+
+    private static func isNamedByAddress(_ head: HTTPRequestHead) -> Bool {
+        guard let host = head.header("host") else { return false }
+        return host == "localhost" || host.hasPrefix("localhost:") || address(host[...]) != nil
+    }
+
     /// From the nearest hop on: each proxy adds the address that it saw at the end.
-    private static func hops(_ head: HTTPRequestHead) -> ArraySlice<Substring>? {
-        guard head.header("x-forwarded-for") != nil else { return nil }
+    private static func hops(_ head: HTTPRequestHead) -> ArraySlice<Substring> {
+        guard head.header("x-forwarded-for") != nil else { return [] }
         let lines = head.headers.filter { $0.name == "x-forwarded-for" }.map(\.value).joined(separator: ",")
         return lines.split(separator: ",").reversed().prefix(mostHops)
     }

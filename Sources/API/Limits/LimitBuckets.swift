@@ -38,11 +38,6 @@ struct LimitBuckets {
         set(key, min(full(key, now) + time(cost), now + 2 * period))
     }
 
-    mutating func giveBack(_ cost: Int, of key: UInt64, at now: Int64) {
-        guard let full = recent[key] ?? older[key] else { return }
-        set(key, full - time(cost))
-    }
-
     /// What costs more than a bucket holds takes a whole one.
     private func time(_ cost: Int) -> Int64 { min(Int64(cost), points) * interval }
 

@@ -28,16 +28,12 @@ final class LimitComplaints: Sendable {
     /// - Parameter now: ns.
     func note(_ request: LimitedRequest, _ charge: LimitedRequest.Charge, retryAfter: Int, at now: Int64) {
         guard let (count, others) = state.withLock({ $0.note(charge.bucket, now) }) else { return }
-        let isProxy = charge.kind == .address && request.client?.isProxy ?? false
         logger.warning(
             "requests limited",
             [
                 "limit": .string(charge.kind.rawValue), "offender": .string(charge.value),
                 "route": .string(request.route.path), "count": .int(Int64(count)),
                 "retry_after_s": .int(Int64(retryAfter)), "others": others > 0 ? .int(Int64(others)) : nil,
-                "hint": isProxy
-                    ? .string("this is a trusted proxy: let it send X-Forwarded-For, so that its clients count apart")
-                    : nil,
             ])
     }
 }

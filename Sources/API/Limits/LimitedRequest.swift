@@ -4,14 +4,22 @@ import Subscriptions
 
 /// A request, as limits see it: from where, with which key, about whom, and what it costs.
 struct LimitedRequest: Sendable {
+    enum Client: Sendable {
+        /// Where a backend is does not matter.
+        case backend
+        case address(ClientAddress)
+        /// Nothing tells those apart who come from this peer.
+        case unknown(peer: String)
+    }
+
     let route: APIRoute
-    /// Nil for backends.
-    let client: (address: ClientAddress, isProxy: Bool)?
+    let client: Client
     let key: APIKey?
     /// The customers that the request names.
     private var appUserIDs: [String] = []
-    /// Apple's number of the account, or of the purchase, that it brings something signed of. Not verified yet.
-    private(set) var account: String?
+    /// Apple's number of the account, or of the purchase, that it claims to bring something signed of. Anyone can claim
+    /// that: nothing is counted for the account before its route has verified it.
+    private var account: String?
     private let cost: Int
 
     /// Bytes. Larger bodies hold app receipts, which name no account before they are verified; reading them takes a
@@ -23,7 +31,7 @@ struct LimitedRequest: Sendable {
     init(unknownKey request: HTTPRequest, to route: APIRoute, _ proxies: TrustedProxies) {
         self.route = route
         key = nil
-        client = proxies.client(request.head, peer: request.remoteAddress)
+        client = LimitedRequest.client(of: request, proxies)
         cost = RequestCost.write
     }
 
@@ -33,8 +41,7 @@ struct LimitedRequest: Sendable {
     ) {
         self.route = route
         self.key = key
-        // Where a backend is does not matter.
-        client = key?.kind == .secret ? nil : proxies.client(request.head, peer: request.remoteAddress)
+        client = key?.kind == .secret ? .backend : LimitedRequest.client(of: request, proxies)
         let base = route.method == "GET" || !route.isSupported ? RequestCost.read : RequestCost.write
         cost = base + request.body.count / RequestCost.bytesOfPoint
         if let id = parameters["app_user_id"] { appUserIDs.append(AppUserID.normal(id)) }
@@ -44,23 +51,33 @@ struct LimitedRequest: Sendable {
         for name in ["app_user_id", "new_app_user_id"] {
             if let id = body[name]?.stringValue { appUserIDs.append(AppUserID.normal(id)) }
         }
-        account =
-            ["fetch_token", "app_transaction"].lazy.compactMap { body[$0]?.stringValue.flatMap(LimitedRequest.account) }
-            .first
+        // What its route verifies: an app transaction beside a token is passed over where it is not right.
+        let signed = ["fetch_token", "app_transaction"].compactMap { body[$0]?.stringValue }.first { !$0.isEmpty }
+        account = route.bringsTransaction ? signed.flatMap(LimitedRequest.account) : nil
     }
 
-    /// The share of the threads that the request counts for: that of its address, and of its Apple account.
+    private static func client(of request: HTTPRequest, _ proxies: TrustedProxies) -> Client {
+        guard let address = proxies.client(request.head, peer: request.remoteAddress) else {
+            return .unknown(peer: request.remoteAddress)
+        }
+        return .address(address)
+    }
+
+    /// The share of the threads that the request counts for: that of its address, and of the Apple account that it
+    /// names. Where no address tells forgers from others, they could keep an account busy, so that it does not count.
     var share: WorkShare {
         let account = account.map { LimitedRequest.hash("account", $0) }
-        if let key, key.kind == .secret {
-            return WorkShare(owner: LimitedRequest.hash("key", key.name), account: account, isBounded: false)
+        switch client {
+        case .backend:
+            return WorkShare(owner: LimitedRequest.hash("key", key?.name), account: account, isBounded: false)
+        case .address(let address):
+            return WorkShare(owner: LimitedRequest.hash("address", address), account: account, isBounded: true)
+        case .unknown:
+            return WorkShare(owner: 0, isBounded: false)
         }
-        return WorkShare(
-            owner: client.map { LimitedRequest.hash("address", $0.address) } ?? 0, account: account,
-            isBounded: client != nil)
     }
 
-    /// The buckets that it takes points from: of which limit, for which value, and which bucket that is.
+    /// The buckets that have to hold points for it: of which limit, for which value, and which bucket that is.
     var charges: [Charge] {
         var charges: [Charge] = []
         func charge(_ kind: LimitKind, _ value: String) {
@@ -69,7 +86,7 @@ struct LimitedRequest: Sendable {
         switch key?.kind {
         case .secret: charge(.secretKey, key?.name ?? "")
         case .public, nil:
-            if let client { charge(.address, client.address.description) }
+            if case .address(let address) = client { charge(.address, address.description) }
             guard let key else { break }
             charge(.publicKey, key.name)
             for id in Set(appUserIDs) { charge(.appUserID, id) }
@@ -83,6 +100,9 @@ struct LimitedRequest: Sendable {
         let value: String
         let bucket: UInt64
         let cost: Int
+
+        /// Whether it is taken only once its route has verified the request.
+        var isClaimed: Bool { kind == .appleAccount }
     }
 
     /// Differs from process to process: no caller can choose values that meet in one bucket.
@@ -104,12 +124,17 @@ struct LimitedRequest: Sendable {
 }
 
 extension APIRoute {
-    /// Whether the body may name customers and bring what Apple signed.
+    /// Whether the body may name customers.
     fileprivate var namesCustomerInBody: Bool {
         [
             "/v1/receipts", "/v1/subscribers/identify", "/v1/offers",
             "/v1/subscribers/{app_user_id}/restore/eligibility",
         ].contains(path)
+    }
+
+    /// Whether the body may bring what Apple signed of an account, and the route says so when it has verified it.
+    fileprivate var bringsTransaction: Bool {
+        ["/v1/receipts", "/v1/subscribers/{app_user_id}/restore/eligibility"].contains(path)
     }
 
     /// Whether callers take every answer that is no 5xx for the end of it: apps finish their transaction, and SDKs

@@ -10,6 +10,9 @@ package final class RequestLimiter: Sendable {
     let settings: LimitSettings
     private let buckets: Mutex<[LimitKind: LimitBuckets]>
     private let complaints: LimitComplaints
+    /// Whether the operator was told of clients without an address.
+    private let isUnknownTold = Atomic(false)
+    private let logger: Logger
     private let metrics: Metrics
     private let now: @Sendable () -> Int64
 
@@ -19,6 +22,7 @@ package final class RequestLimiter: Sendable {
         now: @escaping @Sendable () -> Int64 = RequestLimiter.monotonic
     ) {
         self.settings = settings
+        self.logger = logger
         self.metrics = metrics
         self.now = now
         complaints = LimitComplaints(logger)
@@ -36,9 +40,10 @@ package final class RequestLimiter: Sendable {
         return seconds * 1_000_000_000 + attoseconds / 1_000_000_000
     }
 
-    /// Nil where every limit has room, and each has counted it; else nothing is counted, and the caller is told when to
-    /// come again: in whole seconds, one at least.
+    /// Nil where every limit has room, and each has counted it, but for that of the Apple account; else nothing is
+    /// counted, and the caller is told when to come again: in whole seconds, one at least.
     func admit(_ request: LimitedRequest) -> APIError? {
+        noteUnknown(request)
         let (now, charges) = (now(), request.charges)
         let refused: (LimitedRequest.Charge, Int64)? = buckets.withLock { buckets in
             for charge in charges {
@@ -46,7 +51,9 @@ package final class RequestLimiter: Sendable {
                     return (charge, wait)
                 }
             }
-            for charge in charges { buckets[charge.kind]?.take(charge.cost, of: charge.bucket, at: now) }
+            for charge in charges where !charge.isClaimed {
+                buckets[charge.kind]?.take(charge.cost, of: charge.bucket, at: now)
+            }
             return nil
         }
         guard let (charge, wait) = refused else { return nil }
@@ -56,23 +63,42 @@ package final class RequestLimiter: Sendable {
         return .limited(request.route, after: seconds)
     }
 
-    /// Takes the answer into account: a customer made by reading costs more, and a post that Apple did not sign does
-    /// not count for the Apple account that it names.
-    func settle(_ request: LimitedRequest, _ response: HTTPResponse) {
-        let isNew = response.status == 201 && request.route.method == "GET"
-        let isForged = request.account != nil && response.status >= 400 && APIError.isInvalidReceipt(response)
-        guard isNew || isForged else { return }
+    /// Counts an admitted request for the Apple account that it names, now that this is verified. So only what Apple
+    /// signed for an account uses up what it has.
+    func countForAccount(_ request: LimitedRequest) {
         let now = now()
         buckets.withLock { buckets in
-            for charge in request.charges {
-                if isNew, charge.kind == .address || charge.kind == .publicKey {
-                    buckets[charge.kind]?.take(RequestCost.newCustomer, of: charge.bucket, at: now)
-                }
-                if isForged, charge.kind == .appleAccount {
-                    buckets[charge.kind]?.giveBack(charge.cost, of: charge.bucket, at: now)
-                }
+            for charge in request.charges where charge.isClaimed {
+                buckets[charge.kind]?.take(charge.cost, of: charge.bucket, at: now)
             }
         }
+    }
+
+    /// Takes the answer into account: a customer made by reading costs more.
+    func settle(_ request: LimitedRequest, _ response: HTTPResponse) {
+        guard response.status == 201, request.route.method == "GET" else { return }
+        let now = now()
+        buckets.withLock { buckets in
+            for charge in request.charges where charge.kind == .address || charge.kind == .publicKey {
+                buckets[charge.kind]?.take(RequestCost.newCustomer, of: charge.bucket, at: now)
+            }
+        }
+    }
+
+    /// Tells the operator once that apps come without an address of their own. What has no key, such as the health
+    /// checks of a balancer, is no reason to.
+    private func noteUnknown(_ request: LimitedRequest) {
+        guard case .unknown(let peer) = request.client, request.key != nil,
+            !isUnknownTold.exchange(true, ordering: .relaxed)
+        else { return }
+        logger.warning(
+            "clients cannot be told apart by their addresses",
+            [
+                "peer": .string(peer),
+                "hint": .string(
+                    "they have no limit by address: let each proxy before this listener send X-Forwarded-For, and name"
+                        + " the network of the proxies in api.trusted_proxies"),
+            ])
     }
 
     /// Buckets of all limits.

@@ -18,12 +18,6 @@ extension APIError {
         }
     }
 
-    /// Whether an answer refuses something that Apple did not sign for an app of ours.
-    static func isInvalidReceipt(_ response: HTTPResponse) -> Bool {
-        // Its members are in the order of their names.
-        response.body.starts(with: Array("{\"code\":\(invalidReceipt),".utf8))
-    }
-
     static let xcode = invalidReceipt(
         "The purchase was made in Xcode's local testing: Apple knows nothing of it. Test with a sandbox account.")
 

@@ -66,6 +66,8 @@ package struct IdentityRoutes: Sendable {
         try APIError.checkSize(of: call)
         let token = try call.json().text("fetch_token")
         let isAllowed = try restoring.isAllowed(token, of: call.key?.app, to: id, actions(call), on: call.connection)
+        // It judges nothing that is not verified.
+        call.request.countForAccount()
         return .response(.document(200, .object(["is_purchase_allowed_by_restore_behavior": .bool(isAllowed)])))
     }
 

@@ -43,6 +43,7 @@ package struct ReceiptRoutes: Sendable {
         case .transaction(let jws):
             try APIError.checkSize(of: call)
             let admitted = try settings.door.admit(jws, of: call.key?.app).mapError(APIError.init).get()
+            call.request.countForAccount()
             return try keep([admitted], [], false, body, call)
         case .receipt(let bytes):
             return try resolve(bytes, body, call)
@@ -106,7 +107,10 @@ package struct ReceiptRoutes: Sendable {
         _ text: String, _ body: ReceiptBody, _ call: APICall
     ) throws -> AppTransactionPayload? {
         switch settings.door.admitAppTransaction(text, of: call.key?.app) {
-        case .success(let payload): return payload
+        case .success(let payload):
+            // A token beside it names the account.
+            if body.fetchToken == nil { call.request.countForAccount() }
+            return payload
         case .failure(let refusal):
             guard body.fetchToken == nil else { return nil }
             throw PostedToken(text) == .xcode ? APIError.xcode : APIError(refusal)

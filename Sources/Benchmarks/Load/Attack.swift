@@ -5,8 +5,8 @@ import Synchronization
 
 /// An app's public key in the wrong hands, from one address: connections that send what costs the most, without a pause.
 final class Attack: Sendable {
-    /// Where it comes from.
-    static let source = "127.0.0.2"
+    /// Where it comes from, as a proxy on this host tells it.
+    private static let source = "203.0.113.7"
 
     private let isEnding = Atomic<Bool>(false)
     private let answers = Monitor<[Int: Int]>([:])
@@ -26,7 +26,6 @@ final class Attack: Sendable {
     private func run(_ requests: MemoryRequests, _ connections: Int, _ address: String, _ rate: Double) {
         while !isEnding.load(ordering: .relaxed) {
             var load = LoadGenerator(requests: requests, address: address, connections: connections)
-            load.source = Attack.source
             load.rate = rate
             load.answered = { [self] _, status, _ in answers.change { $0[status, default: 0] += 1 } }
             load.isStopped = { [self] in isEnding.load(ordering: .relaxed) }
@@ -68,7 +67,8 @@ extension Attack {
             self.told = told
             requests = MemoryRequests(
                 ["pp0", "pp1"].map { customer in
-                    MemoryRequests.Request(bytes: ReceiptRequests.receipt(transaction, for: customer, key: key))
+                    MemoryRequests.Request(
+                        bytes: ReceiptRequests.receipt(transaction, for: customer, key: key, from: Attack.source))
                 })
         }
     }
@@ -78,7 +78,7 @@ extension Attack {
         MemoryRequests(
             (0..<count).map { _ in
                 let id = "2000" + String(UInt64.random(in: 100_000_000_000...999_999_999_999))
-                return MemoryRequests.Request(bytes: ReceiptRequests.lookUp(id, key: key))
+                return MemoryRequests.Request(bytes: ReceiptRequests.lookUp(id, key: key, from: source))
             })
     }
 }

@@ -7,8 +7,6 @@ struct LoadGenerator: Sendable {
     let requests: any LoadRequests
     let address: String
     let connections: Int
-    /// The loopback address that the other end sees; nil: the system picks it.
-    var source: String?
     /// How long no answer at all may come before that is a failure.
     var patience = Duration.seconds(30)
     /// Told of each answer: the request's number, the status, and when it came.
@@ -41,7 +39,7 @@ struct LoadGenerator: Sendable {
     /// Sends these requests and waits for every answer.
     func run(_ range: Range<Int>) throws -> Outcome {
         var open = try (0..<connections).map { _ in
-            Connection(socket: try LocalSocket.connect(to: address, from: source))
+            Connection(socket: try LocalSocket.connect(to: address))
         }
         defer { for connection in open { close(connection.socket) } }
         var outcome = Outcome()

@@ -2,20 +2,12 @@ import Glibc
 
 /// TCP sockets of this host, not blocking.
 enum LocalSocket {
-    /// - Parameters:
-    ///   - address: `127.0.0.1:PORT`.
-    ///   - source: the loopback address that the other end sees; nil: the system picks it.
-    static func connect(to address: String, from source: String? = nil) throws -> Int32 {
+    /// - Parameter address: `127.0.0.1:PORT`.
+    static func connect(to address: String) throws -> Int32 {
         guard let port = address.split(separator: ":").last.flatMap({ UInt16($0) }) else {
             throw BenchmarkFailure("\(address) is no address")
         }
         let made = try open()
-        if let source {
-            guard let own = number(of: source), withAddress(0, own, { Glibc.bind(made, $0, $1) }) == 0 else {
-                close(made)
-                throw BenchmarkFailure("cannot connect from \(source)")
-            }
-        }
         let status = withAddress(port, loopback) { Glibc.connect(made, $0, $1) }
         guard status == 0 || errno == EINPROGRESS else {
             close(made)
@@ -63,12 +55,6 @@ enum LocalSocket {
     }
 
     private static let loopback: UInt32 = 0x7f00_0001
-
-    /// An IPv4 address as a number; nil for what is none.
-    private static func number(of address: String) -> UInt32? {
-        let parts = address.split(separator: ".").compactMap { UInt8($0) }
-        return parts.count == 4 ? parts.reduce(0) { $0 << 8 | UInt32($1) } : nil
-    }
 
     private static func withAddress(
         _ port: UInt16, _ host: UInt32, _ body: (UnsafePointer<sockaddr>, socklen_t) -> Int32

@@ -12,7 +12,7 @@ struct RivalScenario {
     private static let attackers = 8
     /// Others post so many at a time.
     private static let connections = 3
-    private static let source = "127.0.0.3"
+    private static let source = "198.51.100.1"
     private static let patience = Duration.seconds(120)
 
     private struct Tally {
@@ -88,11 +88,11 @@ struct RivalScenario {
                 life.start(at: now - 3_600_000)
                 let transaction = try signer.sign(life.latest.payload(signedDate: now - 3_600_000))
                 return MemoryRequests.Request(
-                    bytes: ReceiptRequests.receipt(transaction, for: "other-\(number)", key: Installation.publicKey))
+                    bytes: ReceiptRequests.receipt(
+                        transaction, for: "other-\(number)", key: Installation.publicKey, from: RivalScenario.source))
             })
         first += requests.count
         var load = LoadGenerator(requests: requests, address: address, connections: RivalScenario.connections)
-        load.source = RivalScenario.source
         load.patience = RivalScenario.patience
         return try load.run(0..<requests.count)
     }

@@ -155,7 +155,8 @@ package enum ConfigurationKeys {
         static let trustedProxies = Key<[String]>(
             "api.trusted_proxies", .list(of: .networkRange), default: TrustedProxies.standard,
             "Proxies whose X-Forwarded-For says where a request is from, as CIDR ranges: the right-most address in it that"
-                + " is not one of them.")
+                + " is not one of them. Where that is no public address, or none is told, the client is unknown and has no"
+                + " limit by address.")
         static let corsOrigins = Key<[String]>(
             "api.cors_origins", .list(of: .origin), default: [],
             "Web pages that may ask, by their origin; \"*\" for any. Empty: none, and no CORS header is sent."
@@ -169,13 +170,15 @@ package enum ConfigurationKeys {
         static let address = Key<RequestLimit>(
             "api.limits.address", .requestLimit, default: standard.address,
             "What requests of one address may cost, in points for a time; of IPv6 it is the /64. A request that reads"
-                + " costs 1, one that writes 5, a customer made by reading 10 more. Not for secret keys.")
+                + " costs 1, one that writes 5, a customer made by reading 10 more. Not for secret keys, and not where the"
+                + " address is unknown (api.trusted_proxies).")
         static let appUserID = Key<RequestLimit>(
             "api.limits.app_user_id", .requestLimit, default: standard.appUserID,
             "The same for requests about one app user id. Not for secret keys.")
         static let appleAccount = Key<RequestLimit>(
             "api.limits.apple_account", .requestLimit, default: standard.appleAccount,
-            "The same for posts of what Apple signed for one Apple account, with whatever key.")
+            "The same for posts of what Apple signed for one Apple account, with whatever key. What is forged does not"
+                + " count.")
         static let publicKey = Key<RequestLimit>(
             "api.limits.public_key", .requestLimit, default: standard.publicKey,
             "The same for one public key. All copies of an app share it, so this is a ceiling for the whole app.")

@@ -10,7 +10,7 @@ enum RoleChecks {
     ]
 
     private static func look(_ connection: PostgresConnection) throws -> [Finding] {
-        let findings = try publicPrivileges(connection) + policies(connection) + settings(connection)
+        let findings = try publicPrivileges(connection) + unguarded(connection) + settings(connection)
         guard findings.isEmpty else { return findings }
         return [
             .ok(
@@ -27,24 +27,29 @@ enum RoleChecks {
 
     // MARK: - Rows
 
-    /// Tables to which a role may add certain rows only, by a restrictive policy.
-    private static let narrowed: [(table: String, role: DatabaseRole)] = [("fact", .api), ("listening", .ingest)]
+    /// Tables to which a role may add certain rows only, and the triggers that refuse others.
+    private static let narrowed: [(table: String, role: DatabaseRole, trigger: String)] = [
+        ("fact", .api, "facts_allowed"), ("listening", .ingest, "minutes_allowed"),
+    ]
 
     private static let missing = """
-        SELECT wanted.name, wanted.role FROM unnest($1::text[], $2::text[]) AS wanted(name, role)
+        SELECT wanted.name, wanted.role, wanted.trigger
+        FROM unnest($1::text[], $2::text[], $3::text[]) AS wanted(name, role, trigger)
         WHERE NOT EXISTS (
-            SELECT FROM pg_policy p JOIN pg_class c ON c.oid = p.polrelid JOIN pg_roles r ON r.oid = ANY(p.polroles)
-            WHERE c.relnamespace = 'entitled'::regnamespace AND c.relname = wanted.name AND c.relrowsecurity
-                AND NOT p.polpermissive AND p.polcmd IN ('a', '*') AND r.rolname = wanted.role)
+            SELECT FROM pg_trigger t JOIN pg_class c ON c.oid = t.tgrelid
+            WHERE c.relnamespace = 'entitled'::regnamespace AND c.relname = wanted.name AND t.tgname = wanted.trigger
+                AND t.tgenabled IN ('O', 'A'))
         """
 
-    private static func policies(_ connection: PostgresConnection) throws -> [Finding] {
-        let parameters: [PostgresValue] = [.texts(narrowed.map(\.table)), .texts(narrowed.map(\.role.rawValue))]
+    private static func unguarded(_ connection: PostgresConnection) throws -> [Finding] {
+        let parameters: [PostgresValue] = [
+            .texts(narrowed.map(\.table)), .texts(narrowed.map(\.role.rawValue)), .texts(narrowed.map(\.trigger)),
+        ]
         return try connection.query(missing, parameters).map { row in
-            let (table, role) = (try row.text(0), try row.text(1))
+            let (table, role, trigger) = (try row.text(0), try row.text(1), try row.text(2))
             return .error(
-                "\(role) may add any row to entitled.\(table): the row level policy is missing or off",
-                "ALTER TABLE entitled.\(table) ENABLE ROW LEVEL SECURITY; schemas/sql has the policy")
+                "\(role) may add any row to entitled.\(table): the trigger \(trigger) is missing or off",
+                "ALTER TABLE entitled.\(table) ENABLE TRIGGER \(trigger); schemas/sql has the trigger")
         }
     }
 

@@ -64,7 +64,7 @@ extension PurchaseWork {
         }
         let origin = NewsOrigin(seq: pending.seq, source: pending.source)
         switch addition {
-        case .signature(let kept) where row.again.isEmpty && row.isSigned(again: kept):
+        case .signature(let kept) where row.again.isEmpty:
             newFacts.append(FactStore.New(key: key, seq: pending.seq, fact: row, source: pending.source, kept: kept))
             known.note(row, origin, in: key.environment, as: kept)
         case .nothing: break

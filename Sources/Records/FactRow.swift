@@ -75,12 +75,6 @@ package struct FactRow: Sendable {
 
     package var id: FactID { FactID(digest: digest, base: signedDate) }
 
-    /// Whether a row has the same payload but for when it was signed: members that this version does not know included.
-    package func isSigned(again row: FactID) -> Bool {
-        guard let payload = SignedDate.replacing(signedDate, by: row.base, in: payload) else { return false }
-        return FactRow(kind: kind, signedDate: row.base, header: nil, signature: nil, payload: payload).id == row
-    }
-
     /// - Parameter kept: the row that stands for it, where that is another one.
     package func insert(into facts: inout PurchaseFacts, as kept: FactID? = nil) {
         switch read() {
@@ -157,6 +151,7 @@ extension TransactionFact {
             storefront: payload.storefront, quantity: Int(clamping: payload.quantity ?? 1),
             appAccountToken: payload.appAccountToken, appTransactionID: payload.appTransactionId, tie: tie)
         previousOriginalTransactionID = payload.previousOriginalTransactionId
+        others = payload.others
         billingPlan = payload.billingPlanType
         commitment = payload.commitmentInfo.map {
             Commitment(
@@ -182,6 +177,7 @@ extension RenewalFact {
             offerType: payload.offerType.map { Int(clamping: $0) }, offerIdentifier: payload.offerIdentifier,
             offerDiscountType: payload.offerDiscountType, appAccountToken: payload.appAccountToken,
             appTransactionID: payload.appTransactionId, signedDate: payload.signedDate ?? 0, tie: tie)
+        others = payload.others
         billingPlan = payload.renewalBillingPlanType
         commitment = payload.commitmentInfo.map {
             Commitment(

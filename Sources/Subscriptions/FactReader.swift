@@ -90,6 +90,7 @@ struct FactReader {
             revocationPercentage: percentage, isUpgraded: isUpgraded, storefront: storefront,
             quantity: Int(clamping: quantity), appAccountToken: token, appTransactionID: account, tie: [])
         fact.previousOriginalTransactionID = optionalText()
+        fact.others = optionalText()
         fact.billingPlan = optionalText()
         if flag() {
             fact.commitment = TransactionFact.Commitment(
@@ -113,6 +114,7 @@ struct FactReader {
             recentSubscriptionStartDate: start, offerType: offerType, offerIdentifier: offer,
             offerDiscountType: discount, appAccountToken: optionalText(), appTransactionID: optionalText(),
             signedDate: 0, tie: [])
+        fact.others = optionalText()
         fact.billingPlan = optionalText()
         if flag() {
             fact.commitment = RenewalFact.Commitment(

@@ -69,6 +69,7 @@ struct FactWriter {
         write(fact.appAccountToken)
         write(fact.appTransactionID)
         write(fact.previousOriginalTransactionID)
+        write(fact.others)
         write(fact.billingPlan)
         writer.write(fact.commitment != nil)
         guard let commitment = fact.commitment else { return }
@@ -96,6 +97,7 @@ struct FactWriter {
         write(fact.offerDiscountType)
         write(fact.appAccountToken)
         write(fact.appTransactionID)
+        write(fact.others)
         write(fact.billingPlan)
         writer.write(fact.commitment != nil)
         guard let commitment = fact.commitment else { return }

@@ -22,6 +22,8 @@ package struct RenewalFact: Sendable, Hashable {
     package var offerDiscountType: String?
     package var appAccountToken: String?
     package var appTransactionID: String?
+    /// The names of members that this version does not know: with others a payload says something else.
+    package var others: String?
     /// `renewalBillingPlanType`: "BILLED_UPFRONT", "MONTHLY".
     package var billingPlan: String?
     /// How a commitment goes on after its last billing period.

@@ -42,6 +42,8 @@ package struct TransactionFact: Sendable, Hashable {
     package var appTransactionID: String?
     /// `previousOriginalTransactionId`: the purchase that this one continues under a new original id.
     package var previousOriginalTransactionID: String?
+    /// The names of members that this version does not know: with others a payload says something else.
+    package var others: String?
     /// `billingPlanType`: "BILLED_UPFRONT", "MONTHLY"; nil in what was signed before there was such a member.
     package var billingPlan: String?
     /// Of a subscription that is committed to for a year and paid by the month.

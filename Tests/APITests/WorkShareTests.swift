@@ -92,7 +92,11 @@ struct WorkShareTests {
         let scene = try Scene(threads: 4)
         defer { scene.gate.open() }
         let slow = (0..<4).map { _ in
-            TestThread { scene.api.call("POST", "/v1/receipts", Self.body("7000", isSlow: true)).status }
+            TestThread {
+                scene.api.call(
+                    "POST", "/v1/receipts", Self.body("7000", isSlow: true), headers: ["Host": "api.example.com"]
+                ).status
+            }
         }
         try eventually("four stand still") { scene.gate.holding == 4 }
         scene.gate.open()

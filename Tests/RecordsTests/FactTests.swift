@@ -40,16 +40,22 @@ import Testing
             kind: .notification, signedDate: 1_790_000_000_002, header: nil, signature: nil, payload: fact.payload)
     }
 
-    @Test func `a row stands for signatures of the same members only, known or not`() {
-        let row = transaction()
-        let again = transaction(signed: 1_790_000_000_777)
-        #expect(again.isSigned(again: row.id))
-        #expect(row.isSigned(again: again.id))
-        let more = FactRow(
-            kind: .transaction, signedDate: again.signedDate, header: header, signature: again.signature,
-            payload: Array(String(decoding: again.payload, as: UTF8.self).replacing("[1,2]", with: "[1,2,3]").utf8))
-        #expect(!more.isSigned(again: row.id))
-        #expect(!transaction(signed: 1_790_000_000_777, price: 1).isSigned(again: row.id))
+    @Test func `a row stands for no signature with members that it lacks, and for all that devices make`() throws {
+        func again(_ change: (old: String, new: String)) throws -> TransactionFact {
+            let payload = Array(
+                String(decoding: transaction(signed: 1_790_000_000_777).payload, as: UTF8.self)
+                    .replacing(change.old, with: change.new).utf8)
+            return try #require(TransactionPayload(payload: payload).flatMap { TransactionFact($0, tie: payload) })
+        }
+        var facts = PurchaseFacts()
+        transaction().insert(into: &facts)
+        #expect(facts.addition(of: try again(("x", "x"))) == .signature(of: transaction().id))
+        let ofDevice = #","deviceVerification":"a","deviceVerificationNonce":"b""#
+        #expect(
+            facts.addition(of: try again((",\"unheardOf", ofDevice + ",\"unheardOf")))
+                == .signature(of: transaction().id))
+        #expect(facts.addition(of: try again((",\"unheardOf", ",\"new\":1,\"unheardOf"))) == .news)
+        #expect(facts.addition(of: try again(("9990", "1"))) == .news)
     }
 
     @Test func `how a row came is not changed by what it stands for as well`() {

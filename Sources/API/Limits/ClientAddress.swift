@@ -49,7 +49,7 @@ package struct TrustedProxies: Sendable {
         guard let sender = IPAddress(parsing: peer)?.unmapped else { return nil }
         guard trusts(sender) else { return TrustedProxies.distinct(sender, head) }
         let hops = TrustedProxies.hops(head)
-        guard !hops.isEmpty else { return TrustedProxies.distinct(sender, head) }
+        guard !hops.isEmpty else { return TrustedProxies.isNamedByAddress(head) ? ClientAddress(sender) : nil }
         for hop in hops {
             // Text that is no address was not written by a proxy that is known here.
             guard let address = TrustedProxies.address(hop) else { return nil }

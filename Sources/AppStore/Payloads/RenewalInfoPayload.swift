@@ -35,8 +35,20 @@ package struct RenewalInfoPayload: WirePayload {
     /// BILLED_UPFRONT, MONTHLY.
     package let renewalBillingPlanType: String?
     package let commitmentInfo: RenewalCommitment?
+    /// The names of members that this version does not know (`Members.others`).
+    package let others: String?
+
+    /// Members that are read.
+    private static let known: Set<String> = [
+        "originalTransactionId", "productId", "autoRenewProductId", "autoRenewStatus", "expirationIntent",
+        "isInBillingRetryPeriod", "gracePeriodExpiresDate", "priceIncreaseStatus", "offerType", "offerIdentifier",
+        "offerDiscountType", "offerPeriod", "recentSubscriptionStartDate", "renewalDate", "renewalPrice", "currency",
+        "eligibleWinBackOfferIds", "appAccountToken", "appTransactionId", "environment", "signedDate",
+        "renewalBillingPlanType", "commitmentInfo",
+    ]
 
     package init(_ members: Members) {
+        others = members.others(than: Self.known)
         originalTransactionId = members.text("originalTransactionId")
         productId = members.text("productId")
         autoRenewProductId = members.text("autoRenewProductId")

@@ -55,8 +55,22 @@ package struct TransactionPayload: WirePayload {
     /// Members that decide on access and are of another type than documented, in the order of their names. Such a
     /// transaction must give no access: a revocation date that reads as nil would take a revocation back.
     package let unreadable: [String]
+    /// The names of members that this version does not know (`Members.others`).
+    package let others: String?
+
+    /// Members that are read, and what a device adds for itself, which differs each time.
+    private static let known: Set<String> = [
+        "transactionId", "originalTransactionId", "webOrderLineItemId", "bundleId", "productId",
+        "subscriptionGroupIdentifier", "purchaseDate", "originalPurchaseDate", "expiresDate", "signedDate",
+        "revocationDate", "revocationReason", "revocationType", "revocationPercentage", "quantity", "type",
+        "appAccountToken", "inAppOwnershipType", "isUpgraded", "offerType", "offerIdentifier", "offerDiscountType",
+        "offerPeriod", "environment", "storefront", "storefrontId", "transactionReason", "price", "currency",
+        "appTransactionId", "previousOriginalTransactionId", "billingPlanType", "commitmentInfo",
+        "deviceVerification", "deviceVerificationNonce",
+    ]
 
     package init(_ members: Members) {
+        others = members.others(than: Self.known)
         transactionId = members.text("transactionId")
         originalTransactionId = members.text("originalTransactionId")
         webOrderLineItemId = members.text("webOrderLineItemId")

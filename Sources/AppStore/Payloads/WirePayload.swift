@@ -56,6 +56,12 @@ package struct Members {
         }
     }
 
+    /// The names of those that this version does not read, in order and with spaces between them; nil: there are none.
+    package func others(than known: Set<String>) -> String? {
+        let others = names.filter { !known.contains($0) }
+        return others.isEmpty ? nil : others.sorted().joined(separator: " ")
+    }
+
     /// Whether it is there and not null; what reads as nil then is of another type than asked for.
     package func isThere(_ name: MemberName) -> Bool {
         switch source {

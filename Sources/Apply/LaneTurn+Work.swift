@@ -109,7 +109,7 @@ extension LaneTurn {
         do {
             // What waits for time alone must not fail with what waits in line, nor the other way round.
             if group.lanes.count == 1 { try wakeOneByOne(group.lanes, on: connection) }
-            pending = try read(group.lanes, eachAtMost: group.limit, on: connection)
+            pending = try read(group.lanes, eachAtMost: group.limit, isApart: true, on: connection)
             let woken = group.lanes.count == 1 ? [] : try dueWakes(group.lanes, isHurried: true, on: connection)
             if !pending.isEmpty || !woken.isEmpty {
                 _ = try commit(preparer.prepare(pending), [], woken, on: connection)
@@ -141,18 +141,18 @@ extension LaneTurn {
 
     /// What was found out about work whose failure took the session with it is written down by the next one.
     private mutating func settleLost(on connection: PostgresConnection) throws {
-        let found = lost
-        lost = LostWork()
-        if !found.held.isEmpty { _ = try commit(found.held, [], [], on: connection) }
-        if !found.woken.isEmpty {
-            try PurchaseStore.wake(found.woken, at: now + LaneTurn.wakeRetry, on: connection)
-        }
+        let (held, woken) = (lost.held, lost.woken)
+        lost.held = []
+        if !held.isEmpty { _ = try commit(held, [], [], on: connection) }
+        lost.woken = []
+        if !woken.isEmpty { try PurchaseStore.wake(woken, at: now + LaneTurn.wakeRetry, on: connection) }
     }
 
     // MARK: - What waits
 
+    /// - Parameter isApart: whether these are lanes in trouble, whose turns are not those of the others.
     private mutating func read(
-        _ lanes: [Lane], eachAtMost limit: Int, on connection: PostgresConnection
+        _ lanes: [Lane], eachAtMost limit: Int, isApart: Bool = false, on connection: PostgresConnection
     ) throws -> [PendingNotification] {
         guard !lanes.isEmpty else { return [] }
         let (isSweep, begun) = (floor.isSweepDue, ContinuousClock.now)
@@ -165,7 +165,7 @@ extension LaneTurn {
             atMost: LaneTurn.batchLimit, except: stillPassedOver(), headers: headers, on: connection)
         if isSweep { floor.swept(in: ContinuousClock.now - begun) }
         let taken = Set(pending.map(\.lane))
-        if let last = lanes.last(where: taken.contains) { nextLane = last }
+        if !isApart, let last = lanes.last(where: taken.contains) { nextLane = last }
         return pending
     }
 
@@ -261,7 +261,8 @@ extension LaneTurn {
     ) throws -> Bool {
         let begun = ContinuousClock.now
         let prepared = prepared.map(heldIfUnfoldable)
-        let plan = try applier.planner.plan(prepared, woken, outages.beliefs, on: connection)
+        let plan = try applier.planner.plan(prepared, woken, outages.beliefs, rows: mostRows, on: connection)
+        adjustRows(to: ContinuousClock.now - begun)
         fold(plan.unfolded, of: prepared)
         guard !plan.notifications.isEmpty || !plan.woken.isEmpty || !results.isEmpty else { return false }
         let lanes = plan.lanes.union(results.map(\.delivery.id.lane)).sorted()
@@ -300,6 +301,16 @@ extension LaneTurn {
         engine.add(released + applied.deliveries)
         if applied.forwarded > 0 { lookout.hurry() }
         return true
+    }
+
+    /// Leases must not run out while facts are read: where that takes long, longer histories are folded apart.
+    private mutating func adjustRows(to duration: Duration) {
+        let longest = leases.duration / 8
+        if duration > longest {
+            mostRows = max(TurnPlanner.mostRows / 64, Int(Double(mostRows) * (longest / duration)))
+        } else if duration < longest / 4 {
+            mostRows = min(TurnPlanner.mostRows, mostRows * 2)
+        }
     }
 
     /// A notification of a purchase whose facts cannot be folded waits where an operator sees it and why.

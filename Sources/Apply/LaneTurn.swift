@@ -39,6 +39,8 @@ struct LaneTurn {
     var nextResults: ContinuousClock.Instant?
     /// The lane whose turn it is where more waits than is taken at once.
     var nextLane = Lane.first
+    /// How many rows of facts a turn reads at most.
+    var mostRows = TurnPlanner.mostRows
     /// How many held notifications are tried again together.
     var retryLimit = LaneTurn.retryLimit
     /// What failed together with its session.

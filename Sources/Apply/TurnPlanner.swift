@@ -18,6 +18,7 @@ struct TurnPlan {
     fileprivate let given: [PreparedNotification]
     fileprivate let due: [PurchaseStore.DueWake]
     fileprivate let touched: [Lane: Int64]
+    fileprivate let rows: Int
 
     /// Transactions that an app posted again, and that say nothing new. What is held says something that is not known yet.
     var repetitions: [PendingNotification] {
@@ -60,8 +61,8 @@ struct TurnPlanner: Sendable {
     let deleted: DeletedSubjects
     let foldSettings: FoldSettings
 
-    /// So many rows at most are read of all purchases that were not folded yet.
-    private static let mostRows = 8192
+    /// So many rows at most are read of all purchases that were not folded yet; fewer where that takes long.
+    static let mostRows = 8192
     /// A purchase with more rows than this is folded by itself first, if others are waiting beside it.
     private static let leastRows = 64
     /// States are opened up to so many bytes, as they are kept.
@@ -71,15 +72,16 @@ struct TurnPlanner: Sendable {
     ///   - given: notifications that wait in lanes of the worker's.
     ///   - due: purchases whose time has come.
     ///   - beliefs: what silence means.
+    ///   - rows: how many are read at most (`mostRows`).
     func plan(
-        _ given: [PreparedNotification], _ due: [PurchaseStore.DueWake], _ beliefs: EndBeliefs,
+        _ given: [PreparedNotification], _ due: [PurchaseStore.DueWake], _ beliefs: EndBeliefs, rows: Int,
         on connection: PostgresConnection
     ) throws -> TurnPlan {
         let lanes = Set(given.map(\.pending.lane) + due.map(\.key.lane)).sorted()
         // Before anything else is read: what is changed later is noticed by the fence.
         let looked = try Fence.look(at: lanes, on: connection)
         let found = try deleted.look(given, on: connection)
-        var plan = TurnPlan(found: found, given: given, due: due, touched: looked.touched)
+        var plan = TurnPlan(found: found, given: given, due: due, touched: looked.touched, rows: rows)
         var keys: [PurchaseKey] = []
         var known: Set<PurchaseKey> = []
         for notification in found.notifications {
@@ -87,7 +89,7 @@ struct TurnPlanner: Sendable {
         }
         for wake in due where known.insert(wake.key).inserted { keys.append(wake.key) }
         let bounds = FactStore.Bounds(
-            rows: max(TurnPlanner.leastRows, TurnPlanner.mostRows / max(1, keys.count)), bytes: TurnPlanner.mostBytes)
+            rows: max(TurnPlanner.leastRows, rows / max(1, keys.count)), bytes: TurnPlanner.mostBytes)
         var left: Set<PurchaseKey> = []
         for (key, facts) in zip(keys, try FactStore.known(of: keys, within: bounds, on: connection)) {
             guard let facts, facts.isWhole else {
@@ -121,8 +123,7 @@ struct TurnPlanner: Sendable {
         guard !ours.isEmpty else { return kept }
         let new = try self.plan(
             plan.given.filter { ours.contains($0.pending.lane) }, plan.due.filter { ours.contains($0.key.lane) },
-            beliefs,
-            on: connection)
+            beliefs, rows: plan.rows, on: connection)
         kept.notifications += new.notifications
         kept.works += new.works
         kept.woken += new.woken

@@ -9,11 +9,12 @@ package enum HeldNotifications {
         INSERT INTO entitled.held_notification AS h (lane, seq, reason, held_ms, attempts, next_ms)
         SELECT lane, seq, reason, $5, 1, next_ms
         FROM unnest($1::int2[], $2::int8[], $3::text[], $4::int8[]) AS t(lane, seq, reason, next_ms)
+        WHERE EXISTS (SELECT 1 FROM entitled.pending p WHERE p.lane = t.lane AND p.seq = t.seq)
         ON CONFLICT (lane, seq) DO UPDATE
         SET reason = excluded.reason, attempts = h.attempts + 1, next_ms = excluded.next_ms
         """
 
-    /// Sets these aside, with the reason; `PendingNotification.remove` takes them out of the line.
+    /// Sets those of these aside that wait in line, with the reason; `PendingNotification.remove` takes them out of it.
     package static func hold(
         _ held: [(notification: PendingNotification, reason: String)], now: Int64, on connection: PostgresConnection
     ) throws {

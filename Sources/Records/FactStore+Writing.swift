@@ -23,6 +23,8 @@ extension FactStore {
             self.kept = kept
         }
 
+        fileprivate var withRowOfItsOwn: New { New(key: key, seq: seq, fact: fact, source: source) }
+
         /// The other signatures for which its row stands.
         fileprivate var signaturesOfItsOwn: [New] {
             fact.again.map { date in
@@ -61,16 +63,25 @@ extension FactStore {
         on connection: PostgresConnection
     ) throws {
         guard !facts.isEmpty else { return }
-        let lost = try extend(facts.filter { $0.kept != nil }, on: connection)
-        let new = facts.filter { $0.kept == nil } + lost
-        if !new.isEmpty {
-            try JWSHeaderStore.insert(new.compactMap(\.fact.header), known: known, on: connection)
-            _ = try connection.query(insert, try parameters(new))
-            // Where the row was there already, its signatures and these are one set.
-            _ = try extend(new.flatMap(\.signaturesOfItsOwn), on: connection)
-        }
-        try fold(facts.filter { whole[$0.key] == nil }, on: connection)
-        try PurchaseFoldStore.write(whole, on: connection)
+        let (new, again) = (facts.filter { $0.kept == nil }, facts.filter { $0.kept != nil })
+        // First the rows: a later fact of the same transaction may be another signature of one of them.
+        try add(new, known: known, on: connection)
+        // A row that is gone stands for nothing: what it should have stood for gets one of its own.
+        let lost = try extend(again, on: connection).map(\.withRowOfItsOwn)
+        try add(lost, known: known, on: connection)
+        let places = Set(lost.map(\.key))
+        let kept = again.filter { fact in !lost.contains { $0.key == fact.key && $0.fact.digest == fact.fact.digest } }
+        try fold((new + kept + lost).filter { whole[$0.key] == nil }, on: connection)
+        try PurchaseFoldStore.write(whole.filter { !places.contains($0.key) }, on: connection)
+        try PurchaseFoldStore.remove(places.filter { whole[$0] != nil }, on: connection)
+    }
+
+    private static func add(_ new: [New], known: Set<[UInt8]>, on connection: PostgresConnection) throws {
+        guard !new.isEmpty else { return }
+        try JWSHeaderStore.insert(new.compactMap(\.fact.header), known: known, on: connection)
+        _ = try connection.query(insert, try parameters(new))
+        // Where the row was there already, its signatures and these are one set.
+        _ = try extend(new.flatMap(\.signaturesOfItsOwn), on: connection)
     }
 
     private static let insertNew = "\(insert) RETURNING app, environment, original_transaction_id"

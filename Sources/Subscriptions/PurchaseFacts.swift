@@ -104,14 +104,11 @@ extension PurchaseFacts {
 
     /// Whether the last word on this transaction is the same, but for when it was signed.
     package func says(_ fact: TransactionFact) -> Bool {
-        guard let last = transactions.newest(where: { $0.transactionID == fact.transactionID }) else { return false }
-        return last.hasContent(of: fact)
+        transactions.says(fact) { $0.transactionID == fact.transactionID }
     }
 
     /// Whether the last word on the renewal is the same, but for when it was signed.
-    package func says(_ fact: RenewalFact) -> Bool {
-        renewals.newest { _ in true }?.hasContent(of: fact) ?? false
-    }
+    package func says(_ fact: RenewalFact) -> Bool { renewals.says(fact) { _ in true } }
 
     /// Whether the last status that Apple told is this.
     package func says(status: Int) -> Bool {

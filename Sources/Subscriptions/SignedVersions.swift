@@ -154,7 +154,9 @@ package struct SignedVersions<Fact: VersionedFact>: Sendable {
         guard date != span.first.signedDate, date != span.newest.signedDate, !span.again.contains(date) else {
             return .nothing
         }
-        let others = spans.indices.filter { $0 != place && isMeant(spans[$0].first) }
+        let others = spans.indices.filter {
+            $0 != place && isMeant(spans[$0].first) && !spans[$0].first.isTold(by: fact)
+        }
         // A row stands for signatures between which nothing else was said; otherwise a later one would move the beginning.
         let row = [span.newest.id, span.first.id].first { row in
             let between = Swift.min(row.base, date)...Swift.max(row.base, date)
@@ -168,7 +170,19 @@ package struct SignedVersions<Fact: VersionedFact>: Sendable {
 
     /// The facts that were signed in the same millisecond as this one, and say something else.
     func rivals(of fact: Fact, among isMeant: (Fact) -> Bool) -> [Fact] {
-        filter { $0.signedDate == fact.signedDate && isMeant($0) && !$0.hasContent(of: fact) }
+        spans.compactMap { span in
+            guard span.isSigned(within: fact.signedDate...fact.signedDate), isMeant(span.first),
+                !span.first.hasContent(of: fact)
+            else { return nil }
+            if let last = span.last, last.signedDate == fact.signedDate { return last }
+            return span.first
+        }
+    }
+
+    /// Whether the content is known, and is what was said last.
+    func says(_ fact: Fact, among isMeant: (Fact) -> Bool) -> Bool {
+        guard place(of: fact) != nil, let last = newest(where: isMeant) else { return false }
+        return last.hasContent(of: fact) || last.isTold(by: fact)
     }
 
     /// The newest of the facts that meet a condition.
@@ -282,6 +296,9 @@ package protocol VersionedFact: SignedFact, Hashable, Sendable {
     associatedtype Line: Hashable, Sendable
     static func line(_ fact: Self) -> Line
 
+    /// The names of members that this version does not know.
+    var others: String? { get set }
+
     /// Members that tell contents apart nearly always.
     func hashContent(into hasher: inout Hasher)
 }
@@ -292,6 +309,14 @@ extension VersionedFact {
         var own = self
         (own.signedDate, own.tie, own.id) = (other.signedDate, other.tie, other.id)
         return own == other
+    }
+
+    /// Whether both say the same, as far as this version knows, with other members beside it.
+    func isTold(by other: Self) -> Bool {
+        guard others != other.others else { return false }
+        var own = self
+        own.others = other.others
+        return own.hasContent(of: other)
     }
 }
 

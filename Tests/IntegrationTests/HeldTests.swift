@@ -179,7 +179,7 @@ import Testing
         try scene.installation.untilApplied(1)
         let open = "SELECT count(*) FROM entitled.held_notification WHERE attempts = 1"
         #expect(try scene.installation.database.count(open) > 0)
-        try eventually(timeout: .seconds(60), "all were tried once more") {
+        try eventually(timeout: .seconds(180), "all were tried once more") {
             try scene.installation.database.count(open) == 0
         }
         #expect(try scene.purchases() == 1)

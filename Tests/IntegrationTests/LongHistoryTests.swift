@@ -169,6 +169,30 @@ import Testing
         try installation.expectNoDifferences()
     }
 
+    @Test func `news and a post that says them again in one turn make one row, and what is kept is the same`() throws {
+        var scene = try Scene(1, copies: 100)
+        let installation = scene.installation
+        let first = try RunningWorker(installation)
+        try scene.cancelAll()
+        try eventually(timeout: .seconds(60), "it is folded") {
+            try scene.pending == 0 && installation.database.count("SELECT count(*) FROM entitled.purchase_fold") == 1
+        }
+        first.stop()
+        let rows = "SELECT count(*) FROM entitled.fact WHERE kind = 1"
+        let before = try installation.database.count(rows)
+        let renewed = scene.lives[0].renew(at: Installation.start + 2 * StoreProduct.day)
+        #expect(try installation.post(renewed).status == 200)
+        // Its answer is a 503: nothing applies it yet.
+        let bench = try PostingBench(installation, patience: .milliseconds(100))
+        let again = try PostingBench.jws(renewed) { $0.with("signedDate", .int(renewed.signedDate + 1)) }
+        _ = bench.post(again, by: "user-1")
+        let second = try RunningWorker(installation)
+        defer { second.stop() }
+        try eventually(timeout: .seconds(60), "both are applied") { try scene.pending == 0 }
+        #expect(try installation.database.count(rows) == before + 1)
+        try installation.expectNoDifferences()
+    }
+
     @Test func `facts that another program adds make what was kept be folded anew`() throws {
         var scene = try Scene(1, copies: 100)
         let worker = try RunningWorker(scene.installation)

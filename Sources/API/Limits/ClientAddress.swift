@@ -14,6 +14,9 @@ package struct ClientAddress: Hashable, Sendable, CustomStringConvertible {
         }
     }
 
+    /// Whether it is of this host or of a private network, where proxies are.
+    var isLocal: Bool { TrustedProxies.isLocal(address) }
+
     package var description: String {
         if case .v6 = address { "\(address)/64" } else { "\(address)" }
     }
@@ -62,9 +65,11 @@ package struct TrustedProxies: Sendable {
 
     /// A local address is that of one client where the request names this host by an address, as what asks it directly does.
     private static func distinct(_ address: IPAddress, _ head: HTTPRequestHead) -> ClientAddress? {
-        let isShared = local.contains { $0.contains(address) } && !isNamedByAddress(head)
+        let isShared = isLocal(address) && !isNamedByAddress(head)
         return isShared ? nil : ClientAddress(address)
     }
+
+    fileprivate static func isLocal(_ address: IPAddress) -> Bool { local.contains { $0.contains(address) } }
 
     private static func isNamedByAddress(_ head: HTTPRequestHead) -> Bool {
         guard let host = head.header("host") else { return false }

@@ -34,6 +34,10 @@ final class LimitComplaints: Sendable {
                 "limit": .string(charge.kind.rawValue), "offender": .string(charge.value),
                 "route": .string(request.route.path), "count": .int(Int64(count)),
                 "retry_after_s": .int(Int64(retryAfter)), "others": others > 0 ? .int(Int64(others)) : nil,
+                "hint": charge.kind == .address && request.isOfThisNetwork
+                    ? .string(
+                        "if this is a proxy, let it send X-Forwarded-For and name its network in api.trusted_proxies")
+                    : nil,
             ])
     }
 }

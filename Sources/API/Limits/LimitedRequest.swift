@@ -63,6 +63,11 @@ struct LimitedRequest: Sendable {
         return .address(address)
     }
 
+    /// Whether its client's address is one that a proxy may have.
+    var isOfThisNetwork: Bool {
+        if case .address(let address) = client { address.isLocal } else { false }
+    }
+
     /// The share of the threads that the request counts for: that of its address, and of the Apple account that it
     /// names. Where no address tells forgers from others, they could keep an account busy, so that it does not count.
     var share: WorkShare {

@@ -150,16 +150,17 @@ extension LaneTurn {
 
     // MARK: - What waits
 
-    /// - Parameter isApart: whether these are lanes in trouble, whose turns are not those of the others.
+    /// - Parameters:
+    ///   - lanes: in their order.
+    ///   - isApart: whether these are lanes in trouble, whose turns are not those of the others.
     private mutating func read(
         _ lanes: [Lane], eachAtMost limit: Int, isApart: Bool = false, on connection: PostgresConnection
     ) throws -> [PendingNotification] {
         guard !lanes.isEmpty else { return [] }
         let (isSweep, begun) = (floor.isSweepDue, ContinuousClock.now)
         // Where more waits than is taken, the lanes that were left out are the first ones next time.
-        let sorted = lanes.sorted()
-        let start = sorted.firstIndex { $0 >= nextLane } ?? sorted.startIndex
-        let lanes = Array(sorted[start...] + sorted[..<start])
+        let start = lanes.firstIndex { $0 >= nextLane } ?? lanes.startIndex
+        let lanes = Array(lanes[start...] + lanes[..<start])
         let pending = try PendingNotification.read(
             from: lanes, starts: isSweep ? nil : floor.starts(of: lanes, now: now), eachAtMost: limit,
             atMost: LaneTurn.batchLimit, except: stillPassedOver(), headers: headers, on: connection)

@@ -170,7 +170,7 @@ import Testing
         try scene.installation.database.execute(
             """
             INSERT INTO entitled.held_notification (lane, seq, reason, held_ms, attempts, next_ms)
-            SELECT g % 256, g, 'forged', (extract(epoch FROM now()) * 1000)::int8, 1, 0 FROM generate_series(1, 5000) AS g
+            SELECT g % 256, g, 'forged', (extract(epoch FROM now()) * 1000)::int8, 1, 0 FROM generate_series(1, 3000) AS g
             """)
         let worker = try RunningWorker(scene.installation)
         defer { worker.stop() }
@@ -179,7 +179,7 @@ import Testing
         try scene.installation.untilApplied(1)
         let open = "SELECT count(*) FROM entitled.held_notification WHERE attempts = 1"
         #expect(try scene.installation.database.count(open) > 0)
-        try eventually(timeout: .seconds(180), "all were tried once more") {
+        try eventually(timeout: .seconds(60), "all were tried once more") {
             try scene.installation.database.count(open) == 0
         }
         #expect(try scene.purchases() == 1)

@@ -66,7 +66,7 @@ import Testing
         defer { worker.stop() }
         try scene.cancelAll()
         for number in 0..<3 as Range<UInt64> { #expect(try scene.probe(number) < .seconds(5)) }
-        try eventually(timeout: .seconds(120), "the long history is folded and its notification applied") {
+        try eventually(timeout: .seconds(60), "the long history is folded and its notification applied") {
             try scene.pending == 0
         }
         #expect(try scene.installation.heldReasons() == [])
@@ -82,13 +82,13 @@ import Testing
         let workers = try (0..<2).map { _ in try RunningWorker(scene.installation, lease: .seconds(2)) }
         defer { for worker in workers { worker.stop() } }
         try scene.cancelAll()
-        try eventually(timeout: .seconds(90), "all are applied") { try scene.pending == 0 }
+        try eventually(timeout: .seconds(30), "all are applied") { try scene.pending == 0 }
         #expect(try scene.installation.database.count("SELECT count(*) FROM entitled.purchase_fold") == 20)
         try scene.installation.postAll(
             scene.lives.indices.map { scene.lives[$0].autoRenewOn(at: Installation.start + 2 * StoreProduct.day) })
         try scene.installation.postAll(
             scene.lives.indices.map { scene.lives[$0].renew(at: Installation.start + 3 * StoreProduct.day) })
-        try eventually(timeout: .seconds(90), "all are applied") { try scene.pending == 0 }
+        try eventually(timeout: .seconds(30), "all are applied") { try scene.pending == 0 }
         #expect(try scene.installation.database.count("SELECT count(*) FROM entitled.purchase WHERE will_renew") == 20)
         try scene.installation.expectNoDifferences()
     }
@@ -97,7 +97,7 @@ import Testing
         var scene = try Scene(2, copies: 100)
         let worker = try RunningWorker(scene.installation)
         try scene.cancelAll()
-        try eventually(timeout: .seconds(90), "all are applied") { try scene.pending == 0 }
+        try eventually(timeout: .seconds(30), "all are applied") { try scene.pending == 0 }
         worker.stop()
         try scene.installation.database.execute(
             """
@@ -198,7 +198,7 @@ import Testing
         let worker = try RunningWorker(scene.installation)
         defer { worker.stop() }
         try scene.cancelAll()
-        try eventually(timeout: .seconds(90), "all are applied") { try scene.pending == 0 }
+        try eventually(timeout: .seconds(30), "all are applied") { try scene.pending == 0 }
         let database = scene.installation.database
         let touched = "SELECT sum(touched)::int8 FROM entitled.lane"
         let before = try database.count(touched)
@@ -220,7 +220,7 @@ import Testing
 
     @Test func `a long history that cannot be read holds its own notifications, and says why`() throws {
         // More than a turn reads.
-        var scene = try Scene(1, copies: 10_000)
+        var scene = try Scene(1, copies: 3_000)
         try scene.installation.database.execute(
             """
             UPDATE entitled.fact SET payload = '\\x00' WHERE digest = (SELECT max(digest::text)::uuid FROM entitled.fact)
@@ -228,7 +228,7 @@ import Testing
         let worker = try RunningWorker(scene.installation)
         defer { worker.stop() }
         try scene.cancelAll()
-        try eventually(timeout: .seconds(60), "it is held") { try scene.installation.heldReasons().count == 1 }
+        try eventually(timeout: .seconds(20), "it is held") { try scene.installation.heldReasons().count == 1 }
         let reasons = try scene.installation.heldReasons()
         #expect(reasons.count == 1 && reasons.allSatisfy { $0.contains("cannot be folded") }, "\(reasons)")
         #expect(try scene.probe(7) < .seconds(5))

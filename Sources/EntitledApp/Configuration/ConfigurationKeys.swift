@@ -95,7 +95,8 @@ package enum ConfigurationKeys {
             "How long events and their finished deliveries are kept, from the last thing that happened to them.")
         static let emptyCustomers = Key<Duration>(
             "retention.empty_customers", .durationOrNever(.seconds(86400)...longest), default: .seconds(90 * 86400),
-            "How long a customer with nothing but an id is kept after the last request for it. 0s or never keeps it without end.")
+            "How long a customer with nothing but an id is kept after the last request for it. 0s or never keeps it without end."
+        )
     }
 
     enum Reconcile {

@@ -253,8 +253,14 @@ let settings: [SwiftSetting] = [
     .enableUpcomingFeature("MemberImportVisibility"),
 ]
 
+/// Modules in which tests spend their time: optimised in debug builds too, which takes a third off the tests.
+let optimised: Set = ["Base", "Crypto", "Postgres", "AppStore", "Subscriptions", "Queue", "Records", "StoreSimulator"]
+
 for target in modules + testSupport + tests {
     target.swiftSettings = settings
+    if optimised.contains(target.name) {
+        target.swiftSettings?.append(.unsafeFlags(["-O"], .when(configuration: .debug)))
+    }
 }
 
 let package = Package(

@@ -100,7 +100,11 @@ package enum AttributePolicy {
         case nil, .null: break
         // A clock that is ahead must not keep later writes out.
         case .int(let time) where time >= 0: updated = min(time, now)
-        case .double(let time) where time >= 0: updated = min(Int64(exactly: time.rounded()) ?? now, now)
+        case .double(let time):
+            guard time >= 0, let time = Int64(exactly: time.rounded()) else {
+                return (nil, "updated_at_ms is not valid.")
+            }
+            updated = min(time, now)
         default: return (nil, "updated_at_ms is not valid.")
         }
         switch json["value"] {

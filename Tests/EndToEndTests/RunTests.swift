@@ -27,11 +27,12 @@ struct RunTests {
         defer { end(site) }
         let consumer = try Consumer()
         defer { consumer.stop() }
-        let run = try site.start("run")
+        let run = try site.startWithItsOwnDatabase()
         let address = try run.address("ingest")
         #expect(try run.address("admin").isEmpty == false)
         #expect(try run.address("api").isEmpty == false)
         #expect(postgres(site) != nil)
+        #expect(run.log.contains("private database is being made"))
         _ = try site.addEndpoint(consumer)
         var life = SubscriberLife(app: Site.app, seed: 1)
         #expect(try site.post(life.start(at: Site.start), to: address) == 200)
@@ -44,7 +45,7 @@ struct RunTests {
     @Test func `killed, its cluster is gone on with, and what was answered is there`() throws {
         let site = try Site(nil)
         defer { end(site) }
-        let first = try site.start("run")
+        let first = try site.startWithItsOwnDatabase()
         var life = SubscriberLife(app: Site.app, seed: 2)
         let notification = life.start(at: Site.start)
         let body = try site.body(notification)
@@ -52,7 +53,7 @@ struct RunTests {
         first.kill()
         try first.wait()
         #expect(postgres(site) != nil)
-        let second = try site.start("run")
+        let second = try site.startWithItsOwnDatabase()
         let address = try second.address("ingest")
         // Answered again, because it is known.
         #expect(try site.post(notification, to: address) == 200)
@@ -76,7 +77,7 @@ struct RunTests {
     @Test func `killed together with its cluster it recovers`() throws {
         let site = try Site(nil)
         defer { end(site) }
-        let first = try site.start("run")
+        let first = try site.startWithItsOwnDatabase()
         var life = SubscriberLife(app: Site.app, seed: 3)
         #expect(try site.post(life.start(at: Site.start), to: first.address("ingest")) == 200)
         first.kill()
@@ -84,7 +85,7 @@ struct RunTests {
         let process = try #require(postgres(site))
         kill(process, SIGKILL)
         try eventually("Postgres is gone") { kill(process, 0) != 0 }
-        let second = try site.start("run")
+        let second = try site.startWithItsOwnDatabase()
         _ = try second.address("ingest")
         try eventually("it is applied") {
             let list = try site.run("notifications", "list", "--json").document?["notifications"]?.arrayValue ?? []
@@ -97,9 +98,9 @@ struct RunTests {
     @Test func `a second one of the same state folder says so and ends`() throws {
         let site = try Site(nil)
         defer { end(site) }
-        let first = try site.start("run")
+        let first = try site.startWithItsOwnDatabase()
         _ = try first.address("ingest")
-        let second = try site.start("run")
+        let second = try site.startWithItsOwnDatabase()
         #expect(try second.wait() == 1)
         #expect(second.log.contains("another process"))
         first.kill(SIGTERM)

@@ -66,6 +66,17 @@ final class Site: Sendable {
         try Program(arguments + ["--config", "\(folder)/entitled.json5"], folder: folder, environment: environment)
     }
 
+    /// `entitled run` of a site without a database, once it has made or found its own, or has ended. How long initdb takes
+    /// is the disk's affair.
+    func startWithItsOwnDatabase() throws -> Program {
+        let program = try start("run")
+        try eventually(timeout: .seconds(90), "the private database runs; it said: \(program.log.suffix(2000))") {
+            program.hasEnded || program.log.contains("private database started")
+                || program.log.contains("private database adopted")
+        }
+        return program
+    }
+
     /// Runs a command to its end; fails unless its status is this.
     @discardableResult
     func run(_ arguments: String..., status: Int32 = 0) throws -> Program {

@@ -68,7 +68,10 @@ struct AttributePolicyTests {
         #expect(decision.writes["other"]?.value == (isDeletion ? nil : text))
     }
 
-    @Test(arguments: [JSON.string("yesterday"), .int(-1), .bool(false), .double(-0.5)])
+    @Test(
+        arguments: [
+            JSON.string("yesterday"), .int(-1), .bool(false), .double(-0.5), .double(0x1p63), .double(1e300),
+        ])
     func `a time that is none is named`(time: JSON) throws {
         let decision = try decide(["k": .object(["value": .string("x"), "updated_at_ms": time])])
         #expect(decision.faults.map(\.message) == ["updated_at_ms is not valid."])
@@ -85,8 +88,10 @@ struct AttributePolicyTests {
             "a": attribute(.string("x"), nil), "b": attribute(.string("x"), Self.now + 5_000),
             "c": .object(["value": .string("x"), "updated_at_ms": .null]),
             "d": .object(["value": .string("x"), "updated_at_ms": .double(5.4)]),
+            "e": .object(["value": .string("x"), "updated_at_ms": .double(0x1p62)]),
         ])
-        #expect(decision.writes.mapValues(\.updated) == ["a": Self.now, "b": Self.now, "c": Self.now, "d": 5])
+        #expect(
+            decision.writes.mapValues(\.updated) == ["a": Self.now, "b": Self.now, "c": Self.now, "d": 5, "e": Self.now])
     }
 
     // MARK: - What was there before

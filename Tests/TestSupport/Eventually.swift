@@ -11,13 +11,13 @@ package struct TestFailure: Error, CustomStringConvertible {
 
 /// Waits until the condition holds, by asking often; fails with what was waited for.
 ///
-/// - Parameter what: completes "did not happen within …: ".
+/// - Parameter what: completes "did not happen within …: "; made when that is said.
 package func eventually(
-    timeout: Duration = .seconds(20), _ what: String, _ condition: () throws -> Bool
+    timeout: Duration = .seconds(20), _ what: @autoclosure () -> String, _ condition: () throws -> Bool
 ) throws {
     let deadline = ContinuousClock.now + timeout
     while try !condition() {
-        guard ContinuousClock.now < deadline else { throw TestFailure("did not happen within \(timeout): \(what)") }
+        guard ContinuousClock.now < deadline else { throw TestFailure("did not happen within \(timeout): \(what())") }
         usleep(5_000)
     }
 }

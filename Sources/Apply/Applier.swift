@@ -184,7 +184,7 @@ struct Applier: Sendable {
                 PurchaseRecord(
                     purchase, owner: owner, wake: wake, claims: work.claims, tell: work.tell,
                     told: work.tell == nil && !work.drafts.isEmpty ? nil : work.told))
-            let new = purchase.identifiers.subtracting(work.former?.identifiers ?? [])
+            let new = purchase.identifiers(since: work.former)
             identifiers += new.map { ($0, work.key) }
         }
         try products.note(works.compactMap(\.purchase), now: now, on: connection)

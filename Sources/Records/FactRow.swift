@@ -150,10 +150,10 @@ extension TransactionFact {
             isUpgraded: payload.isUpgraded ?? false,
             storefront: payload.storefront, quantity: Int(clamping: payload.quantity ?? 1),
             appAccountToken: payload.appAccountToken, appTransactionID: payload.appTransactionId, tie: tie)
-        previousOriginalTransactionID = payload.previousOriginalTransactionId
-        others = payload.others
-        billingPlan = payload.billingPlanType
-        commitment = payload.commitmentInfo.map {
+        self.previousOriginalTransactionID = payload.previousOriginalTransactionId
+        self.others = payload.others
+        self.billingPlan = payload.billingPlanType
+        self.commitment = payload.commitmentInfo.map {
             Commitment(
                 billingPeriod: $0.billingPeriodNumber, billingPeriods: $0.totalBillingPeriods,
                 expiresDate: $0.commitmentExpiresDate, price: $0.commitmentPrice)
@@ -177,9 +177,9 @@ extension RenewalFact {
             offerType: payload.offerType.map { Int(clamping: $0) }, offerIdentifier: payload.offerIdentifier,
             offerDiscountType: payload.offerDiscountType, appAccountToken: payload.appAccountToken,
             appTransactionID: payload.appTransactionId, signedDate: payload.signedDate ?? 0, tie: tie)
-        others = payload.others
-        billingPlan = payload.renewalBillingPlanType
-        commitment = payload.commitmentInfo.map {
+        self.others = payload.others
+        self.billingPlan = payload.renewalBillingPlanType
+        self.commitment = payload.commitmentInfo.map {
             Commitment(
                 autoRenewStatus: $0.commitmentAutoRenewStatus.map { Int(clamping: $0) },
                 autoRenewProductID: $0.commitmentAutoRenewProductId,

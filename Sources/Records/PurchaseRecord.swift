@@ -52,8 +52,24 @@ package struct PurchaseRecord: Sendable, Equatable {
 
 extension Purchase {
     /// The ids that it is found by beside its own: transactions, order lines, and the purchase that it continues.
-    package var identifiers: Set<String> {
-        let ids = periods.map(\.transaction).flatMap { [$0.transactionID, $0.webOrderLineItemID].compactMap { $0 } }
+    package var identifiers: Set<String> { identifiers(of: periods[...]) }
+
+    /// Those that another state of it did not have.
+    package func identifiers(since former: Purchase?) -> Set<String> {
+        guard let former else { return identifiers }
+        // Nearly always they differ in the last period, if at all.
+        let same = zip(periods, former.periods).prefix {
+            $0.transaction.transactionID == $1.transaction.transactionID
+                && $0.transaction.webOrderLineItemID == $1.transaction.webOrderLineItemID
+        }.count
+        return identifiers(of: periods[same...])
+            .subtracting(same == former.periods.count ? former.identifiers(of: []) : former.identifiers)
+    }
+
+    private func identifiers(of periods: ArraySlice<Period>) -> Set<String> {
+        let ids = periods.flatMap {
+            [$0.transaction.transactionID, $0.transaction.webOrderLineItemID].compactMap { $0 }
+        }
         return Set(ids + (continuation.map { [PurchaseStore.continuation(of: $0.of)] } ?? [])).subtracting([
             key.originalTransactionID
         ])

@@ -21,7 +21,7 @@ extension EventDeriver.Step {
     }
 
     private func isUpgrade(from old: Period) -> Bool {
-        guard before?.period(latest.id) == nil, old.productID != latest.productID, latest.transaction.isRenewable,
+        guard former[latest.id] == nil, old.productID != latest.productID, latest.transaction.isRenewable,
             latest.transaction.reason != "RENEWAL"
         else { return false }
         if after.period(old.id)?.transaction.isUpgraded == true { return true }

@@ -57,6 +57,13 @@ package struct EventDeriver: Sendable {
         let after: Purchase
         let cause: Cause
         let now: Int64
+        /// The periods of the state before, by their ids.
+        let former: [String: Period]
+
+        init(before: Purchase?, after: Purchase, cause: Cause, now: Int64) {
+            (self.before, self.after, self.cause, self.now) = (before, after, cause, now)
+            former = Dictionary((before?.periods ?? []).map { ($0.id, $0) }) { first, _ in first }
+        }
 
         var latest: Period { after.latest }
         var hasSameLatest: Bool { before?.latest.id == latest.id }

@@ -51,28 +51,35 @@ struct FactReader {
 
     private mutating func optionalInstant() -> Int64? { flag() ? instant() : nil }
 
-    /// The content with each of its signatures.
-    private mutating func signatures<Fact: VersionedFact>(of content: Fact) -> [Fact]? {
-        let others = integer()
-        guard others >= 0 else { return nil }
-        let count = flag() ? 2 : 1
-        var facts: [Fact] = []
-        for _ in 0..<count {
-            var fact = content
-            fact.signedDate = instant()
-            fact.id = FactID(prefix: UInt64(bitPattern: integer()), base: instant())
-            fact.tie = reader.bytes() ?? broken([])
-            facts.append(fact)
-        }
-        for _ in 0..<others where !isBroken {
-            var fact = content
-            (fact.signedDate, fact.id) = (instant(), facts[0].id)
-            facts.append(fact)
-        }
-        return isBroken ? nil : facts
+    /// A content, and when it was signed.
+    struct Signatures<Fact> {
+        let first: Fact
+        let last: Fact?
+        let again: [Int64]
     }
 
-    mutating func transaction() -> [TransactionFact]? {
+    private mutating func signatures<Fact: VersionedFact>(of content: Fact) -> Signatures<Fact>? {
+        let others = integer()
+        // Each takes a byte at least.
+        guard others >= 0, others <= reader.count else { return nil }
+        let isSignedAgain = flag()
+        let first = signature(of: content)
+        let last = isSignedAgain ? signature(of: content) : nil
+        var again: [Int64] = []
+        again.reserveCapacity(Int(others))
+        for _ in 0..<others where !isBroken { again.append(instant()) }
+        return isBroken ? nil : Signatures(first: first, last: last, again: again)
+    }
+
+    private mutating func signature<Fact: VersionedFact>(of content: Fact) -> Fact {
+        var fact = content
+        fact.signedDate = instant()
+        fact.id = FactID(prefix: UInt64(bitPattern: integer()), base: instant())
+        fact.tie = reader.bytes() ?? broken([])
+        return fact
+    }
+
+    mutating func transaction() -> Signatures<TransactionFact>? {
         let (id, original, line, product) = (text(), text(), optionalText(), text())
         let (group, purchased, first, expires) = (optionalText(), instant(), instant(), optionalInstant())
         let (kind, ownership, reason) = (text(), text(), text())
@@ -100,7 +107,7 @@ struct FactReader {
         return signatures(of: fact)
     }
 
-    mutating func renewal() -> [RenewalFact]? {
+    mutating func renewal() -> Signatures<RenewalFact>? {
         let (original, product, next, status) = (text(), optionalText(), optionalText(), number())
         let (intent, retry, grace, consent) = (number(), number(), optionalInstant(), number())
         let (price, currency, renewal, start) = (

@@ -3,9 +3,8 @@ extension EventDeriver.Step {
     /// Every transaction that was not known before, the oldest first, also one that was overtaken by a later one.
     func purchases() -> [EventDraft] {
         var hasBegun = before?.periods.contains(where: \.isFirst) ?? false
-        let known = Set(before?.periods.map(\.id) ?? [])
-        let conversions = conversions(known)
-        return after.periods.filter { !known.contains($0.id) }.map { period in
+        let conversions = conversions()
+        return after.periods.filter { former[$0.id] == nil }.map { period in
             let cause = "purchase/\(period.id)"
             guard period.transaction.isRenewable else {
                 return draft(.nonRenewingPurchase, cause: cause, of: period, payment: .received(period.charge))
@@ -20,13 +19,11 @@ extension EventDeriver.Step {
 
     /// The new periods by which it becomes known that a trial was paid on: the paid period, or, where that was told
     /// before, the trial. Each conversion is told once, whatever comes first.
-    ///
-    /// - Parameter known: ids of the periods that were told.
-    private func conversions(_ known: Set<String>) -> Set<String> {
+    private func conversions() -> Set<String> {
         let told = Set(before?.trialConversions.flatMap(\.trials) ?? [])
         return Set(
             after.trialConversions.filter { told.isDisjoint(with: $0.trials) }.compactMap { conversion in
-                (conversion.trials + [conversion.paid]).last { !known.contains($0) }
+                (conversion.trials + [conversion.paid]).last { former[$0] == nil }
             })
     }
 
@@ -35,11 +32,11 @@ extension EventDeriver.Step {
     ///
     /// Those of periods that are overtaken by this step come before what overtakes them.
     func refunds() -> (ofOvertaken: [EventDraft], others: [EventDraft]) {
-        let isOvertaken = before.map { before in after.periods.contains { before.period($0.id) == nil } } ?? false
+        let isOvertaken = before != nil && after.periods.contains { former[$0.id] == nil }
         var (overtaken, others): ([EventDraft], [EventDraft]) = ([], [])
         for period in after.periods {
             guard let refund = after.toldRefund(of: period) else { continue }
-            let old = before?.period(period.id)
+            let old = former[period.id]
             let payment: EventDraft.Payment
             var cause = "refund/\(period.id)/\(refund.name)"
             if let told = old.flatMap({ before?.toldRefund(of: $0) }) {
@@ -77,7 +74,7 @@ extension EventDeriver.Step {
     func revocations() -> [EventDraft] {
         after.periods.compactMap { period in
             guard let revocation = period.revocation, revocation.kind == .grant,
-                before?.period(period.id)?.revocation == nil
+                former[period.id]?.revocation == nil
             else { return nil }
             return draft(
                 .cancellation, cause: "revocation/\(period.id)", of: period, expiration: revocation.date,

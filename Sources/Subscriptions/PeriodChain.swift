@@ -4,7 +4,7 @@ enum PeriodChain {
     ///
     /// - Parameter offerings: by transaction id; renewals have the one of the period before them.
     static func periods(of transactions: [TransactionFact], offerings: [String: String] = [:]) -> [Period] {
-        let histories = Dictionary(grouping: transactions, by: \.transactionID).values.map { $0.inOrderOfSigning() }
+        let histories = Dictionary(grouping: transactions) { $0.transactionID }.values.map { $0.inOrderOfSigning() }
         let ordered = histories.compactMap { versions in versions.last.map { (newest: $0, versions: versions) } }
             .sorted { precedes($0.newest, $1.newest) }
         let newest = upgradedAhead(ordered.map { ($0.newest, $0.versions.first?.signedDate ?? $0.newest.signedDate) })
@@ -80,8 +80,8 @@ enum PeriodChain {
     }
 
     private static func formerEnds(_ versions: [TransactionFact], _ newest: TransactionFact) -> [Int64] {
-        guard versions.count > 1 else { return [] }
-        return Set(versions.compactMap(\.expiresDate)).subtracting([newest.expiresDate ?? .max]).sorted()
+        let others = versions.compactMap { $0.expiresDate == newest.expiresDate ? nil : $0.expiresDate }
+        return others.isEmpty ? [] : Set(others).sorted()
     }
 
     private static func revocation(_ versions: [TransactionFact]) -> Period.Revocation? {
@@ -100,12 +100,12 @@ enum PeriodChain {
 extension TransactionFact {
     /// What Apple migrated is the first of its id, and not of its subscription.
     fileprivate var isFirstOfChain: Bool {
-        (transactionID == originalTransactionID || purchaseDate == originalPurchaseDate)
-            && previousOriginalTransactionID == nil
+        (self.transactionID == self.originalTransactionID || self.purchaseDate == self.originalPurchaseDate)
+            && self.previousOriginalTransactionID == nil
     }
 
     /// Whether it can have taken the other's place.
     fileprivate func endsAfterStart(of other: TransactionFact) -> Bool {
-        (expiresDate ?? .max) > other.purchaseDate
+        (self.expiresDate ?? .max) > other.purchaseDate
     }
 }

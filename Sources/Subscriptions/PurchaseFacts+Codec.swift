@@ -7,7 +7,7 @@ extension PurchaseFacts {
 
     /// Nil where one of the facts has no form: a grant.
     package var bytes: [UInt8]? {
-        guard !transactions.contains(where: { $0.grant != nil }) else { return nil }
+        guard !transactions.firsts.contains(where: { $0.grant != nil }) else { return nil }
         var body = FactWriter()
         let contested = Contested(self)
         let ordered = transactions.contents.sorted { $0.first.isSigned(before: $1.first) }
@@ -61,9 +61,6 @@ extension PurchaseFacts {
         for post in said.posts { insert(post) }
         for assignment in said.assignments { insert(assignment) }
     }
-
-    private mutating func insert(_ spans: [TransactionFact]) { for fact in spans { insert(fact) } }
-    private mutating func insert(_ spans: [RenewalFact]) { for fact in spans { insert(fact) } }
 }
 
 /// Where different contents were signed in the same millisecond: there the signed bytes decide, and have to be kept.

@@ -25,6 +25,14 @@ package struct PurchaseFacts: Sendable, Equatable {
         renewals.insert(fact) != .nothing
     }
 
+    mutating func insert(_ signed: FactReader.Signatures<TransactionFact>) {
+        transactions.insert(signed.first, last: signed.last, again: signed.again)
+    }
+
+    mutating func insert(_ signed: FactReader.Signatures<RenewalFact>) {
+        renewals.insert(signed.first, last: signed.last, again: signed.again)
+    }
+
     @discardableResult
     package mutating func insert(_ fact: NotificationFact) -> Bool {
         notifications.insert(fact)
@@ -116,13 +124,16 @@ extension PurchaseFacts {
     }
 }
 
+extension TransactionFact.Content: SignedContent {}
+extension RenewalFact.Content: SignedContent {}
+
 extension TransactionFact: VersionedFact {
     package static func line(_ fact: TransactionFact) -> String { fact.transactionID }
 
     package func hashContent(into hasher: inout Hasher) {
-        hasher.combine(transactionID)
-        hasher.combine(expiresDate)
-        hasher.combine(revocationDate)
+        hasher.combine(self.transactionID)
+        hasher.combine(self.expiresDate)
+        hasher.combine(self.revocationDate)
     }
 }
 
@@ -130,10 +141,10 @@ extension RenewalFact: VersionedFact {
     package static func line(_ fact: RenewalFact) -> Bool { true }
 
     package func hashContent(into hasher: inout Hasher) {
-        hasher.combine(renewalDate)
-        hasher.combine(autoRenewStatus)
-        hasher.combine(gracePeriodExpiresDate)
-        hasher.combine(autoRenewProductID)
+        hasher.combine(self.renewalDate)
+        hasher.combine(self.autoRenewStatus)
+        hasher.combine(self.gracePeriodExpiresDate)
+        hasher.combine(self.autoRenewProductID)
     }
 }
 

@@ -3,7 +3,8 @@ extension Purchase {
     ///
     /// - Parameter foldSettings: what the configuration adds.
     package init?(folding facts: PurchaseFacts, key: PurchaseKey, foldSettings: FoldSettings = FoldSettings()) {
-        let transactions = foldSettings.ending(facts.pricedTransactions)
+        let signed = Array(facts.transactions)
+        let transactions = foldSettings.ending(facts.priced(signed))
         let periods = PeriodChain.periods(of: transactions, offerings: facts.offerings)
         guard let latest = PeriodChain.latest(of: periods) else { return nil }
         let renewals = facts.renewals.inOrderOfSigning()
@@ -13,7 +14,7 @@ extension Purchase {
 
         self.key = key
         self.periods = periods
-        versions = facts.transactions.reduce(0) { $0 &+ $1.mark }
+        versions = signed.reduce(0) { $0 &+ $1.mark }
         self.latest = latest
         autoRenew = AutoRenew(renewals, latest: latest) { $0.autoRenewStatus }
         commitment = Commitment(renewals, latest: latest)
@@ -49,7 +50,9 @@ extension Purchase {
 extension TransactionFact {
     /// Tells its signature from the others of the purchase (FNV-1a).
     fileprivate var mark: UInt64 {
-        let hash = transactionID.utf8.reduce(UInt64(0xcbf2_9ce4_8422_2325)) { ($0 ^ UInt64($1)) &* 0x100_0000_01b3 }
+        let hash = self.transactionID.utf8.reduce(UInt64(0xcbf2_9ce4_8422_2325)) {
+            ($0 ^ UInt64($1)) &* 0x100_0000_01b3
+        }
         return (hash ^ UInt64(bitPattern: signedDate)) &* 0x9e37_79b9_7f4a_7c15
     }
 }
@@ -58,8 +61,9 @@ extension RenewalFact {
     /// Whether it says that the customer renewed or subscribed anew after this period, by a transaction that is not known
     /// here. While a charge is being retried only a new subscription counts.
     fileprivate func speaksOfLaterPeriod(than period: Period) -> Bool {
-        guard let renewalDate, let expires = period.transaction.expiresDate, renewalDate > expires else { return false }
-        let start = recentSubscriptionStartDate ?? .min
+        guard let renewalDate = self.renewalDate, let expires = period.transaction.expiresDate, renewalDate > expires
+        else { return false }
+        let start = self.recentSubscriptionStartDate ?? .min
         return start > period.transaction.purchaseDate || isHealthy
     }
 }
@@ -129,7 +133,7 @@ extension Purchase.BillingFailure {
         since = first.signedDate
         isRetrying = episode.last?.isInBillingRetryPeriod == true || episode.last?.gracePeriodExpiresDate != nil
         let expires = latest.transaction.expiresDate ?? .max
-        let dated = episode.compactMap(\.gracePeriodExpiresDate).max()
+        let dated = episode.compactMap { $0.gracePeriodExpiresDate }.max()
         let assumed = isGraceTold && defaultGrace > 0 ? expires.later(by: defaultGrace) : nil
         graceGranted = (dated ?? assumed).flatMap { $0 > expires ? $0 : nil }
         isGraceAssumed = dated == nil && graceGranted != nil

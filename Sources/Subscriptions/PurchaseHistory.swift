@@ -13,7 +13,7 @@ package struct PurchaseHistory: Sendable, Equatable {
 
     package init(of facts: PurchaseFacts) {
         let notifications = facts.notifications.told
-        let versions = Dictionary(grouping: facts.transactions, by: \.transactionID)
+        let versions = Dictionary(grouping: facts.transactions) { $0.transactionID }
             .mapValues { $0.inOrderOfSigning() }
         let ids = Set(versions.keys).union(notifications.compactMap(\.transactionID)).sorted()
         let about = Dictionary(grouping: notifications.filter { $0.transactionID != nil }, by: \.transactionID)

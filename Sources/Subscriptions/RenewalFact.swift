@@ -1,33 +1,39 @@
 /// One signed version of what is to come for a subscription (Apple: JWSRenewalInfoDecodedPayload).
 ///
 /// Instants are milliseconds since 1970, prices milliunits of the currency.
+@dynamicMemberLookup
 package struct RenewalFact: Sendable, Hashable {
-    package var originalTransactionID: String
-    package var productID: String?
-    package var autoRenewProductID: String?
-    /// 0 off, 1 on.
-    package var autoRenewStatus: Int?
-    /// 1 the customer cancelled, 2 billing error, 3 no consent to a price increase, 4 product not for sale, 5 other.
-    package var expirationIntent: Int?
-    package var isInBillingRetryPeriod: Bool?
-    package var gracePeriodExpiresDate: Int64?
-    /// 0 not answered, 1 consented or merely told.
-    package var priceIncreaseStatus: Int?
-    package var renewalPrice: Int64?
-    package var currency: String?
-    package var renewalDate: Int64?
-    package var recentSubscriptionStartDate: Int64?
-    package var offerType: Int?
-    package var offerIdentifier: String?
-    package var offerDiscountType: String?
-    package var appAccountToken: String?
-    package var appTransactionID: String?
-    /// The names of members that this version does not know: with others a payload says something else.
-    package var others: String?
-    /// `renewalBillingPlanType`: "BILLED_UPFRONT", "MONTHLY".
-    package var billingPlan: String?
-    /// How a commitment goes on after its last billing period.
-    package var commitment: Commitment?
+    /// What it says, whenever it was signed.
+    package struct Content: Sendable, Hashable {
+        package var originalTransactionID: String
+        package var productID: String?
+        package var autoRenewProductID: String?
+        /// 0 off, 1 on.
+        package var autoRenewStatus: Int?
+        /// 1 the customer cancelled, 2 billing error, 3 no consent to a price increase, 4 product not for sale, 5 other.
+        package var expirationIntent: Int?
+        package var isInBillingRetryPeriod: Bool?
+        package var gracePeriodExpiresDate: Int64?
+        /// 0 not answered, 1 consented or merely told.
+        package var priceIncreaseStatus: Int?
+        package var renewalPrice: Int64?
+        package var currency: String?
+        package var renewalDate: Int64?
+        package var recentSubscriptionStartDate: Int64?
+        package var offerType: Int?
+        package var offerIdentifier: String?
+        package var offerDiscountType: String?
+        package var appAccountToken: String?
+        package var appTransactionID: String?
+        /// The names of members that this version does not know: with others a payload says something else.
+        package var others: String?
+        /// `renewalBillingPlanType`: "BILLED_UPFRONT", "MONTHLY".
+        package var billingPlan: String?
+        /// How a commitment goes on after its last billing period.
+        package var commitment: Commitment?
+    }
+
+    @usableFromInline package var content: Shared<Content>
     package var signedDate: Int64
     /// The signed bytes: of two versions signed in the same millisecond the greater one counts.
     package var tie: [UInt8]
@@ -41,25 +47,24 @@ package struct RenewalFact: Sendable, Hashable {
         offerType: Int? = nil, offerIdentifier: String? = nil, offerDiscountType: String? = nil,
         appAccountToken: String? = nil, appTransactionID: String? = nil, signedDate: Int64, tie: [UInt8]
     ) {
-        self.originalTransactionID = originalTransactionID
-        self.productID = productID
-        self.autoRenewProductID = autoRenewProductID
-        self.autoRenewStatus = autoRenewStatus
-        self.expirationIntent = expirationIntent
-        self.isInBillingRetryPeriod = isInBillingRetryPeriod
-        self.gracePeriodExpiresDate = gracePeriodExpiresDate
-        self.priceIncreaseStatus = priceIncreaseStatus
-        self.renewalPrice = renewalPrice
-        self.currency = currency
-        self.renewalDate = renewalDate
-        self.recentSubscriptionStartDate = recentSubscriptionStartDate
-        self.offerType = offerType
-        self.offerIdentifier = offerIdentifier
-        self.offerDiscountType = offerDiscountType
-        self.appAccountToken = appAccountToken
-        self.appTransactionID = appTransactionID
+        content = Shared(
+            Content(
+                originalTransactionID: originalTransactionID, productID: productID,
+                autoRenewProductID: autoRenewProductID, autoRenewStatus: autoRenewStatus,
+                expirationIntent: expirationIntent, isInBillingRetryPeriod: isInBillingRetryPeriod,
+                gracePeriodExpiresDate: gracePeriodExpiresDate, priceIncreaseStatus: priceIncreaseStatus,
+                renewalPrice: renewalPrice, currency: currency, renewalDate: renewalDate,
+                recentSubscriptionStartDate: recentSubscriptionStartDate, offerType: offerType,
+                offerIdentifier: offerIdentifier, offerDiscountType: offerDiscountType,
+                appAccountToken: appAccountToken, appTransactionID: appTransactionID))
         self.signedDate = signedDate
         self.tie = tie
+    }
+
+    @inlinable
+    package subscript<Member>(dynamicMember member: WritableKeyPath<Content, Member>) -> Member {
+        get { content.value[keyPath: member] }
+        set { content.value[keyPath: member] = newValue }
     }
 }
 
@@ -84,14 +89,14 @@ extension RenewalFact {
 
     /// Says that a charge failed and, as of its signing, had not been made good.
     var tellsBillingFailure: Bool {
-        isInBillingRetryPeriod == true || gracePeriodExpiresDate != nil || expirationIntent == 2
+        self.isInBillingRetryPeriod == true || self.gracePeriodExpiresDate != nil || self.expirationIntent == 2
     }
 
     /// Says nothing of an end or a failure.
-    var isHealthy: Bool { !tellsBillingFailure && expirationIntent == nil }
+    var isHealthy: Bool { !tellsBillingFailure && self.expirationIntent == nil }
 
     /// Says that the subscription is over, and not being retried.
     var tellsEnd: Bool {
-        expirationIntent != nil && isInBillingRetryPeriod != true && gracePeriodExpiresDate == nil
+        self.expirationIntent != nil && self.isInBillingRetryPeriod != true && self.gracePeriodExpiresDate == nil
     }
 }

@@ -67,18 +67,42 @@ package struct SignedVersions<Fact: VersionedFact>: Sendable {
 
     @discardableResult
     package mutating func insert(_ fact: Fact) -> Change {
+        let hash = SignedVersions.hash(fact)
+        if let place = place(of: fact, hash) { return extend(place, to: fact) }
+        append(Span(first: fact, last: nil, next: -1), hash)
+        return .content
+    }
+
+    /// A content with all that is known of its signatures.
+    ///
+    /// - Parameters:
+    ///   - last: nil: it was signed once.
+    ///   - again: when it was signed between them, in ms.
+    mutating func insert(_ first: Fact, last: Fact?, again: [Int64]) {
+        let hash = SignedVersions.hash(first)
+        let isInOrder = zip(again, again.dropFirst()).allSatisfy { $0 < $1 }
+        let limit = last?.signedDate ?? .min
+        guard isInOrder, again.first ?? .max > first.signedDate, again.last ?? .min < limit || again.isEmpty,
+            last == nil || first.signedDate < limit, place(of: first, hash) == nil
+        else {
+            insert(first)
+            if let last { insert(last) }
+            for date in again { insert(first.signed(at: date)) }
+            return
+        }
+        append(Span(first: first, last: last, again: again, next: -1), hash)
+    }
+
+    private mutating func append(_ span: Span, _ hash: Int) {
+        var span = span
+        span.next = places.updateValue(spans.count, forKey: hash) ?? -1
+        spans.append(span)
+    }
+
+    private static func hash(_ fact: Fact) -> Int {
         var hasher = Hasher()
         fact.hashContent(into: &hasher)
-        let hash = hasher.finalize()
-        let start = places[hash] ?? -1
-        var place = start
-        while place >= 0 {
-            if spans[place].first.hasContent(of: fact) { return extend(place, to: fact) }
-            place = spans[place].next
-        }
-        places[hash] = spans.count
-        spans.append(Span(first: fact, last: nil, next: start))
-        return .content
+        return hasher.finalize()
     }
 
     private mutating func extend(_ place: Int, to fact: Fact) -> Change {
@@ -107,15 +131,7 @@ package struct SignedVersions<Fact: VersionedFact>: Sendable {
     }
 
     package mutating func formUnion(_ other: SignedVersions) {
-        for span in other.spans {
-            insert(span.first)
-            if let last = span.last { insert(last) }
-            for date in span.again {
-                var fact = span.first
-                (fact.signedDate, fact.tie) = (date, [])
-                insert(fact)
-            }
-        }
+        for span in other.spans { insert(span.first, last: span.last, again: span.again) }
     }
 
     func signed(until instant: Int64) -> SignedVersions {
@@ -124,19 +140,15 @@ package struct SignedVersions<Fact: VersionedFact>: Sendable {
             for fact in [span.first, span.last].compactMap({ $0 }) where fact.signedDate <= instant {
                 versions.insert(fact)
             }
-            for date in span.again where date <= instant {
-                var fact = span.first
-                (fact.signedDate, fact.tie) = (date, [])
-                versions.insert(fact)
-            }
+            for date in span.again where date <= instant { versions.insert(span.first.signed(at: date)) }
         }
         return versions
     }
 
-    private func place(of fact: Fact) -> Int? {
-        var hasher = Hasher()
-        fact.hashContent(into: &hasher)
-        var place = places[hasher.finalize()] ?? -1
+    private func place(of fact: Fact) -> Int? { place(of: fact, SignedVersions.hash(fact)) }
+
+    private func place(of fact: Fact, _ hash: Int) -> Int? {
+        var place = places[hash] ?? -1
         while place >= 0, !spans[place].first.hasContent(of: fact) { place = spans[place].next }
         return place >= 0 ? place : nil
     }
@@ -187,8 +199,14 @@ package struct SignedVersions<Fact: VersionedFact>: Sendable {
 
     /// The newest of the facts that meet a condition.
     package func newest(where isMeant: (Fact) -> Bool) -> Fact? {
-        spans.lazy.map(\.newest).filter(isMeant).max { $0.isSigned(before: $1) }
+        lasts.filter(isMeant).max { $0.isSigned(before: $1) }
     }
+
+    /// The contents by their first signatures, in no order.
+    var firsts: some Collection<Fact> { spans.lazy.map(\.first) }
+
+    /// The contents by their last signatures, in no order.
+    var lasts: some BidirectionalCollection<Fact> { spans.lazy.map(\.newest) }
 
     /// A content with its signatures.
     package struct Content: Sendable {
@@ -246,11 +264,7 @@ extension SignedVersions: Sequence {
         }
         for content in contents {
             all.append(content.first)
-            for date in content.starts {
-                var fact = content.first
-                (fact.signedDate, fact.tie) = (date, [])
-                all.append(fact)
-            }
+            for date in content.starts { all.append(content.first.signed(at: date)) }
             if let last = content.last { all.append(last) }
         }
         return all
@@ -285,8 +299,16 @@ package protocol SignedFact {
     var tie: [UInt8] { get }
 }
 
+/// What a fact says, whenever it was signed.
+package protocol SignedContent: Hashable, Sendable {
+    /// The names of members that this version does not know.
+    var others: String? { get set }
+}
+
 /// One that Apple signs anew whenever it is asked.
 package protocol VersionedFact: SignedFact, Hashable, Sendable {
+    associatedtype Content: SignedContent
+    var content: Shared<Content> { get set }
     var signedDate: Int64 { get set }
     var tie: [UInt8] { get set }
     /// Which row of the log it is.
@@ -296,27 +318,27 @@ package protocol VersionedFact: SignedFact, Hashable, Sendable {
     associatedtype Line: Hashable, Sendable
     static func line(_ fact: Self) -> Line
 
-    /// The names of members that this version does not know.
-    var others: String? { get set }
-
     /// Members that tell contents apart nearly always.
     func hashContent(into hasher: inout Hasher)
 }
 
 extension VersionedFact {
     /// Whether both say the same, whenever they were signed.
-    package func hasContent(of other: Self) -> Bool {
-        var own = self
-        (own.signedDate, own.tie, own.id) = (other.signedDate, other.tie, other.id)
-        return own == other
-    }
+    package func hasContent(of other: Self) -> Bool { content == other.content }
 
     /// Whether both say the same, as far as this version knows, with other members beside it.
     func isTold(by other: Self) -> Bool {
-        guard others != other.others else { return false }
-        var own = self
-        own.others = other.others
-        return own.hasContent(of: other)
+        guard content.value.others != other.content.value.others else { return false }
+        var own = content.value
+        own.others = other.content.value.others
+        return own == other.content.value
+    }
+
+    /// The same, signed at another time by bytes that were not kept.
+    func signed(at date: Int64) -> Self {
+        var fact = self
+        (fact.signedDate, fact.tie) = (date, [])
+        return fact
     }
 }
 

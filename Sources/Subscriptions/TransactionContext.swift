@@ -51,10 +51,11 @@ extension PurchaseFacts {
         return isNew(\.price) || isNew(\.offering) || isNew(\.placement) || isNew(\.targetingRule)
     }
 
-    /// The transactions, with the app's price where Apple signed none. A family member pays nothing, whatever the app says.
-    var pricedTransactions: [TransactionFact] {
+    /// These of its transactions, with the app's price where Apple signed none. A family member pays nothing, whatever the app
+    /// says.
+    func priced(_ transactions: [TransactionFact]) -> [TransactionFact] {
         let prices = contexts.inOrderOfSaying().filter { ($0.price ?? 0) > 0 && $0.currency != nil }
-        guard !prices.isEmpty else { return Array(transactions) }
+        guard !prices.isEmpty else { return transactions }
         let first = Dictionary(prices.map { ($0.transactionID, $0) }) { first, _ in first }
         return transactions.map { fact in
             guard fact.price == nil, !fact.isFamilyShare, let said = first[fact.transactionID] else { return fact }

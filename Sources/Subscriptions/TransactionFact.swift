@@ -2,54 +2,60 @@
 ///
 /// Instants are milliseconds since 1970, prices milliunits of the currency. What Apple spells as text stays text:
 /// values that nobody knows yet must not be lost.
+@dynamicMemberLookup
 package struct TransactionFact: Sendable, Hashable {
-    package var transactionID: String
-    package var originalTransactionID: String
-    package var webOrderLineItemID: String?
-    package var productID: String
-    package var subscriptionGroup: String?
-    package var purchaseDate: Int64
-    package var originalPurchaseDate: Int64
-    /// Nil for what is bought once.
-    package var expiresDate: Int64?
+    /// What it says, whenever it was signed.
+    package struct Content: Sendable, Hashable {
+        package var transactionID: String
+        package var originalTransactionID: String
+        package var webOrderLineItemID: String?
+        package var productID: String
+        package var subscriptionGroup: String?
+        package var purchaseDate: Int64
+        package var originalPurchaseDate: Int64
+        /// Nil for what is bought once.
+        package var expiresDate: Int64?
+        /// `type`: "Auto-Renewable Subscription", "Non-Consumable", "Consumable", "Non-Renewing Subscription".
+        package var kind: String
+        /// `inAppOwnershipType`: "PURCHASED", "FAMILY_SHARED".
+        package var ownership: String
+        /// `transactionReason`: "PURCHASE" (also an upgrade), "RENEWAL".
+        package var reason: String
+        /// 1 introductory, 2 promotional, 3 offer code, 4 win-back.
+        package var offerType: Int?
+        package var offerIdentifier: String?
+        /// "FREE_TRIAL", "PAY_AS_YOU_GO", "PAY_UP_FRONT", "ONE_TIME".
+        package var offerDiscountType: String?
+        /// Milliunits of `currency`; nil for a family member.
+        package var price: Int64?
+        package var currency: String?
+        package var revocationDate: Int64?
+        package var revocationReason: Int?
+        /// "REFUND_FULL", "REFUND_PRORATED", "FAMILY_REVOKE".
+        package var revocationType: String?
+        /// Thousandths of a per cent of the price that went back, 0 to 100000; nil where nothing did, and in what was signed
+        /// before there was such a member.
+        package var revocationPercentage: Int?
+        package var isUpgraded: Bool
+        /// ISO 3166 alpha-3.
+        package var storefront: String?
+        package var quantity: Int
+        package var appAccountToken: String?
+        package var appTransactionID: String?
+        /// `previousOriginalTransactionId`: the purchase that this one continues under a new original id.
+        package var previousOriginalTransactionID: String?
+        /// The names of members that this version does not know: with others a payload says something else.
+        package var others: String?
+        /// `billingPlanType`: "BILLED_UPFRONT", "MONTHLY"; nil in what was signed before there was such a member.
+        package var billingPlan: String?
+        /// Of a subscription that is committed to for a year and paid by the month.
+        package var commitment: Commitment?
+        /// Nil for all that Apple signed.
+        package var grant: GrantMark?
+    }
+
+    @usableFromInline package var content: Shared<Content>
     package var signedDate: Int64
-    /// `type`: "Auto-Renewable Subscription", "Non-Consumable", "Consumable", "Non-Renewing Subscription".
-    package var kind: String
-    /// `inAppOwnershipType`: "PURCHASED", "FAMILY_SHARED".
-    package var ownership: String
-    /// `transactionReason`: "PURCHASE" (also an upgrade), "RENEWAL".
-    package var reason: String
-    /// 1 introductory, 2 promotional, 3 offer code, 4 win-back.
-    package var offerType: Int?
-    package var offerIdentifier: String?
-    /// "FREE_TRIAL", "PAY_AS_YOU_GO", "PAY_UP_FRONT", "ONE_TIME".
-    package var offerDiscountType: String?
-    /// Milliunits of `currency`; nil for a family member.
-    package var price: Int64?
-    package var currency: String?
-    package var revocationDate: Int64?
-    package var revocationReason: Int?
-    /// "REFUND_FULL", "REFUND_PRORATED", "FAMILY_REVOKE".
-    package var revocationType: String?
-    /// Thousandths of a per cent of the price that went back, 0 to 100000; nil where nothing did, and in what was signed
-    /// before there was such a member.
-    package var revocationPercentage: Int?
-    package var isUpgraded: Bool
-    /// ISO 3166 alpha-3.
-    package var storefront: String?
-    package var quantity: Int
-    package var appAccountToken: String?
-    package var appTransactionID: String?
-    /// `previousOriginalTransactionId`: the purchase that this one continues under a new original id.
-    package var previousOriginalTransactionID: String?
-    /// The names of members that this version does not know: with others a payload says something else.
-    package var others: String?
-    /// `billingPlanType`: "BILLED_UPFRONT", "MONTHLY"; nil in what was signed before there was such a member.
-    package var billingPlan: String?
-    /// Of a subscription that is committed to for a year and paid by the month.
-    package var commitment: Commitment?
-    /// Nil for all that Apple signed.
-    package var grant: GrantMark?
     /// The signed bytes: of two versions signed in the same millisecond the greater one counts.
     package var tie: [UInt8]
     package var id = FactID.none
@@ -64,33 +70,25 @@ package struct TransactionFact: Sendable, Hashable {
         storefront: String? = nil, quantity: Int = 1, appAccountToken: String? = nil, appTransactionID: String? = nil,
         tie: [UInt8]
     ) {
-        self.transactionID = transactionID
-        self.originalTransactionID = originalTransactionID
-        self.webOrderLineItemID = webOrderLineItemID
-        self.productID = productID
-        self.subscriptionGroup = subscriptionGroup
-        self.purchaseDate = purchaseDate
-        self.originalPurchaseDate = originalPurchaseDate
-        self.expiresDate = expiresDate
+        content = Shared(
+            Content(
+                transactionID: transactionID, originalTransactionID: originalTransactionID,
+                webOrderLineItemID: webOrderLineItemID, productID: productID, subscriptionGroup: subscriptionGroup,
+                purchaseDate: purchaseDate, originalPurchaseDate: originalPurchaseDate, expiresDate: expiresDate,
+                kind: kind, ownership: ownership, reason: reason, offerType: offerType,
+                offerIdentifier: offerIdentifier, offerDiscountType: offerDiscountType, price: price,
+                currency: currency, revocationDate: revocationDate, revocationReason: revocationReason,
+                revocationType: revocationType, revocationPercentage: revocationPercentage, isUpgraded: isUpgraded,
+                storefront: storefront, quantity: quantity, appAccountToken: appAccountToken,
+                appTransactionID: appTransactionID))
         self.signedDate = signedDate
-        self.kind = kind
-        self.ownership = ownership
-        self.reason = reason
-        self.offerType = offerType
-        self.offerIdentifier = offerIdentifier
-        self.offerDiscountType = offerDiscountType
-        self.price = price
-        self.currency = currency
-        self.revocationDate = revocationDate
-        self.revocationReason = revocationReason
-        self.revocationType = revocationType
-        self.revocationPercentage = revocationPercentage
-        self.isUpgraded = isUpgraded
-        self.storefront = storefront
-        self.quantity = quantity
-        self.appAccountToken = appAccountToken
-        self.appTransactionID = appTransactionID
         self.tie = tie
+    }
+
+    @inlinable
+    package subscript<Member>(dynamicMember member: WritableKeyPath<Content, Member>) -> Member {
+        get { content.value[keyPath: member] }
+        set { content.value[keyPath: member] = newValue }
     }
 }
 
@@ -119,15 +117,15 @@ extension TransactionFact {
 
     /// Renews by itself. A kind that nobody knows yet is judged by having an end.
     package var isRenewable: Bool {
-        if kind == TransactionFact.autoRenewable { return true }
-        return expiresDate != nil && !isBoughtOnce && grant == nil
+        if self.kind == TransactionFact.autoRenewable { return true }
+        return self.expiresDate != nil && !isBoughtOnce && self.grant == nil
     }
 
     /// One of Apple's kinds that do not renew by themselves.
-    package var isBoughtOnce: Bool { TransactionFact.boughtOnce.contains(kind) }
+    package var isBoughtOnce: Bool { TransactionFact.boughtOnce.contains(self.kind) }
 
     /// Whether it must have an end and has none: such a transaction gives no access at all.
-    package var lacksEnd: Bool { expiresDate == nil && !isBoughtOnce && grant == nil }
+    package var lacksEnd: Bool { self.expiresDate == nil && !isBoughtOnce && self.grant == nil }
 
-    package var isFamilyShare: Bool { ownership == "FAMILY_SHARED" }
+    package var isFamilyShare: Bool { self.ownership == "FAMILY_SHARED" }
 }

@@ -9,7 +9,8 @@ protocol LoadRequests: AnyObject, Sendable {
 
 extension PresignedRequests: LoadRequests {}
 
-/// Apps that ask for customers, chosen at random, again the same at every run.
+/// Apps that ask for customers, chosen at random, again the same at every run. Each customer has an address of their own,
+/// as a proxy would tell it.
 ///
 /// `@unchecked Sendable`: the memory is only read.
 final class CustomerRequests: LoadRequests, @unchecked Sendable {
@@ -29,10 +30,12 @@ final class CustomerRequests: LoadRequests, @unchecked Sendable {
             state ^= state >> 7
             state ^= state << 17
             let start = bytes.count
+            let number = Int(state % UInt64(customers))
             bytes +=
                 """
-                GET /v1/subscribers/\(id(Int(state % UInt64(customers)))) HTTP/1.1\r
+                GET /v1/subscribers/\(id(number)) HTTP/1.1\r
                 Host: localhost\r
+                X-Forwarded-For: 10.\(number >> 16 & 255).\(number >> 8 & 255).\(number & 255)\r
                 Authorization: Bearer \(key)\r
                 X-Platform: iOS\r
                 X-RevenueCat-ETag: \r

@@ -24,13 +24,13 @@ struct SubscriberScenario {
             load.rate = options.rate
             let (own, postgres) = (api.usage.cpu, installation.postgresCPU)
             let outcome = try load.run(0..<count)
+            guard outcome.refused.isEmpty else { throw BenchmarkFailure("refused: \(outcome.refused)") }
             let answered = Double(max(1, outcome.accepted))
             report.add("\(name)_per_second", answered / outcome.elapsed.seconds, "1/s")
             report.add("\(name)_p50", outcome.latencies.percentile(0.5), "ms")
             report.add("\(name)_p99", outcome.latencies.percentile(0.99), "ms")
             report.add("\(name)_api_cpu", (api.usage.cpu - own) * 1e6 / answered, "µs CPU each")
             report.add("\(name)_postgres_cpu", (installation.postgresCPU - postgres) * 1e6 / answered, "µs CPU each")
-            report.add("\(name)_refused", Double(count - outcome.accepted), "requests")
         }
         try measure("cold", options.count, seed: 1)
         BenchmarksProgram.note("keeping a snapshot for everybody")

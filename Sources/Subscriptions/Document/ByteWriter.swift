@@ -76,6 +76,8 @@ package struct ByteReader {
     package init(_ bytes: [UInt8]) { rest = bytes[...] }
 
     package var isAtEnd: Bool { rest.isEmpty }
+    /// Bytes that are left.
+    var count: Int { rest.count }
 
     package mutating func integer() -> Int64? {
         var value: UInt64 = 0

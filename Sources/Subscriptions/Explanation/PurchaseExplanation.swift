@@ -113,9 +113,10 @@ extension TransactionFact {
     /// `winter: promotional, pay up front`.
     var offerSentence: String? {
         let kinds = [1: "introductory", 2: "promotional", 3: "offer code", 4: "win-back"]
-        guard let offerType else { return nil }
+        guard let offerType = self.offerType else { return nil }
         let kind = kinds[offerType] ?? "type \(offerType)"
-        let terms = offerDiscountType.map { ", " + $0.lowercased().split(separator: "_").joined(separator: " ") } ?? ""
-        return (offerIdentifier.map { "\($0): " } ?? "") + kind + terms
+        let terms =
+            self.offerDiscountType.map { ", " + $0.lowercased().split(separator: "_").joined(separator: " ") } ?? ""
+        return (self.offerIdentifier.map { "\($0): " } ?? "") + kind + terms
     }
 }

@@ -49,11 +49,12 @@ extension PurchaseClaims {
     package init?(of facts: PurchaseFacts) {
         guard let newest = facts.transactions.newest(where: { _ in true }) else { return nil }
         let account = facts.signedAccount
-        let withoutToken = facts.transactions.filter { $0.usableToken == nil }
+        var names = UsableTokens()
+        let withoutToken = facts.transactions.firsts.filter { names.token(of: $0) == nil }
         self.init(
             account: account?.id,
-            began: facts.transactions.reduce(.max) { Swift.min($0, $1.originalPurchaseDate, $1.purchaseDate) },
-            isConsumable: newest.kind == "Consumable", tokens: PurchaseClaims.tokens(facts.transactions),
+            began: facts.transactions.firsts.reduce(.max) { Swift.min($0, $1.originalPurchaseDate, $1.purchaseDate) },
+            isConsumable: newest.kind == "Consumable", tokens: PurchaseClaims.tokens(facts.transactions, &names),
             wasWithoutToken: !withoutToken.isEmpty,
             accountKnown: withoutToken.contains { $0.appTransactionID == nil } ? account?.signed : nil,
             posts: facts.posts.sorted { $0.precedes($1) },
@@ -62,15 +63,22 @@ extension PurchaseClaims {
 
     /// A token counts from the purchase date of its transaction; where the same transaction was signed before without it,
     /// from that signature (Apple: Set App Account Token). The same token again says nothing new.
-    private static func tokens(_ transactions: SignedVersions<TransactionFact>) -> [Token] {
+    private static func tokens(
+        _ transactions: SignedVersions<TransactionFact>, _ names: inout UsableTokens
+    ) -> [Token] {
         var seen: [Token] = []
-        for versions in Dictionary(grouping: transactions, by: \.transactionID).values {
-            let ordered = versions.sorted { left, right in
-                (left.signedDate, left.usableToken ?? "") < (right.signedDate, right.usableToken ?? "")
-            }
+        // What was said once has one token, however often it was signed.
+        let contents = Dictionary(grouping: transactions.firsts) { $0.transactionID }
+        let changed = Dictionary(
+            grouping: contents.values.contains { $0.count > 1 }
+                ? transactions.filter { contents[$0.transactionID]?.count ?? 0 > 1 } : []
+        ) { $0.transactionID }
+        for (id, contents) in contents {
+            let versions = (changed[id] ?? contents).map { (fact: $0, token: names.token(of: $0)) }
             var last: String??
-            for version in ordered {
-                let token = version.usableToken
+            for (version, token) in versions.sorted(by: { left, right in
+                (left.fact.signedDate, left.token ?? "") < (right.fact.signedDate, right.token ?? "")
+            }) {
                 defer { last = .some(token) }
                 guard let token, last != .some(token) else { continue }
                 let at = last == nil ? version.purchaseDate : max(version.signedDate, version.purchaseDate)
@@ -91,8 +99,21 @@ extension TransactionFact {
     /// The customer whom the token names. A family member's is the buyer's, and a token of zeros or one that can be no app
     /// user id names no customer.
     var usableToken: String? {
-        guard !isFamilyShare, let token = appAccountToken, !AppUserID.isNobody(token: token) else { return nil }
+        guard !isFamilyShare, let token = self.appAccountToken, !AppUserID.isNobody(token: token) else { return nil }
         return AppUserID.canonical(token)
+    }
+}
+
+/// The same for many transactions, which have the same token nearly always.
+private struct UsableTokens {
+    private var known: (token: String, name: String?)?
+
+    mutating func token(of fact: TransactionFact) -> String? {
+        guard !fact.isFamilyShare, let token = fact.appAccountToken else { return nil }
+        if let known, known.token == token { return known.name }
+        let name = fact.usableToken
+        known = (token, name)
+        return name
     }
 }
 
@@ -101,17 +122,23 @@ extension PurchaseFacts {
     var namedCustomer: String? {
         if let action = assignments.newest { return action.owner }
         if let post = posts.max(by: { $0.precedes($1) }) { return post.appUserID }
-        return transactions.filter { $0.usableToken != nil }.max {
-            ($0.signedDate, $0.usableToken ?? "") < ($1.signedDate, $1.usableToken ?? "")
-        }?.usableToken
+        // The last of them are the newest nearly always, so that few tokens are looked at.
+        return transactions.lasts.reversed().reduce(nil) { named, fact -> (signed: Int64, id: String)? in
+            if let named, named.signed > fact.signedDate { return named }
+            guard let token = fact.usableToken else { return named }
+            return named.map { ($0.signed, $0.id) > (fact.signedDate, token) } ?? false
+                ? named : (fact.signedDate, token)
+        }?.id
     }
 
     /// Apple's id of the account; of contradictory ones the one that was signed first, then the lesser.
     var signedAccount: (signed: Int64, id: String)? {
-        let all =
-            transactions.compactMap { fact in fact.appTransactionID.map { (fact.signedDate, $0) } }
-            + renewals.compactMap { fact in fact.appTransactionID.map { (fact.signedDate, $0) } }
-        return all.min { $0 < $1 }.map { (signed: $0.0, id: $0.1) }
+        let all = [
+            transactions.firsts.lazy.compactMap { fact in fact.appTransactionID.map { (fact.signedDate, $0) } }.min(
+                by: <),
+            renewals.firsts.lazy.compactMap { fact in fact.appTransactionID.map { (fact.signedDate, $0) } }.min(by: <),
+        ]
+        return all.compactMap(\.self).min(by: <).map { (signed: $0.0, id: $0.1) }
     }
 }
 

@@ -1,0 +1,42 @@
+/// A value of many members that its copies share until one of them is changed: copying it costs one reference, and comparing
+/// copies costs nothing.
+@usableFromInline
+package struct Shared<Value: Hashable & Sendable>: Sendable {
+    /// Changed only while there is one reference to it.
+    @usableFromInline
+    final class Box: @unchecked Sendable {
+        // Nothing but `Shared.value` changes it, which excludes what else could.
+        @usableFromInline @exclusivity(unchecked) var value: Value
+
+        @usableFromInline
+        init(_ value: Value) {
+            self.value = value
+        }
+    }
+
+    @usableFromInline var box: Box
+
+    init(_ value: Value) {
+        box = Box(value)
+    }
+
+    @inlinable var value: Value {
+        _read { yield box.value }
+        _modify {
+            if !isKnownUniquelyReferenced(&box) { box = Box(box.value) }
+            yield &box.value
+        }
+    }
+}
+
+extension Shared: Hashable {
+    @usableFromInline
+    package static func == (left: Shared, right: Shared) -> Bool {
+        left.box === right.box || left.box.value == right.box.value
+    }
+
+    @usableFromInline
+    package func hash(into hasher: inout Hasher) {
+        hasher.combine(box.value)
+    }
+}

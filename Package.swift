@@ -253,7 +253,7 @@ let settings: [SwiftSetting] = [
     .enableUpcomingFeature("MemberImportVisibility"),
 ]
 
-/// Modules in which tests spend their time: optimised in debug builds too, which takes a third off the tests.
+/// Modules in which tests spend their time: optimised in debug builds too, which halves what they take.
 let optimised: Set = ["Base", "Crypto", "Postgres", "AppStore", "Subscriptions", "Queue", "Records", "StoreSimulator"]
 
 for target in modules + testSupport + tests {

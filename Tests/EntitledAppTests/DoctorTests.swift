@@ -151,6 +151,27 @@ struct DoctorTests {
                 [.int8(SequenceGenerator.least(at: DoctorTests.now - 7_200_000))])
         },
         Damage(
+            "a purchase that waits",
+            "work.notifications warning the oldest notification that is not applied yet waits for 5 min: "
+                + "2000000000000001 of demo in Sandbox since ", "for these purchases"
+        ) { bench in
+            let (lane, seq) = (PostgresValue.int2(7), SequenceGenerator.least(at: DoctorTests.now - 300_000))
+            try bench.database.execute(
+                """
+                INSERT INTO entitled.notification (lane, seq, app, environment, uuid, type, original_transaction_id,
+                    signed_ms, received_ms, source, header, payload, signature)
+                VALUES ($1, $2, 'demo', 1, gen_random_uuid(), 'DID_RENEW', '2000000000000001', 1, 1, 0,
+                    gen_random_uuid(), '', '')
+                """, [lane, .int8(seq)])
+            try bench.database.execute(
+                """
+                INSERT INTO entitled.fact (lane, app, environment, original_transaction_id, digest, kind, signed_ms,
+                    seq, payload)
+                SELECT $1, 'demo', 1, '2000000000000001', gen_random_uuid(), 3, 1, 1, '' FROM generate_series(1, 50)
+                """, [lane])
+            try bench.database.execute("INSERT INTO entitled.pending VALUES ($1, $2)", [lane, .int8(seq)])
+        },
+        Damage(
             "held", "work.held warning 2 held, because applying them failed, 1 of them", "notifications reprocess",
             sql: """
                 INSERT INTO entitled.held_notification (lane, seq, reason, held_ms, next_ms)

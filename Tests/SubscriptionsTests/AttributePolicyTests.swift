@@ -91,7 +91,9 @@ struct AttributePolicyTests {
             "e": .object(["value": .string("x"), "updated_at_ms": .double(0x1p62)]),
         ])
         #expect(
-            decision.writes.mapValues(\.updated) == ["a": Self.now, "b": Self.now, "c": Self.now, "d": 5, "e": Self.now])
+            decision.writes.mapValues(\.updated) == [
+                "a": Self.now, "b": Self.now, "c": Self.now, "d": 5, "e": Self.now,
+            ])
     }
 
     // MARK: - What was there before

@@ -76,9 +76,24 @@ enum WorkChecks {
         }
         let age = ward.clock.now() - SequenceGenerator.instant(of: oldest)
         let message = "the oldest notification that is not applied yet waits for \(Age.text(age))"
-        let action = "look at the workers' logs, and whether there are enough of them"
-        if age > 15 * 60_000 { return [.error(message, action)] }
-        return [age > 60_000 ? .warning(message, action) : .ok(message)]
+        guard age > 60_000 else { return [.ok(message)] }
+        let purchases = try WaitingPurchase.longest(arrivedBefore: ward.clock.now() - 60_000, atMost: 3, on: connection)
+        let named = purchases.isEmpty ? message : "\(message): \(purchases.map(describe).joined(separator: ", "))"
+        let action = "look at the workers' logs for these purchases, and whether there are enough workers"
+        return [age > 15 * 60_000 ? .error(named, action) : .warning(named, action)]
+    }
+
+    private static func describe(_ purchase: WaitingPurchase) -> String {
+        let key = purchase.key
+        let facts =
+            switch purchase.facts {
+            case 0: "without facts"
+            case WaitingPurchase.countedFacts...: "with \(purchase.facts) facts or more"
+            default: "with \(purchase.facts) facts"
+            }
+        let isUnfolded = !purchase.isFolded && purchase.facts >= PurchaseFoldStore.leastRows
+        return "\(key.originalTransactionID) of \(key.app) in \(key.environment.rawValue) since "
+            + "\(Timestamp.text(purchase.since)), \(facts)" + (isUnfolded ? " that are not folded yet" : "")
     }
 
     private static let needAPerson = """

@@ -253,7 +253,7 @@ let settings: [SwiftSetting] = [
     .enableUpcomingFeature("MemberImportVisibility"),
 ]
 
-/// Modules in which tests spend their time: optimised in debug builds too, which halves what they take.
+/// Modules in which tests spend their time: optimised in debug builds too, which halves the time they take.
 let optimised: Set = ["Base", "Crypto", "Postgres", "AppStore", "Subscriptions", "Queue", "Records", "StoreSimulator"]
 
 for target in modules + testSupport + tests {

@@ -12,7 +12,7 @@ package enum PurchaseFoldStore {
     /// A purchase with fewer rows is read by them.
     package static let leastRows = 48
     /// To be counted up when older states are to be made again.
-    private static let codec: Int16 = 1
+    static let codec: Int16 = 1
     /// The longest tail, in bytes: a row of this table fits into a page beside others.
     private static let longestTail = 1500
     /// Bytes of a state before it is compressed: what is larger is not read.

@@ -10,40 +10,47 @@ package struct WaitingPurchase: Sendable {
     package let since: Int64
     /// Rows of its log, at most `countedFacts`.
     package let facts: Int
-    /// Whether its facts are folded; where there are many and they are not, that is done first.
+    /// Whether its facts are folded in a form that this program reads; where there are many and they are not, a worker does
+    /// that first.
     package let isFolded: Bool
 
-    package static let countedFacts = 10_000
+    package static let countedFacts = 1000
 
     private static let select = """
         WITH oldest AS MATERIALIZED (
-            SELECT l.lane, p.seq FROM entitled.lane l CROSS JOIN LATERAL (
+            SELECT n.lane, n.seq, n.app, n.environment, n.original_transaction_id
+            FROM entitled.lane l CROSS JOIN LATERAL (
                 SELECT seq FROM entitled.pending WHERE lane = l.lane ORDER BY seq LIMIT 1
-            ) p
-            WHERE p.seq < $1 ORDER BY p.seq LIMIT $2
+            ) p JOIN entitled.notification n ON n.lane = l.lane AND n.seq = p.seq
+            WHERE n.seq >= $1 AND n.seq < $2 AND n.original_transaction_id IS NOT NULL
+            ORDER BY n.seq LIMIT $3
         )
-        SELECT n.app, n.environment, n.original_transaction_id, o.seq, (
+        SELECT n.app, n.environment, n.original_transaction_id, n.seq, (
                 SELECT count(*) FROM (
-                    SELECT FROM entitled.fact f WHERE f.lane = o.lane AND f.app = n.app AND f.environment = n.environment
-                        AND f.original_transaction_id = n.original_transaction_id LIMIT $3
+                    SELECT FROM entitled.fact f WHERE f.lane = n.lane AND f.app = n.app AND f.environment = n.environment
+                        AND f.original_transaction_id = n.original_transaction_id LIMIT $4
                 ) f
             ), EXISTS (
-                SELECT FROM entitled.purchase_fold s WHERE s.lane = o.lane AND s.app = n.app
+                SELECT FROM entitled.purchase_fold s WHERE s.lane = n.lane AND s.app = n.app AND s.codec = $5
                     AND s.environment = n.environment AND s.original_transaction_id = n.original_transaction_id
             )
-        FROM oldest o JOIN entitled.notification n ON n.lane = o.lane AND n.seq = o.seq
-        WHERE n.original_transaction_id IS NOT NULL
-        ORDER BY o.seq
+        FROM oldest n ORDER BY n.seq
         """
 
-    /// Those that wait longest, one of each lane; the longest wait first.
+    /// Those that have waited longest, one of each lane, in the order of their arrival.
     ///
-    /// - Parameter instant: ms; what arrived later is left out.
+    /// - Parameters:
+    ///   - oldest: the number of the notification that has waited longest, so that no earlier day is searched.
+    ///   - instant: ms; what arrived later is left out.
     package static func longest(
-        arrivedBefore instant: Int64, atMost limit: Int, on connection: PostgresConnection
+        from oldest: Int64, arrivedBefore instant: Int64, atMost limit: Int, on connection: PostgresConnection
     ) throws -> [WaitingPurchase] {
         let rows = try connection.query(
-            select, [.int8(SequenceGenerator.least(at: instant)), .int8(Int64(limit)), .int8(Int64(countedFacts))])
+            select,
+            [
+                .int8(oldest), .int8(SequenceGenerator.least(at: instant)), .int8(Int64(limit)),
+                .int8(Int64(countedFacts)), .int2(PurchaseFoldStore.codec),
+            ])
         return try rows.compactMap { row in
             guard let environment = StoreEnvironment(code: Int16(clamping: try row.int(1))) else { return nil }
             return WaitingPurchase(

@@ -5,7 +5,7 @@ package struct Shared<Value: Hashable & Sendable>: Sendable {
     /// Changed only while there is one reference to it.
     @usableFromInline
     final class Box: @unchecked Sendable {
-        // Nothing but `Shared.value` changes it, which excludes what else could.
+        // Only the one `Shared` that refers to it changes it, and exclusive access to that one is enforced.
         @usableFromInline @exclusivity(unchecked) var value: Value
 
         @usableFromInline

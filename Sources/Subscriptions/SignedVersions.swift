@@ -199,7 +199,7 @@ package struct SignedVersions<Fact: VersionedFact>: Sendable {
 
     /// The newest of the facts that meet a condition.
     package func newest(where isMeant: (Fact) -> Bool) -> Fact? {
-        lasts.filter(isMeant).max { $0.isSigned(before: $1) }
+        spans.lazy.map(\.newest).filter(isMeant).max { $0.isSigned(before: $1) }
     }
 
     /// The contents by their first signatures, in no order.

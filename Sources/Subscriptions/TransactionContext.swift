@@ -51,7 +51,7 @@ extension PurchaseFacts {
         return isNew(\.price) || isNew(\.offering) || isNew(\.placement) || isNew(\.targetingRule)
     }
 
-    /// These of its transactions, with the app's price where Apple signed none. A family member pays nothing, whatever the app
+    /// The given transactions, with the app's price where Apple signed none. A family member pays nothing, whatever the app
     /// says.
     func priced(_ transactions: [TransactionFact]) -> [TransactionFact] {
         let prices = contexts.inOrderOfSaying().filter { ($0.price ?? 0) > 0 && $0.currency != nil }

@@ -152,10 +152,12 @@ struct DoctorTests {
         },
         Damage(
             "a purchase that waits",
-            "work.notifications warning the oldest notification that is not applied yet waits for 5 min: "
-                + "2000000000000001 of demo in Sandbox since ", "for these purchases"
+            "work.notifications error the oldest notification that is not applied yet has waited for 2 h; "
+                + "purchases that wait: 2000000000000001 of demo in Sandbox since "
+                + Timestamp.text(DoctorTests.now - 9_000_000) + ", with 50 facts that are not folded yet",
+            "for these purchases"
         ) { bench in
-            let (lane, seq) = (PostgresValue.int2(7), SequenceGenerator.least(at: DoctorTests.now - 300_000))
+            let (lane, seq) = (PostgresValue.int2(7), SequenceGenerator.least(at: DoctorTests.now - 9_000_000))
             try bench.database.execute(
                 """
                 INSERT INTO entitled.notification (lane, seq, app, environment, uuid, type, original_transaction_id,
@@ -169,7 +171,9 @@ struct DoctorTests {
                     seq, payload)
                 SELECT $1, 'demo', 1, '2000000000000001', gen_random_uuid(), 3, 1, 1, '' FROM generate_series(1, 50)
                 """, [lane])
-            try bench.database.execute("INSERT INTO entitled.pending VALUES ($1, $2)", [lane, .int8(seq)])
+            // Of other lanes nothing is known by which a purchase could be named.
+            try bench.database.execute(
+                "INSERT INTO entitled.pending SELECT lane, $1 FROM generate_series(4, 7) AS t(lane)", [.int8(seq)])
         },
         Damage(
             "held", "work.held warning 2 held, because applying them failed, 1 of them", "notifications reprocess",

@@ -11,7 +11,7 @@ package struct TestFailure: Error, CustomStringConvertible {
 
 /// Waits until the condition holds, by asking often; fails with what was waited for.
 ///
-/// - Parameter what: completes "did not happen within …: "; made when that is said.
+/// - Parameter what: completes "did not happen within …: "; evaluated only then.
 package func eventually(
     timeout: Duration = .seconds(20), _ what: @autoclosure () -> String, _ condition: () throws -> Bool
 ) throws {

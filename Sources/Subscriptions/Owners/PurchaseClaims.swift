@@ -104,13 +104,13 @@ extension TransactionFact {
     }
 }
 
-/// The same for many transactions, which have the same token nearly always.
+/// Finds the usable tokens of many transactions, which have the same one nearly always.
 private struct UsableTokens {
     private var known: (token: String, name: String?)?
 
     mutating func token(of fact: TransactionFact) -> String? {
         guard !fact.isFamilyShare, let token = fact.appAccountToken else { return nil }
-        if let known, known.token == token { return known.name }
+        if let known, known.token.utf8.elementsEqual(token.utf8) { return known.name }
         let name = fact.usableToken
         known = (token, name)
         return name

@@ -75,11 +75,18 @@ enum WorkChecks {
             return [.ok("no notification waits to be applied")]
         }
         let age = ward.clock.now() - SequenceGenerator.instant(of: oldest)
-        let message = "the oldest notification that is not applied yet waits for \(Age.text(age))"
+        let message = "the oldest notification that is not applied yet has waited for \(Age.text(age))"
         guard age > 60_000 else { return [.ok(message)] }
-        let purchases = try WaitingPurchase.longest(arrivedBefore: ward.clock.now() - 60_000, atMost: 3, on: connection)
-        let named = purchases.isEmpty ? message : "\(message): \(purchases.map(describe).joined(separator: ", "))"
-        let action = "look at the workers' logs for these purchases, and whether there are enough workers"
+        // That something waits has to be said also where the database is too busy to say for what.
+        let purchases =
+            (try? WaitingPurchase.longest(
+                from: oldest, arrivedBefore: ward.clock.now() - 60_000, atMost: 3, on: connection)) ?? []
+        let named =
+            purchases.isEmpty
+            ? message : "\(message); purchases that wait: \(purchases.map(describe).joined(separator: ", "))"
+        let action =
+            "look at the workers' logs" + (purchases.isEmpty ? "" : " for these purchases")
+            + ", and whether there are enough workers"
         return [age > 15 * 60_000 ? .error(named, action) : .warning(named, action)]
     }
 
@@ -88,6 +95,7 @@ enum WorkChecks {
         let facts =
             switch purchase.facts {
             case 0: "without facts"
+            case 1: "with 1 fact"
             case WaitingPurchase.countedFacts...: "with \(purchase.facts) facts or more"
             default: "with \(purchase.facts) facts"
             }

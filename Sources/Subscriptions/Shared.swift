@@ -2,7 +2,8 @@
 /// copies costs nothing.
 @usableFromInline
 package struct Shared<Value: Hashable & Sendable>: Sendable {
-    /// Changed only while there is one reference to it.
+    /// `@unchecked Sendable`: it changes only while one `Shared` refers to it (`isKnownUniquelyReferenced`), so that no other
+    /// thread can read it then; while there are more, it does not change.
     @usableFromInline
     final class Box: @unchecked Sendable {
         // Only the one `Shared` that refers to it changes it, and exclusive access to that one is enforced.

@@ -53,8 +53,8 @@ struct HostileReceiverTests {
     @Test(arguments: cases)
     func `a hostile answer has its outcome, in time`(path: String, expected: Expected) throws {
         let fixture = try ClientFixture()
-        // What ends by itself has time for it on a busy machine, too.
-        let patience = expected == .failure(.timeout) ? Self.patience : Self.patience * 10
+        // What ends by itself does so on a busy machine too, if later; for all of them the same time is too long.
+        let patience = expected == .failure(.timeout) ? Self.patience : Self.patience * 2
         let outcome = fixture.send("/" + path, timeout: patience)
         #expect(Self.seen(outcome) == expected, "\(outcome)")
         let milliseconds =
@@ -62,7 +62,7 @@ struct HostileReceiverTests {
             case .response(let response): response.milliseconds
             case .failure(let failure): failure.milliseconds
             }
-        #expect(milliseconds < 2 * patience.milliseconds)
+        #expect(milliseconds < 2 * Self.patience.milliseconds)
         // Nothing of it is left over for the next request.
         let next = try fixture.send("/ok").response()
         #expect(next.status == 200 && next.body == Array("done".utf8))

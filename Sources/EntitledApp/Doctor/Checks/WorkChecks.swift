@@ -77,16 +77,19 @@ enum WorkChecks {
         let age = ward.clock.now() - SequenceGenerator.instant(of: oldest)
         let message = "the oldest notification that is not applied yet has waited for \(Age.text(age))"
         guard age > 60_000 else { return [.ok(message)] }
-        // That something waits has to be said also where the database is too busy to say for what.
-        let purchases =
-            (try? WaitingPurchase.longest(
-                from: oldest, arrivedBefore: ward.clock.now() - 60_000, atMost: 3, on: connection)) ?? []
-        let named =
-            purchases.isEmpty
-            ? message : "\(message); purchases that wait: \(purchases.map(describe).joined(separator: ", "))"
-        let action =
-            "look at the workers' logs" + (purchases.isEmpty ? "" : " for these purchases")
-            + ", and whether there are enough workers"
+        var (named, logs) = (message, "look at the workers' logs")
+        do {
+            let purchases = try WaitingPurchase.longest(
+                from: oldest, arrivedBefore: ward.clock.now() - 60_000, atMost: 3, on: connection)
+            if !purchases.isEmpty {
+                named += "; purchases that wait: \(purchases.map(describe).joined(separator: ", "))"
+                logs += " for these purchases"
+            }
+        } catch {
+            // That something waits has to be said also where the database is too busy to say for what.
+            named += "; which purchases wait could not be read: \(error)"
+        }
+        let action = logs + ", and whether there are enough workers"
         return [age > 15 * 60_000 ? .error(named, action) : .warning(named, action)]
     }
 

@@ -59,5 +59,8 @@ package enum Schemas {
         Migration(
             version: 23, name: "privileges",
             sql: String(decoding: PackageResources.v0023_privileges_sql, as: UTF8.self)),
+        Migration(
+            version: 24, name: "tables_of_dictionaries",
+            sql: String(decoding: PackageResources.v0024_tables_of_dictionaries_sql, as: UTF8.self)),
     ]
 }

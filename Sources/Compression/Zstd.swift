@@ -37,7 +37,7 @@ package enum Zstd {
         return try decompressors.use { context throws(ZstdError) in
             try check(ZSTD_DCtx_reset(context, ZSTD_reset_session_and_parameters))
             if let dictionary {
-                try check(ZSTD_DCtx_refDDict(context, dictionary.forDecompression))
+                try check(ZSTD_DCtx_refDDict(context, dictionary.forDecompression(of: bytes)))
             }
             return try fill(Int(stated)) { output in
                 ZSTD_decompressDCtx(context, output.baseAddress, output.count, bytes, bytes.count)

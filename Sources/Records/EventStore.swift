@@ -65,8 +65,17 @@ package enum EventBodyCodec {
                 "takehome_percentage":0.7,"offer_code":null,"tax_percentage":null,"commission_percentage":null,\
                 "metadata":null,"renewal_number":1,"type":"INITIAL_PURCHASE","type":"RENEWAL","type":"CANCELLATION",\
                 "id":"","app_id":"","experiments":[]},"api_version":"1.0"}
-                """.utf8))
+                """.utf8), tables: tables)
     }
+
+    /// How often bytes are to be expected: made by zstd 1.5.4 from 20,000 events of `storesim`'s subscribers.
+    /// Part of the format, like the dictionary.
+    private static let tables =
+        Base64.decode(
+            """
+            N6Qw7AEAAAAuEMiSNAf///////8P8mJbY7utcYNbZO+O+qdtoB6p76VtyClJmVKSUmgSVxWbAXMCAAAmFQUgMY4BAATgAYYDgR\
+            YtAw4fChwSAhQEDASBRmHgeRAABoChINkUIYK4jGgAygAAAKTP5MKpbCiDcEzWUgAAAAAAPAAAAAABAAAABAAAAAgAAAA=
+            """.utf8) ?? []
 
     package static func compress(_ body: [UInt8]) throws -> [UInt8] {
         try Zstd.compress(body, dictionary: dictionary.get())

@@ -294,8 +294,17 @@ package enum FactCodec {
                 "autoRenewStatus":1,"isInBillingRetryPeriod":false,"renewalPrice":9990,"currency":"USD",\
                 "signedDate":1790000000000,"environment":"Sandbox","recentSubscriptionStartDate":1790000000000,\
                 "renewalDate":1790000000000,"appTransactionId":"704"}
-                """.utf8))
+                """.utf8), tables: tables)
     }
+
+    /// How often bytes are to be expected: made by zstd 1.5.4 from 20,000 facts of `storesim`'s subscribers.
+    /// Part of the format, like the dictionary.
+    private static let tables =
+        Base64.decode(
+            """
+            N6Qw7AEAAAAwEMjSpAP///////+X1FYKCOF7E4DI2HLvMpBaa0n1bvgrQ/YRVKWUZEpJphtB7s5AAwMACBgVx6HF7QAABEBDhQ\
+            JChswEBwHFRwzHg6EgACKJQycxBgRpBkABBxiiOUAAAAAA5I7psFFQFgVDAcEhBwAAAADAAgAAAAABAAAABAAAAAgAAAA=
+            """.utf8) ?? []
 
     package static func compress(_ payload: [UInt8]) throws -> [UInt8] {
         try Zstd.compress(payload, dictionary: dictionary.get())

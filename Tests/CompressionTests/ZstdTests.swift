@@ -33,6 +33,70 @@ struct SeededGenerator: RandomNumberGenerator {
         return Array(bytes.prefix(length))
     }
 
+    /// Made by `ZDICT_finalizeDictionary` from JSON.
+    private static let tables =
+        Base64.decode(
+            """
+            N6Qw7AEAAAAwEMjSpAP///////+X1FYKCOF7E4DI2HLvMpBaa0n1bvgrQ/YRVKWUZEpJphtB7s5AAwMACBgVx6HF7QAABEBDhQ\
+            JChswEBwHFRwzHg6EgACKJQycxBgRpBkABBxiiOUAAAAAA5I7psFFQFgVDAcEhBwAAAADAAgAAAAABAAAABAAAAAgAAAA=
+            """.utf8) ?? []
+
+    @Test(arguments: [0, 1, 100, 4_400, 100_000])
+    func `with tables everything comes back`(length: Int) throws {
+        var generator = SeededGenerator(state: UInt64(length))
+        let content = `zstd`.sample(1_000, &generator)
+        let dictionary = try ZstdDictionary(content, tables: `zstd`.tables)
+        let bytes = `zstd`.sample(length, &generator)
+        let frame = try Zstd.compress(bytes, dictionary: dictionary)
+        #expect(try Zstd.decompress(frame, dictionary: dictionary, limit: length) == bytes)
+        let again = try ZstdDictionary(content, tables: `zstd`.tables)
+        #expect(try Zstd.decompress(frame, dictionary: again, limit: length) == bytes)
+        #expect(throws: ZstdError.self) {
+            try Zstd.decompress(frame, dictionary: ZstdDictionary(content), limit: length)
+        }
+    }
+
+    @Test func `tables save a tenth of short texts`() throws {
+        let content = Array(#"{"transactionId":"2000","appAccountToken":"","purchaseDate":179,"signedDate":179}"#.utf8)
+        let text = Array(
+            """
+            {"transactionId":"2000593000353002","appAccountToken":"bc7ceeaa-31e8-4e20-ba8c-76f739ccbb92",\
+            "purchaseDate":1766171263404,"signedDate":1763579263408}
+            """.utf8)
+        let former = try Zstd.compress(text, dictionary: ZstdDictionary(content))
+        let now = try Zstd.compress(text, dictionary: ZstdDictionary(content, tables: `zstd`.tables))
+        #expect(now.count * 10 < former.count * 9, "\(now.count) bytes, \(former.count) before")
+    }
+
+    @Test func `frames made before there were tables are read`() throws {
+        var generator = SeededGenerator(state: 5)
+        for length in [0, 1, 100, 4_400] {
+            let (content, bytes) = (`zstd`.sample(1_000, &generator), `zstd`.sample(length, &generator))
+            let frame = try Zstd.compress(bytes, dictionary: ZstdDictionary(content))
+            let dictionary = try ZstdDictionary(content, tables: `zstd`.tables)
+            #expect(try Zstd.decompress(frame, dictionary: dictionary, limit: length) == bytes)
+        }
+    }
+
+    @Test func `damaged tables are an error or other tables, and nothing wrong comes out`() throws {
+        var generator = SeededGenerator(state: 6)
+        let content = `zstd`.sample(1_000, &generator)
+        let bytes = `zstd`.sample(300, &generator)
+        let frame = try Zstd.compress(bytes, dictionary: ZstdDictionary(content, tables: `zstd`.tables))
+        var refused = 0
+        for place in `zstd`.tables.indices {
+            var damaged = `zstd`.tables
+            damaged[place] ^= UInt8.random(in: 1...255, using: &generator)
+            guard let dictionary = try? ZstdDictionary(content, tables: damaged) else {
+                refused += 1
+                continue
+            }
+            let read = try? Zstd.decompress(frame, dictionary: dictionary, limit: 1_000)
+            #expect(read == nil || read == bytes, "byte \(place)")
+        }
+        #expect(refused > 0)
+    }
+
     @Test(arguments: [0, 1, 7, 8, 100, 4_400, 100_000])
     func `what is compressed comes back, with and without a dictionary`(length: Int) throws {
         var generator = SeededGenerator(state: UInt64(length))

@@ -38,11 +38,13 @@ extension LaneTurn {
         // Results that failed with notifications, or by themselves, take nothing else with them for a while.
         let results = nextResults == nil ? engine.takeResults(atMost: LaneTurn.resultLimit) : []
         guard !pending.isEmpty || !results.isEmpty || !woken.isEmpty else { return false }
+        let prepared = preparer.prepare(pending)
         do {
-            return try commit(preparer.prepare(pending), results, woken, on: connection)
+            return try commit(prepared, results, woken, on: connection)
         } catch {
             engine.giveBack(results)
             guard error.fault != .away else { throw error }
+            memory.remember(prepared)
             let lanes = Set(pending.map(\.lane) + woken.map(\.key.lane))
             note(error, lanes, pending.count)
             trouble.begin(lanes, error.fault, at: .now)
@@ -100,19 +102,22 @@ extension LaneTurn {
             wasBusy = true
             try work(group, on: connection)
         }
+        if trouble.groups.isEmpty { memory.removeAll() }
         metrics.gauge(.lanesInTrouble, Double(trouble.lanes.count))
         return wasBusy
     }
 
     private mutating func work(_ group: LaneTrouble.Group, on connection: PostgresConnection) throws {
-        var pending: [PendingNotification] = []
+        var (pending, prepared) = ([PendingNotification](), [PreparedNotification]())
         do {
             // What waits for time alone must not fail with what waits in line, nor the other way round.
             if group.lanes.count == 1 { try wakeOneByOne(group.lanes, on: connection) }
             pending = try read(group.lanes, eachAtMost: group.limit, isApart: true, on: connection)
             let woken = group.lanes.count == 1 ? [] : try dueWakes(group.lanes, isHurried: true, on: connection)
             if !pending.isEmpty || !woken.isEmpty {
-                _ = try commit(preparer.prepare(pending), [], woken, on: connection)
+                prepared = memory.prepare(pending, by: preparer)
+                _ = try commit(prepared, [], woken, on: connection)
+                memory.forget(pending)
             }
             trouble.succeeded(group, isDone: pending.isEmpty, at: .now)
         } catch {
@@ -120,6 +125,7 @@ extension LaneTurn {
                 trouble.putBack(group)
                 throw error
             }
+            memory.remember(prepared)
             note(error, Set(group.lanes), pending.count)
             let verdict = trouble.failed(
                 group, error.fault, count: pending.count, first: pending.first?.seq, isTimeout: error.isTimeout,

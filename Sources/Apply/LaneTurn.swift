@@ -47,6 +47,8 @@ struct LaneTurn {
     var lost = LostWork()
     /// Lanes in which something failed.
     var trouble = LaneTrouble()
+    /// What was prepared for transactions that failed.
+    var memory = PreparedMemory()
     /// Notifications that are passed over, until when: they were too slow alone, or their purchase is being folded.
     var passedOver: [Int64: ContinuousClock.Instant] = [:]
     var failures: FailureLog

@@ -133,6 +133,7 @@ struct NotificationPreparer: Sendable {
             guard let fact = rows.first else { return .held("no transaction is in what an app posted") }
             return .facts(key, rows, .observation(id: payload.notificationUUID), signed: fact.signedDate)
         }
+        if let flaw = nested.renewal?.payload.flaw { return .held("the renewal info \(flaw)") }
         if let part = nested.renewal, let fact = RenewalFact(part.payload, tie: part.jws.payload) {
             rows.append(row(.renewal, part.jws, fact.signedDate, .renewal(fact)))
         }

@@ -150,14 +150,36 @@ import Testing
         #expect(Set(try consumer.wait(28).map(\.id)).count == 28)
     }
 
-    /// What nobody can put into a row: Postgres has no text with a NUL.
-    @Test func `a notification that makes its transaction fail is held and takes no other with it`() throws {
+    enum Refusal: String, Sendable, CaseIterable {
+        /// Postgres has no text with a NUL, which is known before the transaction.
+        case zero
+        /// No id has so many bytes; no index takes them.
+        case length
+        /// The database says so, and the whole transaction fails.
+        case database
+
+        var reason: String {
+            switch self {
+            case .zero: "the transaction has U+0000 in its productId, which Postgres cannot store"
+            case .length: "the transaction has a productId of more than 1024 bytes"
+            case .database: "could not be applied: "
+            }
+        }
+    }
+
+    @Test(arguments: Refusal.allCases)
+    func `a notification that no row can keep is held and takes no other with it`(refusal: Refusal) throws {
         let installation = try Installation()
+        let product =
+            switch refusal {
+            case .zero: StoreProduct(id: "nul\0product", price: 1, period: StoreProduct.day)
+            case .length:
+                StoreProduct(id: String(repeating: "é", count: 513), price: 1, period: StoreProduct.day)
+            case .database: try installation.refusedProduct()
+            }
         var lives = (0..<30).map { SubscriberLife(app: Installation.app, seed: 14, number: $0) }
         var notifications = lives.indices.map { lives[$0].start(at: Installation.start) }
-        var poison = SubscriberLife(
-            app: Installation.app, seed: 14, number: 99,
-            product: StoreProduct(id: "nul\0product", price: 1, period: StoreProduct.day))
+        var poison = SubscriberLife(app: Installation.app, seed: 14, number: 99, product: product)
         notifications.insert(poison.start(at: Installation.start), at: 11)
         try installation.postAll(notifications)
         let worker = try RunningWorker(installation)
@@ -165,8 +187,9 @@ import Testing
         try installation.untilApplied(31)
         let reasons = try installation.heldReasons()
         #expect(reasons.count == 1)
-        #expect(reasons.first?.hasPrefix("could not be applied") == true)
+        #expect(reasons.first?.hasPrefix(refusal.reason) == true, "\(reasons)")
         #expect(try installation.purchaseRows().count == 30)
+        #expect(worker.log.text.contains("applying failed") == (refusal == .database))
     }
 
     enum Forgery: String, Sendable, CaseIterable {

@@ -145,14 +145,12 @@ import Testing
         try scene.untilHeld([])
     }
 
-    /// Postgres has no text with a NUL: the whole transaction fails.
     @Test func `one that makes its transaction fail keeps no other from being tried again`() throws {
         let scene = try Scene()
         var lives = (0..<5).map { SubscriberLife(app: Installation.app, seed: 32, number: $0) }
         let good = lives.indices.map { lives[$0].start(at: Installation.start) }
         var poison = SubscriberLife(
-            app: Installation.app, seed: 32, number: 99,
-            product: StoreProduct(id: "nul\0product", price: 1, period: StoreProduct.day))
+            app: Installation.app, seed: 32, number: 99, product: try scene.installation.refusedProduct())
         let bad = poison.start(at: Installation.start)
         try scene.installation.postAll([bad] + good)
         for notification in good { try scene.damage(notification.uuid) }

@@ -210,6 +210,21 @@ final class Installation: Sendable {
         return try differences()
     }
 
+    /// A product that the database refuses from now on, so that everything else of its transaction fails with it.
+    func refusedProduct() throws -> StoreProduct {
+        try database.execute(
+            """
+            CREATE FUNCTION public.refuse() RETURNS trigger LANGUAGE plpgsql AS
+            $$ BEGIN RAISE EXCEPTION 'refused' USING ERRCODE = 'data_exception'; END $$
+            """)
+        try database.execute(
+            """
+            CREATE TRIGGER refuse BEFORE INSERT ON entitled.purchase FOR EACH ROW
+            WHEN (NEW.product_id = 'refused') EXECUTE FUNCTION public.refuse()
+            """)
+        return StoreProduct(id: "refused", price: 1, period: StoreProduct.day)
+    }
+
     func heldReasons() throws -> [String] {
         try database.texts("SELECT reason FROM entitled.held_notification ORDER BY 1")
     }

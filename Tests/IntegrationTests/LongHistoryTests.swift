@@ -121,8 +121,7 @@ import Testing
             notifications.append(place % 2 == 1 ? busy.autoRenewOff(at: at) : busy.autoRenewOn(at: at))
         }
         var poison = SubscriberLife(
-            app: Installation.app, seed: 2_400, number: 1,
-            product: StoreProduct(id: "nul\0product", price: 1, period: StoreProduct.day))
+            app: Installation.app, seed: 2_400, number: 1, product: try installation.refusedProduct())
         let wrong = poison.start(at: Installation.start)
         try installation.postAll(notifications)
         #expect(try installation.post(wrong).status == 200)

@@ -108,6 +108,30 @@ import Testing
         #expect(purchase.accessUntil == fact.purchaseDate)
     }
 
+    @Test(
+        arguments: [
+            "webOrderLineItemId", "appTransactionId", "previousOriginalTransactionId", "subscriptionGroupIdentifier",
+            "appAccountToken",
+        ])
+    func `a text that no row keeps is refused before a transaction fails of it`(member: String) throws {
+        func flaw(_ text: String) throws -> String? {
+            try #require(Self.payload(Self.renews + ",\"\(member)\":\"\(text)\"")).flaw
+        }
+        #expect(try flaw("a\\u0000b") == "has U+0000 in its \(member), which Postgres cannot store")
+        #expect(try flaw(String(repeating: "é", count: 513)) == "has a \(member) of more than 1024 bytes")
+        #expect(try flaw(String(repeating: "é", count: 512)) == nil)
+        #expect(try flaw("a\\u0001b\\\\u0000") == nil)
+    }
+
+    @Test func `a renewal info that no row keeps is refused`() throws {
+        func flaw(_ id: String) throws -> String? {
+            let payload = Array(#"{"originalTransactionId":"\#(id)","signedDate":1}"#.utf8)
+            return try #require(RenewalInfoPayload(payload: payload)).flaw
+        }
+        #expect(try flaw(#"2\u0000"#) == "has U+0000 in its originalTransactionId, which Postgres cannot store")
+        #expect(try flaw("2000") == nil)
+    }
+
     @Test(arguments: [
         renews, renews + #","revocationDate":null,"isUpgraded":null,"inAppOwnershipType":null"#,
         renews + #","isUpgraded":true,"revocationDate":1790000000000.5"#, #","type":"Non-Consumable""#,

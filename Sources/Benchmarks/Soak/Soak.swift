@@ -18,6 +18,18 @@ struct Soak {
     private static let attackConnections = 4
     private static let attackedPurchases = 50
 
+    /// Lets the database refuse a product.
+    private static let refusal = [
+        """
+        CREATE FUNCTION public.refuse() RETURNS trigger LANGUAGE plpgsql AS
+        $$ BEGIN RAISE EXCEPTION 'refused' USING ERRCODE = 'data_exception'; END $$
+        """,
+        """
+        CREATE TRIGGER refuse BEFORE INSERT ON entitled.purchase FOR EACH ROW
+        WHEN (NEW.product_id = '\(SoakFeed.refusedProduct)') EXECUTE FUNCTION public.refuse()
+        """,
+    ]
+
     /// Everything that runs.
     private struct Scene {
         let installation: Installation
@@ -53,6 +65,7 @@ struct Soak {
         defer { consumers.end() }
         let installation = try Installation(
             program: options.entitled, root: PKIFolder("\(folder)/pki").rootPath, folder: folder)
+        for statement in Soak.refusal { _ = try installation.database.query(statement) }
         let healthy = try installation.addEndpoint(consumers.url(of: "healthy"))
         _ = try installation.addEndpoint(consumers.url(of: "hangs"))
         let scene = Scene(

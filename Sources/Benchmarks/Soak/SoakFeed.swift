@@ -111,7 +111,13 @@ final class SoakFeed: Sendable {
         MemoryRequests.Request(bytes: RequestBytes.post(RequestBytes.notifications, body))
     }
 
-    /// In turn: a product id that no database keeps, and a transaction of a chain that is not Apple's.
+    /// A product that the database of the soak refuses, so that everything else of the transaction fails with it; of twenty
+    /// that cannot be applied one is of it.
+    static let refusedProduct = "refused"
+    private static let refusedShare: UInt64 = 20
+
+    /// A product that only the database refuses now and then; else in turn a product id that no database keeps, and a
+    /// transaction of a chain that is not Apple's.
     private func poisoned(_ number: UInt64) throws -> [UInt8] {
         var life = SubscriberLife(seed: SoakFeed.poisonSeed, number: number)
         var notification = life.start(at: SystemClock().now() - 60_000)
@@ -119,8 +125,9 @@ final class SoakFeed: Sendable {
             guard case .data(let fields, let transaction?, let renewal, let status) = notification.content,
                 let members = transaction.members
             else { return [] }
+            let product = number % SoakFeed.refusedShare == 0 ? SoakFeed.refusedProduct : "pro\u{0}monthly"
             let changed = members.map { member in
-                member.name == "productId" ? JSON.Member(name: member.name, value: .string("pro\u{0}monthly")) : member
+                member.name == "productId" ? JSON.Member(name: member.name, value: .string(product)) : member
             }
             notification.content = .data(fields, transaction: .object(changed), renewal: renewal, status: status)
             return try signer.sign(notification).body

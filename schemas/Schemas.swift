@@ -60,7 +60,7 @@ package enum Schemas {
             version: 23, name: "privileges",
             sql: String(decoding: PackageResources.v0023_privileges_sql, as: UTF8.self)),
         Migration(
-            version: 24, name: "tables_of_dictionaries",
-            sql: String(decoding: PackageResources.v0024_tables_of_dictionaries_sql, as: UTF8.self)),
+            version: 24, name: "entropy_tables",
+            sql: String(decoding: PackageResources.v0024_entropy_tables_sql, as: UTF8.self)),
     ]
 }

@@ -33,13 +33,11 @@ struct SeededGenerator: RandomNumberGenerator {
         return Array(bytes.prefix(length))
     }
 
-    /// Made by `ZDICT_finalizeDictionary` from JSON.
-    private static let tables =
-        Base64.decode(
-            """
-            N6Qw7AEAAAAwEMjSpAP///////+X1FYKCOF7E4DI2HLvMpBaa0n1bvgrQ/YRVKWUZEpJphtB7s5AAwMACBgVx6HF7QAABEBDhQ\
-            JChswEBwHFRwzHg6EgACKJQycxBgRpBkABBxiiOUAAAAAA5I7psFFQFgVDAcEhBwAAAADAAgAAAAABAAAABAAAAAgAAAA=
-            """.utf8) ?? []
+    /// Those of facts.
+    private static let tables = """
+        N6Qw7AEAAAAwEMjSpAP///////+X1FYKCOF7E4DI2HLvMpBaa0n1bvgrQ/YRVKWUZEpJphtB7s5AAwMACBgVx6HF7QAABEBDhQ\
+        JChswEBwHFRwzHg6EgACKJQycxBgRpBkABBxiiOUAAAAAA5I7psFFQFgVDAcEhBwAAAADAAgAAAAABAAAABAAAAAgAAAA=
+        """
 
     @Test(arguments: [0, 1, 100, 4_400, 100_000])
     func `with tables everything comes back`(length: Int) throws {
@@ -84,10 +82,11 @@ struct SeededGenerator: RandomNumberGenerator {
         let bytes = `zstd`.sample(300, &generator)
         let frame = try Zstd.compress(bytes, dictionary: ZstdDictionary(content, tables: `zstd`.tables))
         var refused = 0
-        for place in `zstd`.tables.indices {
-            var damaged = `zstd`.tables
+        let tables = try #require(Base64.decode(`zstd`.tables.utf8))
+        for place in tables.indices {
+            var damaged = tables
             damaged[place] ^= UInt8.random(in: 1...255, using: &generator)
-            guard let dictionary = try? ZstdDictionary(content, tables: damaged) else {
+            guard let dictionary = try? ZstdDictionary(content, tables: Base64.encode(damaged)) else {
                 refused += 1
                 continue
             }
@@ -95,6 +94,11 @@ struct SeededGenerator: RandomNumberGenerator {
             #expect(read == nil || read == bytes, "byte \(place)")
         }
         #expect(refused > 0)
+        let unnamed = Base64.encode(tables.prefix(4) + [0] + tables.dropFirst(5))
+        for text in ["?", "AAAA", String(`zstd`.tables.dropLast(8)), unnamed] {
+            #expect(throws: ZstdError.self) { try ZstdDictionary(content, tables: text) }
+        }
+        #expect(throws: ZstdError.self) { try ZstdDictionary([1, 2, 3, 4, 5, 6, 7], tables: `zstd`.tables) }
     }
 
     @Test(arguments: [0, 1, 7, 8, 100, 4_400, 100_000])

@@ -64,7 +64,11 @@ package enum StoredDataSubjects {
 
     private static var zstd: FuzzSubject {
         let dictionaries = HeaderDictionaries()
-        let seeds = [[], FuzzChain.transaction, Array(repeating: 7, count: 5000)].compactMap { try? Zstd.compress($0) }
+        let texts = [[], FuzzChain.transaction, Array(repeating: 7, count: 5000)]
+        let id = StoredJWS.headerID(header)
+        let seeds =
+            texts.compactMap { try? Zstd.compress($0) }
+            + texts.compactMap { try? dictionaries.compress($0, header: header, id: id) }
         return FuzzSubject("zstd", seeds: seeds, inputs: 16_000) { input in
             _ = try? dictionaries.restore(stored(input), header: header)
             guard let found = try? Zstd.decompress(input, limit: 10_000) else { return nil }

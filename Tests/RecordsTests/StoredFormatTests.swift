@@ -1,4 +1,6 @@
 import Base
+import Compression
+import Crypto
 import Testing
 
 @testable import Queue
@@ -42,15 +44,37 @@ import Testing
         + "IGbitxai3XmitbrGL6zUP2efLKig=="
     private static let bodyWithTables = "KLUv/SUBZp0AABhwcm8E/OlBkfjhYWIDfdziagI6Rfci"
 
+    private static let longPayload = Array(
+        """
+        {"notificationType":"DID_RENEW","notificationUUID":"75384a69-7953-4b40-9ed0-69b8f712f07d","data":{"appAp\
+        pleId":1234567890,"bundleId":"com.example.app","environment":"Sandbox","status":1},"version":"2.0","sign\
+        edDate":1761279914632,"more":"b57d608b-2bd9-4449-853c-3e08e7edb2a2 63a3b671-a199-4684-af50-836a2dd0e510"\
+        }
+        """.utf8)
+    private static let longPayloadWithTables =
+        "KLUv/WUBOwAtBAAziRlDD1+z+WVpRX05/XyKFHONae9VpHXr8YpXc7CiHUtzm/zNS8mbOe0YY9rL0dKRvy53Hp80yf"
+        + "OAwl6Na+/bVi0Uim4mnjBP3DP51hlfW+4/bd0nH7umX5qdPh4xvblv2rWI+c0bwC8J/EYkgMLwCWGcmpLUbzFHgcEJ"
+        + "5HoDDfWewtsDTGOINQ=="
+    private static let longBody = Array(
+        """
+        {"event":{"event_timestamp_ms":1795414957834,"product_id":"pro_yearly","purchased_at_ms":1763702460711,"\
+        expiration_at_ms":1795238460711,"transaction_id":"2000593000357000","app_user_id":"$RCAnonymousID:07276e\
+        2ac07055baa892841e3e578d69","price":59.99,"id":"1900B554-74C7-86DB-BE2E-30F1EDE9D583","app_id":"demo"},"\
+        api_version":"1.0"}
+        """.utf8)
+    private static let longBodyWithTables =
+        "KLUv/WUBSwB1AwBzRxJNhk253tFLkeQkuk160tOeCHqLEMfG3Y/qu24eSo89dzr29z5NVLdGraY3YXxRY6+q7rfva+"
+        + "eiQn4aF2YolmlmJpkFhNdjPzvuDfxOqIRbHjTtmFyTJVfqfeeQa9K5JCSi3y86NQTo25R4Ffl8U+I="
+
     private func bytes(_ text: String) throws -> [UInt8] {
         try #require(Base64.decode(text.utf8))
     }
 
-    @Test(arguments: [storedPayload, payloadWithTables])
-    func `payloads of notifications`(stored: String) throws {
+    @Test(arguments: [(storedPayload, payload), (payloadWithTables, payload), (longPayloadWithTables, longPayload)])
+    func `payloads of notifications`(stored: String, payload: [UInt8]) throws {
         let id = StoredJWS.headerID(Self.header)
         let stored = StoredJWS(headerID: id, payload: try bytes(stored), signature: [])
-        #expect(try HeaderDictionaries().restore(stored, header: Self.header) == Self.payload)
+        #expect(try HeaderDictionaries().restore(stored, header: Self.header) == payload)
     }
 
     @Test(arguments: [(storedFact, fact), (factWithTables, fact), (longFactWithTables, longFact)])
@@ -58,8 +82,23 @@ import Testing
         #expect(try FactCodec.restore(try bytes(stored)) == fact)
     }
 
-    @Test(arguments: [storedBody, bodyWithTables])
-    func `bodies of events`(stored: String) throws {
-        #expect(try EventBodyCodec.restore(try bytes(stored)) == Self.body)
+    @Test(arguments: [(storedBody, body), (bodyWithTables, body), (longBodyWithTables, longBody)])
+    func `bodies of events`(stored: String, body: [UInt8]) throws {
+        #expect(try EventBodyCodec.restore(try bytes(stored)) == body)
+    }
+
+    /// Fixtures use a part of a dictionary; rows need all of it.
+    @Test func dictionaries() throws {
+        let id = StoredJWS.headerID(Self.header)
+        let dictionaries = [
+            try HeaderDictionaries().dictionary(Self.header, id), try FactCodec.dictionary.get(),
+            try EventBodyCodec.dictionary.get(),
+        ]
+        #expect(
+            dictionaries.map { Hex.encode(Digest.sha256($0.bytes)) } == [
+                "a1d7e8992c1dee5740daddbc63c55860c70ab0a54f3372ba36dbbae2323554a3",
+                "afa269b146625dac54b10af0027c47a1e95ddc07903871a1e0d1a030126c71b7",
+                "78a31ce077625ec12a3033e9fef2d84da4bc72b7d6c4d74df3a68894b4ad66c4",
+            ])
     }
 }

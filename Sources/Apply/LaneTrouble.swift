@@ -15,8 +15,14 @@ struct LaneTrouble {
         /// So many notifications of a lane are taken at most.
         fileprivate(set) var limit: Int
         fileprivate(set) var notBefore: Instant
+        /// The last notification of each lane that was in the transaction that failed.
+        fileprivate let last: [Lane: Int64]
         /// Failures in a row that may pass.
         fileprivate var failures = 0
+
+        /// Whether it is to be tried again with the group. Halves have half of what failed, and nothing that came since: behind a
+        /// backlog all of them would be as large as what failed.
+        func takes(_ seq: Int64, of lane: Lane) -> Bool { lanes.count == 1 || seq <= last[lane] ?? .min }
     }
 
     enum Verdict: Equatable {
@@ -41,9 +47,11 @@ struct LaneTrouble {
     var lanes: Set<Lane> { Set(groups.flatMap(\.lanes)) }
 
     /// These failed with others that are all right, perhaps.
-    mutating func begin(_ lanes: Set<Lane>, _ fault: PostgresFault, at now: Instant) {
+    ///
+    /// - Parameter last: the last notification of each lane that was in the transaction.
+    mutating func begin(_ lanes: Set<Lane>, last: [Lane: Int64], _ fault: PostgresFault, at now: Instant) {
         guard !lanes.isEmpty else { return }
-        let group = Group(lanes: lanes.sorted(), limit: LaneTrouble.perLane, notBefore: now)
+        let group = Group(lanes: lanes.sorted(), limit: LaneTrouble.perLane, notBefore: now, last: last)
         _ = failed(group, fault, at: now)
     }
 
@@ -62,7 +70,7 @@ struct LaneTrouble {
     /// What was in the group was committed: a lane that failed by itself takes more again, and is soon with the others.
     mutating func succeeded(_ group: Group, isDone: Bool, at now: Instant) {
         guard group.lanes.count == 1, group.limit < LaneTrouble.perLane, !isDone else { return }
-        groups.append(Group(lanes: group.lanes, limit: group.limit * 2, notBefore: now))
+        groups.append(Group(lanes: group.lanes, limit: group.limit * 2, notBefore: now, last: [:]))
     }
 
     /// - Parameters:

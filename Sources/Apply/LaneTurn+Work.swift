@@ -47,7 +47,8 @@ extension LaneTurn {
             memory.remember(prepared)
             let lanes = Set(pending.map(\.lane) + woken.map(\.key.lane))
             note(error, lanes, pending.count)
-            trouble.begin(lanes, error.fault, at: .now)
+            let last = Dictionary(pending.map { ($0.lane, $0.seq) }, uniquingKeysWith: max)
+            trouble.begin(lanes, last: last, error.fault, at: .now)
             if !results.isEmpty { nextResults = .now }
             guard !isLost(error) else { throw error }
             return true
@@ -113,6 +114,7 @@ extension LaneTurn {
             // What waits for time alone must not fail with what waits in line, nor the other way round.
             if group.lanes.count == 1 { try wakeOneByOne(group.lanes, on: connection) }
             pending = try read(group.lanes, eachAtMost: group.limit, isApart: true, on: connection)
+                .filter { group.takes($0.seq, of: $0.lane) }
             let woken = group.lanes.count == 1 ? [] : try dueWakes(group.lanes, isHurried: true, on: connection)
             if !pending.isEmpty || !woken.isEmpty {
                 prepared = memory.prepare(pending, by: preparer)

@@ -37,7 +37,7 @@ import Testing
     @Test func `one lane of many is found in nine steps, and the others are free as soon as they were applied`() throws
     {
         var trouble = LaneTrouble()
-        trouble.begin(LaneTroubleTests.lanes(0..<256), .work, at: now)
+        trouble.begin(LaneTroubleTests.lanes(0..<256), last: [:], .work, at: now)
         let bad = Lane(number: 77)
         var steps = 0
         while trouble.lanes != [bad], steps < 100 {
@@ -52,9 +52,22 @@ import Testing
         #expect(steps <= 18)
     }
 
+    @Test func `halves take what failed, and nothing that came since`() throws {
+        var trouble = LaneTrouble()
+        let lanes = LaneTroubleTests.lanes(0..<5).sorted()
+        trouble.begin(Set(lanes), last: [lanes[0]: 7, lanes[1]: 3, lanes[2]: 9, lanes[3]: 9], .work, at: now)
+        let (left, right) = (try take(&trouble, at: now), try take(&trouble, at: now))
+        #expect(left.lanes == [lanes[0], lanes[1]] && right.lanes == [lanes[2], lanes[3], lanes[4]])
+        #expect(left.takes(7, of: lanes[0]) && !left.takes(8, of: lanes[0]) && !left.takes(4, of: lanes[1]))
+        #expect(!right.takes(1, of: lanes[4]))
+        #expect(trouble.failed(left, .work, count: 10, first: 1, at: now) == .again)
+        let alone = try take(&trouble, at: now)
+        #expect(alone.lanes == [lanes[0]] && alone.takes(8, of: lanes[0]))
+    }
+
     @Test func `a lane that fails takes fewer notifications until one stands alone, then more again`() throws {
         var trouble = LaneTrouble()
-        trouble.begin(LaneTroubleTests.lanes([5]), .work, at: now)
+        trouble.begin(LaneTroubleTests.lanes([5]), last: [:], .work, at: now)
         var limits: [Int] = []
         for count in [16, 8, 4, 2] {
             let group = try take(&trouble, at: now)
@@ -77,7 +90,7 @@ import Testing
 
     @Test func `what may pass is tried again as it is once, and is made smaller after`() throws {
         var trouble = LaneTrouble()
-        trouble.begin(LaneTroubleTests.lanes([1, 2]), .passing, at: now)
+        trouble.begin(LaneTroubleTests.lanes([1, 2]), last: [:], .passing, at: now)
         #expect(trouble.take(at: now) == nil)
         let group = try take(&trouble, at: later)
         #expect(group.lanes.count == 2)
@@ -88,7 +101,7 @@ import Testing
     @Test(arguments: [PostgresFault.passing, .setup])
     func `the database's own trouble holds nothing, however often it comes`(fault: PostgresFault) throws {
         var trouble = LaneTrouble()
-        trouble.begin(LaneTroubleTests.lanes([1]), fault, at: now)
+        trouble.begin(LaneTroubleTests.lanes([1]), last: [:], fault, at: now)
         var at = now
         for _ in 0..<20 {
             at += .seconds(60)
@@ -100,7 +113,7 @@ import Testing
 
     @Test func `what is too slow alone is held only if others are not`() throws {
         var trouble = LaneTrouble()
-        trouble.begin(LaneTroubleTests.lanes([1]), .passing, at: now)
+        trouble.begin(LaneTroubleTests.lanes([1]), last: [:], .passing, at: now)
         var at = now
         func fail(_ first: Int64) throws -> LaneTrouble.Verdict {
             at += .seconds(60)
@@ -118,7 +131,7 @@ import Testing
 
     @Test func `lanes that are lost are forgotten`() {
         var trouble = LaneTrouble()
-        trouble.begin(LaneTroubleTests.lanes([1, 2]), .work, at: now)
+        trouble.begin(LaneTroubleTests.lanes([1, 2]), last: [:], .work, at: now)
         trouble.forget(LaneTroubleTests.lanes([1]))
         #expect(trouble.lanes == LaneTroubleTests.lanes([2]))
     }

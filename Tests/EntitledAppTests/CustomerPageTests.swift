@@ -138,6 +138,10 @@ struct CustomerPageTests {
         let short = CustomerPage(customer([]), timeline, limit: 50).text
         #expect(short.contains("10 earlier steps are not shown here: --all shows everything\n"))
         #expect(short.split(separator: "\n").filter { $0.contains("DID_RENEW") }.count == 50)
+        #expect(short.contains("the steps before these: --skip 50\n"))
+        let before = CustomerPage(customer([]), timeline, limit: 50, skipping: 50).text
+        #expect(before.split(separator: "\n").filter { $0.contains("DID_RENEW") }.count == 10)
+        #expect(!before.contains("--all") && !before.contains("--skip"))
         let whole = CustomerPage(customer([]), timeline, limit: nil).text
         #expect(!whole.contains("--all"))
         #expect(whole.split(separator: "\n").filter { $0.contains("DID_RENEW") }.count == 60)

@@ -119,6 +119,25 @@ struct TimelineTests {
         #expect(timeline.newest(.max).entries.count == 70)
     }
 
+    @Test(arguments: [1, 3, 50, 69, 70, 200])
+    func `pages show every entry once, also where many are of one instant`(limit: Int) {
+        let instants: [Int64] = (0..<20).map { $0 / 5 } + Array(repeating: 77, count: 30) + (100..<120)
+        let timeline = Timeline(instants.shuffled().map { TimelineEntry(.time, at: $0) })
+        var shown: [Int64] = []
+        while shown.count < instants.count {
+            let page = timeline.newest(limit, skipping: shown.count)
+            guard !page.entries.isEmpty else { break }
+            shown = page.entries.map(\.instant) + shown
+            #expect(page.entries.count <= limit)
+            #expect(page.earlier == instants.count - shown.count)
+        }
+        #expect(shown == instants)
+        for beyond in [70, 71, Int.max] {
+            #expect(timeline.newest(limit, skipping: beyond).entries.isEmpty)
+            #expect(timeline.newest(limit, skipping: beyond).earlier == 0)
+        }
+    }
+
     @Test(arguments: [(0, false), (10 * 60 * second, false), (10 * 60 * second + 1, true)] as [(Int64, Bool)])
     func `what came much later than it was signed says so`(delay: Int64, expected: Bool) {
         #expect(TimelineEntry(.observation, at: epoch + delay, signed: epoch).isLate == expected)

@@ -43,7 +43,7 @@ enum CustomerCommands {
                 if let note = customer.note { context.terminal.print(Terminal.harmless(note) + "\n\n") }
                 let page = CustomerPage(
                     explanation, timeline, spending: Spending(found.purchases),
-                    limit: options.wantsAll ? nil : Show.limit,
+                    limit: options.wantsAll ? nil : Show.limit, skipping: options.skipped,
                     isBold: context.terminal.isInteractive)
                 context.terminal.print(page.text)
             }

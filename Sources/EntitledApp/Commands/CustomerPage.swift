@@ -8,17 +8,20 @@ package struct CustomerPage {
     private let timeline: Timeline
     /// So many of the newest entries are shown; nil: all.
     private let limit: Int?
+    /// So many of the newest entries are left out.
+    private let skipped: Int
     private let isBold: Bool
 
     /// - Parameter spending: of the same purchases.
     package init(
         _ customer: CustomerExplanation, _ timeline: Timeline, spending: Spending = Spending([]), limit: Int?,
-        isBold: Bool = false
+        skipping skipped: Int = 0, isBold: Bool = false
     ) {
         self.customer = customer
         self.spending = spending
         self.timeline = timeline
         self.limit = limit
+        self.skipped = skipped
         self.isBold = isBold
     }
 
@@ -104,11 +107,12 @@ package struct CustomerPage {
     }
 
     private var history: [String] {
-        let (entries, earlier) = timeline.newest(limit ?? .max)
+        let (entries, earlier) = timeline.newest(limit ?? .max, skipping: skipped)
         let hint = earlier == 1 ? "1 earlier step is" : "\(earlier) earlier steps are"
         let isOne = Set(timeline.entries.compactMap(\.purchase)).count < 2
-        return (earlier > 0 ? ["\(hint) not shown here: --all shows everything"] : [])
-            + entries.flatMap { lines(of: $0, namesPurchase: !isOne) }
+        let before = earlier > 0 ? ["\(hint) not shown here: --all shows everything"] : []
+        let more = earlier > 0 ? ["the steps before these: --skip \(skipped + entries.count)"] : []
+        return before + more + entries.flatMap { lines(of: $0, namesPurchase: !isOne) }
     }
 
     private func lines(of entry: TimelineEntry, namesPurchase: Bool) -> [String] {

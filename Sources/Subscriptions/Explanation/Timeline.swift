@@ -22,8 +22,11 @@ package struct Timeline: Sendable, Equatable {
     }
 
     /// The newest, and how many there are before them.
-    package func newest(_ limit: Int) -> (entries: ArraySlice<TimelineEntry>, earlier: Int) {
-        (entries.suffix(limit), max(0, entries.count - limit))
+    ///
+    /// - Parameter skipped: how many of the newest are left out.
+    package func newest(_ limit: Int, skipping skipped: Int = 0) -> (entries: ArraySlice<TimelineEntry>, earlier: Int) {
+        let page = entries.dropLast(skipped).suffix(limit)
+        return (page, page.startIndex)
     }
 
     /// The entries of one purchase.

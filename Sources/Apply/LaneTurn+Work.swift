@@ -12,8 +12,10 @@ extension LaneTurn {
     static let batchLimit = 320
     static let resultLimit = 512
     private static let wakeInterval = Duration.milliseconds(500)
-    static let retryLimit = 64
+    private static let retryLimit = 64
     private static let retryInterval = Duration.seconds(1)
+    /// How long held notifications are tried before the others have their turn again.
+    private static let retryTime = Duration.milliseconds(50)
     private static let passOverTime = Duration.seconds(60)
     private static let foldTime = Duration.seconds(1)
     private static let resultPause = Duration.seconds(1)
@@ -221,43 +223,41 @@ extension LaneTurn {
         }
     }
 
-    /// Held notifications whose time has come, in transactions of their own: what failed before must take nothing with it.
+    /// Held notifications whose time has come, in transactions of their own: what failed before must take nothing with it. A tenth of
+    /// the time at most, however many are due, and a little at a time, so that nothing else waits long.
     mutating func retryHeld(on connection: PostgresConnection) throws -> Bool {
         let begun = ContinuousClock.now
         guard begun >= nextRetry else { return false }
-        var due: [PendingNotification] = []
-        // A tenth of the time at most, however many are due.
-        defer {
-            let least = due.count < retryLimit ? LaneTurn.retryInterval : .zero
-            nextRetry = ContinuousClock.now + max(least, (ContinuousClock.now - begun) * 10)
+        var least = Duration.zero
+        defer { nextRetry = ContinuousClock.now + max(least, (ContinuousClock.now - begun) * 10) }
+        if retrying.isEmpty {
+            let due = try HeldNotifications.due(
+                in: leases.owned, at: now, atMost: LaneTurn.retryLimit, headers: headers, on: connection)
+            if due.count < LaneTurn.retryLimit { least = LaneTurn.retryInterval }
+            if !due.isEmpty { retrying = [preparer.prepare(due)] }
         }
-        due = try HeldNotifications.due(
-            in: leases.owned, at: now, atMost: retryLimit, headers: headers, on: connection)
-        guard !due.isEmpty else { return false }
-        do {
-            try retry(due[...], on: connection)
-        } catch  where error.isTimeout && isLost(error) {
-            // The session went with it: the next one tries fewer of them, and in the end the one that it is.
-            if due.count == 1 { lost.held += due.map { .failed($0, error) } }
-            retryLimit = max(1, min(retryLimit, due.count) / 2)
-            throw error
+        var wasBusy = false
+        while let part = retrying.popLast() {
+            wasBusy = true
+            try retry(part.filter { leases.epochs[$0.pending.lane] != nil }, on: connection)
+            if ContinuousClock.now - begun >= LaneTurn.retryTime { break }
         }
-        retryLimit = min(LaneTurn.retryLimit, retryLimit * 2)
-        return true
+        return wasBusy
     }
 
-    /// Those that fail together are tried in halves.
-    private mutating func retry(_ due: ArraySlice<PendingNotification>, on connection: PostgresConnection) throws {
+    /// Those that fail together are tried in halves, which follow.
+    private mutating func retry(_ part: [PreparedNotification], on connection: PostgresConnection) throws {
         do {
-            _ = try commit(preparer.prepare(Array(due)), [], [], on: connection)
-        } catch  where error.fault == .work || error.isTimeout && !isLost(error) {
-            guard due.count > 1, let first = due.indices.first else {
-                _ = try commit(due.map { .failed($0, error) }, [], [], on: connection)
-                return
+            _ = try commit(part, [], [], on: connection)
+        } catch  where error.fault == .work || error.isTimeout {
+            if part.count > 1 {
+                let half = part.count / 2
+                retrying += [Array(part.suffix(from: half)), Array(part.prefix(half))]
+            } else {
+                lost.held += part.map { .failed($0.pending, error) }
             }
-            let middle = first + due.count / 2
-            try retry(due[first..<middle], on: connection)
-            try retry(due[middle...], on: connection)
+            guard !isLost(error) else { throw error }
+            try settleLost(on: connection)
         }
     }
 

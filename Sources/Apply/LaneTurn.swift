@@ -41,8 +41,8 @@ struct LaneTurn {
     var nextLane = Lane.first
     /// How many rows of facts a turn reads at most.
     var mostRows = TurnPlanner.mostRows
-    /// How many held notifications are tried again together.
-    var retryLimit = LaneTurn.retryLimit
+    /// Held notifications that are tried again, those together that have not failed together; the last part is the next.
+    var retrying: [[PreparedNotification]] = []
     /// What failed together with its session.
     var lost = LostWork()
     /// Lanes in which something failed.

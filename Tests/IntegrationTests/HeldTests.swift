@@ -163,6 +163,32 @@ import Testing
         #expect(try scene.purchases() == 5)
     }
 
+    @Test func `many that fail again one by one do not keep a fresh one waiting`() throws {
+        let scene = try Scene()
+        let product = try scene.installation.refusedProduct()
+        let refused = (0..<64 as Range<UInt64>).map { number in
+            var life = SubscriberLife(app: Installation.app, seed: 35, number: number, product: product)
+            return life.start(at: Installation.start)
+        }
+        try scene.installation.postAll(refused)
+        let worker = try RunningWorker(scene.installation)
+        defer { worker.stop() }
+        try eventually(timeout: .seconds(60), "all are held") { try scene.held().count == 64 }
+        let tried = "SELECT count(*) FROM entitled.held_notification WHERE attempts > 1"
+        try scene.makeDue()
+        try eventually(timeout: .seconds(30), "they are tried again") {
+            try scene.installation.database.count(tried) > 0
+        }
+        for number in 1...3 as ClosedRange<Int64> {
+            var life = SubscriberLife(app: Installation.app, seed: 36, number: UInt64(number))
+            let posted = ContinuousClock.now
+            #expect(try scene.installation.post(life.start(at: Installation.start)).status == 200)
+            try eventually("a fresh customer's notification is applied") { try scene.purchases() == number }
+            #expect(ContinuousClock.now - posted < .seconds(1.5))
+        }
+        #expect(try scene.installation.database.count(tried) < 64)
+    }
+
     @Test func `thousands that are due at once do not keep the others waiting`() throws {
         var scene = try Scene()
         try scene.installation.database.execute(

@@ -139,7 +139,10 @@ struct DoctorTests {
         Damage(
             "an ingest that went", "work.ingest error no ingest process could store anything for 20 min",
             "entitled ingest",
-            sql: "UPDATE entitled.listening SET minute = minute - 20"),
+            sql: """
+                UPDATE entitled.listening SET minute = floor(extract(epoch FROM clock_timestamp()) / 60)::int8 - 20
+                    - (SELECT max(minute) FROM entitled.listening) + minute
+                """),
         Damage(
             "an outage", "work.ingest warning ingest stores what comes, but could not for", "comes again",
             sql: """

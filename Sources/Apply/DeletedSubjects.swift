@@ -21,8 +21,8 @@ struct DeletedSubjects: Sendable {
     struct Found {
         /// As they may be stored.
         var notifications: [PreparedNotification]
-        /// The deletion behind each purchase of which something was found.
-        var deletions: [PurchaseKey: DeletedNames.Deletion] = [:]
+        /// What is behind each purchase of which something was found.
+        var deletions: [PurchaseKey: Past] = [:]
         /// Those that carry a token in the bytes that Apple signed.
         var unkept: [PendingNotification] = []
         fileprivate let digest: Subscriptions.Digest
@@ -39,16 +39,23 @@ struct DeletedSubjects: Sendable {
         fileprivate var looked: Set<String> = []
         fileprivate var known: [String: DeletedNames.Deletion] = [:]
 
-        /// To whom a purchase belongs of which nothing was known but this.
+        /// To whom a purchase belongs of which nothing was known but this: to an anonymous id from its beginning on, so that
+        /// whatever another customer did with the account since counts, before the deletion and after it.
         func owner(of purchase: Purchase) -> OwnerAssignment? {
-            deletions[purchase.key].map { deletion in
+            deletions[purchase.key].map { past in
                 OwnerAssignment(
                     owner: Owner.anonymousID(
-                        for: purchase.key, account: purchase.appTransactionID, deletion: deletion.action,
+                        for: purchase.key, account: purchase.appTransactionID, deletion: past.deletion.action,
                         digest: digest),
-                    at: deletion.at, action: deletion.action)
+                    at: past.began, action: past.deletion.action)
             }
         }
+    }
+
+    /// The deletion of the customer who bought something, and when they did, in ms.
+    struct Past {
+        let deletion: DeletedNames.Deletion
+        let began: Int64
     }
 
     private struct Subject {
@@ -73,7 +80,7 @@ struct DeletedSubjects: Sendable {
                 let deletion = subject.names.compactMap({ deleted[$0] }).max(by: { $0.at < $1.at }),
                 subject.began <= deletion.at
             else { continue }
-            found.deletions[key] = deletion
+            found.deletions[key] = Past(deletion: deletion, began: subject.began)
             guard rows.contains(where: { $0.accountToken.map { deleted[$0] != nil } ?? false }) else { continue }
             let pending = notifications[place].pending
             found.notifications[place] = PreparedNotification(

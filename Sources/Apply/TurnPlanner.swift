@@ -172,6 +172,7 @@ struct TurnPlanner: Sendable {
         _ rows: [FactRow], _ cause: Cause, signed: Int64, _ pending: PendingNotification, into work: inout PurchaseWork,
         _ found: DeletedSubjects.Found, now: Int64
     ) {
+        let isKnown = work.purchase != nil || !work.facts.posts.isEmpty || !work.facts.assignments.isEmpty
         for row in rows { work.add(row, of: pending) }
         let origin = NewsOrigin(seq: pending.seq, source: pending.source)
         if let late = origin.lateness(signed: signed, in: work.key.environment) {
@@ -179,7 +180,8 @@ struct TurnPlanner: Sendable {
         }
         if origin.source == .store { work.firstSent = work.firstSent ?? origin }
         guard var after = Purchase(folding: work.facts, key: work.key, foldSettings: foldSettings) else { return }
-        if let owner = found.owner(of: after), !work.facts.assignments.contains(owner) {
+        // Whoever has it already keeps it: a deletion took what was the deleted customer's then.
+        if !isKnown, let owner = found.owner(of: after) {
             work.add(FactRow(owner), of: pending)
             after = Purchase(folding: work.facts, key: work.key, foldSettings: foldSettings) ?? after
         }

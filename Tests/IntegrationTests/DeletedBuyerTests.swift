@@ -1,0 +1,92 @@
+import Base
+import Customers
+import HTTPServer
+import Postgres
+import Records
+import StoreSimulator
+import Subscriptions
+import TestSupport
+import Testing
+
+/// Purchases whose first buyer was deleted, and that another customer had by then.
+@Suite struct DeletedBuyerTests {
+    private static let grace = Duration.seconds(3 * 86_400)
+    private static let buyer = "ffffffff-0000-4000-8000-000000000001"
+    private static let owners = "SELECT owner FROM entitled.purchase ORDER BY 1"
+    private let installation: Installation
+    private let worker: RunningWorker
+    private let actions = CustomerActions(
+        origin: ActionLog.Origin(actor: "tester"), foldSettings: FoldSettings(defaultGrace: grace))
+    private var life = SubscriberLife(app: Installation.app, seed: 205)
+
+    init() throws {
+        installation = try Installation()
+        worker = try RunningWorker(installation)
+        life.account.token = Self.buyer
+    }
+
+    private func key(_ life: SubscriberLife) -> PurchaseKey {
+        PurchaseKey(app: "demo", environment: .production, originalTransactionID: life.latest.originalID)
+    }
+
+    private func apply(_ notification: StoreNotification) throws {
+        let count = try installation.database.count("SELECT count(*) FROM entitled.notification_key")
+        #expect(try installation.post(notification).status == 200)
+        try installation.untilApplied(count + 1)
+    }
+
+    /// - Parameter id: of the customer to whom all purchases belong.
+    private func expect(_ id: String, _ count: Int = 1) throws {
+        let owners = try installation.database.texts(Self.owners)
+        #expect(owners.count == count)
+        let connection = try installation.database.connect(role: "entitled_api")
+        let roots = try CustomerStore.roots(of: [id] + owners, on: connection)
+        #expect(roots.allSatisfy { $0 != nil && $0 == roots[0] }, "\(owners)")
+        let differences = try installation.settledDifferences()
+        #expect(differences == [])
+    }
+
+    @Test(arguments: [1, 2])
+    mutating func `a purchase stays with the customer to whom it went before`(deletions: Int) throws {
+        defer { worker.stop() }
+        try apply(life.start(at: Installation.start))
+        let connection = try installation.database.connect(role: "entitled_api")
+        _ = try actions.claim(
+            key(life), by: "person", settings: RestoreSettings(general: .transfer), on: connection)
+        try expect("person")
+        for _ in 0..<deletions {
+            _ = try actions.admit(Self.buyer, on: connection)
+            _ = try actions.delete(Self.buyer, on: connection)
+        }
+        try expect("person")
+        try apply(life.autoRenewOff(at: Installation.start + StoreProduct.day))
+        try expect("person")
+    }
+
+    @Test mutating func `a purchase that is heard of late belongs to whom its account went to before`() throws {
+        defer { worker.stop() }
+        try apply(life.start(at: Installation.start))
+        let connection = try installation.database.connect(role: "entitled_api")
+        var other = SubscriberLife(app: Installation.app, seed: 205, number: 1)
+        other.account = life.account
+        let late = other.start(at: Installation.start + StoreProduct.day)
+        _ = try actions.claim(
+            key(life), by: "person", settings: RestoreSettings(general: .transfer), on: connection)
+        _ = try actions.delete(Self.buyer, on: connection)
+        try apply(late)
+        try expect("person", 2)
+    }
+
+    @Test mutating func `a purchase of a deleted customer goes to the customer who restores it`() throws {
+        defer { worker.stop() }
+        try apply(life.start(at: Installation.start))
+        let connection = try installation.database.connect(role: "entitled_api")
+        _ = try actions.delete(Self.buyer, on: connection)
+        try apply(life.autoRenewOff(at: Installation.start + StoreProduct.day))
+        _ = try actions.claim(
+            key(life), by: "person", settings: RestoreSettings(general: .keep), on: connection)
+        try expect("person")
+        try apply(life.autoRenewOn(at: Installation.start + 2 * StoreProduct.day))
+        try expect("person")
+    }
+}

@@ -23,20 +23,20 @@ extension CustomerActions {
         _ id: String, _ other: String, joinsPersons: Bool = true, atMost limit: Int? = nil,
         on connection: PostgresConnection
     ) throws -> Alias {
-        try holding({ [] }, on: connection) { _, now in
-            let found = try CustomerStore.lock([id, other], on: connection)
-            if !joinsPersons, let one = found.first ?? nil, let two = found.last ?? nil, one != two,
+        try holding({ [] }, on: connection) { _ in
+            let found = try lock([id, other], on: connection)
+            if !joinsPersons, let one = found.first, let two = found.last, one != two,
                 !one.isAnonymous, !two.isAnonymous
             {
                 throw Refusal.persons(id, other)
             }
             if let limit, found.first != found.last { try requireRoom(limit, id, other, on: connection) }
-            if found.last == .some(nil) {
+            if found.last == nil {
                 if let why = AppUserID.objection(toNew: other) { throw Refusal.unusable(id: other, why: why) }
-                if found.first == .some(nil) { throw Refusal.unknown(id) }
-                try CustomerStore.make([other], now: now, on: connection)
+                if found.first == nil { throw Refusal.unknown(id) }
+                try CustomerStore.make([other], now: found.now, on: connection)
             }
-            return try join(id, other, .alias, now: now, on: connection)
+            return try join(id, other, .alias, on: connection)
         }
     }
 
@@ -46,22 +46,29 @@ extension CustomerActions {
     }
 
     func join(
-        _ id: String, _ other: String, _ kind: ActionLog.Kind, now: Int64, on connection: PostgresConnection
+        _ id: String, _ other: String, _ kind: ActionLog.Kind, on connection: PostgresConnection
     ) throws -> Alias {
-        let found = try CustomerStore.lock([id, other], on: connection)
-        guard let one = found.first ?? nil else { throw Refusal.unknown(id) }
-        guard let two = found.last ?? nil else { throw Refusal.unknown(other) }
+        let found = try lock([id, other], on: connection)
+        guard let one = found.first else { throw Refusal.unknown(id) }
+        guard let two = found.last else { throw Refusal.unknown(other) }
         let isNew = one != two
         if isNew {
             let known = one.isAnonymous == two.isAnonymous ? [] : try told(one.isAnonymous ? id : other, on: connection)
             let original = try CustomerStore.unite(one, two, on: connection)
-            try ActionLog.add(.joining(kind, id, other, under: original), by: origin, now: now, on: connection)
-            try settlement.tell(known, now: now, on: connection)
+            try logJoin(kind, id, other, under: original, now: found.now, on: connection)
+            try settlement.tell(known, now: found.now, on: connection)
         }
-        let alias = try alias(of: id, isNew: isNew, on: connection)
+        return try alias(of: id, isNew: isNew, on: connection)
+    }
+
+    /// Writes down that two ids name one customer from now on.
+    func logJoin(
+        _ kind: ActionLog.Kind, _ id: String, _ other: String, under original: String, now: Int64,
+        on connection: PostgresConnection
+    ) throws {
+        try ActionLog.add(.joining(kind, id, other, under: original), by: origin, now: now, on: connection)
         // An act that is judged already may be later than this one.
-        if isNew { try AccountDue.note(Set(alias.appUserIDs), on: connection) }
-        return alias
+        try AccountDue.note(Set(try ids(of: id, on: connection)), on: connection)
     }
 
     /// A purchase of each app and environment of which events named an anonymous customer.

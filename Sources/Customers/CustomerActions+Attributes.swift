@@ -15,12 +15,8 @@ extension CustomerActions {
     ) throws -> [AttributePolicy.Fault]? {
         guard attributes.members != nil else { return nil }
         try admit(id, on: connection)
-        return try holding({ [] }, on: connection) { _, now in
-            if try CustomerStore.lock([id], on: connection) == [nil] {
-                // Deleted meanwhile.
-                try CustomerStore.make([id], now: now, on: connection)
-                _ = try root(of: id, on: connection)
-            }
+        return try holding({ [] }, on: connection) { _ in
+            let now = try lockOrMake([id], on: connection).now
             let known = try AttributeStore.load(try ids(of: id, on: connection), own: id, on: connection)
             guard
                 let decision = AttributePolicy.decide(attributes, known: known.all, own: known.own, now: now)

@@ -25,13 +25,14 @@ extension CustomerActions {
         if purchase.isGrant { throw Refusal.grantStays(purchase.originalTransactionID) }
         try requireUsable(id, on: connection)
         try respell(id, on: connection)
-        return try holding({ [purchase] }, on: connection) { _, now in
+        return try holding({ [purchase] }, on: connection) { _ in
             try settlement.hold([purchase], on: connection)
             guard let owner = try PurchaseStore.owners([purchase], on: connection).first ?? nil else {
                 throw Refusal.unknown(purchase.originalTransactionID)
             }
-            let before = try CustomerStore.roots(of: [owner, id], on: connection)
-            if let former = before.first ?? nil, former == before.last ?? nil { return .theirs }
+            let found = try lockOrMake([id, owner], on: connection)
+            if found.first == found.last { return .theirs }
+            let now = found.now
             let post = PurchasePost(
                 by: id, isRestore ? .restore : .purchase,
                 behavior: settings.behavior(app: purchase.app, environment: purchase.environment, override: nil),
@@ -47,12 +48,10 @@ extension CustomerActions {
         }
     }
 
-    /// Writes posts of purchases that have records, and brings their owners to what follows.
+    /// Writes posts of purchases that have records, by a customer who is locked, and brings their owners to what follows.
     func take(
         _ posts: [PurchaseKey: PurchasePost], now: Int64, on connection: PostgresConnection
     ) throws -> OwnerSettlement.Outcome {
-        // Customers are locked before ids are, so these are not held yet.
-        try CustomerStore.make(Set(posts.values.map(\.appUserID)), now: now, on: connection)
         try FactStore.insert(posts.map { CustomerActions.fact($1, of: $0) }, on: connection)
         let claims = try OwnerSettlement.claims(of: Array(posts.keys), on: connection)
         let outcome = try settlement.settle(claims, by: origin, now: now, on: connection)

@@ -25,9 +25,9 @@ extension CustomerActions {
     ) throws -> Deletion {
         try holding(
             { try belongings(of: try ids(of: id, on: connection), on: connection) }, on: connection
-        ) { purchases, now in
+        ) { purchases in
             try settlement.hold(purchases.filter { !$0.isGrant }, on: connection)
-            let root = try root(of: id, on: connection)
+            let (root, now) = try lock(id, on: connection)
             let ids = try CustomerStore.delete(root, on: connection)
             let accounts = try AccountJoins.accounts(naming: Set(ids), on: connection)
             // Whoever gave them a purchase held the customer or the id, and is through now.

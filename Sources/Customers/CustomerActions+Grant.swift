@@ -29,9 +29,14 @@ extension CustomerActions {
         _ entitlement: String, to id: String, _ term: GrantTerm, on connection: PostgresConnection
     ) throws -> Granting {
         let key = Grant.key(Hex.encode(SecureRandom.bytes(16)))
-        return try holding({ [key] }, on: connection) { _, now in
+        return try holding({ [key] }, on: connection) { _ in
+            var found = try lock([id], on: connection)
+            if found.first == nil {
+                if let why = AppUserID.objection(toNew: id) { throw Refusal.unusable(id: id, why: why) }
+                found = try lockOrMake([id], on: connection)
+            }
+            let now = found.now
             if let why = term.objection(now: now) { throw Refusal.ungrantable(why) }
-            try holdOrMake(id, now: now, on: connection)
             let given = try grants(of: id, on: connection).map(\.grant)
             if let same = given.first(where: { term.isRepetition(of: $0, entitlement, now: now) }) {
                 return Granting(grant: same, events: [], isNew: false)
@@ -62,8 +67,8 @@ extension CustomerActions {
     package func revoke(
         _ entitlement: String, from id: String, on connection: PostgresConnection
     ) throws -> Revocation {
-        try holding({ try grantKeys(of: id, on: connection) }, on: connection) { purchases, now in
-            _ = try root(of: id, on: connection)
+        try holding({ try grantKeys(of: id, on: connection) }, on: connection) { purchases in
+            let now = try lock(id, on: connection).now
             // Whoever granted something held the customer, and is through now.
             guard try Set(grantKeys(of: id, on: connection)) == Set(purchases) else { throw Overtaken() }
             let running = try grants(of: id, on: connection).filter {
@@ -100,14 +105,6 @@ extension CustomerActions {
         var facts: PurchaseFacts
         /// As it was before this action.
         let before: Purchase?
-    }
-
-    private func holdOrMake(_ id: String, now: Int64, on connection: PostgresConnection) throws {
-        if try CustomerStore.lock([id], on: connection) != [nil] { return }
-        if let why = AppUserID.objection(toNew: id) { throw Refusal.unusable(id: id, why: why) }
-        try CustomerStore.make([id], now: now, on: connection)
-        // Somebody else may have made it meanwhile, and a third may have deleted it.
-        if try CustomerStore.lock([id], on: connection) == [nil] { throw Overtaken() }
     }
 
     private func grantKeys(of id: String, on connection: PostgresConnection) throws -> [PurchaseKey] {

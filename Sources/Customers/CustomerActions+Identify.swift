@@ -18,29 +18,24 @@ extension CustomerActions {
         // Most logins change nothing, and then nobody need wait for anybody.
         let found = try CustomerStore.roots(of: [current, new], on: connection)
         if CustomerActions.outcome(current, found) == .switched { return false }
-        return try holding({ [] }, on: connection) { _, now in
-            var found = try CustomerStore.lock([current, new], on: connection)
-            let isNew = found.last == .some(nil)
-            switch CustomerActions.outcome(current, found) {
+        return try holding({ [] }, on: connection) { _ in
+            var found = try lock([current, new], on: connection)
+            let isNew = found.last == nil
+            switch CustomerActions.outcome(current, found.roots) {
             case .switched: break
             case .created:
-                if try CustomerStore.makeMissing([new], now: now, on: connection).isEmpty { throw Overtaken() }
+                if try CustomerStore.makeMissing([new], now: found.now, on: connection).isEmpty { throw Overtaken() }
             case .joined:
-                if found.first == .some(nil) {
-                    try CustomerStore.make([current], now: now, on: connection)
-                    found = try CustomerStore.lock([current, new], on: connection)
-                }
+                if found.first == nil { found = try lockOrMake([current, new], on: connection) }
                 guard isNew else {
-                    _ = try join(current, new, .identify, now: now, on: connection)
+                    _ = try join(current, new, .identify, on: connection)
                     break
                 }
                 // As an alias at once: whatever the clocks say, the anonymous id was there before.
-                guard let root = found.first ?? nil,
-                    try CustomerStore.alias(new, of: root, now: now, on: connection)
+                guard let root = found.first,
+                    try CustomerStore.alias(new, of: root, now: found.now, on: connection)
                 else { throw Overtaken() }
-                try ActionLog.add(
-                    .joining(.identify, current, new, under: root.originalAppUserID), by: origin, now: now,
-                    on: connection)
+                try logJoin(.identify, current, new, under: root.originalAppUserID, now: found.now, on: connection)
             }
             return isNew
         }
@@ -87,8 +82,9 @@ extension CustomerActions {
         }
         var made: Set<String> = []
         if !missing.isEmpty {
-            made = try holding({ [] }, on: connection) { _, now in
-                try CustomerStore.makeMissing(Set(missing.values), isSeen: true, now: now, on: connection)
+            made = try holding({ [] }, on: connection) { _ in
+                try CustomerStore.makeMissing(
+                    Set(missing.values), isSeen: true, now: try connection.serverTime(), on: connection)
             }
         }
         // They are somebody now.

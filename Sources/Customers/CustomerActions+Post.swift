@@ -69,12 +69,11 @@ extension CustomerActions {
         try requireUsable(id, on: connection)
         try respell(id, on: connection)
         let purchases = CustomerActions.purchases(posted)
-        let posting = try holding({ purchases.map(\.key) }, on: connection) { _, now in
+        let posting = try holding({ purchases.map(\.key) }, on: connection) { _ in
             let keys = purchases.map(\.key)
             try settlement.hold(keys, on: connection)
-            try CustomerStore.make([id], now: now, on: connection)
             let owners = try PurchaseStore.owners(keys, on: connection).compactMap { $0 }
-            if try CustomerStore.lock([id] + owners, on: connection).first == .some(nil) { throw Overtaken() }
+            let now = try lockOrMake([id] + owners, on: connection).now
             // Before the purchase is applied: its first event names this id.
             try SeenIDs.mark([id], now: now, on: connection)
             try PurchaseStore.touch(

@@ -13,8 +13,8 @@ extension CustomerActions {
     package func setRestoreBehavior(
         _ behavior: RestoreBehavior?, of id: String, on connection: PostgresConnection
     ) throws -> Bool {
-        try holding({ [] }, on: connection) { _, now in
-            let root = try root(of: id, on: connection)
+        try holding({ [] }, on: connection) { _ in
+            let (root, now) = try lock(id, on: connection)
             guard root.restoreBehavior != behavior else { return false }
             let detail = JSON.object(["restore_behavior": .text(behavior?.rawValue)])
             try ActionLog.add(

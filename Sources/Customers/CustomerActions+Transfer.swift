@@ -18,15 +18,15 @@ extension CustomerActions {
     package func transfer(
         from: String, to: String, only: [String] = [], on connection: PostgresConnection
     ) throws -> Transfer {
-        try holding({ try self.purchases(of: from, only, on: connection) }, on: connection) { purchases, now in
+        try holding({ try self.purchases(of: from, only, on: connection) }, on: connection) { purchases in
             try settlement.hold(purchases, on: connection)
-            let found = try CustomerStore.lock([from, to], on: connection)
-            guard let source = found.first ?? nil else { throw Refusal.unknown(from) }
-            if let target = found.last ?? nil, target == source { return Transfer(purchases: [], events: []) }
-            if found.last == .some(nil) {
-                if let why = AppUserID.objection(toNew: to) { throw Refusal.unusable(id: to, why: why) }
-                try CustomerStore.makeAndHold([to], now: now, on: connection)
+            let found = try lock([to, from], on: connection)
+            guard let source = found.last else { throw Refusal.unknown(from) }
+            if source == found.first { return Transfer(purchases: [], events: []) }
+            if found.first == nil, let why = AppUserID.objection(toNew: to) {
+                throw Refusal.unusable(id: to, why: why)
             }
+            let now = try found.first == nil ? lockOrMake([to, from], on: connection).now : found.now
             // What was moved before stays moved.
             let there = try PurchaseStore.owned(by: try ids(of: to, on: connection), on: connection)
             if let grant = purchases.first(where: \.isGrant) { throw Refusal.grantStays(grant.originalTransactionID) }

@@ -70,19 +70,19 @@ package struct CustomerActions: Sendable {
     ///
     /// - Parameters:
     ///   - purchases: the purchases that the action moves, read without a lock.
-    ///   - body: what is done while nobody else changes them, with the server's time in ms.
+    ///   - body: what is done while nothing else changes them. It locks customers, and has its time from there.
     func holding<Result>(
         _ purchases: () throws -> [PurchaseKey], on connection: PostgresConnection,
-        _ body: ([PurchaseKey], Int64) throws -> Result
+        _ body: ([PurchaseKey]) throws -> Result
     ) throws -> Result {
         for _ in 0..<CustomerActions.attempts {
             let lanes = Set(try purchases().map(\.lane))
             do {
                 return try connection.transaction {
-                    let now = try Fence.hold(lanes, on: connection)
+                    _ = try Fence.hold(lanes, on: connection)
                     let found = try purchases()
                     guard lanes.isSuperset(of: found.map(\.lane)) else { throw Overtaken() }
-                    return try body(found, now)
+                    return try body(found)
                 }
             } catch is Overtaken {
                 continue
@@ -93,10 +93,41 @@ package struct CustomerActions: Sendable {
         throw Refusal.busy
     }
 
-    /// The customer of an id that is locked.
-    func root(of id: String, on connection: PostgresConnection) throws -> CustomerStore.Root {
-        guard let root = try CustomerStore.lock([id], on: connection).first ?? nil else { throw Refusal.unknown(id) }
-        return root
+    /// Customers who are locked, in the order of the ids that were asked for; nil for ids that name none.
+    struct Locked {
+        let roots: [CustomerStore.Root?]
+        /// The time of the action, in ms since 1970: read once the customers are locked, so that an action is later than those
+        /// that it waited for (`ActionLog.nextTime`).
+        let now: Int64
+
+        var first: CustomerStore.Root? { roots.first ?? nil }
+        var last: CustomerStore.Root? { roots.last ?? nil }
+    }
+
+    func lock(_ ids: [String], on connection: PostgresConnection) throws -> Locked {
+        let roots = try CustomerStore.lock(ids, on: connection)
+        let customers = Set(roots.compactMap { $0?.originalAppUserID })
+        return Locked(roots: roots, now: try ActionLog.nextTime(about: ids, of: customers, on: connection))
+    }
+
+    /// The same; the first id's customer is made where it names none.
+    func lockOrMake(_ ids: [String], on connection: PostgresConnection) throws -> Locked {
+        let found = try lock(ids, on: connection)
+        guard found.first == nil, let id = ids.first else { return found }
+        try CustomerStore.make([id], now: found.now, on: connection)
+        let made = try lock(ids, on: connection)
+        // Another transaction may have made it meanwhile, and a third one may have deleted it.
+        if made.first == nil { throw Overtaken() }
+        return made
+    }
+
+    /// The customer of an id, locked.
+    ///
+    /// - Throws: `Refusal` where the id names none.
+    func lock(_ id: String, on connection: PostgresConnection) throws -> (root: CustomerStore.Root, now: Int64) {
+        let found = try lock([id], on: connection)
+        guard let root = found.first else { throw Refusal.unknown(id) }
+        return (root, found.now)
     }
 
     /// All ids of the customer whom an id names.

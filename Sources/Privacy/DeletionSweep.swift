@@ -34,7 +34,7 @@ package struct DeletionSweep: Sendable {
 
     /// Goes on with any deletion that has something to do; false where none has.
     package func step(on connection: PostgresConnection) throws -> Bool {
-        let now = try DeletionSweep.serverTime(on: connection)
+        let now = try connection.serverTime()
         guard let deletion = try DeletionLedger.due(at: now, on: connection) else { return false }
         _ = try step(deletion, on: connection)
         return true
@@ -59,7 +59,7 @@ package struct DeletionSweep: Sendable {
         switch deletion.state {
         case .done: return .done
         case .settling:
-            let now = try DeletionSweep.serverTime(on: connection)
+            let now = try connection.serverTime()
             if let settles = deletion.settles, settles > now { return .settles(settles) }
             try finish(deletion, on: connection)
             return .done
@@ -71,7 +71,7 @@ package struct DeletionSweep: Sendable {
         } else if let subject = try DeletionLedger.next(of: deletion.id, on: connection) {
             try purchases.run(subject, of: deletion, names, on: connection)
         } else {
-            let now = try DeletionSweep.serverTime(on: connection)
+            let now = try connection.serverTime()
             try connection.transaction {
                 _ = try connection.query("SELECT set_config('synchronous_commit', 'on', true)")
                 try DeletionLedger.settle(deletion.id, patience: patience, now: now, on: connection)
@@ -93,9 +93,5 @@ package struct DeletionSweep: Sendable {
             let emptied = try EventSweep.emptyAttempts(deliveries, on: connection)
             try DeletionLedger.count(["attempt": attempts + emptied], of: deletion.id, on: connection)
         }
-    }
-
-    private static func serverTime(on connection: PostgresConnection) throws -> Int64 {
-        try connection.query("SELECT (extract(epoch FROM clock_timestamp()) * 1000)::int8").one().int(0)
     }
 }

@@ -45,7 +45,7 @@ package struct RecordRebuild: Sendable {
     package func run(
         on connection: PostgresConnection, progress: (Progress) -> Void, found: (Difference) -> Void
     ) throws -> RebuildTotals {
-        let now = try RecordRebuild.serverTime(on: connection)
+        let now = try connection.serverTime()
         let beliefs = try EndBeliefs.read(patience: patience, now: now, on: connection)
         let purchases = PurchaseRebuild(beliefs: beliefs, foldSettings: foldSettings)
         let earlier = isDry ? nil : try RebuildJob.unfinished(now: now, settings: settings, on: connection)
@@ -62,7 +62,7 @@ package struct RecordRebuild: Sendable {
             let differences = try page(&job, purchases, on: connection)
             differences.forEach(found)
         }
-        if !isDry { try job.save(finished: try RecordRebuild.serverTime(on: connection), on: connection) }
+        if !isDry { try job.save(finished: try connection.serverTime(), on: connection) }
         return job.totals
     }
 
@@ -120,15 +120,9 @@ package struct RecordRebuild: Sendable {
     ) throws -> Result {
         let snapshot = PostgresStatement("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
         return try connection.transaction(opening: isDry ? [snapshot] : []) { _ in
-            if isDry { return try body(try RecordRebuild.serverTime(on: connection)) }
+            if isDry { return try body(try connection.serverTime()) }
             return try body(try Fence.hold([lane].compactMap { $0 }, on: connection))
         }
-    }
-
-    private static func serverTime(on connection: PostgresConnection) throws -> Int64 {
-        let rows = try connection.query("SELECT (extract(epoch FROM clock_timestamp()) * 1000)::int8")
-        guard let row = rows.first else { throw PostgresError(.decoding, "the server gave no time") }
-        return try row.int(0)
     }
 }
 

@@ -161,6 +161,26 @@ package enum ActionLog {
         return try row.int(0)
     }
 
+    private static let next = """
+        WITH named AS (
+            SELECT unnest($1::text[]) AS id
+            UNION SELECT id FROM entitled.app_user_id WHERE original_app_user_id = ANY($2::text[])
+        )
+        SELECT greatest((extract(epoch FROM clock_timestamp()) * 1000)::int8, max(latest.at_ms) + 1)
+        FROM named LEFT JOIN LATERAL (
+            (SELECT at_ms FROM entitled.action WHERE app_user_id = named.id ORDER BY seq DESC LIMIT 1)
+            UNION ALL (SELECT at_ms FROM entitled.action WHERE other = named.id ORDER BY seq DESC LIMIT 1)
+        ) AS latest ON true
+        """
+
+    /// The time of the next action about these ids and customers, who are locked, in ms since 1970: the server's, and later than
+    /// that of any action before it, though both may be done in one millisecond, or the server's clock went back since.
+    package static func nextTime(
+        about ids: [String], of roots: Set<String>, on connection: PostgresConnection
+    ) throws -> Int64 {
+        try connection.query(next, [.texts(ids), .texts(roots.sorted())]).one().int(0)
+    }
+
     private static let select = """
         SELECT seq, kind, at_ms, actor, reason, app_user_id, other, detail FROM (
             SELECT * FROM entitled.action WHERE app_user_id = ANY($1::text[])

@@ -115,15 +115,23 @@ package enum CustomerStore {
         _ = try connection.query(markSeen, [.texts(originalIDs.sorted()), .int8(staleBefore), .int8(now)])
     }
 
-    /// The same, and until the end of the transaction nobody deletes these ids: for owners of new purchases.
-    package static func makeAndHold(_ ids: Set<String>, now: Int64, on connection: PostgresConnection) throws {
-        var missing = ids
+    /// Makes a customer for each id that names none yet, and until the end of the transaction none of the ids can be deleted:
+    /// for owners of new purchases.
+    ///
+    /// - Returns: the ids that this call made.
+    @discardableResult
+    package static func makeAndHold(
+        _ ids: Set<String>, now: Int64, on connection: PostgresConnection
+    ) throws -> Set<String> {
+        var (missing, made): (Set<String>, Set<String>) = (ids, [])
         while !missing.isEmpty {
-            missing.subtract(try makeMissing(missing, now: now, on: connection))
-            guard !missing.isEmpty else { return }
+            made.formUnion(try makeMissing(missing, now: now, on: connection))
+            missing.subtract(made)
+            guard !missing.isEmpty else { break }
             // One that was there may have been deleted before it could be held.
             missing.subtract(try connection.query(hold, [.texts(missing.sorted())]).map { try $0.text(0) })
         }
+        return made
     }
 
     private static let alias = """

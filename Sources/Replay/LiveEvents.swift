@@ -40,7 +40,6 @@ package struct LiveEvents {
         self.wants = wants
     }
 
-    private static let clock = "SELECT (extract(epoch FROM clock_timestamp()) * 1000)::int8"
     private static let bodies = """
         SELECT e.id, e.body, e.sequence FROM entitled.event e
         JOIN unnest($1::int2[], $2::uuid[]) AS t(lane, id) ON e.lane = t.lane AND e.id = t.id
@@ -50,7 +49,7 @@ package struct LiveEvents {
     /// What is new since the last look, in order, some hundreds at most; `hasMore` if there is more of it now.
     package mutating func look(on connection: PostgresConnection) throws -> (events: [Event], hasMore: Bool) {
         try connection.transaction {
-            let now = try connection.query(LiveEvents.clock).one().int(0)
+            let now = try connection.serverTime()
             let first = since ?? now
             since = first
             let start = position ?? .start(of: first)

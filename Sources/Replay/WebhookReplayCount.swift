@@ -4,7 +4,6 @@ import Records
 
 /// Counts what a replay would be about, and changes nothing. For the api's role.
 package enum WebhookReplayCount {
-    private static let clock = "SELECT (extract(epoch FROM clock_timestamp()) * 1000)::int8"
 
     /// - Parameter progress: gets the counts so far after each step, and 0 to 1.
     /// - Returns: `queued` is how many would be put in line; nil if there is no such endpoint.
@@ -13,7 +12,7 @@ package enum WebhookReplayCount {
         progress: (JobCounts, _ fraction: Double) -> Void = { _, _ in }
     ) throws -> JobCounts? {
         guard let endpoint = try EndpointStore.list(id: replay.endpoint, on: connection).first else { return nil }
-        let now = try connection.query(clock).one().int(0)
+        let now = try connection.serverTime()
         let until = min(replay.until ?? now, now)
         var walk = CandidateWalk(replay)
         var position = WalkPosition.start(of: replay.since)

@@ -92,10 +92,10 @@ import Testing
     /// As an app posts, but at the time of the story.
     private static func post(_ key: PurchaseKey, _ post: PurchasePost, on connection: PostgresConnection) throws {
         let actions = CustomerActions(origin: ActionLog.Origin(actor: "tester"), foldSettings: grace)
-        try actions.holding({ [key] }, on: connection) { _, now in
+        try actions.holding({ [key] }, on: connection) { _ in
             try actions.settlement.hold([key], on: connection)
+            let now = try actions.lockOrMake([post.appUserID], on: connection).now
             if try AccountStore.members([key], on: connection).isEmpty {
-                try CustomerStore.make([post.appUserID], now: now, on: connection)
                 try FactStore.insert([CustomerActions.fact(post, of: key)], on: connection)
             } else {
                 _ = try actions.take([key: post], now: now, on: connection)

@@ -14,6 +14,8 @@ extension OwnerSettlement {
         var found: [FactStore.New] = []
         var joins: AccountJoins.Joins = [:]
         var states: [AccountKey: AccountStore.State] = [:]
+        /// Ids whose customers are locked: what the log says of them stays so.
+        var held: Set<String> = []
     }
 
     /// Locks the accounts that are concerned, those that purchases leave too.
@@ -41,7 +43,10 @@ extension OwnerSettlement {
     }
 
     /// Locks the customers whom the accounts name, before the log is read: what it says of them stays so until this is written.
-    func holdCustomers(of view: View, on connection: PostgresConnection) throws {
+    /// Ids that name no customer yet have no row to lock (`unread`).
+    ///
+    /// - Returns: the ids whose customers are locked.
+    func holdCustomers(of view: View, on connection: PostgresConnection) throws -> Set<String> {
         var ids: Set<String> = []
         for claims in view.claims.values {
             let named = claims.values.reduce(into: Set<String>()) { $0.formUnion($1.ids) }
@@ -50,7 +55,9 @@ extension OwnerSettlement {
         ids.formUnion(view.members.values.map(\.owner))
         ids.formUnion(view.joins.values.flatMap { $0.flatMap { [$0.one, $0.other] } })
         ids.formUnion(try CustomerStore.find(ids.filter(AppUserID.isUUID), on: connection).values)
-        _ = try CustomerStore.lock(ids.sorted(), on: connection)
+        let named = ids.sorted()
+        let roots = try CustomerStore.lock(named, on: connection)
+        return Set(zip(named, roots).compactMap { id, root in root == nil ? nil : id })
     }
 
     /// Claims of a record that has none that this program reads, from its facts.

@@ -39,7 +39,9 @@ extension OwnerSettlement {
         let needed = Set(given.values).union(added.flatMap { [$0.1.one, $0.1.other] }.map { ids[$0] ?? $0 })
         let fresh = try CustomerStore.makeOfAccounts(needed.intersection(own), now: now, on: connection)
         // A deletion holds the customers of what it takes: only new owners could vanish meanwhile.
-        try CustomerStore.makeAndHold(needed, now: now, on: connection)
+        let made = try CustomerStore.makeAndHold(needed, now: now, on: connection).union(fresh)
+        let unread = try unread(needed, made: made, held: view.held, on: connection)
+        try AccountDue.add(accounts(naming: unread, judged, ids), on: connection)
         try AccountJoins.write(removed: removed, added: added, on: connection)
         let known = try join(added, ids, view, on: connection)
         let parted = Set(removed.flatMap { [$0.1.one, $0.1.other] }.map { ids[$0] ?? $0 })
@@ -67,6 +69,27 @@ extension OwnerSettlement {
         outcome.transfers = try tell(moves, by: origin, now: now, on: connection)
         if tells { outcome.others += try tell(known, now: now, on: connection) }
         return outcome
+    }
+
+    /// Ids of which the log may say more than was read of it, because no customer's row kept others from acting on them: those
+    /// that another transaction made meanwhile, and those that one made and deleted again. That transaction could not see what
+    /// is written here either, so these accounts are judged again.
+    private func unread(
+        _ needed: Set<String>, made: Set<String>, held: Set<String>, on connection: PostgresConnection
+    ) throws -> Set<String> {
+        let deleted = try names.among(made, on: connection)
+        return needed.subtracting(held).subtracting(made).union(deleted.keys)
+    }
+
+    private func accounts(
+        naming unread: Set<String>, _ judged: [AccountKey: AccountOwners], _ ids: [String: String]
+    ) -> Set<AccountKey> {
+        guard !unread.isEmpty else { return [] }
+        return Set(
+            judged.filter { _, owners in
+                let named = owners.joins.reduce(into: Set(owners.owners.values)) { $0.formUnion([$1.one, $1.other]) }
+                return named.contains { unread.contains($0) || unread.contains(ids[$0] ?? $0) }
+            }.keys)
     }
 
     /// What is to be said of accounts, where it is another than before.

@@ -51,8 +51,8 @@ package struct OwnerSettlement: Sendable {
     ) throws -> Outcome {
         let accounts = try lock(claims, keys, others, on: connection)
         guard !accounts.isEmpty else { return Outcome() }
-        let view = try view(of: accounts, claims, and: keys, on: connection)
-        try holdCustomers(of: view, on: connection)
+        var view = try view(of: accounts, claims, and: keys, on: connection)
+        view.held = try holdCustomers(of: view, on: connection)
         let judged = try judge(view, joining: true, on: connection)
         return try write(judged, view, claims, isWritten: isWritten, tells: tells, by: origin, now: now, on: connection)
     }

@@ -1,6 +1,6 @@
 import Base
+import Daemon
 import Postgres
-import Telemetry
 
 /// Brings a database to the schema of this program.
 package struct Migrator {

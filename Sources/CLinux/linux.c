@@ -2,6 +2,14 @@
 #include "CLinux.h"
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
+#include <sys/socket.h>
+
+const int clinux_stream = SOCK_STREAM;
+const int clinux_datagram = SOCK_DGRAM;
+const int clinux_close_on_exec = SOCK_CLOEXEC;
+const int clinux_nonblocking = SOCK_NONBLOCK;
+
+int clinux_address_family(const void *address) { return ((const struct sockaddr *)address)->sa_family; }
 
 int clinux_epoll_create(void) { return epoll_create1(EPOLL_CLOEXEC); }
 

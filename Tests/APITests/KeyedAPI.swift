@@ -2,13 +2,12 @@ import API
 import AppStore
 import Base
 import Crypto
-import HTTPServer
-import Lifecycle
+import Daemon
+import Database
+import HTTP
 import Postgres
-import Records
 import Schemas
 import Subscriptions
-import Telemetry
 import TestSupport
 
 /// The listener as production has it, with keys of the database, the catalogue and CORS.

@@ -1,12 +1,11 @@
 import API
 import Base
 import Crypto
-import HTTPServer
-import Lifecycle
+import Daemon
+import HTTP
 import Postgres
 import Schemas
 import Subscriptions
-import Telemetry
 import TestSupport
 
 /// The REST listener with its threads in this process, on a database of its own, as the role that it has in production.

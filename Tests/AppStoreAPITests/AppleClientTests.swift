@@ -1,9 +1,9 @@
 import Base
 import Crypto
+import Daemon
 import Foundation
-import HTTPServer
+import HTTP
 import StoreSimulator
-import Telemetry
 import TestSupport
 import Testing
 

@@ -1,9 +1,9 @@
 import AppStore
 import Base
 import Crypto
-import HTTPClient
+import Daemon
+import HTTP
 import StoreSimulator
-import Telemetry
 import TestSupport
 
 @testable import AppStoreAPI

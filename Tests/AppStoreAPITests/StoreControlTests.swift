@@ -1,8 +1,7 @@
 import AppStore
 import Base
-import HTTPClient
-import HTTPServer
-import Telemetry
+import Daemon
+import HTTP
 import TestSupport
 import Testing
 

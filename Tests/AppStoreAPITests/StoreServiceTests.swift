@@ -1,10 +1,9 @@
 import AppStore
 import Base
-import HTTPServer
-import Lifecycle
+import Daemon
+import HTTP
 import StoreSimulator
 import Synchronization
-import Telemetry
 import TestSupport
 import Testing
 

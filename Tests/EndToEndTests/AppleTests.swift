@@ -1,8 +1,8 @@
 import Base
+import Daemon
 import FoundationEssentials
-import HTTPClient
+import HTTP
 import StoreSimulator
-import Telemetry
 import TestSupport
 import Testing
 

@@ -1,6 +1,6 @@
 import Base
+import Daemon
 import FoundationEssentials
-import Lifecycle
 import StoreSimulator
 import TestSupport
 import Testing

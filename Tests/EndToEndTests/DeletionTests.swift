@@ -1,6 +1,6 @@
 import Base
+import Daemon
 import Glibc
-import Lifecycle
 import StoreSimulator
 import TestSupport
 import Testing

@@ -1,8 +1,8 @@
 import Base
 import Crypto
+import Daemon
 import FoundationEssentials
 import Glibc
-import Lifecycle
 import Postgres
 import TestSupport
 import Testing

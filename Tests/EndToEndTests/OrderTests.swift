@@ -1,6 +1,6 @@
 import Base
+import Daemon
 import Glibc
-import Lifecycle
 import Postgres
 import StoreSimulator
 import TestSupport

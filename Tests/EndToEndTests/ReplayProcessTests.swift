@@ -1,7 +1,7 @@
 import Base
+import Daemon
+import Database
 import Glibc
-import Lifecycle
-import Queue
 import StoreSimulator
 import TestSupport
 import Testing

@@ -1,8 +1,7 @@
 import Base
 import Crypto
+import Database
 import Postgres
-import Queue
-import Records
 import StoreSimulator
 import TestSupport
 

@@ -1,11 +1,11 @@
 import Base
 import Crypto
+import Daemon
 import FoundationEssentials
 import Glibc
-import HTTPClient
+import HTTP
 import Postgres
 import StoreSimulator
-import Telemetry
 import TestSupport
 
 /// A folder with a configuration, a store that it trusts, and a way to send what the store signs.

@@ -1,7 +1,7 @@
 import Base
+import Daemon
 import FoundationEssentials
 import Glibc
-import Lifecycle
 import Postgres
 import StoreSimulator
 import TestSupport

@@ -1,7 +1,6 @@
 import Base
-import Compression
 import Crypto
-import Queue
+import Database
 
 /// JSON, and payloads as the database keeps them.
 package enum StoredDataSubjects {

@@ -1,8 +1,7 @@
 import Base
-import Deliver
-import HTTPClient
-import Queue
-import Records
+import Database
+import HTTP
+import Worker
 
 /// Short texts from consumers, operators and configurations. What is read is written, and read again as the same.
 package enum TextSubjects {

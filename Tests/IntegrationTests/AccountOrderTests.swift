@@ -1,8 +1,7 @@
 import Base
+import Database
 import Foundation
 import Postgres
-import Queue
-import Records
 import StoreSimulator
 import Subscriptions
 import TestSupport

@@ -1,5 +1,5 @@
 import Base
-import Queue
+import Database
 import StoreSimulator
 import Subscriptions
 

@@ -1,10 +1,8 @@
 import Base
 import Customers
-import HTTPServer
+import Database
+import HTTP
 import Postgres
-import Queue
-import Rebuild
-import Records
 import StoreSimulator
 import Subscriptions
 import TestSupport

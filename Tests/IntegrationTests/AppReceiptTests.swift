@@ -1,7 +1,7 @@
 import AppStore
 import Base
 import Crypto
-import HTTPServer
+import HTTP
 import StoreSimulator
 import TestSupport
 import Testing

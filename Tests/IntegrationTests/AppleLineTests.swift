@@ -1,6 +1,6 @@
 import API
 import Base
-import HTTPServer
+import HTTP
 import StoreSimulator
 import TestSupport
 import Testing

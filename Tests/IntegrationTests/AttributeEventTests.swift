@@ -1,7 +1,7 @@
 import Base
 import Customers
+import Database
 import Postgres
-import Records
 import StoreSimulator
 import Subscriptions
 import TestSupport

@@ -1,6 +1,6 @@
 import Base
-import HTTPServer
-import Records
+import Database
+import HTTP
 import StoreSimulator
 import Subscriptions
 import TestSupport

@@ -1,12 +1,10 @@
 import Base
-import Lifecycle
+import Daemon
+import Database
+import Duties
 import Postgres
-import Queue
-import Records
-import Retention
 import StoreSimulator
 import Subscriptions
-import Telemetry
 import TestSupport
 import Testing
 

@@ -1,11 +1,10 @@
 import Base
-import Deliver
-import Lifecycle
+import Daemon
+import Database
 import Postgres
-import Queue
-import Records
 import TestSupport
 import Testing
+import Worker
 
 /// Endpoints that hang, fail and come back, with a real worker.
 @Suite struct EndpointHealthFlowTests {

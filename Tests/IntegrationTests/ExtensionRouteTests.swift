@@ -3,12 +3,12 @@ import AppStore
 import AppStoreAPI
 import Base
 import Crypto
-import HTTPServer
+import Daemon
+import Duties
+import HTTP
 import Postgres
-import Reconcile
 import StoreSimulator
 import Subscriptions
-import Telemetry
 import TestSupport
 import Testing
 

@@ -1,10 +1,10 @@
 import Base
 import Crypto
+import Daemon
+import Database
 import Glibc
-import HTTPServer
-import Lifecycle
+import HTTP
 import Postgres
-import Queue
 import StoreSimulator
 import TestSupport
 import Testing

@@ -1,9 +1,7 @@
 import Base
 import Customers
+import Database
 import Postgres
-import Queue
-import Rebuild
-import Records
 import StoreSimulator
 import Subscriptions
 import TestSupport

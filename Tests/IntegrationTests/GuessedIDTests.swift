@@ -1,9 +1,9 @@
 import Base
 import Crypto
 import Customers
-import HTTPServer
+import Database
+import HTTP
 import Postgres
-import Records
 import StoreSimulator
 import Subscriptions
 import TestSupport

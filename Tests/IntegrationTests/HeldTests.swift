@@ -1,11 +1,11 @@
 import AppStore
 import Base
 import Crypto
-import HTTPServer
+import Daemon
+import Database
+import HTTP
 import Postgres
-import Queue
 import StoreSimulator
-import Telemetry
 import TestSupport
 import Testing
 

@@ -1,11 +1,10 @@
-import Apply
 import Base
+import Database
 import Postgres
-import Queue
-import Replay
 import StoreSimulator
 import TestSupport
 import Testing
+import Worker
 
 /// What Apple's history says about silence.
 @Suite struct HistoryBeliefTests {

@@ -1,12 +1,11 @@
 import Base
-import Deliver
-import HTTPServer
+import Database
+import HTTP
 import Postgres
-import Queue
-import Records
 import StoreSimulator
 import TestSupport
 import Testing
+import Worker
 
 /// Hostile consumers of a real worker: each delivery gets its state, and its attempt tells why.
 @Suite struct HostileDeliveryTests {

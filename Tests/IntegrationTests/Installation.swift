@@ -1,22 +1,17 @@
-import Admission
 import AppStore
-import Apply
 import Base
 import Crypto
-import Deliver
-import HTTPClient
-import HTTPServer
+import Customers
+import Daemon
+import Database
+import HTTP
 import Ingest
-import Lifecycle
 import Postgres
-import Queue
-import Rebuild
-import Records
 import StoreSimulator
 import Subscriptions
-import Telemetry
 import TestSupport
 import Testing
+import Worker
 
 /// A store with its certificates, and an installation that trusts it: the endpoint and any number of workers, as
 /// threads of this process, on a database of its own.

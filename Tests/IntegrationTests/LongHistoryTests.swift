@@ -1,16 +1,15 @@
-import Admission
-import Apply
 import Base
-import HTTPServer
+import Customers
+import Daemon
+import Database
+import HTTP
+import Ingest
 import Postgres
-import Queue
-import Rebuild
-import Records
 import StoreSimulator
 import Subscriptions
-import Telemetry
 import TestSupport
 import Testing
+import Worker
 
 /// Purchases with more facts than any turn of a worker may read: slow for themselves, unnoticed by others.
 @Suite(.serialized) struct LongHistoryTests {

@@ -1,7 +1,6 @@
 import Base
-import HTTPServer
-import Queue
-import Records
+import Database
+import HTTP
 import StoreSimulator
 import Subscriptions
 import TestSupport

@@ -1,5 +1,5 @@
 import Base
-import HTTPServer
+import HTTP
 import StoreSimulator
 import TestSupport
 import Testing

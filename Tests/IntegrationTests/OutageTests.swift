@@ -1,7 +1,7 @@
 import Base
+import Database
 import Foundation
 import Postgres
-import Queue
 import StoreSimulator
 import TestSupport
 import Testing

@@ -1,11 +1,11 @@
-import Apply
 import Base
+import Database
 import Postgres
-import Records
 import StoreSimulator
 import Subscriptions
 import TestSupport
 import Testing
+import Worker
 
 /// Owners that an upgrade finds: nothing moves, nothing is told, and it is known where the rules would say otherwise.
 @Suite struct OwnerAdoptionTests {

@@ -1,11 +1,11 @@
-import Apply
 import Base
+import Database
 import Postgres
-import Records
 import StoreSimulator
 import Subscriptions
 import TestSupport
 import Testing
+import Worker
 
 /// The first webhook of a purchase without a token waits for the name of its buyer (`apps[].owner_wait`).
 @Suite struct OwnerWaitTests {

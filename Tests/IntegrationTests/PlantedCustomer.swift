@@ -1,9 +1,7 @@
 import Base
 import Customers
+import Database
 import Postgres
-import Privacy
-import Queue
-import Records
 import StoreSimulator
 import Subscriptions
 import TestSupport

@@ -1,16 +1,14 @@
-import Admission
 import AppStore
 import AppStoreAPI
 import Base
 import Crypto
-import HTTPClient
-import Lifecycle
+import Daemon
+import Database
+import Duties
+import HTTP
+import Ingest
 import Postgres
-import Queue
-import Reconcile
-import Replay
 import Subscriptions
-import Telemetry
 import TestSupport
 
 @testable import StoreSimulator

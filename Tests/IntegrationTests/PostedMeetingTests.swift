@@ -1,11 +1,9 @@
-import Admission
 import AppStore
 import Base
 import Customers
+import Database
+import Ingest
 import Postgres
-import Privacy
-import Queue
-import Records
 import StoreSimulator
 import Subscriptions
 import TestSupport

@@ -1,19 +1,17 @@
 import API
-import Admission
 import AppStore
 import AppStoreAPI
 import Base
 import Crypto
 import Customers
-import HTTPServer
-import Lifecycle
+import Daemon
+import Database
+import Duties
+import HTTP
+import Ingest
 import Postgres
-import Queue
-import Reconcile
-import Records
 import StoreSimulator
 import Subscriptions
-import Telemetry
 import TestSupport
 
 /// The REST listener with the routes that apps post to, on the database of an installation, as the role of the api.

@@ -1,10 +1,8 @@
 import AppStore
 import Base
 import Customers
+import Database
 import Postgres
-import Privacy
-import Queue
-import Records
 import StoreSimulator
 import Subscriptions
 import TestSupport

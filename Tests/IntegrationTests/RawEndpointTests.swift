@@ -1,9 +1,8 @@
 import Base
-import HTTPServer
+import Database
+import Duties
+import HTTP
 import Postgres
-import Queue
-import Records
-import Replay
 import StoreSimulator
 import TestSupport
 import Testing

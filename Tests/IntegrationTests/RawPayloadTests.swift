@@ -1,13 +1,12 @@
-import Admission
 import AppStore
 import Base
 import Crypto
+import Daemon
+import Database
 import Foundation
-import HTTPServer
+import HTTP
 import Ingest
-import Queue
 import StoreSimulator
-import Telemetry
 import TestSupport
 import Testing
 

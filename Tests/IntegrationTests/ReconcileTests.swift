@@ -1,15 +1,12 @@
 import Base
+import Daemon
 import Foundation
-import Lifecycle
 import Postgres
-import Queue
-import Records
-import Replay
-import Telemetry
 import TestSupport
 import Testing
 
-@testable import Reconcile
+@testable import Database
+@testable import Duties
 @testable import StoreSimulator
 
 /// What Apple sent and we missed comes back.

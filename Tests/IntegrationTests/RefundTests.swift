@@ -1,14 +1,12 @@
 import AppStoreAPI
 import Base
-import HTTPServer
-import Lifecycle
+import Daemon
+import Database
+import Duties
+import HTTP
 import Postgres
-import Queue
-import Records
-import Refunds
 import StoreSimulator
 import Subscriptions
-import Telemetry
 import TestSupport
 import Testing
 

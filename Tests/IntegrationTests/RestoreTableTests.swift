@@ -1,8 +1,7 @@
 import Base
 import Customers
+import Database
 import Postgres
-import Queue
-import Records
 import StoreSimulator
 import Subscriptions
 import TestSupport

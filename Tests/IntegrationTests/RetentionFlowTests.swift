@@ -1,10 +1,9 @@
 import Base
+import Daemon
+import Database
+import Duties
 import Postgres
-import Queue
-import Records
-import Retention
 import StoreSimulator
-import Telemetry
 import TestSupport
 import Testing
 

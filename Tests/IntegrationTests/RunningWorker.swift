@@ -1,16 +1,14 @@
-import Admission
 import AppStore
-import Apply
 import Base
 import Crypto
-import Deliver
-import HTTPClient
-import Lifecycle
+import Daemon
+import Database
+import HTTP
+import Ingest
 import Postgres
-import Records
 import Subscriptions
-import Telemetry
 import TestSupport
+import Worker
 
 /// A worker with its sender, and a brake that stops its thread in the middle of a turn.
 final class RunningWorker: Sendable {

@@ -1,8 +1,8 @@
 import Base
 import Customers
-import HTTPServer
+import Database
+import HTTP
 import Postgres
-import Records
 import StoreSimulator
 import Subscriptions
 import TestSupport

@@ -1,13 +1,12 @@
-import Apply
 import Base
-import HTTPServer
+import Database
+import HTTP
 import Postgres
-import Queue
-import Records
 import StoreSimulator
 import Subscriptions
 import TestSupport
 import Testing
+import Worker
 
 @testable import Customers
 

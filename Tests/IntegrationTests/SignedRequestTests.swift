@@ -1,7 +1,7 @@
 import Base
-import HTTPServer
+import Database
+import HTTP
 import Postgres
-import Records
 import StoreSimulator
 import TestSupport
 import Testing

@@ -1,19 +1,17 @@
-import Admission
 import AppStoreAPI
-import Apply
 import Base
+import Daemon
 import Foundation
-import Lifecycle
+import Ingest
 import Postgres
-import Queue
-import Records
 import StoreSimulator
 import Subscriptions
-import Telemetry
 import TestSupport
 import Testing
+import Worker
 
-@testable import Reconcile
+@testable import Database
+@testable import Duties
 
 /// Apple is asked how purchases stand of which news is missing.
 @Suite struct StatusSweepTests {

@@ -1,6 +1,6 @@
-import Admission
 import Base
-import Queue
+import Database
+import Ingest
 import StoreSimulator
 import TestSupport
 import Testing

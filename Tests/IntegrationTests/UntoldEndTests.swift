@@ -1,8 +1,8 @@
 import Base
-import HTTPServer
+import Customers
+import Database
+import HTTP
 import Postgres
-import Rebuild
-import Records
 import StoreSimulator
 import Subscriptions
 import TestSupport

@@ -1,9 +1,8 @@
 import Base
 import Customers
-import HTTPServer
+import Database
+import HTTP
 import Postgres
-import Queue
-import Records
 import Schemas
 import StoreSimulator
 import Subscriptions

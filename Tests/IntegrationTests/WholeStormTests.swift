@@ -1,12 +1,10 @@
-import Admission
 import AppStore
 import Base
 import Customers
-import Lifecycle
+import Daemon
+import Database
+import Ingest
 import Postgres
-import Privacy
-import Queue
-import Records
 import StoreSimulator
 import Subscriptions
 import TestSupport

@@ -1,9 +1,9 @@
 import Base
-import HTTPServer
+import Daemon
+import Database
+import HTTP
 import Postgres
-import Queue
 import StoreSimulator
-import Telemetry
 import TestSupport
 import Testing
 

@@ -1,5 +1,3 @@
-import Subscriptions
-
 /// A life made by chance, and the order in which it is heard of. Any of its steps can be left out.
 struct Scenario: Sendable {
     struct Step: Sendable, Hashable {

@@ -1,7 +1,6 @@
 import Base
-import HTTPServer
-import Lifecycle
-import Telemetry
+import Daemon
+import HTTP
 
 /// A consumer of webhooks that keeps what it gets and answers as a test says.
 package final class Consumer: Sendable {

@@ -1,7 +1,6 @@
 import Base
+import Database
 import Postgres
-import Queue
-import Records
 
 /// Looks for texts in everything that is stored: every column of every table, and whatever is compressed or encoded in it.
 package struct DatabaseScan {

@@ -1,6 +1,6 @@
 import Base
+import Daemon
 import Glibc
-import Lifecycle
 
 /// A consumer that behaves as badly as the path tells it, on a port of 127.0.0.1; one thread a connection.
 package final class HostileServer: Sendable {

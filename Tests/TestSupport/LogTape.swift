@@ -1,6 +1,5 @@
 import Base
-import Lifecycle
-import Telemetry
+import Daemon
 
 /// Keeps what is logged.
 package final class LogTape: Sendable {

@@ -1,5 +1,5 @@
+import Daemon
 import Glibc
-import Lifecycle
 
 /// A name server (RFC 1035, UDP only) that answers as a test says, on port 53 of an address of loopback; needs root.
 package final class NameServer: Sendable {

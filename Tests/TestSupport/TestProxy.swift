@@ -1,5 +1,5 @@
+import Daemon
 import Glibc
-import Lifecycle
 
 /// A listener on loopback that passes everything on to a unix socket, until it stops: then it keeps connections open
 /// and swallows what is sent, as a router does that lost its state. TCP notices nothing, because this kernel answers.

@@ -1,4 +1,4 @@
-import Lifecycle
+import Daemon
 
 /// Work on a thread of its own, whose result a test waits for.
 package final class TestThread<Value: Sendable>: Sendable {

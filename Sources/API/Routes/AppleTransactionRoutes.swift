@@ -1,10 +1,9 @@
 import AppStore
 import Base
 import Customers
-import HTTPServer
+import Database
+import HTTP
 import Postgres
-import Queue
-import Records
 import Subscriptions
 
 /// `POST /apple/transactions`, of the StoreKit 2 server tutorial: the app names a purchase, and gets what it entitles

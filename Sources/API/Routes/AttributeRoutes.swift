@@ -1,6 +1,6 @@
 import Base
 import Customers
-import HTTPServer
+import HTTP
 import Subscriptions
 
 /// What apps and backends say of customers.

@@ -1,6 +1,6 @@
 import Base
-import HTTPServer
-import Records
+import Database
+import HTTP
 import Subscriptions
 
 /// What apps offer, and which entitlements products give.

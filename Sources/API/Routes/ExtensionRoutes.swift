@@ -2,9 +2,9 @@ import AppStore
 import AppStoreAPI
 import Base
 import Crypto
-import HTTPServer
-import Lifecycle
-import Records
+import Daemon
+import Database
+import HTTP
 import Subscriptions
 
 /// Giving a subscriber some days for nothing, by Apple (Extend a Subscription Renewal Date).

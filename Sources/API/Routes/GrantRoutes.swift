@@ -1,7 +1,7 @@
 import Base
 import Customers
-import HTTPServer
-import Records
+import Database
+import HTTP
 import Subscriptions
 
 /// Entitlements that the seller gives without the store, and takes back.

@@ -1,5 +1,5 @@
 import Base
-import HTTPServer
+import HTTP
 
 /// Whether the service is there, as RevenueCat's SDKs ask: without a key, for a body of `""`.
 package struct HealthRoutes: Sendable {

@@ -1,8 +1,8 @@
 import Base
 import Customers
-import HTTPServer
+import Database
+import HTTP
 import Postgres
-import Records
 import Subscriptions
 
 /// Who is who: logging in, joining, deleting, and whose a purchase may become.

@@ -1,6 +1,6 @@
 import Base
-import HTTPServer
-import Records
+import Database
+import HTTP
 import Subscriptions
 
 /// Whether a customer may still have a product's introductory offer, by what is known of their purchases.

@@ -1,4 +1,4 @@
-import HTTPServer
+import HTTP
 
 /// What RevenueCat's REST v1 does with purchases of other stores: there are none here.
 package struct OtherStoreRoutes: Sendable {

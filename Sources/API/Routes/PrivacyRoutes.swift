@@ -1,7 +1,7 @@
 import Base
-import HTTPServer
-import Privacy
-import Records
+import Customers
+import Database
+import HTTP
 
 /// Everything that is stored about a customer, for backends.
 package struct PrivacyRoutes: Sendable {

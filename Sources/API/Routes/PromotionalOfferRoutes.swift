@@ -1,7 +1,7 @@
 import AppStore
 import Base
 import Crypto
-import HTTPServer
+import HTTP
 
 /// Signs promotional offers for apps. Who may have one, the App Store checks when it is bought: only who subscribes or
 /// has subscribed.

@@ -1,11 +1,10 @@
-import Admission
 import AppStore
 import Base
 import Customers
-import HTTPServer
+import Database
+import HTTP
+import Ingest
 import Postgres
-import Queue
-import Records
 import Subscriptions
 
 /// `POST /v1/receipts`: an app posts what it bought, for the customer who is logged in.

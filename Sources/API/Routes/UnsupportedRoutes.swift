@@ -1,5 +1,5 @@
 import Base
-import HTTPServer
+import HTTP
 
 /// What RevenueCat's SDKs call and there is none of here: little answers that they are content with, and 404 with a
 /// message that says so. They log it and go on.

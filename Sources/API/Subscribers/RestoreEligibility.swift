@@ -1,7 +1,7 @@
-import Admission
 import AppStore
 import Base
 import Customers
+import Ingest
 import Postgres
 import Subscriptions
 

@@ -1,8 +1,8 @@
 import Base
 import Customers
-import HTTPServer
+import Database
+import HTTP
 import Postgres
-import Records
 import Subscriptions
 
 /// What callers are told of a customer: RevenueCat's `GET /v1/subscribers/{app_user_id}`.

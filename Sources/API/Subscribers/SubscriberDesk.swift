@@ -1,9 +1,8 @@
 import Base
-import HTTPServer
-import Lifecycle
+import Daemon
+import Database
+import HTTP
 import Postgres
-import Records
-import Telemetry
 
 /// Answers who asks for customers, in natural batches: whatever waits when a reader is free goes into its next statement.
 package final class SubscriberDesk: Service, APIGathering {

@@ -1,9 +1,8 @@
 import Base
-import Lifecycle
+import Daemon
+import Database
 import Postgres
-import Records
 import Subscriptions
-import Telemetry
 
 /// What is written because a customer was read: snapshots that were made, that customers were seen, and by which id. By a
 /// thread of its own, behind the answers, which it neither delays nor fails; what cannot be written is written after a later

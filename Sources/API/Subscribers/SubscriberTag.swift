@@ -1,4 +1,4 @@
-import HTTPServer
+import HTTP
 
 /// The entity tag of a customer's document, as RevenueCat's SDKs have it and as HTTP has it (RFC 9110 §8.8.3).
 struct SubscriberTag {

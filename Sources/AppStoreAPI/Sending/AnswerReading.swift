@@ -1,5 +1,5 @@
 import Base
-import HTTPClient
+import HTTP
 
 /// What the outcome of one request means for its call. Pure.
 struct AnswerReading {

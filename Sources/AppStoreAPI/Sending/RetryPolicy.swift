@@ -1,4 +1,4 @@
-import HTTPClient
+import HTTP
 
 /// Whether and when a request is sent again. Pure.
 package struct RetryPolicy: Sendable {

@@ -1,5 +1,5 @@
 import Base
-import HTTPClient
+import HTTP
 
 /// One request of Apple's Server API, before it is authorized.
 struct ServerAPICall: Sendable {

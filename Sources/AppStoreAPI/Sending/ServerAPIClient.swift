@@ -1,9 +1,8 @@
 import AppStore
 import Base
 import Crypto
-import HTTPClient
-import Lifecycle
-import Telemetry
+import Daemon
+import HTTP
 
 /// Apple's App Store Server API for one app (https://developer.apple.com/documentation/appstoreserverapi).
 ///

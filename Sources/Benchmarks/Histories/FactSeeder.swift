@@ -1,8 +1,7 @@
 import Base
-import Lifecycle
+import Daemon
+import Database
 import Postgres
-import Queue
-import Records
 import StoreSimulator
 import Subscriptions
 

@@ -1,5 +1,5 @@
 import Base
-import Records
+import Database
 import StoreSimulator
 import Subscriptions
 

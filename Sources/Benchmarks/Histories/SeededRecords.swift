@@ -1,7 +1,6 @@
 import Base
+import Database
 import Postgres
-import Queue
-import Records
 import Subscriptions
 
 /// Records of purchases whose facts are known, each for a customer of its own.

@@ -1,6 +1,6 @@
 import Base
+import Daemon
 import Glibc
-import Lifecycle
 import Synchronization
 
 /// Many consumers of webhooks behind one port, told apart by their paths: each answers 200 after a delay of its own. One

@@ -1,7 +1,7 @@
 import Base
+import Daemon
 import FoundationEssentials
 import Glibc
-import Lifecycle
 import StoreSimulator
 
 /// Distinct notifications, signed ahead as whole HTTP requests, in a file that is mapped into memory: so the load

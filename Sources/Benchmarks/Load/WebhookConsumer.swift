@@ -1,5 +1,5 @@
+import Daemon
 import Glibc
-import Lifecycle
 import Synchronization
 
 /// A consumer of webhooks that answers 200 at once and counts: one thread for all connections.

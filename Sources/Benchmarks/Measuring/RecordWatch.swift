@@ -1,8 +1,8 @@
 import Base
+import Daemon
+import Database
 import Glibc
-import Lifecycle
 import Postgres
-import Queue
 import StoreSimulator
 
 /// When purchases become records: looks for those that are awaited, again and again, by a thread and a connection of its

@@ -1,5 +1,5 @@
 import Base
-import Lifecycle
+import Daemon
 import Postgres
 import StoreSimulator
 

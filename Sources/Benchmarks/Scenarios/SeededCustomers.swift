@@ -1,7 +1,6 @@
 import Base
+import Database
 import Postgres
-import Queue
-import Records
 import Subscriptions
 
 /// Customers with one subscription each, written into the database as a worker would leave them.

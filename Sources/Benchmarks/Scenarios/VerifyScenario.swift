@@ -1,12 +1,11 @@
-import Admission
 import AppStore
 import Base
 import Crypto
+import Daemon
+import Database
 import FoundationEssentials
 import Ingest
 import Postgres
-import Queue
-import Telemetry
 
 /// What verifying and reading one notification costs, on one thread, without a socket or a database.
 struct VerifyScenario {

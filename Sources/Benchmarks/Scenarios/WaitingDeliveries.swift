@@ -1,6 +1,6 @@
 import Base
+import Database
 import Postgres
-import Records
 
 /// Deliveries that wait, written as a worker would have, but all at once.
 struct WaitingDeliveries {

@@ -1,5 +1,5 @@
 import Base
-import Lifecycle
+import Daemon
 import StoreSimulator
 
 /// Notifications without end, signed just before they are sent, by threads of their own; some of each hundred cannot be

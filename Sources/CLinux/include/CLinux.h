@@ -11,3 +11,11 @@ int clinux_eventfd(void);
 // The name servers of resolv.conf(5): fills one socket address for each, of 28 bytes at most, with its length. Their
 // count, or -1.
 int clinux_name_servers(void *addresses, uint32_t *lengths, int capacity);
+// Of <sys/socket.h>, which Swift finds in the module of whichever C library was loaded first: SOCK_STREAM, SOCK_DGRAM,
+// SOCK_CLOEXEC, SOCK_NONBLOCK.
+extern const int clinux_stream;
+extern const int clinux_datagram;
+extern const int clinux_close_on_exec;
+extern const int clinux_nonblocking;
+// address: struct sockaddr of any kind.
+int clinux_address_family(const void *address);

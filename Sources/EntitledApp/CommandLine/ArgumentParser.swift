@@ -1,3 +1,6 @@
+import CLI
+import Daemon
+
 /// Reads a command line against a tree of commands.
 ///
 /// Options may stand anywhere, as `--name value` or `--name=value`; after `--` everything is an argument.

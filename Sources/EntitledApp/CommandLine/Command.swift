@@ -1,4 +1,6 @@
 import Base
+import CLI
+import Daemon
 
 /// One thing that the program does.
 package protocol Command: Sendable {

@@ -1,3 +1,5 @@
+import CLI
+
 /// A command, or a group of commands with a name of its own.
 package struct CommandNode: Sendable {
     package typealias Maker = @Sendable (ParsedArguments) throws -> any Command

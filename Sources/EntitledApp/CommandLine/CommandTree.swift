@@ -1,3 +1,5 @@
+import CLI
+
 /// All commands.
 package enum CommandTree {
     /// The tree, with the work of each command by the words that lead to it: `endpoints add`. A command without any

@@ -1,3 +1,5 @@
+import CLI
+
 /// The help of a command or a group.
 package enum HelpText {
     private static let width = 100

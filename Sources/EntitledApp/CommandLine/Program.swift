@@ -1,4 +1,6 @@
 import Base
+import CLI
+import Daemon
 
 /// The program: finds the command that is asked for and runs it.
 package struct Program: Sendable {

@@ -1,5 +1,6 @@
 import Base
-import Lifecycle
+import CLI
+import Daemon
 
 /// `entitled doctor`.
 package struct DoctorCommand: Command {

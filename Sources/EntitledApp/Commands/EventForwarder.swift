@@ -1,11 +1,11 @@
 import Base
+import CLI
 import Crypto
-import Deliver
-import HTTPClient
-import Queue
-import Records
-import Replay
-import Telemetry
+import Daemon
+import Database
+import Duties
+import HTTP
+import Worker
 
 /// Posts events to a consumer in the making, as deliveries are: once, one after the other.
 ///

@@ -1,12 +1,11 @@
 import Base
-import Lifecycle
+import CLI
+import Daemon
+import Database
+import Duties
 import Postgres
-import Queue
-import Records
-import Replay
 import Schemas
 import Subscriptions
-import Telemetry
 
 /// `entitled listen`.
 struct ListenCommand: Command {

@@ -1,5 +1,6 @@
 import Base
-import Rebuild
+import CLI
+import Customers
 import Schemas
 
 /// `entitled rebuild`.

@@ -1,6 +1,7 @@
 import Base
+import CLI
+import Customers
 import Glibc
-import Reports
 import Schemas
 
 /// `entitled report`.

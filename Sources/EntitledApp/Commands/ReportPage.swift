@@ -1,5 +1,6 @@
 import Base
-import Reports
+import CLI
+import Customers
 import Subscriptions
 
 /// A report for people: what happened, and the money.

@@ -1,7 +1,8 @@
 import API
 import AppStore
 import Base
-import Telemetry
+import CLI
+import Daemon
 
 /// `entitled api --routes`: what the REST listener answers, and with which key.
 struct RoutesCommand: Command {

@@ -1,6 +1,8 @@
 import AppStore
 import Base
+import CLI
 import Crypto
+import Daemon
 import FoundationEssentials
 
 /// `entitled verify`: an offline check of anything Apple signs. Needs no configuration and no database.

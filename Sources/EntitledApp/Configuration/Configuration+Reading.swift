@@ -1,5 +1,6 @@
 import API
 import Base
+import Daemon
 import Subscriptions
 
 extension Configuration {

@@ -1,10 +1,10 @@
 import API
 import AppStore
-import Apply
 import Base
-import Records
+import Daemon
+import Database
 import Subscriptions
-import Telemetry
+import Worker
 
 /// Everything an operator can set, checked: whoever holds one need not check again.
 ///

@@ -1,4 +1,6 @@
 import Base
+import CLI
+import Daemon
 
 /// Which file the configuration is in, and what it says.
 package enum ConfigurationFile {

@@ -1,4 +1,5 @@
 import Base
+import Daemon
 
 extension ConfigurationKeys {
     /// All keys in the order of the example file.

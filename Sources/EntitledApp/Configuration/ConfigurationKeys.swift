@@ -1,10 +1,10 @@
 import API
 import AppStore
-import Apply
 import Base
-import Records
+import Daemon
+import Database
 import Subscriptions
-import Telemetry
+import Worker
 
 /// Every key: the parser, the help, the JSON Schema and the example file all follow this table.
 package enum ConfigurationKeys {

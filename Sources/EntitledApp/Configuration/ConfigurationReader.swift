@@ -1,4 +1,5 @@
 import Base
+import Daemon
 
 /// Reads values out of a document and collects all that is wrong with them.
 struct ConfigurationReader {

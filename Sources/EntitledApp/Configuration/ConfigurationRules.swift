@@ -1,5 +1,7 @@
 import Base
-import HTTPClient
+import CLI
+import Daemon
+import HTTP
 import Subscriptions
 
 /// What no value can be judged by alone.

@@ -1,4 +1,5 @@
 import Base
+import Daemon
 
 /// The form of the file as JSON Schema (draft 2020-12), for editors. It follows the table of keys.
 package enum ConfigurationSchema {

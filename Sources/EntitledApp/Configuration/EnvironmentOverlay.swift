@@ -1,4 +1,6 @@
 import Base
+import CLI
+import Daemon
 
 /// The environment's values laid over those of the file.
 struct EnvironmentOverlay {

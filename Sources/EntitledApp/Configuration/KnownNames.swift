@@ -1,4 +1,6 @@
 import Base
+import CLI
+import Daemon
 
 /// Finds names that no key has, and objects that are none.
 struct KnownNames {

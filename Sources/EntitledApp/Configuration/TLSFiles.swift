@@ -1,4 +1,5 @@
-import HTTPServer
+import Daemon
+import HTTP
 
 /// Where a listener's certificate chain and private key are: absolute paths, both in PEM.
 package struct TLSFiles: Sendable, Equatable {

@@ -1,4 +1,5 @@
 import Base
+import Daemon
 
 extension ValueFormat {
     /// The value, or nil for `null` and for what is not there.

@@ -1,4 +1,5 @@
 import Base
+import Daemon
 
 extension ValueFormat where Value == [String: Int64] {
     /// Millionths of a US dollar by currency, written as dollars.

@@ -1,5 +1,6 @@
-import Apply
 import Base
+import Daemon
+import Worker
 
 extension ValueFormat where Value == OwnerWait.Setting {
     /// `auto`, or a duration.

@@ -1,4 +1,5 @@
 import Base
+import Daemon
 import Subscriptions
 
 extension ValueFormat where Value == [String: ProductDuration] {

@@ -1,5 +1,6 @@
 import API
 import Base
+import Daemon
 
 extension ValueFormat where Value == RequestLimit {
     /// Points for a time.

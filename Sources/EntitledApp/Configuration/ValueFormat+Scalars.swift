@@ -1,6 +1,7 @@
 import AppStoreAPI
 import Base
-import HTTPClient
+import Daemon
+import HTTP
 
 extension ValueFormat where Value == String {
     /// A text that is not empty and has no control characters.

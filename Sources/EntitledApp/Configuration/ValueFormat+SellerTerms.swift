@@ -1,4 +1,6 @@
 import Base
+import CLI
+import Daemon
 import Subscriptions
 
 extension ValueFormat where Value == Share {

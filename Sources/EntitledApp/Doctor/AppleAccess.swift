@@ -1,6 +1,6 @@
 import AppStore
 import AppStoreAPI
-import Telemetry
+import Daemon
 
 extension Ward {
     /// Asks Apple's Server API for this app; the transport ends with it. Nil for an app without `server_api`.

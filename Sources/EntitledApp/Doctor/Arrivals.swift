@@ -1,6 +1,6 @@
 import Base
+import Database
 import Postgres
-import Queue
 
 /// When the newest notification of each app and environment came. What Apple was asked for, and what apps posted, tells
 /// nothing about that.

@@ -1,4 +1,5 @@
 import Base
+import CLI
 import Schemas
 
 /// Looks at everything, one check after the other, whatever comes of those before.

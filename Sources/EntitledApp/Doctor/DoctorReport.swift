@@ -1,4 +1,5 @@
 import Base
+import CLI
 
 /// Everything that was found, for machines and for people.
 package struct DoctorReport: Sendable {

@@ -1,9 +1,9 @@
 import AppStore
 import AppStoreAPI
 import Base
-import Lifecycle
+import Daemon
+import Database
 import Postgres
-import Queue
 import Schemas
 
 /// Has Apple send a test notification, and waits for it in our database.

@@ -1,4 +1,5 @@
 import Base
+import Daemon
 import Postgres
 import Schemas
 

@@ -1,5 +1,5 @@
 import Base
-import Lifecycle
+import Daemon
 
 /// `storesim receive`: a webhook consumer that checks signatures and tells what comes.
 struct ReceiveCommand: StoresimCommand {

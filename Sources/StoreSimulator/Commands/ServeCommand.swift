@@ -1,5 +1,5 @@
 import Base
-import Lifecycle
+import Daemon
 
 /// `storesim serve`: Apple's side of an app, on this host: the Server API and the sender of notifications.
 struct ServeCommand: StoresimCommand {

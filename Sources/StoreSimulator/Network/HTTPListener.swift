@@ -1,6 +1,6 @@
 import Base
+import Daemon
 import Glibc
-import Lifecycle
 
 /// A small HTTP/1.1 server with a thread for each connection: for demonstrations and tests, not for the open network.
 package final class HTTPListener: Sendable {

@@ -1,5 +1,5 @@
 import Base
-import Lifecycle
+import Daemon
 
 /// What is to be sent, by when: filled by the plan, signed ahead by signers, taken by senders, and put back by them when
 /// it has to be tried again.

@@ -1,5 +1,5 @@
 import Base
-import Lifecycle
+import Daemon
 
 /// Sends the letters of a plan to a receiver, on several connections, as fast or as evenly as wanted.
 package struct Playback: Sendable {

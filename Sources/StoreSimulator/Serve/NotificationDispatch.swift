@@ -1,5 +1,5 @@
 import Base
-import Lifecycle
+import Daemon
 
 /// Sends what is due, on a few threads, with Apple's retries.
 final class NotificationDispatch: Sendable {

@@ -1,5 +1,5 @@
 import Base
-import HTTPServer
+import HTTP
 
 /// What sellers change.
 extension StoreEndpoints {

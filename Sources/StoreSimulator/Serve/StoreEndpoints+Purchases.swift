@@ -1,6 +1,6 @@
 import Base
 import Crypto
-import HTTPServer
+import HTTP
 
 /// What customers bought.
 extension StoreEndpoints {

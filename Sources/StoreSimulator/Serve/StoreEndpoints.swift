@@ -1,5 +1,5 @@
 import Base
-import HTTPServer
+import HTTP
 
 /// The endpoints of the App Store Server API (https://developer.apple.com/documentation/appstoreserverapi): which request
 /// is for which.

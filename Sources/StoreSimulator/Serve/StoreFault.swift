@@ -1,5 +1,5 @@
 import Base
-import HTTPServer
+import HTTP
 
 /// Something that goes wrong with requests, or with deliveries, on demand.
 package struct StoreFault: Sendable, Equatable {

@@ -1,5 +1,5 @@
 import Base
-import HTTPServer
+import HTTP
 
 /// An error of the App Store Server API, by Apple's code, whose first three digits are the status.
 struct StoreRefusal: Error, Equatable {

@@ -1,5 +1,5 @@
 import Base
-import HTTPServer
+import HTTP
 
 /// A request of the Server API, taken apart.
 struct StoreRequest {

@@ -1,6 +1,6 @@
 import Base
-import HTTPServer
-import Lifecycle
+import Daemon
+import HTTP
 
 /// What a test does with the store while it runs. Needs no token: only this host reaches it.
 extension StoreService {

@@ -1,8 +1,7 @@
 import Base
-import HTTPServer
-import Lifecycle
+import Daemon
+import HTTP
 import Synchronization
-import Telemetry
 
 /// The App Store's side of one app in one environment: the Server API, and the sender of notifications. Listens on this
 /// host only.

@@ -1,6 +1,7 @@
 import AppStore
 import AppStoreAPI
 import Base
+import CLI
 
 /// `entitled apple status`.
 struct AppleStatusCommand: Command {

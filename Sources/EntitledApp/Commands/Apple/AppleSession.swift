@@ -1,7 +1,8 @@
 import AppStore
 import AppStoreAPI
 import Base
-import Telemetry
+import CLI
+import Daemon
 
 /// One command's talk with Apple about one app.
 struct AppleSession {

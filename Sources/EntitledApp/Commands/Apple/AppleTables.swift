@@ -1,6 +1,7 @@
 import AppStore
 import AppStoreAPI
 import Base
+import CLI
 
 /// What Apple answered, for people and for machines.
 enum AppleTables {

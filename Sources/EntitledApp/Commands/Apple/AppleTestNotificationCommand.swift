@@ -1,8 +1,9 @@
 import AppStore
 import AppStoreAPI
 import Base
+import CLI
+import Database
 import Postgres
-import Queue
 import Schemas
 
 /// `entitled apple test-notification`: from a request at Apple to the row in the database.

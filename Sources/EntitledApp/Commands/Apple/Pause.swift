@@ -1,4 +1,4 @@
-import Lifecycle
+import Daemon
 
 /// Standing still between two questions.
 enum Pause {

@@ -1,6 +1,6 @@
 import Base
+import Database
 import Postgres
-import Records
 import Subscriptions
 
 /// Apps: when they were heard of last, and what their products give.

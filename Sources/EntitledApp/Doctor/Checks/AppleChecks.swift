@@ -1,9 +1,8 @@
 import AppStoreAPI
 import Base
-import Deliver
-import HTTPClient
+import Daemon
+import HTTP
 import Schemas
-import Telemetry
 
 /// Apple's Server API: the clock, the keys, and whether a notification finds its way.
 enum AppleChecks {

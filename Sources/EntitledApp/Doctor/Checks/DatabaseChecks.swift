@@ -1,6 +1,6 @@
 import Base
+import Duties
 import Postgres
-import Retention
 import Schemas
 
 /// The server and the database: what must hold for promises to be kept.

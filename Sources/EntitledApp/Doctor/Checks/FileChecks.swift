@@ -1,4 +1,5 @@
 import Base
+import Daemon
 import Glibc
 
 /// The files that the configuration names: that they can be read, and by nobody who should not.

@@ -1,6 +1,6 @@
 import Base
+import Database
 import Postgres
-import Records
 import Subscriptions
 
 /// Whose purchases are.

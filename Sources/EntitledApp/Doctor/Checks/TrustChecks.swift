@@ -1,6 +1,7 @@
 import Base
 import Crypto
-import HTTPServer
+import Daemon
+import HTTP
 
 /// Certificates: the roots that Apple's chains must end in, and our own.
 enum TrustChecks {

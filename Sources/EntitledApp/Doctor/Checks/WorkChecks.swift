@@ -1,7 +1,6 @@
 import Base
+import Database
 import Postgres
-import Queue
-import Records
 import Subscriptions
 
 /// Who works, and what waits.

@@ -1,9 +1,0 @@
-import Customers
-import Records
-
-extension APICall {
-    /// Who does it, as the log of actions names them.
-    package var origin: ActionLog.Origin {
-        ActionLog.Origin(actor: isSecret ? "api, by a secret key" : "api, by a public key")
-    }
-}

@@ -1,0 +1,52 @@
+import AppStore
+import Base
+import Customers
+import Database
+import Ingest
+import Postgres
+import Subscriptions
+
+/// What keeping something that an app posted needs.
+package struct PostingSettings: Sendable {
+    let apps: AppRegistry
+    let door: TransactionDoor
+    let lookup: AppleLookup
+    let actions: CustomerActions
+    let sequence: SequenceGenerator
+    let clock: any WallClock
+    let restoring: RestoreSettings
+
+    package init(
+        apps: AppRegistry, door: TransactionDoor, lookup: AppleLookup, actions: CustomerActions,
+        sequence: SequenceGenerator, clock: any WallClock, restoring: RestoreSettings
+    ) {
+        self.apps = apps
+        self.door = door
+        self.lookup = lookup
+        self.actions = actions
+        self.sequence = sequence
+        self.clock = clock
+        self.restoring = restoring
+    }
+
+    /// What Apple signed, as it is kept; nil where it lacks what a transaction cannot do without.
+    func posted(
+        _ admitted: TransactionDoor.Admitted, context: (TransactionFact) -> TransactionContext? = { _ in nil }
+    ) -> CustomerActions.Posted? {
+        guard let fact = TransactionFact(admitted.payload, tie: admitted.jws.payload) else { return nil }
+        return CustomerActions.Posted(
+            key: admitted.key, transaction: fact, entry: admitted.entry, context: context(fact))
+    }
+
+    /// Waits until these are applied. What is held instead may be let go later: whoever asks again finds it then.
+    func whenApplied(
+        _ places: [(lane: Lane, seq: Int64)], then next: @escaping @Sendable (APICall) throws -> APIAnswer
+    ) -> APIAnswer {
+        let subjects = places.map { AppliedWatch.Subject(lane: $0.lane, seq: $0.seq) }
+        return .whenApplied(subjects) { call in
+            let held = try HeldNotifications.isAnyHeld(subjects.map { ($0.lane, $0.seq) }, on: call.connection)
+            guard !held else { throw APIError.unavailable("It is kept, and held until an operator has looked at it.") }
+            return try next(call)
+        }
+    }
+}

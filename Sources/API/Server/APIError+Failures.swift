@@ -1,0 +1,20 @@
+import Base
+import Daemon
+import HTTP
+import Postgres
+
+extension APIError {
+    /// What the caller is told when a call came to this error. Whatever is no refusal goes to the log alone.
+    init(failure error: any Error, of request: APIRequest, _ logger: Logger) {
+        if let known = APIError(known: error) {
+            self = known
+        } else if let error = error as? PostgresError, error.isRetryable {
+            logger.warning("a call could not be answered", ["error": .string("\(error)")])
+            self = .unavailable("The database is away or busy.")
+        } else {
+            logger.error(
+                "a call failed", ["error": .string("\(error)"), "http.method": .string(request.http.head.method)])
+            self.init(500, code: APIError.internalError, "Something went wrong here; the log says what.")
+        }
+    }
+}

@@ -1,0 +1,210 @@
+import Base
+import Daemon
+import HTTP
+
+/// The REST listener: finds the route of a request, checks who calls, and hands it to the engine.
+package struct APIRoutes: HTTPHandler {
+    package let routes: [APIRoute]
+    /// The same by how many segments their paths have.
+    private let bySegments: [Int: [APIRoute]]
+    private let keys: KeyTable
+    private let keeper: KeyKeeper?
+    private let cors: CORSPolicy
+    private let engine: APIEngine
+    private let limiter: RequestLimiter?
+    private let metrics: Metrics
+
+    /// - Parameters:
+    ///   - keeper: who looks for keys that nobody knows; nil: there are none but those of the table.
+    ///   - limiter: nil: nothing is limited, and all requests share all threads.
+    package init(
+        _ routes: [APIRoute], keys: KeyTable, keeper: KeyKeeper? = nil, cors: CORSPolicy = CORSPolicy(),
+        engine: APIEngine, limiter: RequestLimiter? = nil, metrics: Metrics = Metrics()
+    ) {
+        self.routes = routes.sorted { $0.exactness > $1.exactness }
+        bySegments = Dictionary(grouping: self.routes, by: \.segmentCount)
+        self.keys = keys
+        self.keeper = keeper
+        self.cors = cors
+        self.engine = engine
+        self.limiter = limiter
+        self.metrics = metrics
+    }
+
+    package func refuse(_ head: HTTPRequestHead) -> HTTPResponse? {
+        if APIRoutes.isLiveness(head) { return nil }
+        if head.method == "OPTIONS", let preflight = cors.preflight(head, at(head.path)) { return preflight }
+        let (route, outcome) = match(head)
+        let refusal: HTTPResponse? =
+            switch outcome {
+            case .refused(let error): allowed(error.response, head, route)
+            // It is looked for when the body is there: this must not wait.
+            case .unfamiliar: hopeless.map { allowed($0.response, head, route) }
+            case .matched: nil
+            }
+        if let refusal { count(refusal, route) }
+        return refusal
+    }
+
+    package func handle(_ request: HTTPRequest, _ responder: HTTPResponder) {
+        if APIRoutes.isLiveness(request.head) {
+            return responder.respond(
+                .json(200, .object(["status": .string("ok"), "version": .string(Version.current)])))
+        }
+        let (route, outcome) = match(request.head)
+        let began = ContinuousClock.now
+        let responder = HTTPResponder { [self] response in
+            responder.respond(allowed(response, request.head, route))
+            count(response, route)
+            if let route { metrics.observe(.apiSeconds, .now - began, ["route": route.path]) }
+        }
+        switch outcome {
+        case .refused(let error): responder.respond(error.response)
+        case .matched(let match): run(match, request, responder)
+        case .unfamiliar:
+            guard let keeper else { return responder.respond(KeyTable.invalid.response) }
+            if let limiter, let route,
+                let refusal = limiter.admit(
+                    LimitedRequest(unknownKey: request, to: route, limiter.settings.proxies))
+            {
+                return responder.respond(refusal.response)
+            }
+            let isWaiting = keeper.look { [self] look in
+                switch (match(request.head).outcome, look) {
+                case (.matched(let match), _): run(match, request, responder)
+                case (.refused(let error), _): responder.respond(error.response)
+                case (.unfamiliar, .done):
+                    keys.noteUnknown(request.head)
+                    responder.respond(KeyTable.invalid.response)
+                case (.unfamiliar, .failed):
+                    responder.respond(APIError.unavailable("The database is away; it may know this key.").response)
+                }
+            }
+            if !isWaiting { responder.respond(APIRoutes.tooManyUnknown.response) }
+        }
+    }
+
+    private static let tooManyUnknown = APIError.unavailable("Too many unknown keys come.")
+
+    /// Why a key that is not in the table need not be looked for; nil: it is to be.
+    private var hopeless: APIError? {
+        guard let keeper else { return KeyTable.invalid }
+        return keeper.isFull ? APIRoutes.tooManyUnknown : nil
+    }
+
+    private func count(_ response: HTTPResponse, _ route: APIRoute?) {
+        metrics.count(.apiAnswers, ["route": route?.path ?? "none", "status": String(response.status)])
+    }
+
+    private func run(_ match: Match, _ request: HTTPRequest, _ responder: HTTPResponder) {
+        guard let limiter else {
+            return perform(
+                APIRequest(http: request, parameters: match.parameters, key: match.key), match.route, responder)
+        }
+        let limited = LimitedRequest(
+            request, to: match.route, parameters: match.parameters, key: match.key, limiter.settings.proxies)
+        if let refusal = limiter.admit(limited) { return responder.respond(refusal.response) }
+        let settling = HTTPResponder { response in
+            limiter.settle(limited, response)
+            responder.respond(response)
+        }
+        let admitted = APIRequest(
+            http: request, parameters: match.parameters, key: match.key, share: limited.share
+        ) { limiter.countForAccount(limited) }
+        perform(admitted, match.route, settling)
+    }
+
+    private func perform(_ request: APIRequest, _ route: APIRoute, _ responder: HTTPResponder) {
+        switch route.work {
+        case .call(let action): engine.run(action, request, responder)
+        case .gathered(let gathering): gathering.take(request, responder)
+        }
+    }
+
+    private func allowed(_ response: HTTPResponse, _ head: HTTPRequestHead, _ route: APIRoute?) -> HTTPResponse {
+        // Who asks before sending, and gets here, may not.
+        guard head.method != "OPTIONS" else { return response }
+        var response = response
+        response.headers += cors.headers(for: head, route?.access)
+        return response
+    }
+
+    /// For load balancers: whether the listener lives, whatever the database does.
+    private static func isLiveness(_ head: HTTPRequestHead) -> Bool {
+        head.path == "/healthz" && (head.method == "GET" || head.method == "HEAD")
+    }
+
+    // MARK: - Finding the route
+
+    private struct Match {
+        let route: APIRoute
+        /// Decoded.
+        let parameters: [String: String]
+        let key: APIKey?
+    }
+
+    private enum Outcome {
+        case matched(Match)
+        case refused(APIError)
+        /// The key is one that nobody knows.
+        case unfamiliar
+    }
+
+    private static func parts(of path: String) -> [Substring] {
+        path.split(separator: "/", omittingEmptySubsequences: false).dropFirst().map { $0 }
+    }
+
+    private func at(_ path: String) -> [APIRoute] {
+        let parts = APIRoutes.parts(of: path)
+        return (bySegments[parts.count] ?? []).filter { $0.parameters(of: parts) != nil }
+    }
+
+    /// The route that is meant, if there is one, and whether it may be called.
+    private func match(_ head: HTTPRequestHead) -> (route: APIRoute?, outcome: Outcome) {
+        let parts = APIRoutes.parts(of: head.path)
+        let method = head.method == "HEAD" ? "GET" : head.method
+        var allowed: Set<String> = []
+        for route in bySegments[parts.count] ?? [] {
+            guard let encoded = route.parameters(of: parts) else { continue }
+            guard route.method == method else {
+                allowed.insert(route.method)
+                continue
+            }
+            return (route, match(route, encoded, head))
+        }
+        guard allowed.isEmpty else {
+            if allowed.contains("GET") { allowed.insert("HEAD") }
+            let methods = allowed.sorted()
+            return (
+                nil,
+                .refused(
+                    APIError(
+                        405, code: APIError.badRequestCode,
+                        "This path does not answer \(method); it answers \(methods.joined(separator: ", ")).",
+                        allowed: methods))
+            )
+        }
+        return (nil, .refused(.pageNotFound))
+    }
+
+    private func match(_ route: APIRoute, _ encoded: [String: String], _ head: HTTPRequestHead) -> Outcome {
+        do throws(APIError) {
+            switch try keys.admit(head, to: route.access) {
+            case .unfamiliar: return .unfamiliar
+            case .admitted(let key):
+                var parameters: [String: String] = [:]
+                for (name, text) in encoded { parameters[name] = try APIRoutes.decode(text) }
+                return .matched(Match(route: route, parameters: parameters, key: key))
+            }
+        } catch {
+            return .refused(error)
+        }
+    }
+
+    private static func decode(_ text: String) throws(APIError) -> String {
+        guard let decoded = PercentEncoding.decode(text) else {
+            throw APIError.badRequest("The path is not percent-encoded UTF-8.")
+        }
+        return decoded
+    }
+}

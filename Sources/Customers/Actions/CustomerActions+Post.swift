@@ -1,0 +1,177 @@
+import Base
+import Daemon
+import Database
+import Postgres
+import Subscriptions
+
+extension CustomerActions {
+    /// A transaction that Apple signed and an app posted for a customer.
+    package struct Posted: Sendable {
+        package let key: PurchaseKey
+        package let transaction: TransactionFact
+        /// What goes into the log; nil: it is known.
+        package let entry: NewNotification?
+        /// What the app said of it; its time is set here. Nil: nothing.
+        package let context: TransactionContext?
+
+        package init(
+            key: PurchaseKey, transaction: TransactionFact, entry: NewNotification?, context: TransactionContext? = nil
+        ) {
+            self.key = key
+            self.transaction = transaction
+            self.entry = entry
+            self.context = context
+        }
+    }
+
+    /// How an app posted.
+    package struct PostTerms: Sendable {
+        let settings: RestoreSettings
+        let source: PurchasePost.Source
+        /// Whether each transaction stands for its purchase alone: those of a StoreKit 1 receipt do.
+        let isAlone: Bool
+
+        package init(settings: RestoreSettings, source: PurchasePost.Source = .purchase, isAlone: Bool = false) {
+            self.settings = settings
+            self.source = source
+            self.isAlone = isAlone
+        }
+    }
+
+    package struct Posting: Sendable {
+        /// Where the entries are in the log, also those that were there before.
+        package let places: [(lane: Lane, seq: Int64)]
+        /// The purchases that have to be the customer's once the entries are applied, or were refused.
+        package let claimed: [PurchaseKey]
+    }
+
+    /// So many posts of one purchase by one customer are kept while it is theirs: each may count once Apple's word of something
+    /// between them comes.
+    private static let mostPosts = 100
+    /// So many are kept by all customers together; a purchase that is posted more often than that stays with its owner.
+    private static let mostPostsOfAll = 500
+
+    /// Keeps what an app posted, and for whom: with the commit nothing of it can be lost.
+    ///
+    /// Facts do not depend on who brings them, so they are kept also where the purchase stays with another customer. Whose it is
+    /// follows from everything that is known of the Apple account (`AccountOwners`): at once where the purchase is known, else
+    /// when the entry is applied. The customer is made if no customer has the id.
+    ///
+    /// - Parameters:
+    ///   - posted: the oldest first.
+    ///   - others: what is put into the log behind them, and decides about nothing.
+    /// - Throws: `Refusal` where the id cannot name a customer; then nothing is kept.
+    package func post(
+        _ posted: [Posted], and others: [NewNotification] = [], by id: String, sequence: SequenceGenerator,
+        clock: any WallClock, terms: PostTerms, on connection: PostgresConnection
+    ) throws -> Posting {
+        try requireUsable(id, on: connection)
+        try respell(id, on: connection)
+        let purchases = CustomerActions.purchases(posted)
+        let posting = try holding({ purchases.map(\.key) }, on: connection) { _ in
+            let keys = purchases.map(\.key)
+            try settlement.hold(keys, on: connection)
+            let owners = try PurchaseStore.owners(keys, on: connection).compactMap { $0 }
+            let now = try lockOrMake([id] + owners, on: connection).now
+            // Before the purchase is applied: its first event names this id.
+            try SeenIDs.mark([id], now: now, on: connection)
+            try PurchaseStore.touch(
+                try FactStore.insertNew(try contexts(posted, now: now, on: connection), on: connection), now: now,
+                on: connection)
+            try claim(purchases, by: id, terms, now: now, on: connection)
+            try AppPostStore.note(
+                Set(keys.map { AppEnvironment(app: $0.app, environment: $0.environment) }), now: now, on: connection)
+            let places = try CustomerActions.insert(
+                posted.compactMap(\.entry) + others, sequence, clock, on: connection)
+            FailPoint.postBeforeCommit.pass()
+            return Posting(places: places, claimed: terms.source == .queue ? [] : keys)
+        }
+        FailPoint.postAfterCommit.pass()
+        return posting
+    }
+
+    /// Puts what Apple said into the log, for no customer in particular; where it is there.
+    package func note(
+        _ entries: [NewNotification], sequence: SequenceGenerator, clock: any WallClock,
+        on connection: PostgresConnection
+    ) throws -> [(lane: Lane, seq: Int64)] {
+        try connection.transaction { try CustomerActions.insert(entries, sequence, clock, on: connection) }
+    }
+
+    private static func insert(
+        _ entries: [NewNotification], _ sequence: SequenceGenerator, _ clock: any WallClock,
+        on connection: PostgresConnection
+    ) throws -> [(lane: Lane, seq: Int64)] {
+        var known: Set<NotificationIdentity> = []
+        let entries = entries.filter { known.insert($0.identity).inserted }
+        guard !entries.isEmpty else { return [] }
+        var inserter = NotificationInserter(sequence: sequence, clock: clock)
+        _ = try inserter.insert(entries, on: connection)
+        return try KnownNotifications.places(of: entries.map(\.identity), on: connection)
+    }
+
+    // MARK: - What is posted
+
+    /// Each purchase once, by the newest of its transactions.
+    private static func purchases(_ posted: [Posted]) -> [Posted] {
+        var newest: [PurchaseKey: Posted] = [:]
+        for item in posted where item.transaction.purchaseDate >= newest[item.key]?.transaction.purchaseDate ?? .min {
+            newest[item.key] = item
+        }
+        return newest.values.sorted { $0.key.originalTransactionID < $1.key.originalTransactionID }
+    }
+
+    /// What is new of what the app said: an app may say as many things of a purchase as it likes.
+    private func contexts(
+        _ posted: [Posted], now: Int64, on connection: PostgresConnection
+    ) throws -> [FactStore.New] {
+        let said = posted.filter { $0.context != nil }
+        let known = Dictionary(zip(said.map(\.key), try FactStore.load(said.map(\.key), on: connection))) { $1 }
+        return said.compactMap { item in
+            guard var context = item.context, known[item.key]?.isNews(context) ?? true else { return nil }
+            context.at = now
+            return FactStore.New(key: item.key, seq: SequenceGenerator.least(at: now), fact: FactRow(context))
+        }
+    }
+
+    // MARK: - Whose it is
+
+    /// Writes down that the customer has these purchases. Where there are records, their owners follow at once; else with them.
+    private func claim(
+        _ purchases: [Posted], by id: String, _ terms: PostTerms, now: Int64, on connection: PostgresConnection
+    ) throws {
+        let keys = purchases.map(\.key)
+        let members = try AccountStore.members(keys, on: connection)
+        let owners = try CustomerStore.roots(of: [id] + keys.map { members[$0]?.owner ?? id }, on: connection)
+        let known = try FactStore.load(keys, on: connection)
+        var posts: [PurchaseKey: PurchasePost] = [:]
+        for (place, purchase) in purchases.enumerated() {
+            let (key, transaction) = (purchase.key, purchase.transaction)
+            let earlier = known[place].posts.filter { $0.appUserID == id && $0.source == terms.source }
+            let isTheirs = owners[place + 1] == owners[0]
+            guard earlier.count < CustomerActions.mostPosts || !isTheirs,
+                known[place].posts.count < CustomerActions.mostPostsOfAll
+            else { continue }
+            posts[key] = PurchasePost(
+                by: id, terms.source, transactionID: transaction.transactionID, purchased: transaction.purchaseDate,
+                isRenewal: transaction.reason == "RENEWAL", isAlone: terms.isAlone,
+                behavior: terms.settings.behavior(app: key.app, environment: key.environment, override: nil), at: now)
+            // A deletion has to find every purchase that a post names.
+            if members[key] == nil || !isTheirs { try log(key, by: id, now: now, on: connection) }
+        }
+        let new = posts.filter { members[$0.key] == nil }
+        try FactStore.insert(new.map { CustomerActions.fact($1, of: $0) }, on: connection)
+        let others = posts.filter { members[$0.key] != nil }
+        if !others.isEmpty { _ = try take(others, now: now, on: connection) }
+    }
+
+    private func log(_ key: PurchaseKey, by id: String, now: Int64, on connection: PostgresConnection) throws {
+        let detail = JSON.object([
+            "app": .string(key.app), "environment": .string(key.environment.rawValue),
+            "original_transaction_id": .string(key.originalTransactionID),
+        ])
+        try ActionLog.add(
+            ActionLog.New(.post, id, detail: .object(["purchases": .array([detail])])), by: origin, now: now,
+            on: connection)
+    }
+}

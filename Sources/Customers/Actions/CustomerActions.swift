@@ -1,0 +1,138 @@
+import Base
+import Crypto
+import Database
+import Postgres
+import Subscriptions
+
+/// What people and apps do with customers. Each action is one transaction: it locks the lanes of the purchases that it
+/// moves, then the customers, writes itself down in the log, and changes the records. Repeating one changes nothing.
+///
+/// Lanes are locked as their owners lock them, so that a worker is either before an action or after it.
+package struct CustomerActions: Sendable {
+    let origin: ActionLog.Origin
+    let foldSettings: FoldSettings
+    let settlement: OwnerSettlement
+
+    package init(origin: ActionLog.Origin, foldSettings: FoldSettings) {
+        self.origin = origin
+        self.foldSettings = foldSettings
+        settlement = OwnerSettlement(salt: OwnerSalt(), foldSettings: foldSettings)
+    }
+
+    /// Why an action is not done, for whoever asked for it.
+    package enum Refusal: Error, Sendable, Equatable, CustomStringConvertible {
+        case unknown(String)
+        case unusable(id: String, why: String)
+        case notTheirs(purchase: String, customer: String)
+        case restore(String)
+        /// A grant for that time; why not, to complete "the grant ".
+        case ungrantable(String)
+        /// What was granted stays with whom it was granted to.
+        case grantStays(String)
+        /// Both are somebody, and who asks may not join them.
+        case persons(String, String)
+        /// The customer has as many ids as apps may give.
+        case tooManyIDs(String)
+        case busy
+
+        package var description: String {
+            switch self {
+            case .unknown(let id): "nobody is known by \(id)"
+            case .unusable(let id, let why): "\(id) cannot name a customer: it \(why)"
+            case .notTheirs(let purchase, let customer): "\(customer) has no purchase \(purchase)"
+            case .restore(let why): "the purchase stays where it is: \(why) (restore_behavior)"
+            case .ungrantable(let why): "the grant \(why)"
+            case .grantStays(let purchase):
+                "\(purchase) was granted, and stays with its customer: revoke it, and grant it to the other"
+            case .persons(let one, let two): "\(one) and \(two) are two persons"
+            case .tooManyIDs(let id):
+                "\(id) would have more than \(CustomerActions.mostIDs) ids"
+            case .busy: "the customer's purchases are changing too fast; try again"
+            }
+        }
+    }
+
+    // MARK: - Transactions
+
+    /// Transactions that somebody came in between of are begun again so many times.
+    private static let attempts = 10
+
+    /// Ids of one customer that apps may give: each makes everything that is done with the customer dearer, and whoever has
+    /// an app has its key.
+    package static let mostIDs = 100
+
+    /// What the action is about changed before it was locked: the transaction has to be begun again.
+    struct Overtaken: Error {}
+
+    /// Looks up what an action is about, locks its lanes, and looks again: the purchases may have changed until then.
+    /// Begins again where they did, where the body finds so, and after a deadlock.
+    ///
+    /// - Parameters:
+    ///   - purchases: the purchases that the action moves, read without a lock.
+    ///   - body: what is done while nothing else changes them. It locks customers, and has its time from there.
+    func holding<Result>(
+        _ purchases: () throws -> [PurchaseKey], on connection: PostgresConnection,
+        _ body: ([PurchaseKey]) throws -> Result
+    ) throws -> Result {
+        for _ in 0..<CustomerActions.attempts {
+            let lanes = Set(try purchases().map(\.lane))
+            do {
+                return try connection.transaction {
+                    _ = try Fence.hold(lanes, on: connection)
+                    let found = try purchases()
+                    guard lanes.isSuperset(of: found.map(\.lane)) else { throw Overtaken() }
+                    return try body(found)
+                }
+            } catch is Overtaken {
+                continue
+            } catch let error as PostgresError where error.sqlstate == "40P01" {
+                continue
+            }
+        }
+        throw Refusal.busy
+    }
+
+    /// Customers who are locked, in the order of the ids that were asked for; nil for ids that name none.
+    struct Locked {
+        let roots: [CustomerStore.Root?]
+        /// The time of the action, in ms since 1970: read once the customers are locked, so that an action is later than those
+        /// that it waited for (`ActionLog.nextTime`).
+        let now: Int64
+
+        var first: CustomerStore.Root? { roots.first ?? nil }
+        var last: CustomerStore.Root? { roots.last ?? nil }
+    }
+
+    func lock(_ ids: [String], on connection: PostgresConnection) throws -> Locked {
+        let roots = try CustomerStore.lock(ids, on: connection)
+        let customers = Set(roots.compactMap { $0?.originalAppUserID })
+        return Locked(roots: roots, now: try ActionLog.nextTime(about: ids, of: customers, on: connection))
+    }
+
+    /// The same; the first id's customer is made where it names none.
+    func lockOrMake(_ ids: [String], on connection: PostgresConnection) throws -> Locked {
+        let found = try lock(ids, on: connection)
+        guard found.first == nil, let id = ids.first else { return found }
+        try CustomerStore.make([id], now: found.now, on: connection)
+        let made = try lock(ids, on: connection)
+        // Another transaction may have made it meanwhile, and a third one may have deleted it.
+        if made.first == nil { throw Overtaken() }
+        return made
+    }
+
+    /// The customer of an id, locked.
+    ///
+    /// - Throws: `Refusal` where the id names none.
+    func lock(_ id: String, on connection: PostgresConnection) throws -> (root: CustomerStore.Root, now: Int64) {
+        let found = try lock([id], on: connection)
+        guard let root = found.first else { throw Refusal.unknown(id) }
+        return (root, found.now)
+    }
+
+    /// All ids of the customer whom an id names.
+    func ids(of id: String, on connection: PostgresConnection) throws -> [String] {
+        try CustomerStore.load([id], on: connection)[id]?.appUserIDs ?? []
+    }
+
+    static func digest(_ text: String) -> [UInt8] { Crypto.Digest.sha256(Array(text.utf8)) }
+}

@@ -1,0 +1,69 @@
+import Base
+import Daemon
+import Database
+import Postgres
+
+/// Puts pseudonyms for the ids of somebody in the log of actions, and in what consumers were told of these. Entries since
+/// the deletion are of somebody else who has such an id now.
+struct LogSweep {
+    let deletion: DeletionLedger.Entry
+    let names: Pseudonyms
+
+    private static let update = """
+        UPDATE entitled.action a SET app_user_id = t.one, other = t.other, reason = t.reason, detail = t.detail
+        FROM unnest($1::int8[], $2::text[], $3::text[], $4::text[], $5::text[]) AS t(seq, one, other, reason, detail)
+        WHERE a.seq = t.seq
+        """
+    /// Nowhere in a stage is its beginning.
+    static let resetRebuilds = """
+        UPDATE entitled.rebuild SET cursor = '{}' WHERE cursor && $1::text[] RETURNING 1
+        """
+
+    /// All of it in one transaction: a rebuild sees either all ids or all pseudonyms.
+    func run(on connection: PostgresConnection) throws {
+        let entries = try ActionLog.entries(naming: names.names.keys.sorted(), on: connection).filter {
+            $0.number <= deletion.action
+        }
+        let told = EventSweep.transfers(of: entries)
+        try connection.transaction {
+            _ = try Fence.hold(Set(told.map(\.lane)), on: connection)
+            guard try !DeletionLedger.lockLog(of: deletion.id, on: connection) else { return }
+            // Purchases that are to be erased are in the list until they are.
+            let erased =
+                deletion.policy == .erase ? try DeletionLedger.owned(of: deletion.id, on: connection) : []
+            _ = try connection.query(
+                LogSweep.update,
+                [
+                    .int8s(entries.map(\.number)), .texts(entries.map { names[$0.appUserID] ?? $0.appUserID }),
+                    .texts(entries.map { entry in entry.other.map { names[$0] ?? $0 } }),
+                    .texts(entries.map { $0.origin.reason.map(names.replaced(inText:)) }),
+                    .texts(entries.map { detail($0, without: erased)?.text }),
+                ])
+            var counts: DeletionLedger.Counts = ["action": Int64(entries.count)]
+            let sweep = EventSweep(deletion: deletion.id)
+            counts.merge(try sweep.pseudonymise(told, names, on: connection), uniquingKeysWith: +)
+            counts["rebuild"] = Int64(
+                try connection.query(LogSweep.resetRebuilds, [.texts(names.names.keys.sorted())]).count)
+            FailPoint.sweepBeforeCommit.pass()
+            try DeletionLedger.count(counts, isLogSwept: true, of: deletion.id, on: connection)
+        }
+        FailPoint.sweepAfterCommit.pass()
+    }
+
+    private func detail(_ entry: ActionLog.Entry, without erased: Set<String>) -> JSON? {
+        guard let members = entry.detail?.members else { return entry.detail }
+        return .object(
+            members.map { member in
+                if member.name == ActionLog.New.originalID, let id = member.value.stringValue {
+                    return JSON.Member(name: member.name, value: .string(names[id] ?? id))
+                }
+                guard !erased.isEmpty, member.name == "purchases", let purchases = member.value.arrayValue else {
+                    return member
+                }
+                let left = purchases.filter { purchase in
+                    !(purchase["original_transaction_id"]?.stringValue.map(erased.contains) ?? false)
+                }
+                return JSON.Member(name: member.name, value: .array(left))
+            })
+    }
+}

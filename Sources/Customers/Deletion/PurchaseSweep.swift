@@ -1,0 +1,215 @@
+import Base
+import Daemon
+import Database
+import Postgres
+import Subscriptions
+
+/// Removes a person from what is stored about one purchase; with `erase`, the purchase too.
+struct PurchaseSweep {
+    let foldSettings: FoldSettings
+    private let notifications = StoredNotifications()
+
+    init(foldSettings: FoldSettings) {
+        self.foldSettings = foldSettings
+    }
+
+    /// One transaction, with the purchase's lane held.
+    func run(
+        _ subject: DeletionLedger.Subject, of deletion: DeletionLedger.Entry, _ names: Pseudonyms,
+        on connection: PostgresConnection
+    ) throws {
+        let key = subject.key
+        try connection.transaction {
+            let now = try Fence.hold([key.lane], on: connection)
+            // Before anything else, as everything that changes owners does.
+            try OwnerSettlement(salt: OwnerSalt(), foldSettings: foldSettings).hold([key], on: connection)
+            guard try DeletionLedger.take(key, of: deletion.id, on: connection) else { return }
+            let isNobodys = try isNobodys(subject, on: connection)
+            var counts: DeletionLedger.Counts
+            if deletion.policy == .erase, isNobodys {
+                counts = try erase(subject, of: deletion.id, on: connection)
+            } else {
+                let pseudonyms = subject.owner.map(names.all) ?? names
+                counts = try pseudonymise(
+                    key, of: deletion, pseudonyms, isTheirs: subject.owner != nil, now: now, on: connection)
+            }
+            if subject.owner != nil { counts["purchase", default: 0] += 1 }
+            FailPoint.sweepBeforeCommit.pass()
+            try DeletionLedger.count(counts, of: deletion.id, on: connection)
+        }
+        FailPoint.sweepAfterCommit.pass()
+    }
+
+    /// Whether nobody took it over since: somebody may have restored it.
+    private func isNobodys(
+        _ subject: DeletionLedger.Subject, on connection: PostgresConnection
+    ) throws -> Bool {
+        guard let owner = subject.owner, try PurchaseStore.owners([subject.key], on: connection) == [owner] else {
+            return false
+        }
+        // Also somebody whom no id names may have: then they are one customer with the owner.
+        return try CustomerStore.load([owner], on: connection)[owner].map { $0.appUserIDs == [owner] } ?? true
+    }
+
+    // MARK: - Pseudonymising
+
+    private func pseudonymise(
+        _ key: PurchaseKey, of deletion: DeletionLedger.Entry, _ names: Pseudonyms, isTheirs: Bool, now: Int64,
+        on connection: PostgresConnection
+    ) throws -> DeletionLedger.Counts {
+        let sweep = EventSweep(deletion: deletion.id)
+        var counts = try sweep.pseudonymise(
+            try EventSweep.events(of: key, on: connection), names, on: connection)
+        let places = try StoredNotifications.places(of: key, on: connection)
+        counts["fact"] = try FactSweep.redact(
+            key, names, isTheirs: isTheirs, until: deletion.action, at: deletion.at, on: connection)
+        counts.merge(
+            try forget(places, names, isTheirs: isTheirs, sweep, now: now, on: connection), uniquingKeysWith: +)
+        if counts["fact"] ?? 0 > 0 {
+            // Bytes break ties, and these are others now: the record is what they fold to.
+            _ = try PurchaseRebuild(
+                beliefs: try EndBeliefs.read(patience: 0, now: now, on: connection), foldSettings: foldSettings
+            ).check([key], writes: true, now: now, on: connection)
+        }
+        return counts
+    }
+
+    private static let pageSize = 100
+
+    /// Envelopes cannot be kept without what Apple signed in them.
+    private func forget(
+        _ places: [NotificationBodies.Place], _ names: Pseudonyms, isTheirs: Bool, _ sweep: EventSweep, now: Int64,
+        on connection: PostgresConnection
+    ) throws -> DeletionLedger.Counts {
+        var counts: DeletionLedger.Counts = [:]
+        for start in stride(from: 0, to: places.count, by: PurchaseSweep.pageSize) {
+            let stored = try notifications.read(places[start...].prefix(PurchaseSweep.pageSize), on: connection)
+            let lane = places[start].lane
+            let deliveries = try PurchaseSweep.deliveries(of: stored.map(\.identity), in: lane, on: connection)
+            try sweep.remember(deliveries, on: connection)
+            counts["attempt", default: 0] += try EventSweep.emptyAttempts(deliveries.map(\.id), on: connection)
+            let telling = stored.filter { tells($0, names, isTheirs: isTheirs) }
+            counts.merge(
+                try StoredNotifications.delete(telling.map(\.place), on: connection), uniquingKeysWith: +)
+            let unsent = try PurchaseSweep.deliveries(of: telling.map(\.identity), in: lane, on: connection).filter {
+                PurchaseSweep.open.contains($0.state)
+            }
+            try UnreadableDeliveries.giveUp(
+                unsent.map { ($0.id, "the customer was deleted, and the notification with them") }, now: now,
+                on: connection)
+            counts["delivery", default: 0] += Int64(unsent.count)
+        }
+        return counts
+    }
+
+    /// Pending, held, blocked.
+    private static let open: Set<Int64> = [0, 3, 4]
+
+    /// What cannot be read may say anything.
+    private func tells(_ stored: StoredNotifications.Stored, _ names: Pseudonyms, isTheirs: Bool) -> Bool {
+        guard let decoded = stored.payload.flatMap(Envelope.decoded) else { return true }
+        return isTheirs && Envelope.hasToken(decoded) || Envelope.names(decoded) { names[$0] != nil }
+    }
+
+    /// Of notifications as they came.
+    static func deliveries(
+        of identities: [NotificationIdentity], in lane: Lane, on connection: PostgresConnection
+    ) throws -> [(id: DeliveryID, state: Int64)] {
+        guard !identities.isEmpty else { return [] }
+        let endpoints = try connection.query("SELECT id FROM entitled.endpoint WHERE format = 1").map { try $0.text(0) }
+        return try EventSweep.existing(
+            identities.flatMap { identity in
+                endpoints.map { DeliveryID(lane: lane, notification: identity, endpoint: $0) }
+            }, on: connection)
+    }
+
+    // MARK: - Erasing
+
+    private static let deleteFacts = """
+        DELETE FROM entitled.fact WHERE lane = $1 AND original_transaction_id = $2 AND app = $3 AND environment = $4
+        RETURNING 1
+        """
+    private static let selectSigned = """
+        SELECT payload FROM entitled.fact
+        WHERE lane = $1 AND original_transaction_id = $2 AND app = $3 AND environment = $4 AND kind = 1
+        """
+    private static let deleteKeys = """
+        DELETE FROM entitled.notification_key WHERE key = ANY($1::uuid[]) AND app = $2 AND environment = $3
+        """
+    private static let deleteIdentifiers = """
+        DELETE FROM entitled.purchase_identifier WHERE identifier = ANY($1::text[]) AND app = $2 AND environment = $3
+            AND original_transaction_id = $4 RETURNING 1
+        """
+    private static let isOwner = "SELECT 1 FROM entitled.purchase WHERE owner = $1 LIMIT 1"
+
+    private func erase(
+        _ subject: DeletionLedger.Subject, of deletion: Int64, on connection: PostgresConnection
+    ) throws -> DeletionLedger.Counts {
+        let key = subject.key
+        let parameters: [PostgresValue] = [
+            .int2(key.lane.number), .text(key.originalTransactionID), .text(key.app), .int2(key.environment.code),
+        ]
+        let places = try StoredNotifications.places(of: key, on: connection)
+        var identities: [NotificationIdentity] = []
+        for start in stride(from: 0, to: places.count, by: PurchaseSweep.pageSize) {
+            identities += try notifications.read(places[start...].prefix(PurchaseSweep.pageSize), on: connection)
+                .map(\.identity)
+        }
+        var counts = try EventSweep(deletion: deletion).erase(
+            try EventSweep.events(of: key, on: connection),
+            more: try PurchaseSweep.deliveries(of: identities, in: key.lane, on: connection), on: connection)
+        counts.merge(try StoredNotifications.delete(places, on: connection), uniquingKeysWith: +)
+        for (table, _) in PersonalTables.ofPurchases {
+            counts[table] = Int64(
+                try connection.query(
+                    """
+                    DELETE FROM entitled.\(table)
+                    WHERE lane = $1 AND original_transaction_id = $2 AND app = $3 AND environment = $4 RETURNING 1
+                    """, parameters
+                ).count)
+        }
+        // Its names follow from its facts.
+        let facts = try FactStore.load([key], on: connection).first ?? PurchaseFacts()
+        let names = Purchase(folding: facts, key: key)?.identifiers ?? []
+        counts["purchase_identifier"] = Int64(
+            try connection.query(
+                PurchaseSweep.deleteIdentifiers,
+                [
+                    .texts(names.union([key.originalTransactionID]).sorted()), .text(key.app),
+                    .int2(key.environment.code), .text(key.originalTransactionID),
+                ]
+            ).count)
+        counts["rebuild"] = Int64(
+            try connection.query(LogSweep.resetRebuilds, [.texts([key.originalTransactionID])]).count)
+        try admitPosts(of: key, parameters, on: connection)
+        counts["fact"] = Int64(try connection.query(PurchaseSweep.deleteFacts, parameters).count)
+        try PurchaseFoldStore.remove([key], on: connection)
+        try PurchaseStore.remove([key], on: connection)
+        if let owner = subject.owner { try removeIdle(owner, on: connection) }
+        return counts
+    }
+
+    /// Whoever posts a transaction of it again gets it again. Its facts are still there.
+    private func admitPosts(
+        of key: PurchaseKey, _ parameters: [PostgresValue], on connection: PostgresConnection
+    ) throws {
+        let identities = try connection.query(PurchaseSweep.selectSigned, parameters).map { row in
+            NotificationIdentity.posted(
+                try FactCodec.restore(try row.bytes(0)), app: key.app, environment: key.environment)
+        }
+        _ = try connection.query(
+            PurchaseSweep.deleteKeys,
+            [.uuids(identities.map(\.key)), .text(key.app), .int2(key.environment.code)])
+    }
+
+    /// The anonymous owner that the deletion made, once nothing is theirs; not where they are one with somebody, or the log
+    /// names them.
+    private func removeIdle(_ owner: String, on connection: PostgresConnection) throws {
+        guard let root = try CustomerStore.lock([owner], on: connection).first ?? nil,
+            try CustomerStore.load([owner], on: connection)[owner]?.appUserIDs == [owner],
+            try ActionLog.entries(naming: [owner], on: connection).isEmpty,
+            try connection.query(PurchaseSweep.isOwner, [.text(owner)]).isEmpty
+        else { return }
+        _ = try CustomerStore.delete(root, on: connection)
+    }
+}

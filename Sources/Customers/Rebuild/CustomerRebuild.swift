@@ -1,0 +1,79 @@
+import Base
+import Database
+import Postgres
+import Subscriptions
+
+/// Customers again from the log of actions: every id that it names is there, and ids are one customer exactly where an
+/// action joined them.
+struct CustomerRebuild {
+    struct Page {
+        /// Where the next page begins; nil: this was the last.
+        var next: String?
+        var customers = 0
+        var differences: [Difference] = []
+    }
+
+    // MARK: - Ids that the log names
+
+    /// - Parameter cursor: the number of the last action that was looked at.
+    func checkLog(
+        after cursor: Int64, atMost limit: Int, writes: Bool, on connection: PostgresConnection
+    ) throws -> Page {
+        let entries = try ActionLog.entries(after: cursor, atMost: limit, on: connection)
+        var named: [String: (at: Int64, action: Int64)] = [:]
+        for entry in entries where entry.kind != .delete && entry.kind != .keep {
+            for id in [entry.appUserID, entry.other].compactMap({ $0 }) {
+                named[id] = (min(named[id]?.at ?? .max, entry.at), max(named[id]?.action ?? 0, entry.number))
+            }
+        }
+        let missing = Set(named.keys).subtracting(try CustomerStore.known(Set(named.keys), on: connection))
+        let deleted = try ActionLog.deletions(of: missing, on: connection)
+        let wanted = missing.filter { id in (deleted[id] ?? 0) < (named[id]?.action ?? 0) }
+        if writes {
+            try CustomerStore.restore(
+                Dictionary(uniqueKeysWithValues: wanted.map { ($0, named[$0]?.at ?? 0) }), on: connection)
+        }
+        return Page(
+            next: entries.last.map { String($0.number) },
+            differences: wanted.sorted().map {
+                Difference(subject: .customer($0), member: "app_user_id", found: nil, expected: .string($0))
+            })
+    }
+
+    // MARK: - Which ids are one customer
+
+    private static let select = """
+        SELECT root FROM (
+            (SELECT original_app_user_id AS root FROM entitled.customer WHERE original_app_user_id > $1
+            ORDER BY 1 LIMIT $2)
+            UNION
+            (SELECT DISTINCT original_app_user_id FROM entitled.app_user_id WHERE original_app_user_id > $1
+            ORDER BY 1 LIMIT $2)
+        ) AS found ORDER BY root LIMIT $2
+        """
+
+    /// - Parameter cursor: the original id of the last customer that was looked at.
+    func check(
+        after cursor: String, atMost limit: Int, writes: Bool, on connection: PostgresConnection
+    ) throws -> Page {
+        let roots = try connection.query(CustomerRebuild.select, [.text(cursor), .int8(Int64(limit))]).map {
+            try $0.text(0)
+        }
+        var page = Page(next: roots.last, customers: roots.count)
+        for group in try IdentityGroup.load(roots, on: connection) {
+            let faults = group.faults
+            page.differences += writes && !faults.isEmpty ? try repair(group, on: connection) : faults
+        }
+        return page
+    }
+
+    /// Whoever joins or deletes locks the same rows; what they did since is looked at again, and is no fault. What
+    /// is then.
+    private func repair(_ group: IdentityGroup, on connection: PostgresConnection) throws -> [Difference] {
+        guard let root = group.roots.keys.min() else { return [] }
+        _ = try CustomerStore.lock(group.ids.keys.sorted(), on: connection)
+        let current = try IdentityGroup.closure(of: root, on: connection)
+        try current.repair(on: connection)
+        return current.faults
+    }
+}

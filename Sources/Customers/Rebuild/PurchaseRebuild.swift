@@ -1,0 +1,251 @@
+import Base
+import Database
+import Postgres
+import Subscriptions
+
+/// Purchases again from their facts, some of a lane at a time.
+package struct PurchaseRebuild {
+    let beliefs: EndBeliefs
+    /// ms of grace where Apple says that there is some and gives no end.
+    let foldSettings: FoldSettings
+    private let products = ProductStore()
+    private let settlement: OwnerSettlement
+
+    package init(beliefs: EndBeliefs, foldSettings: FoldSettings) {
+        settlement = OwnerSettlement(salt: OwnerSalt(), foldSettings: foldSettings)
+        self.beliefs = beliefs
+        self.foldSettings = foldSettings
+    }
+
+    /// Where a page ends: the key of its last purchase.
+    typealias Cursor = PurchaseKey
+
+    package struct Page {
+        package var keys: [PurchaseKey] = []
+        package var purchases = 0
+        package var differences: [Difference] = []
+    }
+
+    /// What has facts, and what has a record without any.
+    private static let select = """
+        SELECT app, environment, original_transaction_id FROM (
+            (SELECT DISTINCT original_transaction_id, app, environment FROM entitled.fact
+            WHERE lane = $1 AND (original_transaction_id, app, environment) > ($2, $3, $4)
+            ORDER BY 1, 2, 3 LIMIT $5)
+            UNION
+            (SELECT original_transaction_id, app, environment FROM entitled.purchase
+            WHERE lane = $1 AND (original_transaction_id, app, environment) > ($2, $3, $4)
+            ORDER BY 1, 2, 3 LIMIT $5)
+        ) AS found ORDER BY original_transaction_id, app, environment LIMIT $5
+        """
+
+    /// The next purchases of a lane, in the order of their ids; none: it is done.
+    func keys(
+        of lane: Lane, after cursor: Cursor?, atMost limit: Int, on connection: PostgresConnection
+    ) throws -> [PurchaseKey] {
+        let rows = try connection.query(
+            PurchaseRebuild.select,
+            [
+                .int2(lane.number), .text(cursor?.originalTransactionID ?? ""), .text(cursor?.app ?? ""),
+                .int2(cursor?.environment.code ?? -1), .int4(Int32(limit)),
+            ])
+        return try rows.compactMap { row in
+            guard let environment = StoreEnvironment(code: Int16(clamping: try row.int(1))) else { return nil }
+            return PurchaseKey(
+                app: try row.text(0), environment: environment, originalTransactionID: try row.text(2))
+        }
+    }
+
+    /// Compares a page with its records, and writes them anew where they differ. The lane is held, or the transaction
+    /// sees one moment.
+    package func check(
+        _ keys: [PurchaseKey], writes: Bool, now: Int64, on connection: PostgresConnection
+    ) throws -> Page {
+        let known = try FactStore.unfolded(keys, on: connection)
+        let purchases = zip(keys, known).map { key, known in
+            Purchase(folding: known.facts, key: key, foldSettings: foldSettings)
+        }
+        let records = try PurchaseStore.records(keys, on: connection)
+        var claims: [PurchaseKey: PurchaseClaims] = [:]
+        for (key, known) in zip(keys, known) where !key.isGrant { claims[key] = PurchaseClaims(of: known.facts) }
+        if writes { try settlement.hold(Array(claims.keys), on: connection) }
+        let judged = try settlement.expected(claims, now: now, on: connection)
+        let owners = zip(keys, known).map { key, known in
+            key.isGrant ? known.facts.assignments.newest?.owner : judged.owners[key]
+        }
+        var page = Page(keys: keys)
+        page.differences += joins(judged, keys)
+        let misfolded = try misfolded(keys, known, on: connection)
+        page.differences += misfolded.map {
+            Difference(subject: .purchase($0), member: "folded_state", found: nil, expected: nil)
+        }
+        var wanted: [PurchaseRecord] = []
+        var unfounded: [PurchaseKey] = []
+        for (place, purchase) in purchases.enumerated() {
+            guard let purchase, let owner = owners[place] else {
+                guard let record = records[place] else { continue }
+                unfounded.append(record.key)
+                page.differences.append(
+                    Difference(
+                        subject: .purchase(record.key), member: "record", found: .string(record.productID),
+                        expected: nil))
+                continue
+            }
+            page.purchases += 1
+            let expected = PurchaseRecord(
+                purchase, owner: owner, wake: wake(purchase, known[place], records[place]?.wake, now),
+                claims: judged.claims[purchase.key], tell: records[place]?.tell,
+                told: records[place]?.owner == owner ? records[place]?.told : nil)
+            let differences = expected.differences(from: records[place])
+            page.differences += differences
+            // A wake that other settings give is no difference, and is set all the same.
+            if expected != records[place] { wanted.append(expected) }
+        }
+        let folded = purchases.compactMap { $0 }
+        let unknown = try unidentified(folded, on: connection)
+        page.differences += unknown.map { name, key in
+            Difference(subject: .purchase(key), member: "identifier", found: nil, expected: .string(name))
+        }
+        let joined = judged.ids.filter { account, _ in judged.first[account].map(keys.contains) ?? false }
+        let nameless = try missing(
+            owners: owners.compactMap { $0 } + joined.values.flatMap(\.keys), on: connection)
+        page.differences += nameless.sorted().map {
+            Difference(subject: .customer($0), member: "app_user_id", found: nil, expected: .string($0))
+        }
+        guard writes else { return page }
+        try PurchaseFoldStore.write(
+            Dictionary(uniqueKeysWithValues: zip(keys, known).filter { misfolded.contains($0.0) }), on: connection)
+        let since = joined.values.reduce(into: [String: Int64]()) { $0.merge($1, uniquingKeysWith: min) }
+        try CustomerStore.restore(
+            since.filter { nameless.contains($0.key) }.merging(
+                try firstSeen(nameless, zip(keys, owners), on: connection), uniquingKeysWith: min), on: connection)
+        _ = try settlement.settle(
+            judged.claims.filter { claims[$0.key] != nil }, isWritten: true, tells: false, by: .worker, now: now,
+            on: connection)
+        try PurchaseStore.write(wanted, now: now, on: connection)
+        try PurchaseStore.remove(unfounded, on: connection)
+        try PurchaseStore.identify(unknown, on: connection)
+        try products.note(folded, now: now, on: connection)
+        return page
+    }
+
+    /// Purchases whose kept states are not what their facts come to.
+    private func misfolded(
+        _ keys: [PurchaseKey], _ known: [KnownFacts], on connection: PostgresConnection
+    ) throws -> [PurchaseKey] {
+        try PurchaseFoldStore.read(keys, on: connection).sorted { $0.key < $1.key }
+            .filter { place, folded in !folded.isSame(as: known[place]) }.map { keys[$0.key] }
+    }
+
+    /// Ids that accounts join otherwise than the database has it; each account is told of with the first of its purchases.
+    private func joins(_ judged: OwnerSettlement.Expected, _ keys: [PurchaseKey]) -> [Difference] {
+        judged.joins.flatMap { account, joins -> [Difference] in
+            guard joins.found != joins.expected, judged.first[account].map(keys.contains) ?? true else { return [] }
+            func difference(_ join: AccountOwners.Join, _ found: String?, _ expected: String?) -> Difference {
+                Difference(
+                    subject: .customer(join.one), member: "alias", found: .text(found), expected: .text(expected))
+            }
+            return joins.found.subtracting(joins.expected).map { difference($0, $0.other, nil) }
+                + joins.expected.subtracting(joins.found).map { difference($0, nil, $0.other) }
+        }
+    }
+
+    /// Only what is still to come is armed. What is armed in a record stays so, or is armed for sooner: with less
+    /// patience the end that it is to tell may lie behind us, and a timer that fires in vain is set anew.
+    private func wake(_ purchase: Purchase, _ known: KnownFacts, _ armed: Int64?, _ now: Int64) -> Int64? {
+        let belief = beliefs.belief(of: purchase.key).knowing(late: known.late)
+        let next = known.facts.nextWake(of: purchase, after: now, belief: belief)
+        return [armed, next].compactMap { $0 }.min()
+    }
+
+    private static let selectIdentifiers = """
+        SELECT t.place FROM unnest($1::text[], $2::text[], $3::int2[], $4::text[]) WITH ORDINALITY
+            AS t(identifier, app, environment, otid, place)
+        WHERE NOT EXISTS (
+            SELECT 1 FROM entitled.purchase_identifier i WHERE i.identifier = t.identifier AND i.app = t.app
+                AND i.environment = t.environment AND i.original_transaction_id = t.otid
+        )
+        """
+
+    /// Names under which purchases cannot be found.
+    private func unidentified(
+        _ purchases: [Purchase], on connection: PostgresConnection
+    ) throws -> [(identifier: String, key: PurchaseKey)] {
+        let names = purchases.flatMap { purchase in
+            purchase.identifiers.sorted().map { (identifier: $0, key: purchase.key) }
+        }
+        guard !names.isEmpty else { return [] }
+        let rows = try connection.query(
+            PurchaseRebuild.selectIdentifiers,
+            [
+                .texts(names.map(\.identifier)), .texts(names.map(\.key.app)),
+                .int2s(names.map(\.key.environment.code)), .texts(names.map(\.key.originalTransactionID)),
+            ])
+        return try rows.compactMap { row in
+            let place = Int(try row.int(0)) - 1
+            return names.indices.contains(place) ? names[place] : nil
+        }
+    }
+
+    private func missing(owners: [String], on connection: PostgresConnection) throws -> Set<String> {
+        let wanted = Set(owners)
+        return wanted.subtracting(try CustomerStore.known(wanted, on: connection))
+    }
+
+    private static let selectFirst = """
+        SELECT t.owner, min(f.seq) FROM unnest($1::int2[], $2::text[], $3::text[], $4::int2[], $5::text[])
+            AS t(lane, otid, app, environment, owner)
+        JOIN entitled.fact f ON f.lane = t.lane AND f.original_transaction_id = t.otid AND f.app = t.app
+            AND f.environment = t.environment
+        GROUP BY 1
+        """
+
+    /// When each of these ids came with a fact, in ms.
+    private func firstSeen(
+        _ ids: Set<String>, _ owners: some Sequence<(PurchaseKey, String?)>, on connection: PostgresConnection
+    ) throws -> [String: Int64] {
+        let owned = owners.compactMap { key, owner in
+            owner.flatMap { ids.contains($0) ? (key: key, owner: $0) : nil }
+        }
+        guard !owned.isEmpty else { return [:] }
+        let rows = try connection.query(
+            PurchaseRebuild.selectFirst,
+            [
+                .int2s(owned.map(\.key.lane.number)), .texts(owned.map(\.key.originalTransactionID)),
+                .texts(owned.map(\.key.app)), .int2s(owned.map(\.key.environment.code)), .texts(owned.map(\.owner)),
+            ])
+        var seen: [String: Int64] = [:]
+        for row in rows {
+            seen[try row.text(0)] = SequenceGenerator.instant(of: try row.int(1))
+        }
+        return seen
+    }
+}
+
+extension PurchaseRecord {
+    /// What another record of the same purchase says otherwise. That a timer is armed for another instant follows from
+    /// settings and outages; that one is missing does not.
+    func differences(from found: PurchaseRecord?) -> [Difference] {
+        guard let found else {
+            return [
+                Difference(subject: .purchase(key), member: "record", found: nil, expected: .string(productID))
+            ]
+        }
+        var differences: [Difference] = []
+        func compare(_ member: String, _ found: JSON, _ expected: JSON) {
+            guard found != expected else { return }
+            differences.append(
+                Difference(subject: .purchase(key), member: member, found: found, expected: expected))
+        }
+        compare("owner", .string(found.owner), .string(owner))
+        compare("product_id", .string(found.productID), .string(productID))
+        compare("access_ends", .date(found.accessEnds), .date(accessEnds))
+        compare("grace_ends", .date(found.graceEnds), .date(graceEnds))
+        compare("revoked", .date(found.revoked), .date(revoked))
+        compare("will_renew", .bool(found.willRenew), .bool(willRenew))
+        // Of a record of before its claims are made when it is looked at first.
+        if found.claims != claims, let claims, found.claims != nil { compare("claims", .text(nil), .text("\(claims)")) }
+        if (found.wake == nil) != (wake == nil) { compare("wake", .date(found.wake), .date(wake)) }
+        return differences
+    }
+}

@@ -1,0 +1,74 @@
+import Base
+import Postgres
+import Subscriptions
+
+/// Accounts that a worker judges again soon, because customers became one or parted elsewhere: what joins customers holds these,
+/// and must not wait for accounts.
+package enum AccountDue {
+    private static let insert = """
+        INSERT INTO entitled.account_due (account) SELECT account FROM (
+            SELECT p.account FROM entitled.purchase p WHERE p.owner = ANY($1::text[])
+            UNION SELECT * FROM unnest($2::int8[])
+            UNION
+            SELECT p.account
+            FROM unnest($3::int2[], $4::text[], $5::text[], $6::int2[]) AS t(lane, otid, app, environment)
+            JOIN entitled.purchase p ON p.lane = t.lane AND p.original_transaction_id = t.otid AND p.app = t.app
+                AND p.environment = t.environment
+        ) AS found WHERE account IS NOT NULL AND account <> ALL($7::int8[])
+        """
+
+    /// Notes the accounts in which these ids have something, or had: all ids of customers who changed.
+    ///
+    /// - Parameter judged: accounts that are judged already.
+    package static func note(
+        _ ids: Set<String>, except judged: Set<AccountKey> = [], on connection: PostgresConnection
+    ) throws {
+        guard !ids.isEmpty else { return }
+        let joining = try AccountJoins.accounts(naming: ids, on: connection)
+        let moved = Set(try ActionLog.entries(naming: ids.sorted(), on: connection).flatMap(\.moved)).filter {
+            !$0.isGrant
+        }.sorted { ($0.lane.number, $0.originalTransactionID) < ($1.lane.number, $1.originalTransactionID) }
+        _ = try connection.query(
+            insert,
+            [
+                .texts(ids.sorted()), .int8s(joining.map(\.number).sorted()), .int2s(moved.map(\.lane.number)),
+                .texts(moved.map(\.originalTransactionID)), .texts(moved.map(\.app)),
+                .int2s(moved.map(\.environment.code)), .int8s(judged.map(\.number).sorted()),
+            ])
+    }
+
+    private static let insertAlone = "INSERT INTO entitled.account_due (account) SELECT * FROM unnest($1::int8[])"
+
+    static func add(_ accounts: Set<AccountKey>, on connection: PostgresConnection) throws {
+        guard !accounts.isEmpty else { return }
+        _ = try connection.query(insertAlone, [.int8s(accounts.map(\.number).sorted())])
+    }
+
+    private static let putOff = """
+        UPDATE entitled.account_due SET seq = DEFAULT WHERE seq = (SELECT min(seq) FROM entitled.account_due)
+        """
+
+    /// Puts the oldest behind all others.
+    package static func postpone(on connection: PostgresConnection) throws { _ = try connection.query(putOff) }
+
+    private static let take = """
+        DELETE FROM entitled.account_due WHERE seq IN (
+            SELECT seq FROM entitled.account_due ORDER BY seq LIMIT $1 FOR UPDATE SKIP LOCKED
+        ) RETURNING account
+        """
+
+    /// Takes the oldest of them; they are judged in the same transaction.
+    ///
+    /// - Returns: how many were taken, and the accounts.
+    package static func take(
+        atMost limit: Int, on connection: PostgresConnection
+    ) throws -> (count: Int, accounts: Set<AccountKey>) {
+        let numbers = try connection.query(take, [.int8(Int64(limit))]).map { try $0.int(0) }
+        return (numbers.count, try AccountStore.accounts(Set(numbers), on: connection))
+    }
+
+    /// Whether any is waiting.
+    package static func isAny(on connection: PostgresConnection) throws -> Bool {
+        try connection.query("SELECT EXISTS (SELECT FROM entitled.account_due)").one().bool(0)
+    }
+}

@@ -1,0 +1,240 @@
+import Base
+import Crypto
+import Postgres
+import Subscriptions
+
+extension OwnerSettlement {
+    func write(
+        _ judged: [AccountKey: AccountOwners], _ view: View, _ claims: [PurchaseKey: PurchaseClaims],
+        isWritten: Bool, tells: Bool, by origin: ActionLog.Origin, now: Int64, on connection: PostgresConnection
+    ) throws -> Outcome {
+        let ids = try spellings(judged, view, on: connection)
+        var outcome = Outcome()
+        for (account, judged) in view.claims {
+            for (id, kept) in judged {
+                let key = PurchaseKey(app: account.app, environment: account.environment, originalTransactionID: id)
+                if let given = claims[key], given != kept { outcome.claims[key] = kept }
+            }
+        }
+        var (removed, added): ([(AccountKey, AccountOwners.Join)], [(AccountKey, AccountOwners.Join)]) = ([], [])
+        for (account, owners) in judged {
+            for (key, id) in keyed(owners, account) {
+                outcome.owners[key] = spelled(id, view.members[key]?.owner, ids)
+            }
+            let (found, expected) = (view.joins[account] ?? [], owners.joins)
+            removed += found.subtracting(expected).map { (account, $0) }
+            added += expected.subtracting(found).map { (account, $0) }
+        }
+        // Accounts that their last purchase left.
+        let left = view.accounts.subtracting(judged.keys)
+        removed += left.flatMap { account in (view.joins[account] ?? []).map { (account, $0) } }
+        let given = outcome.owners.filter { view.members[$0.key]?.owner != $0.value }
+        let joined = (removed + added).flatMap { [$0.1.one, $0.1.other] }
+        if !joined.isEmpty {
+            // All customers at once and before any id: deleting and other workers lock them so.
+            _ = try CustomerStore.lock(joined + given.values, on: connection)
+        }
+        let own = judged.values.reduce(into: Set<String>()) { $0.formUnion($1.anonymousIDs) }
+        let needed = Set(given.values).union(added.flatMap { [$0.1.one, $0.1.other] }.map { ids[$0] ?? $0 })
+        let fresh = try CustomerStore.makeOfAccounts(needed.intersection(own), now: now, on: connection)
+        // A deletion holds the customers of what it takes: only new owners could vanish meanwhile.
+        let made = try CustomerStore.makeAndHold(needed, now: now, on: connection).union(fresh)
+        let unread = try unread(needed, made: made, held: view.held, on: connection)
+        try AccountDue.add(accounts(naming: unread, judged, ids), on: connection)
+        try AccountJoins.write(removed: removed, added: added, on: connection)
+        let known = try join(added, ids, view, on: connection)
+        let parted = Set(removed.flatMap { [$0.1.one, $0.1.other] }.map { ids[$0] ?? $0 })
+        try IdentityGroup.regroup(parted, on: connection)
+        // An id that was made here for one account is in no other.
+        let joining = added.filter { !fresh.contains($0.1.one) && !fresh.contains($0.1.other) }
+        let changed = parted.union(joining.flatMap { [$0.1.one, $0.1.other] }.map { ids[$0] ?? $0 })
+        let customers = try CustomerStore.load(changed, on: connection)
+        try AccountDue.note(
+            changed.union(customers.values.flatMap(\.appUserIDs)), except: view.accounts, on: connection)
+        let moves = tells ? try moves(&outcome, view, on: connection) : []
+        if !tells { try keepTold(&outcome, view, on: connection) }
+        if !view.found.isEmpty {
+            // Turns that were planned without them plan again.
+            try Fence.lock(view.found.map(\.key.lane), on: connection)
+            try FactStore.insert(view.found, on: connection)
+        }
+        try AccountStore.write(
+            written(outcome, view, judged, isWritten ? Set(claims.keys) : []), now: now, on: connection)
+        let states = try states(judged, view, on: connection)
+        try AccountStore.set(states, on: connection)
+        // News that is being applied beside this was not seen here, and the worker that applies it did not see that it matters.
+        try AccountDue.add(Set(states.filter(\.value.judgesActivity).keys), on: connection)
+        try AccountStore.remove(left, on: connection)
+        outcome.transfers = try tell(moves, by: origin, now: now, on: connection)
+        if tells { outcome.others += try tell(known, now: now, on: connection) }
+        return outcome
+    }
+
+    /// Ids of which the log may say more than was read of it, because no customer's row kept others from acting on them: those
+    /// that another transaction made meanwhile, and those that one made and deleted again. That transaction could not see what
+    /// is written here either, so these accounts are judged again.
+    private func unread(
+        _ needed: Set<String>, made: Set<String>, held: Set<String>, on connection: PostgresConnection
+    ) throws -> Set<String> {
+        let deleted = try names.among(made, on: connection)
+        return needed.subtracting(held).subtracting(made).union(deleted.keys)
+    }
+
+    private func accounts(
+        naming unread: Set<String>, _ judged: [AccountKey: AccountOwners], _ ids: [String: String]
+    ) -> Set<AccountKey> {
+        guard !unread.isEmpty else { return [] }
+        return Set(
+            judged.filter { _, owners in
+                let named = owners.joins.reduce(into: Set(owners.owners.values)) { $0.formUnion([$1.one, $1.other]) }
+                return named.contains { unread.contains($0) || unread.contains(ids[$0] ?? $0) }
+            }.keys)
+    }
+
+    /// What is to be said of accounts, where it is another than before.
+    func states(
+        _ judged: [AccountKey: AccountOwners], _ view: View, on connection: PostgresConnection
+    ) throws -> [AccountKey: AccountStore.State] {
+        let differing = try differing(judged, view, on: connection)
+        return judged.reduce(into: [:]) { states, account in
+            let state = AccountStore.State(
+                judgesActivity: account.value.judgesActivity, rulesDiffer: differing[account.key] != nil)
+            if state != view.states[account.key] ?? AccountStore.State() { states[account.key] = state }
+        }
+    }
+
+    /// The records that change. Those of the caller it writes itself.
+    func written(
+        _ outcome: Outcome, _ view: View, _ judged: [AccountKey: AccountOwners], _ callers: Set<PurchaseKey>
+    ) -> [AccountStore.Written] {
+        judged.keys.flatMap { account in
+            (view.claims[account] ?? [:]).compactMap { id, claims -> AccountStore.Written? in
+                let key = PurchaseKey(app: account.app, environment: account.environment, originalTransactionID: id)
+                guard let member = view.members[key], !callers.contains(key), let owner = outcome.owners[key],
+                    member.owner != owner || member.claims != claims || member.told != outcome.told[key]
+                else { return nil }
+                return AccountStore.Written(key: key, owner: owner, claims: claims, told: outcome.told[key])
+            }
+        }.sorted { $0.key.originalTransactionID < $1.key.originalTransactionID }
+    }
+
+    /// An anonymous customer whom events named, and who is known now.
+    package struct Known: Sendable {
+        let id: String
+        let purchase: PurchaseKey
+
+        package init(id: String, purchase: PurchaseKey) {
+            self.id = id
+            self.purchase = purchase
+        }
+    }
+
+    func join(
+        _ joins: [(account: AccountKey, join: AccountOwners.Join)], _ ids: [String: String], _ view: View,
+        on connection: PostgresConnection
+    ) throws -> [Known] {
+        var known: [Known] = []
+        let order = joins.sorted { ($0.join.at, $0.join.one, $0.join.other) < ($1.join.at, $1.join.one, $1.join.other) }
+        for (account, join) in order {
+            let names = [join.one, join.other].map { ids[$0] ?? $0 }
+            let found = try CustomerStore.lock(names, on: connection)
+            guard let one = found.first ?? nil, let other = found.last ?? nil, one != other else { continue }
+            let told = view.members.values.first { member in
+                member.isTold && names.contains(member.owner) && Owner.isAnonymous(member.owner)
+                    && member.key.app == account.app && member.key.environment == account.environment
+            }
+            if let told, one.isAnonymous != other.isAnonymous {
+                known.append(Known(id: told.owner, purchase: told.key))
+            }
+            _ = try CustomerStore.unite(one, other, on: connection)
+        }
+        return known
+    }
+
+    // MARK: - Telling
+
+    /// Purchases of which events named one customer, and that another one has now.
+    struct Move {
+        let from: Customer
+        let to: Customer
+        /// The ids by which the first of the purchases had these.
+        let ids: (from: String, to: String)
+        var purchases: [PurchaseKey]
+    }
+
+    /// One for each pair of customers, app and environment. Where both are one customer nothing is to be told, but the id that
+    /// events named is kept: late news may part them.
+    func moves(_ outcome: inout Outcome, _ view: View, on connection: PostgresConnection) throws -> [Move] {
+        let told = view.members.values.compactMap { member -> (key: PurchaseKey, from: String, to: String)? in
+            guard member.isTold, let owner = outcome.owners[member.key] else { return nil }
+            let from = member.told ?? member.owner
+            return from == owner ? nil : (member.key, from, owner)
+        }.sorted {
+            ($0.key.app, $0.key.environment.code, $0.key.originalTransactionID)
+                < ($1.key.app, $1.key.environment.code, $1.key.originalTransactionID)
+        }
+        guard !told.isEmpty else { return [] }
+        let customers = try CustomerStore.load(Set(told.flatMap { [$0.from, $0.to] }), on: connection)
+        var moves: [Move] = []
+        for (key, from, to) in told {
+            // No consumer is told that a deleted customer has nothing any more.
+            guard let former = customers[from], let customer = customers[to] else { continue }
+            guard former.originalAppUserID != customer.originalAppUserID else {
+                outcome.told[key] = from
+                continue
+            }
+            outcome.moved.insert(key)
+            let place = moves.firstIndex { move in
+                move.from.originalAppUserID == former.originalAppUserID
+                    && move.to.originalAppUserID == customer.originalAppUserID
+                    && move.purchases.allSatisfy { $0.app == key.app && $0.environment == key.environment }
+            }
+            if let place {
+                moves[place].purchases.append(key)
+            } else {
+                moves.append(Move(from: former, to: customer, ids: (from, to), purchases: [key]))
+            }
+        }
+        return moves
+    }
+
+    /// What is done without telling leaves to be told what was.
+    func keepTold(_ outcome: inout Outcome, _ view: View, on connection: PostgresConnection) throws {
+        let told = view.members.values.compactMap { member in
+            member.told.flatMap { outcome.owners[member.key] == member.owner ? (key: member.key, id: $0) : nil }
+        }
+        let known = try CustomerStore.known(Set(told.map(\.id)), on: connection)
+        for (key, id) in told where known.contains(id) { outcome.told[key] = id }
+    }
+
+    /// The ids of the events.
+    func tell(
+        _ moves: [Move], by origin: ActionLog.Origin, now: Int64, on connection: PostgresConnection
+    ) throws -> [String] {
+        try moves.flatMap { move in
+            let transfer = PurchaseTransfer(
+                purchases: move.purchases, from: move.ids.from, to: move.ids.to, kind: .move, origin: origin)
+            return try transfer.tell([move.ids.from: move.from, move.ids.to: move.to], now: now, on: connection)
+        }
+    }
+
+    /// Tells endpoints that ask for it (SUBSCRIBER_ALIAS). How many events there are.
+    @discardableResult
+    package func tell(_ known: [Known], now: Int64, on connection: PostgresConnection) throws -> Int {
+        guard !known.isEmpty, try EndpointStore.isAskedFor(.subscriberAlias, on: connection) else { return 0 }
+        let customers = try CustomerStore.load(Set(known.map(\.id)), on: connection)
+        let events = known.compactMap { known -> NewEvent? in
+            guard let customer = customers[known.id] else { return nil }
+            let event = AliasEvent(
+                app: known.purchase.app, environment: known.purchase.environment,
+                identity: customer.identity(of: known.id), joined: known.id, at: now)
+            let id = event.id { Digest.sha256(Array($0.utf8)) }
+            return NewEvent(
+                lane: known.purchase.lane, id: UUIDText.bytes(id) ?? [], type: EventType.subscriberAlias.rawValue,
+                app: known.purchase.app, environment: known.purchase.environment,
+                originalTransactionID: known.purchase.originalTransactionID, body: event.json(id: id).bytes)
+        }
+        _ = try EventStore.insert(events, now: now, on: connection)
+        return events.count
+    }
+}

@@ -1,0 +1,199 @@
+import Base
+import Postgres
+
+/// A notification that waits to be applied, as it was stored.
+package struct PendingNotification: Sendable {
+    package let lane: Lane
+    package let seq: Int64
+    package let identity: NotificationIdentity
+    /// Apple's `notificationType`.
+    package let type: String
+    package let source: NotificationSource
+    /// When Apple signed it, in ms.
+    package let signed: Int64?
+    package let header: [UInt8]
+    package let stored: StoredJWS
+
+    /// What the database lacks of it, after a restore for example; then the rest is empty.
+    package let gap: String?
+    /// Whether some endpoint gets notifications as they came. An endpoint that was there before the notification is seen
+    /// here, because whoever sees the notification in its line sees what was committed before it.
+    package let isForwarded: Bool
+    /// Of one that is in no line, because it was set aside before.
+    package internal(set) var held: HeldState?
+
+    /// `LATERAL` makes one short index scan of each lane, so that a lane's backlog does not hide another's. Each scan
+    /// begins where the caller says, so that it need not pass what is dead (see `PendingFloor`). The lanes take turns in the order in
+    /// which they are given, the first eight of each, then the second eight: none waits for the backlogs of others, and what arrived
+    /// together of one purchase is mostly applied together.
+    private static let take = """
+        SELECT p.lane, p.seq FROM unnest($1::int2[], $5::int8[]) WITH ORDINALITY AS owned(lane, start, place)
+        CROSS JOIN LATERAL (
+            SELECT lane, seq, row_number() OVER (ORDER BY seq) AS turn FROM (
+                SELECT lane, seq FROM entitled.pending
+                WHERE lane = owned.lane AND seq >= owned.start AND seq <> ALL ($4::int8[]) ORDER BY seq LIMIT $2
+            ) first
+        ) p
+        ORDER BY (p.turn - 1) / 8, owned.place, p.seq LIMIT $3
+        """
+
+    /// One day at a time, with its bounds: planning for all days that are kept would take longer than reading.
+    private static let select = """
+        SELECT p.lane, p.seq, n.app, n.environment, n.uuid, n.header, n.payload, n.signature, n.type, n.source,
+            EXISTS (SELECT 1 FROM entitled.endpoint WHERE format = 1 AND removed_ms IS NULL), n.signed_ms
+        FROM unnest($1::int2[], $2::int8[]) AS p(lane, seq)
+        LEFT JOIN LATERAL (
+            SELECT * FROM entitled.notification n
+            WHERE n.lane = p.lane AND n.seq = p.seq AND n.seq BETWEEN $3 AND $4 LIMIT 1
+        ) n ON true
+        ORDER BY p.seq
+        """
+
+    /// Reads what waits in these lanes, oldest first in each. Claims nothing: the lanes are the caller's.
+    ///
+    /// - Parameters:
+    ///   - starts: the least number of interest in each lane; the whole lines if nil.
+    ///   - passedOver: numbers to leave out.
+    package static func read(
+        from lanes: [Lane], starts: [Int64]? = nil, eachAtMost perLane: Int, atMost limit: Int,
+        except passedOver: [Int64] = [], headers: JWSHeaderCache = JWSHeaderCache(), on connection: PostgresConnection
+    ) throws -> [PendingNotification] {
+        let statement = taking(from: lanes, starts: starts, eachAtMost: perLane, atMost: limit, except: passedOver)
+        let taken = try connection.query(statement.sql, statement.parameters).map {
+            (lane: Int16(clamping: try $0.int(0)), seq: try $0.int(1))
+        }
+        var notifications: [PendingNotification] = []
+        var bytes = 0
+        for start in stride(from: 0, to: taken.count, by: pageSize) where bytes < mostBytes {
+            let page = try read(
+                taken[start..<min(taken.count, start + pageSize)].sorted { $0.seq < $1.seq }, headers: headers,
+                on: connection)
+            notifications += page
+            bytes += page.reduce(0) { $0 + $1.stored.payload.count }
+        }
+        return notifications
+    }
+
+    /// So many are read at once, until there are so many bytes of them, as they are stored: notifications may be large.
+    private static let pageSize = 128
+    private static let mostBytes = 8 << 20
+
+    /// Those at these places, which are given, and come, in the order of their numbers.
+    static func read(
+        _ places: [(lane: Int16, seq: Int64)], headers: JWSHeaderCache = JWSHeaderCache(),
+        on connection: PostgresConnection
+    ) throws -> [PendingNotification] {
+        var days: [(day: Day, lanes: [Int16], seqs: [Int64])] = []
+        for (lane, seq) in places {
+            let day = Day(of: SequenceGenerator.instant(of: seq))
+            if days.last?.day != day { days.append((day, [], [])) }
+            days[days.count - 1].lanes.append(lane)
+            days[days.count - 1].seqs.append(seq)
+        }
+        var notifications: [PendingNotification] = []
+        notifications.reserveCapacity(places.count)
+        for day in days {
+            let found = try read(day.lanes, day.seqs, headers, on: connection)
+            // Who looks just when a day is made may see neither the old partition with it nor the new one.
+            let isWhole = !found.contains { $0.gap != nil }
+            notifications += isWhole ? found : try read(day.lanes, day.seqs, headers, on: connection)
+        }
+        return notifications
+    }
+
+    private static func read(
+        _ lanes: [Int16], _ seqs: [Int64], _ cache: JWSHeaderCache, on connection: PostgresConnection
+    ) throws -> [PendingNotification] {
+        let rows = try connection.query(select, [.int2s(lanes), .int8s(seqs), .int8(seqs.first), .int8(seqs.last)])
+        let headers = try cache.headers(Set(rows.compactMap { try $0.optionalUUID(5) }), on: connection)
+        return try rows.map { try notification($0, headers) }
+    }
+
+    /// The statement that finds what waits.
+    package static func taking(
+        from lanes: [Lane], starts: [Int64]?, eachAtMost perLane: Int, atMost limit: Int, except passedOver: [Int64]
+    ) -> PostgresStatement {
+        PostgresStatement(
+            take,
+            [
+                .int2s(lanes.map(\.number)), .int8(Int64(perLane)), .int8(Int64(limit)), .int8s(passedOver),
+                .int8s(starts ?? lanes.map { _ in 0 }),
+            ])
+    }
+
+    private static func notification(_ row: PostgresRow, _ headers: [[UInt8]: [UInt8]]) throws -> PendingNotification {
+        let (lane, seq) = (Lane(number: Int16(clamping: try row.int(0))), try row.int(1))
+        guard let app = try row.optionalText(2), let uuid = try row.optionalText(4),
+            let environment = StoreEnvironment(code: Int16(clamping: try row.int(3))),
+            let type = try row.optionalText(8)
+        else { return PendingNotification(lane: lane, seq: seq, lacking: "the notification itself is missing") }
+        let identity = NotificationIdentity(app: app, environment: environment, uuid: uuid)
+        let headerID = try row.uuid(5)
+        guard let header = headers[headerID] else {
+            return PendingNotification(
+                lane: lane, seq: seq, identity: identity, type: type, lacking: "its JWS header is missing",
+                isForwarded: try row.bool(10))
+        }
+        return PendingNotification(
+            lane: lane, seq: seq, identity: identity, type: type, source: NotificationSource(code: try row.int(9)),
+            signed: try row.optionalInt(11), header: header,
+            stored: StoredJWS(headerID: headerID, payload: try row.bytes(6), signature: try row.bytes(7)),
+            gap: nil, isForwarded: try row.bool(10))
+    }
+
+    /// One short index scan of each lane. What is known cannot have gone, because its lane is ours.
+    private static let others = """
+        SELECT owned.lane FROM unnest($1::int2[], $2::int8[]) AS owned(lane, known)
+        CROSS JOIN LATERAL (
+            SELECT 1 FROM entitled.pending p WHERE p.lane = owned.lane ORDER BY p.seq OFFSET owned.known LIMIT 1
+        ) other
+        """
+
+    /// Those of these lanes in which something waits beside the given notifications; after the fence.
+    package static func waiting(
+        in lanes: [Lane], beside known: [PendingNotification], on connection: PostgresConnection
+    ) throws -> Set<Lane> {
+        guard !lanes.isEmpty else { return [] }
+        let counts = Dictionary(known.map { ($0.lane, Int64(1)) }, uniquingKeysWith: +)
+        let rows = try connection.query(
+            others, [.int2s(lanes.map(\.number)), .int8s(lanes.map { counts[$0] ?? 0 })])
+        return Set(try rows.map { Lane(number: Int16(clamping: try $0.int(0))) })
+    }
+
+    private static let first = """
+        SELECT min(p.seq) FROM unnest($1::int2[]) AS owned(lane)
+        CROSS JOIN LATERAL (SELECT seq FROM entitled.pending WHERE lane = owned.lane ORDER BY seq LIMIT 1) p
+        """
+
+    /// The number of the one that has waited longest in these lanes; nil where nothing waits.
+    package static func oldest(in lanes: [Lane], on connection: PostgresConnection) throws -> Int64? {
+        try connection.query(first, [.int2s(lanes.map(\.number))]).one().optionalInt(0)
+    }
+
+    private static let remove = """
+        DELETE FROM entitled.pending p USING unnest($1::int2[], $2::int8[]) AS t(lane, seq)
+        WHERE p.lane = t.lane AND p.seq = t.seq
+        """
+
+    /// Takes these out of the line; in the transaction that applied them.
+    package static func remove(
+        _ notifications: [PendingNotification], on connection: PostgresConnection
+    ) throws {
+        guard !notifications.isEmpty else { return }
+        _ = try connection.query(
+            remove, [.int2s(notifications.map(\.lane.number)), .int8s(notifications.map(\.seq))])
+    }
+}
+
+extension PendingNotification {
+    /// One that cannot be read as a whole.
+    private init(
+        lane: Lane, seq: Int64,
+        identity: NotificationIdentity = NotificationIdentity(app: "", environment: .production, uuid: ""),
+        type: String = "", lacking gap: String, isForwarded: Bool = false
+    ) {
+        self.init(
+            lane: lane, seq: seq, identity: identity, type: type, source: .store, signed: nil, header: [],
+            stored: StoredJWS(headerID: [], payload: [], signature: []), gap: gap, isForwarded: isForwarded)
+    }
+}

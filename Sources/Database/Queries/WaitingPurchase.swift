@@ -1,0 +1,62 @@
+import Base
+import Postgres
+import Subscriptions
+
+/// A purchase of which something waits to be applied, for explaining why: read without a lock and without any worker.
+package struct WaitingPurchase: Sendable {
+    package let key: PurchaseKey
+    /// When the oldest notification arrived that waits for it, in ms.
+    package let since: Int64
+    /// Rows of its log, at most `countedFacts`.
+    package let facts: Int
+    /// Whether its facts are folded in a form that this program reads; where there are many and they are not, a worker does
+    /// that first.
+    package let isFolded: Bool
+
+    package static let countedFacts = 1000
+
+    private static let select = """
+        WITH oldest AS MATERIALIZED (
+            SELECT n.lane, n.seq, n.app, n.environment, n.original_transaction_id
+            FROM entitled.lane l CROSS JOIN LATERAL (
+                SELECT seq FROM entitled.pending WHERE lane = l.lane ORDER BY seq LIMIT 1
+            ) p JOIN entitled.notification n ON n.lane = l.lane AND n.seq = p.seq
+            WHERE n.seq >= $1 AND n.seq < $2 AND n.original_transaction_id IS NOT NULL
+            ORDER BY n.seq LIMIT $3
+        )
+        SELECT n.app, n.environment, n.original_transaction_id, n.seq, (
+                SELECT count(*) FROM (
+                    SELECT FROM entitled.fact f WHERE f.lane = n.lane AND f.app = n.app AND f.environment = n.environment
+                        AND f.original_transaction_id = n.original_transaction_id LIMIT $4
+                ) f
+            ), EXISTS (
+                SELECT FROM entitled.purchase_fold s WHERE s.lane = n.lane AND s.app = n.app AND s.codec = $5
+                    AND s.environment = n.environment AND s.original_transaction_id = n.original_transaction_id
+            )
+        FROM oldest n ORDER BY n.seq
+        """
+
+    /// Those that have waited longest, one of each lane, in the order of their arrival.
+    ///
+    /// - Parameters:
+    ///   - oldest: the number of the notification that has waited longest, so that no earlier day is searched.
+    ///   - instant: ms; what arrived later is left out.
+    package static func longest(
+        from oldest: Int64, arrivedBefore instant: Int64, atMost limit: Int, on connection: PostgresConnection
+    ) throws -> [WaitingPurchase] {
+        let rows = try connection.query(
+            select,
+            [
+                .int8(oldest), .int8(SequenceGenerator.least(at: instant)), .int8(Int64(limit)),
+                .int8(Int64(countedFacts)), .int2(PurchaseFoldStore.codec),
+            ])
+        return try rows.compactMap { row in
+            guard let environment = StoreEnvironment(code: Int16(clamping: try row.int(1))) else { return nil }
+            return WaitingPurchase(
+                key: PurchaseKey(
+                    app: try row.text(0), environment: environment, originalTransactionID: try row.text(2)),
+                since: SequenceGenerator.instant(of: try row.int(3)), facts: Int(try row.int(4)),
+                isFolded: try row.bool(5))
+        }
+    }
+}

@@ -1,0 +1,128 @@
+import AppStoreAPI
+import Base
+import Database
+import Postgres
+
+/// Fetches what a replay is about from Apple, a page at a time. Each page commits with the place where the next one is,
+/// so that whoever goes on begins there.
+package struct HistoryReplayWork: JobWork {
+    package static let name = "history"
+
+    /// How histories are read, by the app; nil for one that cannot be asked.
+    package typealias Readers = @Sendable (_ app: String) -> HistoryReader?
+
+    /// Of one page.
+    private static let pageTime = Duration.seconds(25)
+    /// What Apple's side may be away for.
+    private static let patience = Duration.seconds(600)
+    private static let troublePause = Duration.seconds(1)
+
+    private let readers: Readers
+    private let cancellation: Cancellation
+    private let clock: any WallClock
+    private var intake: HistoryIntake
+    /// As the last step left it.
+    private var job: Job?
+    /// When the rate lets it go on.
+    private var next = ContinuousClock.now
+    private var troubleSince: ContinuousClock.Instant?
+
+    /// - Parameter cancellation: ends what waits for Apple, when the process ends.
+    package static func kind(
+        _ readers: @escaping Readers, cancellation: Cancellation = Cancellation(), clock: any WallClock = SystemClock()
+    ) -> JobKind {
+        JobKind(name) { HistoryReplayWork(readers, cancellation, clock) }
+    }
+
+    private init(_ readers: @escaping Readers, _ cancellation: Cancellation, _ clock: any WallClock) {
+        self.readers = readers
+        self.cancellation = cancellation
+        self.clock = clock
+        intake = HistoryIntake(clock: clock)
+    }
+
+    package mutating func step(_ lease: JobLease, on connection: PostgresConnection) throws -> JobStep {
+        let wait = next - ContinuousClock.now
+        guard let known = job, wait <= .zero else { return try keep(lease, pause: max(.zero, wait), on: connection) }
+        guard let replay = HistoryReplay(json: known.parameters) else {
+            return try fail(lease, "its parameters cannot be read", on: connection)
+        }
+        let place = replay.question.place
+        guard let reader = readers(place.app), reader.client.app.environments.contains(place.environment) else {
+            return try fail(
+                lease, "the app \(place.app) has no server_api in the configuration, or not this environment",
+                on: connection)
+        }
+        guard let walk = known.cursor.isEmpty ? replay.walk : HistoryWalk(replay.question, words: known.cursor) else {
+            return try fail(lease, "its cursor cannot be read", on: connection)
+        }
+        let read: (page: HistoryReader.Page, next: HistoryWalk)
+        do throws(ServerAPIError) {
+            let options = CallOptions(within: HistoryReplayWork.pageTime, cancellation: cancellation)
+            read = try walk.page(of: reader, from: replay.source, now: clock.now(), options)
+        } catch {
+            return try endure(error, lease, on: connection)
+        }
+        troubleSince = nil
+        return try take(read.page, read.next, lease, on: connection)
+    }
+
+    private mutating func take(
+        _ page: HistoryReader.Page, _ walk: HistoryWalk, _ lease: JobLease, on connection: PostgresConnection
+    ) throws -> JobStep {
+        if let rate = job?.rate { next = ContinuousClock.now + .seconds(1.0 / Double(max(1, rate))) }
+        var intake = intake
+        do {
+            job = try lease.step(on: connection) { job, _ in
+                let new = try intake.insert(page.notifications, on: connection)
+                job.counts.matched += Int64(page.notifications.count)
+                job.counts.queued += Int64(new.count)
+                job.counts.skipped += Int64(page.refused.values.reduce(0, +))
+                job.cursor = walk.words
+                job.fraction = walk.fraction
+                if walk.isDone { job.state = .done }
+            }.job
+            self.intake = intake
+        } catch {
+            self.intake.forget()
+            throw error
+        }
+        return try step()
+    }
+
+    /// What passes by itself is waited for, as long as somebody may want to see it pass.
+    private mutating func endure(
+        _ error: ServerAPIError, _ lease: JobLease, on connection: PostgresConnection
+    ) throws -> JobStep {
+        guard error.isRetryable else { return try fail(lease, "\(error)", on: connection) }
+        let since = troubleSince ?? ContinuousClock.now
+        troubleSince = since
+        guard ContinuousClock.now - since < HistoryReplayWork.patience else {
+            return try fail(lease, "\(error)", on: connection)
+        }
+        return try keep(lease, pause: HistoryReplayWork.troublePause, isWaiting: true, on: connection)
+    }
+
+    private mutating func fail(
+        _ lease: JobLease, _ reason: String, on connection: PostgresConnection
+    ) throws -> JobStep {
+        job = try lease.step(on: connection) { job, _ in
+            job.state = .failed
+            job.error = reason
+        }.job
+        return try step()
+    }
+
+    /// Nothing but that the lease goes on.
+    private mutating func keep(
+        _ lease: JobLease, pause: Duration, isWaiting: Bool = false, on connection: PostgresConnection
+    ) throws -> JobStep {
+        job = try lease.step(on: connection) { _, _ in }.job
+        return try step(pause: pause, isWaiting: isWaiting)
+    }
+
+    private func step(pause: Duration = .zero, isWaiting: Bool = false) throws -> JobStep {
+        guard let job else { throw PostgresError(.decoding, "a job was there and is not") }
+        return JobStep(job, pause: pause, isWaiting: isWaiting)
+    }
+}

@@ -1,0 +1,178 @@
+import AppStoreAPI
+import Base
+import Crypto
+import Daemon
+import Database
+import Postgres
+import Subscriptions
+
+/// One look at Apple's open questions about refunds: answers what a policy answers, sends what is to be sent, warns.
+///
+/// Who owns the first lane does it. An answer is written down before it is sent, and sent again by the next owner if
+/// nobody wrote what came of it: Apple may get it twice, always the same.
+package struct RefundDesk: Sendable {
+    /// Sends one answer to Apple.
+    package typealias Send = @Sendable (RefundRequest, ConsumptionInformation) -> Result<Void, ServerAPIError>
+
+    private let worker: [UInt8]
+    private let policies: [String: RefundPolicy]
+    private let senders: [String: Send]
+    private let logger: Logger
+    private let metrics: Metrics
+
+    private static let batch = 8
+    /// Longer than all calls of a batch may take.
+    private static let claimTime: Int64 = 10 * 60_000
+    /// Before the deadline, in ms.
+    private static let warningTime: Int64 = 2 * 3_600_000
+
+    /// - Parameters:
+    ///   - worker: as the owner of lanes is named.
+    ///   - policies: by app.
+    ///   - senders: by app; those without a key have none.
+    package init(
+        worker: [UInt8], policies: [String: RefundPolicy], senders: [String: Send], logger: Logger, metrics: Metrics
+    ) {
+        self.worker = worker
+        self.policies = policies
+        self.senders = senders
+        self.logger = logger
+        self.metrics = metrics
+    }
+
+    /// - Returns: whether there is more to do at once.
+    package func take(_ session: PostgresSession, isEnding: () -> Bool = { false }) throws -> Bool {
+        guard let claimed = try session.withConnection({ try claim(on: $0) }) else { return false }
+        try session.withConnection { connection in try ask(on: connection) }
+        for request in claimed where !isEnding() {
+            let result = send(request)
+            try session.withConnection { connection in try settle(request, result, on: connection) }
+        }
+        return claimed.count == RefundDesk.batch
+    }
+
+    /// Nil where another worker does it.
+    private func claim(on connection: PostgresConnection) throws -> [RefundRequest]? {
+        let claimed: (requests: [RefundRequest], closing: [RefundRequest])? = try connection.transaction {
+            guard let now = try Fence.passDuty(of: worker, on: connection) else { return nil }
+            for (app, policy) in policies.sorted(by: { $0.key < $1.key }) {
+                guard case .auto(let answer) = policy, senders[app] != nil else { continue }
+                try RefundRequestStore.answerAll(of: app, answer, now: now, on: connection)
+            }
+            let closing = try RefundRequestStore.closing(
+                in: RefundDesk.warningTime, of: policies.filter { $0.value != .never }.keys.sorted(), now: now,
+                on: connection)
+            let requests = try RefundRequestStore.claim(
+                of: senders.keys.sorted(), atMost: RefundDesk.batch, for: RefundDesk.claimTime, now: now, on: connection
+            )
+            return (requests, closing)
+        }
+        claimed?.closing.forEach(warn)
+        return claimed?.requests
+    }
+
+    /// Tells consumers of the questions that somebody has to answer.
+    private func ask(on connection: PostgresConnection) throws {
+        let apps = policies.filter { $0.value == .ask }.keys.sorted()
+        guard !apps.isEmpty else { return }
+        try connection.transaction {
+            guard let now = try Fence.passDuty(of: worker, on: connection) else { return }
+            let told = try RefundRequestStore.tell(of: apps, atMost: RefundDesk.batch, now: now, on: connection)
+            let customers = try CustomerStore.load(Set(told.map(\.owner)), on: connection)
+            let events = told.compactMap { request, owner in
+                customers[owner].map { RefundDesk.event(request, $0.identity(of: owner), now) }
+            }
+            _ = try EventStore.insert(events, now: now, on: connection)
+        }
+    }
+
+    private static func event(_ request: RefundRequest, _ identity: EventIdentity, _ now: Int64) -> NewEvent {
+        let purchase = request.key.purchase
+        let event = ConsumptionRequestEvent(
+            purchase: purchase, transactionID: request.key.transactionID, productID: request.productID,
+            reason: request.reasons.last, asked: request.asked, deadline: request.deadline, at: now)
+        let id = event.id { Crypto.Digest.sha256(Array($0.utf8)) }
+        return NewEvent(
+            lane: purchase.lane, id: UUIDText.bytes(id) ?? [], type: EventType.consumptionRequest.rawValue,
+            app: purchase.app, environment: purchase.environment,
+            originalTransactionID: purchase.originalTransactionID, body: event.json(id: id, identity: identity).bytes)
+    }
+
+    private func send(_ request: RefundRequest) -> Result<Void, ServerAPIError> {
+        guard let answer = request.answer, let information = ConsumptionInformation(answer) else {
+            return .failure(.invalid("the answer that was kept cannot be read"))
+        }
+        guard let send = senders[request.key.purchase.app] else {
+            return .failure(.invalid("the app has no key for Apple's Server API"))
+        }
+        return send(request, information)
+    }
+
+    private func settle(
+        _ request: RefundRequest, _ result: Result<Void, ServerAPIError>, on connection: PostgresConnection
+    ) throws {
+        let state: RefundRequest.State? = try connection.transaction {
+            // Another owner sends it again, and writes that.
+            guard let now = try Fence.passDuty(of: worker, on: connection) else { return nil }
+            var (state, failure, next) = (RefundRequest.State.sent, nil as String?, nil as Int64?)
+            if case .failure(let error) = result {
+                failure = "\(error)"
+                next =
+                    error.mayPass
+                    ? RefundSchedule.next(after: request.attempts, now: now, deadline: request.deadline) : nil
+                state = next == nil ? .failed : .ready
+            }
+            try RefundRequestStore.settle(request.key, state, failure: failure, next: next, now: now, on: connection)
+            return state
+        }
+        guard let state else { return }
+        tell(request, state, result)
+    }
+
+    // MARK: - Telling
+
+    private func tell(_ request: RefundRequest, _ state: RefundRequest.State, _ result: Result<Void, ServerAPIError>) {
+        let outcome = state == .ready ? "retried" : state.rawValue
+        metrics.count(.refundAnswers, ["app": request.key.purchase.app, "outcome": outcome])
+        guard case .failure(let error) = result else {
+            logger.info("a consumption request is answered", RefundDesk.fields(request))
+            return
+        }
+        let message =
+            state == .ready ? "a consumption request is answered again later" : "Apple did not take an answer"
+        logger.warning(message, RefundDesk.fields(request, error: "\(error)"))
+    }
+
+    private func warn(_ request: RefundRequest) {
+        logger.warning("a consumption request is not answered, and its time is nearly over", RefundDesk.fields(request))
+        metrics.count(.consumptionClosing, ["app": request.key.purchase.app])
+    }
+
+    private static func fields(_ request: RefundRequest, error: String? = nil) -> Logger.Fields {
+        [
+            "app": .string(request.key.purchase.app),
+            "environment": .string(request.key.purchase.environment.rawValue),
+            "transaction_id": .string(request.key.transactionID), "deadline": .date(request.deadline),
+            "error": error.map { .string($0) },
+        ]
+    }
+}
+
+extension ConsumptionInformation {
+    /// Nil for words that Apple does not know.
+    package init?(_ answer: RefundAnswer) {
+        guard let delivery = Delivery(rawValue: answer.delivery) else { return nil }
+        let preference = answer.preference.map(Preference.init(rawValue:))
+        if case .some(.none) = preference { return nil }
+        self.init(
+            customerConsented: true, delivery: delivery, sampleContentProvided: answer.sampleContentProvided,
+            consumptionPercentage: answer.consumed, preference: preference ?? nil)
+    }
+}
+
+extension ServerAPIError {
+    /// A key that is refused can be mended within hours.
+    fileprivate var mayPass: Bool {
+        if case .unauthorized = self { true } else { isRetryable }
+    }
+}

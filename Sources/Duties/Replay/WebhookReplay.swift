@@ -1,0 +1,80 @@
+import Base
+import Database
+
+/// What is to be sent to a consumer again.
+package struct WebhookReplay: Sendable, Equatable {
+    package enum Mode: String, Sendable, CaseIterable {
+        /// What was given up.
+        case failed
+        /// Events that the endpoint wants and never had: it was added later, or its filters were changed.
+        case missing
+        /// Every event that it wants.
+        case all
+    }
+
+    package let endpoint: String
+    package let mode: Mode
+    /// Milliseconds: of deliveries where it is about failed ones, of events otherwise.
+    package let since: Int64
+    /// Nil: up to when the work begins.
+    package let until: Int64?
+    /// Only these types; empty: all.
+    package let types: [String]
+
+    package init(endpoint: String, mode: Mode, since: Int64, until: Int64?, types: [String]) {
+        self.endpoint = endpoint
+        self.mode = mode
+        self.since = since
+        self.until = until
+        self.types = types
+    }
+
+    package var json: JSON {
+        .object([
+            "endpoint": .string(endpoint), "mode": .string(mode.rawValue), "since_ms": .int(since),
+            "until_ms": .integer(until), "types": .strings(types),
+        ])
+    }
+
+    /// Nil for what is no such thing.
+    package init?(json: JSON) {
+        guard let endpoint = json["endpoint"]?.stringValue,
+            let mode = json["mode"]?.stringValue.flatMap(Mode.init(rawValue:)), let since = json["since_ms"]?.intValue
+        else { return nil }
+        self.init(
+            endpoint: endpoint, mode: mode, since: since, until: json["until_ms"]?.intValue,
+            types: json["types"]?.arrayValue?.compactMap(\.stringValue) ?? [])
+    }
+
+    /// Why it cannot be asked for such an endpoint, whatever its state is; nil if it can.
+    package func misuse(of endpoint: Endpoint) -> String? {
+        guard mode != .failed else { return nil }
+        if endpoint.isOperations {
+            return "\(endpoint.id) gets what was told when it happened: only --failed sends it again"
+        }
+        return endpoint.format == .revenuecat
+            ? nil : "endpoint \(endpoint.id) gets notifications as they came: only --failed sends them again"
+    }
+
+    /// Why it cannot be done for this endpoint now; nil if it can.
+    func objection(to endpoint: Endpoint) -> String? {
+        if let reason = endpoint.disabledReason {
+            return "endpoint \(endpoint.id) is disabled (\(reason)): enable it and ask again"
+        }
+        return misuse(of: endpoint)
+    }
+
+    /// How a job for it is asked for.
+    ///
+    /// - Parameters:
+    ///   - since: as a person said it, because a time that counts back from now is another one each time.
+    ///   - words: more of what makes it another job.
+    package func request(
+        since: String, until: String?, words: [String] = [], rate: Int?, madeBy: String
+    ) -> JobLedger.Request {
+        let said = [endpoint, mode.rawValue, since, until ?? "now"] + types.sorted() + words
+        return JobLedger.Request(
+            kind: WebhookReplayWork.kind.name, words: said.joined(separator: " "), parameters: json, rate: rate,
+            madeBy: madeBy)
+    }
+}

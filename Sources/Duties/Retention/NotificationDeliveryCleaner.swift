@@ -1,0 +1,45 @@
+import Base
+import Database
+import Postgres
+
+/// Deletes the deliveries of notifications as they came, once the notifications are gone: as long as one is there it may
+/// be applied again, and must find what it made before.
+struct NotificationDeliveryCleaner {
+    private var nextPass = ContinuousClock.now
+
+    private static let passInterval = Duration.seconds(86_400)
+    private static let stepSize: Int64 = 1000
+
+    private static let clean = """
+        DELETE FROM entitled.delivery d USING (
+            SELECT lane, id FROM entitled.delivery
+            WHERE notification_seq IS NOT NULL AND notification_seq < $1 AND state IN (1, 2)
+            ORDER BY notification_seq LIMIT $2
+        ) old
+        WHERE d.lane = old.lane AND d.id = old.id AND d.state IN (1, 2) RETURNING 1
+        """
+
+    /// One short step.
+    ///
+    /// - Parameter first: the first day of which notifications are there.
+    /// - Returns: how many were deleted; nil when there is nothing to do for now.
+    mutating func step(before first: Day, on connection: PostgresConnection) throws -> Int? {
+        guard ContinuousClock.now >= nextPass else { return nil }
+        let deleted = try connection.transaction {
+            _ = try connection.query("SELECT set_config('synchronous_commit', 'on', true)")
+            return try connection.query(
+                NotificationDeliveryCleaner.clean,
+                [.int8(SequenceGenerator.least(at: first.start)), .int8(NotificationDeliveryCleaner.stepSize)]
+            ).count
+        }
+        if deleted < NotificationDeliveryCleaner.stepSize {
+            nextPass = ContinuousClock.now + NotificationDeliveryCleaner.passInterval
+        }
+        return deleted
+    }
+
+    /// The next pass begins at once.
+    mutating func hurry() {
+        nextPass = ContinuousClock.now
+    }
+}

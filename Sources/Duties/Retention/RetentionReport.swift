@@ -1,0 +1,115 @@
+import Base
+import Daemon
+import Synchronization
+
+/// Says what is kept, what went, and what is wrong.
+final class RetentionReport: Sendable {
+    private let logger: Logger
+    private let metrics: Metrics
+    /// When each complaint was logged last.
+    private let complaints = Mutex<[String: ContinuousClock.Instant]>([:])
+
+    private static let repetition = Duration.seconds(3600)
+
+    init(logger: Logger, metrics: Metrics) {
+        self.logger = logger
+        self.metrics = metrics
+    }
+
+    // MARK: - Days
+
+    /// - Parameter complains: whether what is wrong is logged; one worker does.
+    func tell(
+        _ table: DayTable, _ partitions: [DayTable.Partition], strays: [Day: Int64], now: Int64, complains: Bool
+    ) {
+        let days = partitions.map(\.day)
+        let ahead = days.filter { $0 > Day(of: now) }.count
+        let rows = strays.values.reduce(0, +)
+        let labels = ["table": table.rawValue]
+        metrics.gauge(.retentionDays, Double(days.count), labels)
+        metrics.gauge(.retentionDaysAhead, Double(ahead), labels)
+        metrics.gauge(.retentionBytes, Double(partitions.reduce(0) { $0 + $1.bytes }), labels)
+        metrics.gauge(.retentionStrayRows, Double(rows), labels)
+        if let oldest = days.first {
+            metrics.gauge(.retentionOldestDay, Double(oldest.start / 1000), labels)
+        }
+        guard complains else { return }
+        if !days.contains(Day(of: now).adding(1)) {
+            complain("\(table) tomorrow") {
+                logger.error("there is no partition for tomorrow", ["table": .string(table.rawValue)])
+            }
+        }
+        if let first = strays.keys.min(), let last = strays.keys.max() {
+            complain("\(table) strays") {
+                logger.error(
+                    "the default partition is not empty",
+                    [
+                        "table": .string(table.rawValue), "rows": .int(rows), "first_day": .string(first.text),
+                        "last_day": .string(last.text),
+                    ])
+            }
+        }
+    }
+
+    func dropped(_ table: DayTable, _ partition: DayTable.Partition) {
+        logger.info(
+            "a day was dropped",
+            [
+                "table": .string(table.rawValue), "day": .string(partition.day.text), "bytes": .int(partition.bytes),
+            ])
+        metrics.count(.retentionDaysDropped, ["table": table.rawValue])
+    }
+
+    /// Days that should have gone, by what keeps them.
+    func kept(_ table: DayTable, _ kept: [String: [Day]]) {
+        for reason in ["pending", "held", "in_use"] {
+            let days = kept[reason] ?? []
+            keep(table.rawValue, reason, days.count)
+            guard let first = days.first else { continue }
+            complain("\(table) \(reason)") {
+                logger.warning(
+                    "days are kept longer than they should be",
+                    [
+                        "table": .string(table.rawValue), "reason": .string(reason), "days": .int(Int64(days.count)),
+                        "first_day": .string(first.text),
+                    ])
+            }
+        }
+    }
+
+    // MARK: - Rows
+
+    /// - Parameter deliveries: beside those of events.
+    func cleaned(keys: Int, _ events: EventCleaner.Step?, deliveries: Int, customers: Int) {
+        for (table, rows) in [
+            ("notification_key", keys), ("event", events?.events ?? 0),
+            ("delivery", deliveries + (events?.deliveries ?? 0)), ("customer", customers),
+        ] where rows > 0 {
+            metrics.count(.retentionRowsCleaned, ["table": table], by: Double(rows))
+        }
+        guard let kept = events?.kept else { return }
+        keep("event", "unfinished", Int(kept))
+        guard kept > 0 else { return }
+        complain("event unfinished") {
+            logger.warning(
+                "events are kept longer than they should be: their deliveries are pending, held or dead of late",
+                ["events": .int(kept)])
+        }
+    }
+
+    // MARK: - How it is said
+
+    private func keep(_ table: String, _ reason: String, _ count: Int) {
+        metrics.gauge(.retentionKept, Double(count), ["table": table, "reason": reason])
+    }
+
+    /// Once an hour while it lasts.
+    private func complain(_ what: String, _ log: () -> Void) {
+        let isDue = complaints.withLock { complaints in
+            if let last = complaints[what], ContinuousClock.now - last < RetentionReport.repetition { return false }
+            complaints[what] = ContinuousClock.now
+            return true
+        }
+        if isDue { log() }
+    }
+}

@@ -1,0 +1,147 @@
+import Base
+import Daemon
+import Database
+import Postgres
+
+/// One look at everything that is kept for a time: makes the days ahead, drops those behind, cleans a little, and
+/// tells.
+///
+/// Who owns the first lane does it; the others only tell. Two at once would do no harm: each step stands alone.
+package struct RetentionRound {
+    private let worker: [UInt8]
+    private let times: RetentionTimes
+    private let clock: any WallClock
+    private let logger: Logger
+    private let report: RetentionReport
+    private var keys = KeyCleaner()
+    private var events = EventCleaner()
+    private var forwarded = NotificationDeliveryCleaner()
+    private var customers = EmptyCustomerCleaner()
+
+    /// Days that are there before they begin: a week without a worker, and nothing is late.
+    static let daysAhead: Int64 = 7
+    /// Half a megabyte each.
+    private static let stepLimit = 64
+
+    /// - Parameter worker: as the owner of lanes is named.
+    package init(
+        worker: [UInt8], times: RetentionTimes, clock: any WallClock, logger: Logger, metrics: Metrics
+    ) {
+        self.worker = worker
+        self.times = times
+        self.clock = clock
+        self.logger = logger
+        report = RetentionReport(logger: logger, metrics: metrics)
+    }
+
+    /// Whether lanes are ours, and the server's time: a clock of ours that is ahead must not drop what is young.
+    private static let look = """
+        SELECT (extract(epoch FROM clock_timestamp()) * 1000)::int8, EXISTS (
+            SELECT 1 FROM entitled.lane WHERE lane = $1 AND owner = $2 AND lease_until > clock_timestamp())
+        """
+
+    /// What fails in one table keeps nothing from the others.
+    ///
+    /// - Returns: whether there is more to do soon.
+    /// - Throws: the last failure, at the end.
+    package mutating func take(on connection: PostgresConnection) throws -> Bool {
+        let row = try connection.query(
+            RetentionRound.look, [.int2(Lane.first.number), .uuid(worker)]
+        ).one()
+        let (now, isOwner) = (min(clock.now(), try row.int(0)), try row.bool(1))
+        var failure: (any Error)?
+        var firstKept: Day?
+        for table in DayTable.allCases {
+            do {
+                let first = try take(table, now, isOwner: isOwner, on: connection)
+                if table == .notifications { firstKept = first }
+            } catch {
+                guard connection.isAlive else { throw error }
+                failure = error
+            }
+        }
+        let hasMore = isOwner ? try clean(before: firstKept, now, on: connection) : false
+        if let failure { throw failure }
+        return hasMore
+    }
+
+    /// The first day of which something is there, or is to be kept.
+    private func take(
+        _ table: DayTable, _ now: Int64, isOwner: Bool, on connection: PostgresConnection
+    ) throws -> Day {
+        if isOwner {
+            let before = try table.partitions(on: connection)
+            try makeAhead(table, before, now, on: connection)
+            try dropBehind(table, before, now, on: connection)
+        }
+        let (partitions, strays) = (try table.partitions(on: connection), try table.strays(on: connection))
+        report.tell(table, partitions, strays: strays, now: now, complains: isOwner)
+        let first = times.firstDay(of: table, now: now)
+        return (partitions.prefix(1).map(\.day) + strays.keys).reduce(first, min)
+    }
+
+    /// Cleaning goes through the tables again at once instead of once a day.
+    package mutating func hurry() {
+        keys.hurry()
+        events.hurry()
+        forwarded.hurry()
+        customers.hurry()
+    }
+
+    private func makeAhead(
+        _ table: DayTable, _ partitions: [DayTable.Partition], _ now: Int64, on connection: PostgresConnection
+    ) throws {
+        let (first, today) = (times.firstDay(of: table, now: now), Day(of: now))
+        let last = today.adding(RetentionRound.daysAhead)
+        // What lies outside came from somebody whose clock is wrong, and stays where it is.
+        let strays = try table.strays(on: connection).keys.filter { first...last ~= $0 }
+        let wanted = Set((0...RetentionRound.daysAhead).map(today.adding) + strays).subtracting(partitions.map(\.day))
+        // Those to come first, which nobody notices.
+        for day in wanted.sorted().reversed() {
+            // Who is in the way may be so for hours: once is enough for now.
+            FailPoint.retentionBeforeMake.pass()
+            guard let outcome = try table.make(day, on: connection) else { return }
+            FailPoint.retentionAfterMake.pass()
+            guard outcome == .made else { continue }
+            logger.info("a day was made", ["table": .string(table.rawValue), "day": .string(day.text)])
+        }
+    }
+
+    private func dropBehind(
+        _ table: DayTable, _ partitions: [DayTable.Partition], _ now: Int64, on connection: PostgresConnection
+    ) throws {
+        let first = times.firstDay(of: table, now: now)
+        var kept: [String: [Day]] = [:]
+        for partition in partitions where partition.day < first {
+            FailPoint.retentionBeforeDrop.pass()
+            let outcome = try table.drop(partition.day, on: connection)
+            FailPoint.retentionAfterDrop.pass()
+            switch outcome {
+            case .dropped: report.dropped(table, partition)
+            case .absent: break
+            case .pending, .held: kept[outcome?.rawValue ?? "", default: []].append(partition.day)
+            case nil: kept["in_use", default: []].append(partition.day)
+            }
+            if outcome == nil { break }
+        }
+        report.kept(table, kept)
+    }
+
+    /// - Parameter first: nil where that is not known; then nothing goes that belongs to a notification.
+    private mutating func clean(before first: Day?, _ now: Int64, on connection: PostgresConnection) throws -> Bool {
+        let limit = now - max(times.events, RetentionTimes.history).milliseconds
+        var hasMore = false
+        for step in 1...RetentionRound.stepLimit {
+            let cleaned = try first.flatMap { try keys.step(before: $0, on: connection) }
+            let emptied = try events.step(before: limit, on: connection)
+            let deleted = try first.flatMap { try forwarded.step(before: $0, on: connection) }
+            let removed = try times.emptyCustomers.flatMap {
+                try customers.step(before: now - $0.milliseconds, on: connection)
+            }
+            report.cleaned(keys: cleaned ?? 0, emptied, deliveries: deleted ?? 0, customers: removed ?? 0)
+            if cleaned == nil, emptied == nil, deleted == nil, removed == nil { break }
+            hasMore = step == RetentionRound.stepLimit
+        }
+        return hasMore
+    }
+}

@@ -1,0 +1,77 @@
+import Base
+import CLI
+import Customers
+import Daemon
+import Database
+import Postgres
+import Schemas
+import Subscriptions
+
+/// `entitled customers delete`.
+struct CustomerDeleteCommand: Command {
+    static let declaration = PrivacyOptions.delete
+    private let options: PrivacyOptions.Delete
+
+    init(_ parsed: ParsedArguments) throws {
+        options = try PrivacyOptions.Delete(parsed)
+    }
+
+    func run(_ context: CommandContext) throws -> Int32 {
+        let configuration = try context.configuration()
+        let connection = try DatabaseAccess(configuration).connect(.worker)
+        let policy = options.policy ?? configuration.privacy.deletion
+        let customer = try CustomerArgument(options.id, for: .changing, on: connection)
+        let deletion = try CustomerActions(configuration, context, reason: options.reason).delete(
+            customer.id, policy: policy, on: connection)
+        FailPoint.deletionAfterCommit.pass()
+        try sweep(deletion, configuration, context, on: connection)
+        let record = try DeletionLedger.find(deletion.id, on: connection)
+        tell(deletion, of: customer, policy, record, context)
+        return 0
+    }
+
+    private func sweep(
+        _ deletion: CustomerActions.Deletion, _ configuration: Configuration, _ context: CommandContext,
+        on connection: PostgresConnection
+    ) throws {
+        let sweep = DeletionSweep(foldSettings: configuration.foldSettings)
+        var bar = ProgressBar(context.terminal)
+        defer { bar.clear() }
+        let parts = Double(deletion.purchases.count + 2)
+        var done = 0.0
+        while try sweep.step(deletion.id, on: connection) == .more {
+            done += 1
+            bar.show(min(1, done / parts), "removing what is stored about them")
+        }
+    }
+
+    private func tell(
+        _ deletion: CustomerActions.Deletion, of customer: CustomerArgument, _ policy: DeletionPolicy,
+        _ record: DeletionLedger.Entry?, _ context: CommandContext
+    ) {
+        guard !context.json else {
+            context.terminal.document(
+                JSON.object([
+                    "app_user_id": .string(customer.id), "deleted": .bool(true), "deletion": .int(deletion.id),
+                    "policy": .string(policy.rawValue), "app_user_ids": .strings(deletion.appUserIDs),
+                    "purchases": .array(deletion.purchases.map(\.document)),
+                    "counts": DeletionLedger.json(record?.counts ?? [:]), "state": .text(record?.state.rawValue),
+                ]).naming([customer]))
+            return
+        }
+        [customer].tell(context.terminal)
+        let count = deletion.purchases.count
+        let rest =
+            count == 0
+            ? ""
+            : policy == .erase
+                ? "; \(count) of their purchases went too"
+                : "; \(count) of their purchases stay, with an anonymous owner"
+        context.terminal.print("deleted \(Terminal.harmless(deletion.appUserIDs.joined(separator: ", ")))\(rest)")
+        if record?.state == .settling, let settles = record?.settles {
+            context.terminal.print(
+                "a webhook was on its way: a worker looks at what was answered once more after \(Timestamp.text(settles))"
+            )
+        }
+    }
+}

@@ -1,0 +1,62 @@
+import Base
+import CLI
+import Customers
+import Database
+import Foundation
+import Schemas
+
+/// `entitled customers export`.
+struct CustomerExportCommand: Command {
+    static let declaration = PrivacyOptions.export
+    private let options: PrivacyOptions.Export
+
+    init(_ parsed: ParsedArguments) {
+        options = PrivacyOptions.Export(parsed)
+    }
+
+    func run(_ context: CommandContext) throws -> Int32 {
+        let connection = try DatabaseAccess(try context.configuration()).connect(.api)
+        let customer = try CustomerArgument(options.anyID, for: .reading, on: connection)
+        let now = SystemClock().now()
+        guard let output = options.output else {
+            let isKnown = try CustomerExport().write(of: customer.id, now: now, on: connection) {
+                context.terminal.write($0)
+            }
+            guard isKnown else { throw unknown }
+            // Standard output has the document.
+            if let note = customer.note { context.terminal.complain(note) }
+            return 0
+        }
+        var written = 0
+        var file: FileHandle?
+        defer { try? file?.close() }
+        // Only once there is something: who is not known leaves a file alone.
+        let isKnown = try CustomerExport().write(of: customer.id, now: now, on: connection) { bytes in
+            let open = try file ?? CustomerExportCommand.create(output)
+            file = open
+            try open.write(contentsOf: Data(bytes))
+            written += bytes.count
+        }
+        guard isKnown else { throw unknown }
+        try file?.synchronize()
+        if context.json {
+            context.terminal.document(
+                JSON.object(["file": .string(output), "bytes": .int(Int64(written))]).naming([customer]))
+        } else {
+            [customer].tell(context.terminal)
+            context.terminal.print("\(written) bytes in \(output)")
+        }
+        return 0
+    }
+
+    private var unknown: CommandFailure { CommandFailure("no customer is known by \(options.anyID)") }
+
+    /// For its owner alone. What is there already is not written over: it may be readable by others.
+    private static func create(_ path: String) throws -> FileHandle {
+        let descriptor = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
+        guard descriptor >= 0 else {
+            throw CommandFailure("cannot write \(path): \(String(cString: strerror(errno)))")
+        }
+        return FileHandle(fileDescriptor: descriptor, closeOnDealloc: true)
+    }
+}

@@ -1,0 +1,19 @@
+import CLI
+
+/// What `entitled doctor` takes.
+package struct DoctorOptions: Sendable, Equatable {
+    package let isOffline: Bool
+
+    package init(_ parsed: ParsedArguments) {
+        isOffline = parsed.has("--offline")
+    }
+
+    package static let declaration = CommandDeclaration(
+        "doctor", "Looks whether everything is as it should be, and says what to do.",
+        discussion:
+            "Configuration, files, database, privileges, certificates, clocks, workers, backlogs, apps, endpoints; and"
+            + " for each app with server_api whether Apple takes the key and a test notification arrives. Each line is"
+            + " ok, a warning or an error. Exit status 1 if there is an error. It changes nothing.",
+        options: [OptionDeclaration("--offline", "Leave Apple alone: no clock, no key, no test notification.")],
+        examples: ["doctor", "doctor --offline --json"])
+}

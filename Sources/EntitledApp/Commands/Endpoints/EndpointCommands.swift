@@ -1,0 +1,266 @@
+import Base
+import CLI
+import Crypto
+import Daemon
+import Database
+import HTTP
+import Postgres
+import Schemas
+import Subscriptions
+
+/// `entitled endpoints …`: the consumers of webhooks.
+enum EndpointCommands {
+    struct Add: Command {
+        static let declaration = EndpointOptions.add
+        private let options: EndpointOptions.Add
+
+        init(_ parsed: ParsedArguments) throws {
+            options = try EndpointOptions.Add(parsed)
+        }
+
+        func run(_ context: CommandContext) throws -> Int32 {
+            let configuration = try context.configuration()
+            try EndpointFilters.check(
+                events: options.events, apps: options.apps, format: options.format, configuration, context)
+            let url = try EndpointAddress.check(
+                options.url, allowed: configuration.webhooks.allowPrivateNetworks.compactMap(Network.init(parsing:)),
+                isProxied: configuration.webhooks.proxy != nil)
+            if let warning = EndpointAddress.warning(about: url) { context.terminal.complain(warning) }
+            let (connection, sealer) = try EndpointCommands.open(configuration)
+            let now = SystemClock().now()
+            let (added, job) = try connection.transaction {
+                let added = try EndpointStore.add(
+                    url: url, authorization: options.request.authorization?.exposed,
+                    environments: options.environments, events: options.events, apps: options.apps,
+                    ordering: options.ordering, retrySchedule: options.request.schedule,
+                    headers: options.request.headers, format: options.format, isAsymmetric: options.isAsymmetric,
+                    sealer: sealer, now: now, on: connection)
+                return (
+                    added, try EndpointBackFill.make(for: added.id, options.since, now: now, context, on: connection)
+                )
+            }
+            tell(added, url, job, context)
+            if let job, !context.json { context.terminal.print(try EndpointBackFill.text(job, on: connection)) }
+            return 0
+        }
+
+        private func tell(_ added: EndpointStore.Added, _ url: String, _ job: Job?, _ context: CommandContext) {
+            let secret = WebhookSecret.text(added.secret.exposed)
+            let publicKey = added.publicKey.map(WebhookSecret.publicKeyText)
+            if context.json {
+                context.terminal.document(
+                    .object([
+                        "id": .string(added.id), "url": .string(url), "secret": .string(secret),
+                        "public_key": publicKey.map { .string($0) }, "job": job.map { .int($0.id) },
+                    ]))
+                return
+            }
+            let test = options.format == .raw ? "" : " Send a test event with: entitled endpoints test \(added.id)"
+            context.terminal.print(
+                """
+                added \(added.id): \(url)
+                secret: \(secret)\(publicKey.map { "\npublic key: \($0)" } ?? "")
+                Keep the secret now: it is not shown again.\(test)
+                """)
+        }
+    }
+
+    struct List: Command {
+        static let declaration = EndpointOptions.list
+
+        init(_ parsed: ParsedArguments) {}
+
+        func run(_ context: CommandContext) throws -> Int32 {
+            let configuration = try context.configuration()
+            let connection = try DatabaseAccess(configuration).connect(.api)
+            let endpoints = try EndpointStore.list(on: connection)
+            let health = try EndpointHealthPage.load(configuration, on: connection)
+            if context.json {
+                context.terminal.document(
+                    .object(["endpoints": .array(endpoints.map { $0.document(health.of($0)) })]))
+                return 0
+            }
+            guard !endpoints.isEmpty else {
+                context.terminal.print("no endpoints yet; add one with: entitled endpoints add URL")
+                return 0
+            }
+            var table = TextTable(["id", "state", "health", "url", "gets", "ordering"])
+            for endpoint in endpoints {
+                let page = health.of(endpoint)
+                table.add([
+                    endpoint.id, page.disablingCode.map { "disabled (\($0))" } ?? "enabled", page.word, endpoint.url,
+                    endpoint.filterText,
+                    endpoint.ordering.rawValue,
+                ])
+            }
+            context.terminal.table(table)
+            return 0
+        }
+    }
+
+    struct Show: Command {
+        static let declaration = EndpointOptions.show
+        private let options: EndpointOptions.One
+
+        init(_ parsed: ParsedArguments) {
+            options = EndpointOptions.One(parsed)
+        }
+
+        func run(_ context: CommandContext) throws -> Int32 {
+            let configuration = try context.configuration()
+            let connection = try DatabaseAccess(configuration).connect(.api)
+            try EndpointCommands.show(options.id, configuration, on: connection, context)
+            return 0
+        }
+    }
+
+    struct Disable: Command {
+        static let declaration = EndpointOptions.disable
+        private let options: EndpointOptions.One
+
+        init(_ parsed: ParsedArguments) {
+            options = EndpointOptions.One(parsed)
+        }
+
+        func run(_ context: CommandContext) throws -> Int32 {
+            try EndpointCommands.change(options.id, context) { connection in
+                try EndpointStore.disable(options.id, reason: "by an operator", on: connection)
+            }
+        }
+    }
+
+    struct Test: Command {
+        static let declaration = EndpointOptions.test
+        private let options: EndpointOptions.One
+
+        init(_ parsed: ParsedArguments) {
+            options = EndpointOptions.One(parsed)
+        }
+
+        func run(_ context: CommandContext) throws -> Int32 {
+            let configuration = try context.configuration()
+            let connection = try DatabaseAccess(configuration).connect(.worker)
+            guard let endpoint = try EndpointStore.list(id: options.id, on: connection).first else {
+                throw EndpointCommands.noSuch(options.id)
+            }
+            guard endpoint.isEnabled else {
+                throw CommandFailure("endpoint \(endpoint.id) is disabled: \(endpoint.disabledReason ?? "")")
+            }
+            guard endpoint.format == .revenuecat else {
+                throw CommandFailure(
+                    "endpoint \(endpoint.id) gets only what Apple signed: have Apple send a TEST notification instead")
+            }
+            let app = endpoint.apps.first ?? configuration.apps.first?.id ?? "none"
+            let event =
+                endpoint.isOperations ? TestEventMaker.makeForOperations() : TestEventMaker.make(app: app)
+            try TestEventMaker.insert(event.new, for: endpoint, on: connection)
+            if context.json {
+                context.terminal.document(.object(["id": .string(endpoint.id), "event_id": .string(event.id)]))
+            } else {
+                context.terminal.print(
+                    "\(event.new.type) event \(event.id) is on its way; see: entitled deliveries list --endpoint \(endpoint.id)"
+                )
+            }
+            return 0
+        }
+    }
+
+    struct Remove: Command {
+        static let declaration = EndpointOptions.remove
+        private let options: EndpointOptions.One
+
+        init(_ parsed: ParsedArguments) {
+            options = EndpointOptions.One(parsed)
+        }
+
+        func run(_ context: CommandContext) throws -> Int32 {
+            guard options.id != OperationsEndpoint.id else {
+                throw CommandFailure(
+                    "\(options.id) comes from the configuration: take webhooks.operations_url away, and start the worker"
+                        + " again")
+            }
+            let connection = try DatabaseAccess(try context.configuration()).connect(.worker)
+            guard try EndpointStore.remove(options.id, now: SystemClock().now(), on: connection) else {
+                throw EndpointCommands.noSuch(options.id)
+            }
+            try EndpointCommands.settleDeliveries(on: connection)
+            if context.json {
+                context.terminal.document(.object(["id": .string(options.id), "state": .string("removed")]))
+            } else {
+                context.terminal.print("removed \(options.id); what was on its way to it is given up")
+            }
+            return 0
+        }
+    }
+
+    // MARK: - Shared by these commands
+
+    static func open(_ configuration: Configuration) throws -> (PostgresConnection, SecretSealer) {
+        let connection = try DatabaseAccess(configuration).connect(.worker)
+        let sealer = try SealingKeys.load(configuration)
+        try SealingKeys.check(sealer, configuration, on: connection)
+        return (connection, sealer)
+    }
+
+    private static func change(
+        _ id: String, _ context: CommandContext, _ body: (PostgresConnection) throws -> Bool
+    ) throws -> Int32 {
+        let configuration = try context.configuration()
+        let connection = try DatabaseAccess(configuration).connect(.worker)
+        guard try body(connection) else { throw noSuch(id) }
+        try settleDeliveries(on: connection)
+        try show(id, configuration, on: connection, context)
+        return 0
+    }
+
+    /// Deliveries follow their endpoint; if this is cut short, the workers go on with it.
+    static func settleDeliveries(on connection: PostgresConnection) throws {
+        while try DeliveryStore.followEndpoints(in: Lane.all, now: SystemClock().now(), on: connection) > 0 {}
+    }
+
+    /// - Parameter more: members that the document has beside the endpoint's.
+    static func show(
+        _ id: String, more: [JSON.Member] = [], _ configuration: Configuration, on connection: PostgresConnection,
+        _ context: CommandContext
+    ) throws {
+        guard let endpoint = try EndpointStore.list(id: id, on: connection).first else { throw noSuch(id) }
+        let page = EndpointPage(
+            endpoint, health: try EndpointHealthPage.load(id: id, configuration, on: connection).of(endpoint),
+            live: try EndpointSecrets.list(of: id, now: SystemClock().now(), on: connection),
+            standard: RetrySchedule(waits: configuration.webhooks.retrySchedule.map(\.milliseconds)),
+            blocked: try DeliveryOrder.blocked(of: id, atMost: EndpointPage.blockedLimit, on: connection))
+        if context.json {
+            context.terminal.document(.object((page.document.members ?? []) + more))
+        } else {
+            context.terminal.print(page.text)
+        }
+    }
+    static func noSuch(_ id: String) -> CommandFailure {
+        CommandFailure("there is no endpoint \(id); see: entitled endpoints list")
+    }
+}
+
+extension Endpoint {
+    func document(_ health: EndpointHealthPage) -> JSON {
+        .object([
+            "id": .string(id), "url": .string(url), "state": .string(isEnabled ? "enabled" : "disabled"),
+            "disabled_reason": .text(disabledReason), "disabled_code": .text(health.disablingCode),
+            "environments": .strings(environments.map(\.rawValue)),
+            "events": .strings(events), "apps": .strings(apps), "format": .string(format.name),
+            "ordering": .string(ordering.rawValue), "created_at": .date(created),
+            "is_operations": .bool(isOperations), "health": health.document,
+        ])
+    }
+
+    var stateText: String { disabledReason.map { "disabled (\($0))" } ?? "enabled" }
+
+    var filterText: String {
+        if isOperations { return "operations events" }
+        let parts = [apps, environments.map(\.rawValue), events].filter { !$0.isEmpty }
+        let filters = parts.map { $0.joined(separator: ", ") }.joined(separator: "; ")
+        switch format {
+        case .revenuecat: return parts.isEmpty ? "every event" : filters
+        case .raw: return parts.isEmpty ? "every notification as it came" : "notifications as they came: \(filters)"
+        }
+    }
+}

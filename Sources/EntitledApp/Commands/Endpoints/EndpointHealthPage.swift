@@ -1,0 +1,78 @@
+import Base
+import Database
+import Postgres
+import Worker
+
+/// How an endpoint is doing, for people and as JSON.
+struct EndpointHealthPage {
+    /// What is known of all endpoints that were asked for.
+    struct Index {
+        fileprivate let health: [String: EndpointHealth]
+        fileprivate let disablings: [String: EndpointDisabling]
+        fileprivate let policy: HealthPolicy
+
+        func of(_ endpoint: Endpoint) -> EndpointHealthPage {
+            EndpointHealthPage(
+                endpoint: endpoint, health: health[endpoint.id] ?? EndpointHealth(endpoint: endpoint.id),
+                disabling: disablings[endpoint.id], policy: policy)
+        }
+    }
+
+    private let endpoint: Endpoint
+    private let health: EndpointHealth
+    private let disabling: EndpointDisabling?
+    private let policy: HealthPolicy
+
+    static func load(
+        id: String? = nil, _ configuration: Configuration, on connection: PostgresConnection
+    ) throws -> Index {
+        Index(
+            health: try EndpointHealthStore.load(id: id, on: connection),
+            disablings: try EndpointHealthStore.disablings(id: id, on: connection),
+            policy: configuration.healthPolicy)
+    }
+
+    /// `operator`, `gone`, `asked` or `failing`; nil while it is enabled.
+    var disablingCode: String? {
+        endpoint.isEnabled ? nil : (disabling ?? .byOperator).rawValue
+    }
+
+    /// `ok`, `failing`, `disabled`, or `new` where nothing was sent yet.
+    var word: String {
+        if !endpoint.isEnabled { return "disabled" }
+        if health.streak != nil { return "failing" }
+        return health.lastSuccess == nil ? "new" : "ok"
+    }
+
+    /// Nothing disables the endpoint of operations.
+    private var disablesAt: Int64? {
+        endpoint.isEnabled && !endpoint.isOperations ? policy.forecast(health.streak) : nil
+    }
+
+    var document: JSON {
+        .object([
+            "state": .string(word), "failing_since": .date(health.streak?.since),
+            "failures": .int(health.streak?.failures ?? 0), "last_success_at": .date(health.lastSuccess),
+            "last_failure": .text(health.lastFailure?.outcome), "last_failure_at": .date(health.lastFailure?.at),
+            "disables_at": .date(disablesAt),
+        ])
+    }
+
+    var text: String {
+        var text = word
+        if let streak = health.streak {
+            text += endpoint.isEnabled ? " since " : "; failing since "
+            text += "\(Timestamp.text(streak.since)): \(streak.failures) failures"
+        }
+        if let failure = health.lastFailure {
+            text += "; last failure \(failure.outcome) at \(Timestamp.text(failure.at))"
+        }
+        text += health.lastSuccess.map { "; last success at \(Timestamp.text($0))" } ?? "; no success yet"
+        if let disablesAt {
+            let least = HealthPolicy.leastFailures
+            let missing = (health.streak?.failures ?? 0) < least ? ", once \(least) attempts failed" : ""
+            text += "; will be disabled at \(Timestamp.text(disablesAt))\(missing), unless it answers"
+        }
+        return text
+    }
+}

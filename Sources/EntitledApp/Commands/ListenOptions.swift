@@ -1,0 +1,49 @@
+import Base
+import CLI
+
+/// What `entitled listen` takes.
+package struct ListenOptions: Sendable, Equatable {
+    /// Where events are posted to; nil: they are only shown.
+    package let forwardTo: String?
+    /// `whsec_…`; nil: one is made.
+    package let secret: String?
+    /// Only what this endpoint gets.
+    package let endpoint: String?
+    /// Types; empty: all.
+    package let events: [String]
+    /// Ids of apps; empty: all.
+    package let apps: [String]
+    /// Nil: from now on.
+    package let since: Moment?
+
+    package init(_ parsed: ParsedArguments) throws {
+        forwardTo = parsed.text("--forward-to")
+        secret = try SecretFile.value("--secret", parsed)
+        endpoint = parsed.text("--endpoint")
+        events = parsed.texts("--event")
+        apps = parsed.texts("--app")
+        since = parsed.moment("--since")
+        if secret != nil, forwardTo == nil { throw UsageError("--secret is for --forward-to") }
+    }
+
+    package static let declaration = CommandDeclaration(
+        "listen", "Shows events as they happen, and forwards them to a consumer in the making.",
+        discussion:
+            "It needs no endpoint and changes nothing. With --forward-to each event is posted there as a delivery would"
+            + " be, the same body and headers, signed with a secret that is shown at the beginning; the answer is shown,"
+            + " and nothing is tried again. Ctrl-C ends it.",
+        options: [
+            OptionDeclaration("--forward-to", .text("URL"), "Posts each event there, also on this machine."),
+            OptionDeclaration("--secret", .text("SECRET"), "Signs with this secret (whsec_…) instead of a new one."),
+            OptionDeclaration(
+                "--secret-file", .text("FILE"),
+                "The same from a file, - for standard input: other users of this host see what options hold."),
+            OptionDeclaration("--endpoint", .text("ID"), "Only events that this endpoint gets."),
+            OptionDeclaration("--event", .text("TYPE"), isRepeatable: true, "Only events of this type."),
+            OptionDeclaration("--app", .text("ID"), isRepeatable: true, "Only events of this app."),
+            OptionDeclaration("--since", .moment, "Begins with the events since then."),
+        ],
+        examples: [
+            "listen", "listen --forward-to http://localhost:3000/hooks", "listen --since 1h --event RENEWAL --json",
+        ])
+}

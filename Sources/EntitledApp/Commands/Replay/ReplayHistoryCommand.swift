@@ -1,0 +1,144 @@
+import AppStore
+import AppStoreAPI
+import Base
+import CLI
+import Daemon
+import Database
+import Duties
+import Glibc
+import Ingest
+import Postgres
+import Schemas
+
+/// `entitled replay history`.
+struct ReplayHistoryCommand: Command {
+    static let declaration = ReplayOptions.history
+    private let options: ReplayOptions.History
+
+    /// How much older than Apple's history a beginning may be: a limit that somebody said exactly has passed by now.
+    private static let tolerance: Int64 = 600_000
+
+    init(_ parsed: ParsedArguments) throws {
+        options = try ReplayOptions.History(parsed)
+    }
+
+    func run(_ context: CommandContext) throws -> Int32 {
+        let configuration = try context.configuration()
+        let app = try app(configuration)
+        let replay = try replay(app, now: SystemClock().now())
+        let verifier = SignedDataVerifier(trust: try configuration.trustAnchors())
+        let access = try ServerAPIAccess(
+            app, verifier: verifier, readFile: context.surroundings.readFile, logger: .silent, metrics: Metrics())
+        defer { access.close() }
+        let door = NotificationDoor(
+            apps: configuration.appRegistry, verifier: verifier, dictionaries: HeaderDictionaries())
+        let reader = HistoryReader(client: access.client, door: door)
+        let database = try DatabaseAccess(configuration)
+        return options.isDry
+            ? try count(replay, by: reader, on: try database.connect(.api), context)
+            : try fetch(replay, by: reader, on: try database.connect(.worker), context)
+    }
+
+    // MARK: - What is meant
+
+    private func app(_ configuration: Configuration) throws -> Configuration.App {
+        guard let app = configuration.apps.first(where: { $0.id == options.app }) else {
+            let known = configuration.apps.map(\.id).joined(separator: ", ")
+            throw UsageError("--app: no app '\(Terminal.harmless(options.app))' is configured; there are: \(known)")
+        }
+        return app
+    }
+
+    private func replay(_ app: Configuration.App, now: Int64) throws -> HistoryReplay {
+        let environment = options.environment ?? (app.environments.contains(.production) ? .production : .sandbox)
+        guard app.environments.contains(environment) else {
+            throw UsageError("--environment: the app \(app.id) does not take data of \(environment.rawValue)")
+        }
+        let (from, until) = (options.from.milliseconds(now: now), min(now, options.to.milliseconds(now: now)))
+        let reach = NotificationHistoryQuery.reach(in: environment)
+        guard from >= now - reach - ReplayHistoryCommand.tolerance else {
+            throw UsageError(
+                "--from: Apple keeps its history of \(environment.rawValue) for \(reach / 86_400_000) days, so"
+                    + " nothing is known before \(Timestamp.text(now - reach))")
+        }
+        guard from < until else { throw UsageError("--to must be after --from, and --from must be past") }
+        let question = HistoryQuestion(
+            AppEnvironment(app: app.id, environment: environment), types: options.types,
+            transactionID: options.transactionID, onlyFailures: options.onlyFailures)
+        return HistoryReplay(question, from: from, until: until, sendsEvents: options.sendsEvents)
+    }
+
+    // MARK: - Counting
+
+    private func count(
+        _ replay: HistoryReplay, by reader: HistoryReader, on connection: PostgresConnection,
+        _ context: CommandContext
+    ) throws -> Int32 {
+        var bar = ProgressBar(context.terminal)
+        defer { bar.clear() }
+        let counts: JobCounts
+        do {
+            counts = try HistoryReplayCount.count(replay, by: reader, clock: SystemClock(), on: connection) {
+                counts, fraction in bar.show(fraction, "\(counts.matched) found, \(counts.queued) new")
+            }
+        } catch let error as ServerAPIError {
+            throw CommandFailure("\(error)")
+        }
+        bar.clear()
+        tell(counts, job: nil, context)
+        return 0
+    }
+
+    // MARK: - Fetching
+
+    private func fetch(
+        _ replay: HistoryReplay, by reader: HistoryReader, on connection: PostgresConnection,
+        _ context: CommandContext
+    ) throws -> Int32 {
+        let origin = ActionLog.Origin.commandLine(context.environment, reason: nil)
+        let opened = try JobLedger.open(
+            replay.request(
+                from: options.from.text, until: options.to.text, rate: options.rate, madeBy: origin.actor),
+            on: connection)
+        if !opened.isNew, !context.json {
+            context.terminal.print("going on with job \(opened.job.id), begun \(Timestamp.text(opened.job.created))")
+        }
+        let job = try attend(opened.job, by: reader, on: connection, context)
+        if job.state == .failed { throw CommandFailure("job \(job.id) stopped: \(job.error ?? "")") }
+        if job.state == .cancelled { throw CommandFailure("job \(job.id) was cancelled") }
+        tell(job.counts, job: job.id, context)
+        return 0
+    }
+
+    private func attend(
+        _ job: Job, by reader: HistoryReader, on connection: PostgresConnection, _ context: CommandContext
+    ) throws -> Job {
+        var bar = ProgressBar(context.terminal)
+        defer { bar.clear() }
+        let app = options.app
+        let kind = HistoryReplayWork.kind({ $0 == app ? reader : nil })
+        return try JobAttendant(job.id, kinds: [kind]).attend(
+            on: connection, rest: { usleep(UInt32(clamping: $0.milliseconds * 1000)) }
+        ) { job, isWaiting in
+            let counts = "\(job.counts.matched) found, \(job.counts.queued) new"
+            bar.show(job.fraction, counts + (isWaiting ? ", waiting for Apple" : ""))
+            return false
+        }
+    }
+
+    private func tell(_ counts: JobCounts, job: Int64?, _ context: CommandContext) {
+        let duplicates = counts.matched - counts.queued
+        if context.json {
+            context.terminal.document(
+                .object([
+                    "found": .int(counts.matched), "new": .int(counts.queued), "duplicates": .int(duplicates),
+                    "refused": .int(counts.skipped), "dry_run": .bool(options.isDry), "job": .integer(job),
+                ]))
+            return
+        }
+        let refused =
+            counts.skipped == 0 ? "" : "; \(counts.skipped) were not taken, because they are not genuine or not ours"
+        let new = options.isDry ? "\(counts.queued) of them not known" : "\(counts.queued) of them new"
+        context.terminal.print("\(counts.matched) found, \(new)\(refused)")
+    }
+}

@@ -1,0 +1,129 @@
+import Base
+import Daemon
+import Postgres
+import Schemas
+
+/// How this installation's database is reached, by role.
+struct DatabaseAccess: Sendable {
+    private let configuration: Configuration.Database
+    /// The URL of the private cluster, where it serves.
+    private let privateURL: String?
+
+    /// - Throws: where a private cluster is meant and none runs.
+    init(_ configuration: Configuration) throws {
+        let isPrivate = configuration.database.isPrivateCluster
+        let url = isPrivate ? PrivateCluster.runningURL(stateDirectory: configuration.stateDirectory) : nil
+        if isPrivate, url == nil {
+            throw CommandFailure(
+                "no database: database.url is not set, and no `entitled run` with its private Postgres is running in "
+                    + configuration.stateDirectory)
+        }
+        self.init(configuration.database, privateURL: url)
+    }
+
+    /// For who looks at what is wrong: a private cluster that does not run is told when somebody connects.
+    init(_ configuration: Configuration.Database, stateDirectory: String) {
+        let url = configuration.isPrivateCluster ? PrivateCluster.runningURL(stateDirectory: stateDirectory) : nil
+        self.init(configuration, privateURL: url)
+    }
+
+    init(_ configuration: Configuration.Database, privateURL: String?) {
+        self.configuration = configuration
+        self.privateURL = privateURL
+    }
+
+    /// The owner's connection.
+    func ownerTarget() throws -> PostgresTarget {
+        guard let url = configuration.url?.exposed ?? privateURL else {
+            throw CommandFailure("database.url is not set: migrating needs the owner's connection")
+        }
+        return PostgresTarget(url: url, applicationName: "entitled migrate")
+    }
+
+    /// Its own URL logs in as the role; the owner's URL takes it when it connects.
+    func target(_ role: DatabaseRole) throws -> PostgresTarget {
+        let name = "entitled \(role)"
+        if let own = configuration.ownURL(of: role.configurationRole)?.exposed {
+            return PostgresTarget(url: own, applicationName: name)
+        }
+        guard let url = configuration.url?.exposed ?? privateURL else {
+            let isPrivate = configuration.isPrivateCluster
+            throw CommandFailure(
+                isPrivate
+                    ? "database.url is not set, and no `entitled run` with its private Postgres is running"
+                    : "neither database.url nor \(role.configurationKey) is set")
+        }
+        return PostgresTarget(url: url, role: role.rawValue, applicationName: name)
+    }
+
+    /// A checked connection for a command.
+    func connect(_ role: DatabaseRole) throws -> PostgresConnection {
+        let connection = try DatabaseAccess.explained(role) { try PostgresConnection(try target(role)) }
+        try role.check(connection)
+        return connection
+    }
+
+    /// A session that checks every new connection; a refusal is told to `refused`, because waiting does not mend it.
+    func session(
+        _ role: DatabaseRole, logger: Logger, check: @escaping @Sendable (PostgresConnection) throws -> Void = { _ in },
+        refused: @escaping @Sendable (String) -> Void
+    ) throws -> PostgresSession {
+        // Who logs in as a role has the role's own settings; who takes the role does not.
+        let hasOwnSettings = configuration.ownURL(of: role.configurationRole) != nil
+        return PostgresSession(try target(role), logger: logger) { connection in
+            do {
+                try role.check(connection)
+                if !hasOwnSettings {
+                    _ = try connection.query(
+                        "SELECT set_config('statement_timeout', $1, false)", [.text(role.statementTimeout)])
+                }
+                try check(connection)
+            } catch let refusal as DatabaseRole.Refusal {
+                refused("\(refusal)")
+                throw refusal
+            } catch let refusal as CommandFailure {
+                refused("\(refusal)")
+                throw refusal
+            }
+        }
+    }
+
+    /// Whether the database is ours and ready, before a process starts: what only a person can mend is thrown; a
+    /// database that is away is not, because processes wait for it.
+    func checkBeforeStart(_ roles: [DatabaseRole], logger: Logger) throws {
+        for role in roles {
+            do {
+                _ = try connect(role)
+            } catch let error as PostgresError where error.kind == .connection {
+                logger.warning("the database is away; waiting for it", ["error": .string("\(error)")])
+                return
+            }
+        }
+    }
+
+    /// Roles that do not exist are the sign of a database that nobody migrated.
+    private static func explained<Result>(_ role: DatabaseRole, _ body: () throws -> Result) throws -> Result {
+        do {
+            return try body()
+        } catch let error as PostgresError
+            where error.sqlstate == "22023" || error.message.contains("role \"\(role.rawValue)\" does not exist")
+        {
+            throw DatabaseRole.Refusal.notMigrated
+        } catch let error as PostgresError where error.message.contains("unsupported startup parameter") {
+            // PgBouncer's answer to `options`, unless it is told to ignore them.
+            throw DatabaseRole.Refusal.roleNotTaken(wanted: role)
+        }
+    }
+}
+
+extension DatabaseRole: CustomStringConvertible {
+    package var description: String { configurationRole.rawValue }
+
+    fileprivate var configurationRole: Configuration.Database.Role {
+        switch self {
+        case .ingest: .ingest
+        case .worker: .worker
+        case .api: .api
+        }
+    }
+}

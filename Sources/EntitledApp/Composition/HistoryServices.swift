@@ -1,0 +1,72 @@
+import AppStore
+import AppStoreAPI
+import Base
+import Daemon
+import Database
+import Duties
+import Ingest
+import Postgres
+
+/// Apple's notification history for every app with a key: who reads it, and who compares it with ours.
+struct HistoryServices: Sendable {
+    /// Ends what waits for Apple when the process ends.
+    let cancellation = Cancellation()
+    private let configuration: Configuration
+    /// By app.
+    let accesses: [String: ServerAPIAccess]
+    /// Ends the use of the accesses; drains after all services that use them.
+    let transports: any Service
+    private let door: NotificationDoor
+
+    /// - Parameter verifier: as the store's endpoint has it.
+    init(_ configuration: Configuration, verifier: SignedDataVerifier, apple: AppleAccesses) {
+        self.configuration = configuration
+        door = NotificationDoor(
+            apps: configuration.appRegistry, verifier: verifier, dictionaries: HeaderDictionaries())
+        (accesses, transports) = apple.use()
+    }
+
+    private func reader(_ app: String) -> HistoryReader? {
+        accesses[app].map { HistoryReader(client: $0.client, door: door) }
+    }
+
+    /// Goes on with what was asked for and nobody attends to.
+    var jobs: JobKind { HistoryReplayWork.kind(reader, cancellation: cancellation) }
+
+    /// Nil where nobody compares.
+    var reconciliation: (places: Set<AppEnvironment>, interval: Duration)? {
+        guard configuration.reconcile.isEnabled, !accesses.isEmpty else { return nil }
+        return (Set(duties.map(\.place)), configuration.reconcile.interval)
+    }
+
+    private var duties: [(place: AppEnvironment, reader: HistoryReader)] {
+        configuration.apps.flatMap { app in
+            app.environments.compactMap { environment in
+                reader(app.id).map { (AppEnvironment(app: app.id, environment: environment), $0) }
+            }
+        }
+    }
+
+    func reconciler(
+        worker: [UInt8], session: PostgresSession, clock: any WallClock, logger: Logger, metrics: Metrics
+    ) -> Reconciler {
+        Reconciler(
+            ReconcilerConfiguration(
+                worker: worker, lease: configuration.worker.lease, interval: configuration.reconcile.interval,
+                clock: clock, duties: reconciliation == nil ? [] : duties,
+                statusCallsPerHour: configuration.reconcile.statusCallsPerHour,
+                foldSettings: configuration.foldSettings),
+            session: session, cancellation: cancellation, logger: logger, metrics: metrics)
+    }
+}
+
+extension Configuration {
+    /// The apps whose notifications are taken.
+    var appRegistry: AppRegistry {
+        AppRegistry(
+            apps.map { app in
+                AppRegistry.App(
+                    id: app.id, bundleID: app.bundleID, appleAppID: app.appleAppID, environments: app.environments)
+            })
+    }
+}

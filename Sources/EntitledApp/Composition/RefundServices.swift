@@ -1,0 +1,52 @@
+import AppStore
+import AppStoreAPI
+import Base
+import Daemon
+import Database
+import Duties
+import Schemas
+import Subscriptions
+
+extension ProcessServices {
+    /// What answers Apple's questions about refunds; none where no app wants that.
+    ///
+    /// - Parameters:
+    ///   - accesses: the ways to Apple, by app.
+    ///   - cancellation: ends calls that wait for Apple when the process ends.
+    func refundServices(
+        worker: [UInt8], _ accesses: [String: ServerAPIAccess], _ cancellation: Cancellation
+    ) throws -> [any Service] {
+        let apps = configuration.apps.filter { $0.refunds.policy != .never }
+        guard !apps.isEmpty else { return [] }
+        var senders: [String: RefundDesk.Send] = [:]
+        for app in apps {
+            guard let access = accesses[app.id] else { continue }
+            senders[app.id] = { request, information in
+                Result { () throws(ServerAPIError) in
+                    try access.client.sendConsumption(
+                        information, of: request.key.transactionID, in: request.key.purchase.environment,
+                        CallOptions(priority: .sweep, within: .seconds(60), cancellation: cancellation))
+                }
+            }
+        }
+        let policies = Dictionary(apps.map { ($0.id, $0.refunds.policyOfDesk) }) { first, _ in first }
+        let desk = RefundDesk(worker: worker, policies: policies, senders: senders, logger: logger, metrics: metrics)
+        let session = try database.session(.worker, logger: logger, refused: refused)
+        return [RefundKeeper(desk: desk, session: session, logger: logger)]
+    }
+}
+
+extension Configuration.Refunds {
+    fileprivate var policyOfDesk: RefundPolicy {
+        switch policy {
+        case .never: return .never
+        case .ask: return .ask
+        case .auto:
+            let wish = preference.map { $0 == .decline ? ConsumptionInformation.Preference.decline : .grantFull }
+            return .auto(
+                RefundAnswer(
+                    delivery: ConsumptionInformation.Delivery.delivered.rawValue,
+                    sampleContentProvided: providesSamples, preference: wish?.rawValue))
+        }
+    }
+}

@@ -1,0 +1,81 @@
+import Base
+import Daemon
+import HTTP
+import Synchronization
+
+/// The certificate of a listener, read again on demand; what cannot be used changes nothing.
+struct ReloadingListener: Sendable {
+    let server: HTTPServer
+    let files: TLSFiles
+    let logger: Logger
+    let metrics: Metrics
+
+    /// New connections show the new certificate; those that are open keep theirs.
+    func reload() {
+        do {
+            let identity = try files.identity()
+            server.replaceIdentity(identity)
+            ReloadingListener.tell("certificate reloaded", identity, logger, metrics)
+        } catch {
+            logger.error(
+                "certificate not reloaded, the one before stays",
+                ["key": .string(error.key), "error": .string("\(error)")])
+        }
+    }
+
+    static func tell(_ message: String, _ identity: TLSIdentity, _ logger: Logger, _ metrics: Metrics) {
+        metrics.gauge(.certificateEnds, Double(identity.notAfter / 1000), ["role": "ingest"])
+        logger.notice(
+            message, ["role": .string("ingest"), "tls.not_after": .string(Timestamp.precise(identity.notAfter))])
+    }
+}
+
+/// What SIGHUP does in a process; filled after the signal is taken, which must come before any thread.
+final class Reloads: Sendable {
+    private let listeners = Mutex<[ReloadingListener]>([])
+    /// Reloads asked for and not begun, and whether one is under way.
+    private let progress = Mutex((isWanted: false, isRunning: false))
+    private let logger: Logger
+
+    init(logger: Logger) {
+        self.logger = logger
+    }
+
+    func add(_ listener: ReloadingListener) {
+        listeners.withLock { $0.append(listener) }
+    }
+
+    /// On a thread of its own, one at a time: a file on a dead mount must not keep SIGTERM from being heard.
+    func perform() {
+        let isIdle = progress.withLock { progress in
+            progress.isWanted = true
+            defer { progress.isRunning = true }
+            return !progress.isRunning
+        }
+        guard isIdle else { return }
+        let thread = ServiceThread(orNil: "reload") { [self] in
+            while takeRequest() { reload() }
+        }
+        guard thread == nil else { return }
+        progress.withLock { $0.isRunning = false }
+        logger.error("nothing was read again: the system gives no more threads")
+    }
+
+    /// False when nobody asked since; then nothing is under way any more.
+    private func takeRequest() -> Bool {
+        progress.withLock { progress in
+            progress.isRunning = progress.isWanted
+            progress.isWanted = false
+            return progress.isRunning
+        }
+    }
+
+    private func reload() {
+        let listeners = listeners.withLock { $0 }
+        guard !listeners.isEmpty else {
+            logger.notice("SIGHUP ignored, nothing here is read again")
+            return
+        }
+        listeners.forEach { $0.reload() }
+    }
+}

@@ -1,0 +1,79 @@
+import Base
+import Daemon
+import Synchronization
+
+/// What the connections of one server share.
+final class ServerCore: Sendable {
+    let configuration: HTTPServerConfiguration
+    let handler: any HTTPHandler
+    let lingering: LingeringSockets
+    /// What new connections show; nil: no TLS.
+    let identity: Mutex<TLSIdentity?>
+    /// New requests are answered 503 from now on, and every answer closes its connection.
+    let isDraining = Atomic(false)
+    /// No request reaches the handler from now on.
+    let isStopping = Atomic(false)
+    let requests = Atomic(0)
+    /// Bytes of bodies that have come and are not handed over yet.
+    let bodyBytes = Atomic(0)
+    let refusals = Atomic(0)
+    let cuts = Atomic(0)
+    let turnedAway = Atomic(0)
+
+    /// Connections between accept and close.
+    let connections = Monitor(OpenConnections())
+
+    init(_ configuration: HTTPServerConfiguration, _ handler: any HTTPHandler, _ lingering: LingeringSockets) {
+        self.configuration = configuration
+        self.handler = handler
+        self.lingering = lingering
+        identity = Mutex(configuration.identity)
+    }
+
+    /// Connections beyond the cap while those that make room for them are closing.
+    static let closingAtMost = 64
+
+    /// The address under which a connection is counted; nil: it is one of a proxy's, or of this host.
+    func counted(_ peer: PeerAddress?) -> PeerAddress? {
+        peer.flatMap { $0.isLocal && configuration.exemptsLocalAddresses ? nil : $0 }
+    }
+
+    /// Whether one more connection is taken from this address. Where the server is full, the one that has been silent longest makes
+    /// room.
+    func admits(_ peer: PeerAddress?) -> Bool {
+        let peer = counted(peer)
+        let (count, own) = connections.read { open in (open.count, peer.map(open.count(of:)) ?? 0) }
+        let limit = configuration.maxConnections
+        let isTaken =
+            own < configuration.maxConnectionsPerAddress
+            && (count < limit || count < limit + ServerCore.closingAtMost && makeRoom())
+        if !isTaken { turnedAway.wrappingAdd(1, ordering: .relaxed) }
+        return isTaken
+    }
+
+    /// Closes the connection whose request head has been awaited longest, else the one that has been idle longest; false where
+    /// none has been silent for as long as a client may take.
+    private func makeRoom() -> Bool {
+        let now = MonotonicTime.now()
+        let silent = open.compactMap { connection in
+            connection.silence(at: now).flatMap { $0.time >= configuration.undisturbed ? (connection, $0) : nil }
+        }
+        guard let slowest = silent.max(by: { $0.1 < $1.1 })?.0, slowest.evict() else { return false }
+        turnedAway.wrappingAdd(1, ordering: .relaxed)
+        return true
+    }
+
+    func opened(_ connection: HTTPConnection) { connections.change { $0.add(connection) } }
+
+    func closed(_ connection: HTTPConnection) { connections.change { $0.remove(connection) } }
+
+    var open: [HTTPConnection] { connections.read { Array($0.all.values) } }
+
+    /// Closes what is past its deadline.
+    func sweep() {
+        let now = MonotonicTime.now()
+        for connection in open where connection.cut(at: now) {
+            cuts.wrappingAdd(1, ordering: .relaxed)
+        }
+    }
+}

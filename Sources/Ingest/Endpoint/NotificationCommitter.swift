@@ -1,0 +1,222 @@
+import Base
+import Daemon
+import Database
+import HTTP
+import Postgres
+
+/// Commits notifications in natural batches: whatever waits when the last commit is done goes into the next one.
+///
+/// A request is answered 200 only after its notification is committed; when that did not happen, or when nobody knows,
+/// it is answered 503 and Apple comes again.
+package final class NotificationCommitter: Service {
+    package let name = "committer"
+
+    private struct Waiting: Sendable {
+        let notification: NewNotification
+        let responder: HTTPResponder
+        let since: ContinuousClock.Instant
+    }
+
+    private struct State {
+        var waiting: [Waiting] = []
+        var isDraining = false
+    }
+
+    /// Notifications in one statement; more gain little and make each wait longer.
+    private static let batchLimit = 64
+    /// Longer than the statement timeout of the role.
+    private static let patience = Duration.seconds(8)
+    private static let lookInterval = Duration.seconds(5)
+    /// Twice a minute, so that no minute is left out.
+    private static let noteInterval = Duration.seconds(30)
+    /// Requests that wait at most; beyond, 503.
+    private static let waitingLimit = 4096
+
+    private let state = Monitor(State())
+    private let finished = Monitor(false)
+    private let session: @Sendable () -> PostgresSession
+    private let sequence: @Sendable () -> SequenceGenerator
+    private let clock: any WallClock
+    private let logger: Logger
+    private let metrics: Metrics
+    private let isReachable = Monitor(false)
+    private let failures = RepeatedFailure()
+    /// Since when the committing thread waits for the database; nil while it does not.
+    private let committing = Monitor<ContinuousClock.Instant?>(nil)
+
+    /// - Parameters:
+    ///   - session: makes the connection that the committing thread uses.
+    ///   - sequence: makes a generator with a new node.
+    package init(
+        session: @escaping @Sendable () -> PostgresSession, sequence: @escaping @Sendable () -> SequenceGenerator,
+        clock: any WallClock, logger: Logger, metrics: Metrics
+    ) {
+        self.session = session
+        self.sequence = sequence
+        self.clock = clock
+        self.logger = logger
+        self.metrics = metrics
+    }
+
+    /// Whether the database answered last time.
+    package var isReady: Bool { isReachable.read { $0 } }
+
+    package func start() {
+        let session = session()
+        look(session)
+        _ = ServiceThread("commit-watch") { [self] in watch(session) }
+        _ = ServiceThread("committer") { [self] in
+            run(session)
+            finished.change { $0 = true }
+        }
+    }
+
+    package func drain(until deadline: ContinuousClock.Instant) {
+        state.change { $0.isDraining = true }
+        let left = max(.zero, deadline - ContinuousClock.now)
+        _ = finished.wait(timeout: left) { $0 ? true : nil }
+    }
+
+    /// Answers when the notification is committed, or at once when that cannot be.
+    package func commit(_ notification: NewNotification, _ responder: HTTPResponder) {
+        let accepted = state.change { state in
+            guard !state.isDraining, state.waiting.count < NotificationCommitter.waitingLimit else { return false }
+            state.waiting.append(
+                Waiting(notification: notification, responder: responder, since: ContinuousClock.now))
+            return true
+        }
+        if !accepted {
+            responder.respond(IngestResponse.unavailable("overloaded"))
+        }
+    }
+
+    // MARK: - The committing thread
+
+    private func run(_ session: PostgresSession) {
+        var inserter = NotificationInserter(sequence: sequence(), clock: clock)
+        var nextNote = ContinuousClock.now
+        while let batch = nextBatch() {
+            committing.change { $0 = ContinuousClock.now }
+            if ContinuousClock.now >= nextNote {
+                nextNote = ContinuousClock.now + NotificationCommitter.noteInterval
+                note(session)
+            }
+            if batch.isEmpty {
+                look(session)
+            } else {
+                commit(batch, session, &inserter)
+            }
+            committing.change { $0 = nil }
+        }
+    }
+
+    /// A database that neither answers nor hangs up would keep every request waiting: its connection is cut, and the
+    /// requests are answered 503.
+    private func watch(_ session: PostgresSession) {
+        while finished.wait(timeout: .seconds(1), for: { $0 ? true : nil }) == nil {
+            if let since = committing.read({ $0 }), ContinuousClock.now - since > NotificationCommitter.patience {
+                logger.warning("the database does not answer; cutting the connection")
+                session.cut()
+                committing.change { if $0 == since { $0 = nil } }
+            }
+        }
+    }
+
+    /// Connects ahead of the first notification, and knows while nothing comes whether the database is there.
+    private func look(_ session: PostgresSession) {
+        let isThere = (try? session.withConnection { connection in try connection.query("SELECT 1") }) != nil
+        isReachable.change { $0 = isThere }
+    }
+
+    /// Writes down that we listen; without it, silence would be taken for an outage of ours.
+    private func note(_ session: PostgresSession) {
+        do {
+            try session.withConnection { connection in try Listening.note(on: connection) }
+        } catch {
+            // The database being away is what this is to tell, and what waits is answered with it.
+            guard (error as? PostgresError)?.kind != .connection else { return }
+            failures.note("that we listen was not noted", error, count: 1, logger)
+        }
+    }
+
+    /// Waits for something, or an empty batch after a while; nil when draining and nothing is left.
+    private func nextBatch() -> [Waiting]? {
+        state.wait(timeout: NotificationCommitter.lookInterval) { state in
+            if state.waiting.isEmpty {
+                return state.isDraining ? .some(nil) : nil
+            }
+            let batch = Array(state.waiting.prefix(NotificationCommitter.batchLimit))
+            state.waiting.removeFirst(batch.count)
+            return .some(batch)
+        } ?? []
+    }
+
+    private func commit(_ batch: [Waiting], _ session: PostgresSession, _ inserter: inout NotificationInserter) {
+        // Copies of one notification at the same moment are stored once; the others learn that they are duplicates.
+        var groups: [NotificationIdentity: [Waiting]] = [:]
+        for waiting in batch {
+            groups[waiting.notification.identity, default: []].append(waiting)
+        }
+        let unique = groups.values.compactMap { $0.first?.notification }
+        do {
+            FailPoint.ingestBeforeInsert.pass()
+            let outcomes = try insert(unique, session, &inserter)
+            FailPoint.ingestAfterInsert.pass()
+            isReachable.change { $0 = true }
+            metrics.observe(.ingestBatchSize, Double(unique.count))
+            for (notification, outcome) in zip(unique, outcomes) {
+                answer(groups[notification.identity] ?? [], outcome)
+            }
+        } catch let error as PostgresError where NotificationCommitter.isOfData(error) && unique.count > 1 {
+            // One of them cannot be stored: it must not take the others with it.
+            for group in groups.values {
+                commit(group, session, &inserter)
+            }
+        } catch {
+            let isOfData = (error as? PostgresError).map(NotificationCommitter.isOfData) ?? false
+            isReachable.change { $0 = isOfData }
+            refuse(batch, error)
+        }
+    }
+
+    private func refuse(_ batch: [Waiting], _ error: any Error) {
+        failures.note("notifications were not stored", error, count: batch.count, logger)
+        for waiting in batch {
+            waiting.responder.respond(IngestResponse.unavailable("not stored"))
+        }
+        metrics.count(.ingestAnswers, ["answer": "503"], by: Double(batch.count))
+    }
+
+    /// Whether the error lies in what was given: encoding, data, program limits (SQLSTATE classes 22, 54).
+    private static func isOfData(_ error: PostgresError) -> Bool {
+        error.kind == .encoding || ["22", "54"].contains(error.sqlstate?.prefix(2) ?? "")
+    }
+
+    private func insert(
+        _ notifications: [NewNotification], _ session: PostgresSession, _ inserter: inout NotificationInserter
+    ) throws -> [NotificationInserter.Outcome] {
+        do {
+            return try session.withConnection { connection in
+                try inserter.insert(notifications, on: connection)
+            }
+        } catch let error as PostgresError where ["23505", "23514"].contains(error.sqlstate) {
+            // Another process drew the same node and instant: number anew. Or the partition of a day was made just now,
+            // and the default one, which was chosen, takes nothing of it any more.
+            inserter = NotificationInserter(sequence: sequence(), clock: clock)
+            return try session.withConnection { connection in
+                try inserter.insert(notifications, on: connection)
+            }
+        }
+    }
+
+    private func answer(_ group: [Waiting], _ outcome: NotificationInserter.Outcome) {
+        for (index, waiting) in group.enumerated() {
+            let isNew = index == 0 && outcome == .accepted
+            FailPoint.ingestBeforeAnswer.pass()
+            waiting.responder.respond(isNew ? IngestResponse.accepted : IngestResponse.duplicate)
+            FailPoint.ingestAfterAnswer.pass()
+            metrics.count(.ingestAnswers, ["answer": isNew ? "accepted" : "duplicate"])
+            metrics.observe(.ingestCommitSeconds, ContinuousClock.now - waiting.since)
+        }
+    }
+}

@@ -1,0 +1,113 @@
+import Base
+import Daemon
+import Glibc
+
+/// Keeps one connection alive for as long as a loop runs: connects when it is needed and again when it was lost.
+///
+/// Callers from several threads take turns. It never waits for a server that is away: it says so at once, and
+/// `retryDelay` says how long a loop should do something else.
+///
+/// `@unchecked Sendable`: the state is touched only with the lock held.
+package final class PostgresSession: @unchecked Sendable {
+    private let target: PostgresTarget
+    private let logger: Logger
+    private let prepare: @Sendable (PostgresConnection) throws -> Void
+    private let canceller = PostgresCanceller()
+    private let lock = ThreadLock()
+    private var connection: PostgresConnection?
+    private var backOff: BackOff
+
+    /// - Parameters:
+    ///   - backOff: pauses between attempts to connect: the first and the longest.
+    ///   - prepare: runs on each new connection before anything else, for example to check the role; an error of its
+    ///     counts as a failed attempt.
+    package init(
+        _ target: PostgresTarget, logger: Logger = .silent,
+        backOff: ClosedRange<Duration> = .milliseconds(100)...Duration.seconds(5),
+        prepare: @escaping @Sendable (PostgresConnection) throws -> Void = { _ in }
+    ) {
+        self.target = target
+        self.logger = logger
+        self.backOff = BackOff(backOff)
+        self.prepare = prepare
+    }
+
+    /// Runs the body with a living connection. Its errors are passed on; a body is never run twice.
+    ///
+    /// Throws `PostgresError` of kind `connection` if there is none and it is too early to try again, or the attempt
+    /// fails. A transaction that the body leaves open is rolled back. Must not be called inside a body.
+    package func withConnection<Result>(_ body: (PostgresConnection) throws -> Result) throws -> Result {
+        try lock.hold {
+            let connection = try connected()
+            defer { inspect(connection) }
+            do {
+                return try body(connection)
+            } catch let error as PostgresError where error.sqlstate == "25006" {
+                // A standby where the primary was: connecting again finds the new one.
+                connection.isBroken = true
+                throw error
+            }
+        }
+    }
+
+    /// How long until the next attempt to connect makes sense; zero while connected.
+    package var retryDelay: Duration {
+        lock.hold { connection == nil ? backOff.remaining : .zero }
+    }
+
+    /// From any thread: cancels the statement that is running.
+    @discardableResult
+    package func cancel() -> Bool {
+        canceller.cancel()
+    }
+
+    /// From any thread: takes the connection away at once, even from a server that hangs. The next use opens another.
+    package func cut() {
+        canceller.cut()
+    }
+
+    /// From any thread: the same, if one statement is unanswered for longer than this; whether that was so.
+    package func cut(ifBusyFor patience: Duration) -> Bool {
+        canceller.cut(ifBusyFor: patience)
+    }
+
+    /// Closes the connection; the next use opens another. Waits for whoever uses it.
+    package func close() {
+        lock.hold { connection = nil }
+    }
+
+    private func connected() throws -> PostgresConnection {
+        if let connection, !connection.wasClosedWhileIdle() { return connection }
+        connection = nil
+        guard backOff.remaining == .zero else {
+            throw PostgresError(.connection, "away; trying again in \(backOff.remaining.milliseconds) ms")
+        }
+        do {
+            let connection = try PostgresConnection(target, canceller: canceller)
+            try prepare(connection)
+            if backOff.failures > 0 { logger.notice("database is back") }
+            backOff.reset()
+            self.connection = connection
+            return connection
+        } catch {
+            if backOff.failures == 0 {
+                logger.warning("database is away", ["error": .string("\(error)")])
+            }
+            backOff.fail()
+            throw error
+        }
+    }
+
+    private func inspect(_ connection: PostgresConnection) {
+        if connection.isAlive, connection.isInTransaction {
+            do {
+                try connection.query("ROLLBACK")
+            } catch {
+                connection.isBroken = true
+            }
+        }
+        if !connection.isAlive {
+            self.connection = nil
+        }
+    }
+}

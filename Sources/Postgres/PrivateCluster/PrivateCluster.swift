@@ -1,0 +1,215 @@
+import Base
+import Daemon
+import FoundationEssentials
+import Glibc
+import Synchronization
+
+/// A Postgres of our own, in the state folder, reached by a unix socket only: what `entitled run` uses where no
+/// `database.url` is given.
+///
+/// It outlives a process that is killed, and the next one goes on with it. One process at a time runs it; others find
+/// it by `runningURL`.
+package final class PrivateCluster: Sendable {
+    /// The role that logs in, and the database, which it owns.
+    package static let owner = "entitled"
+    /// The role that initdb makes. Only the cluster's own user may log in as it (`ClusterAccess`).
+    static let superuser = "entitled_superuser"
+
+    static let patience = Duration.seconds(60)
+
+    let folder: ClusterFolder
+    let account: ClusterAccount
+    let settings: PrivateClusterSettings
+    let logger: Logger
+    private let lock: Int32
+
+    /// Finds programs, user and folders; starts nothing yet.
+    ///
+    /// Fails where another process runs the same cluster.
+    package init(
+        stateDirectory: String, settings: PrivateClusterSettings = .durable, logger: Logger = .silent
+    ) throws(PrivateClusterError) {
+        folder = try ClusterFolder.make(stateDirectory)
+        account = try ClusterAccount.choose(data: folder.data)
+        self.settings = settings
+        self.logger = logger
+        try PrivateCluster.openWay(to: folder.state, for: account)
+        try ClusterFolder.makePrivate(folder.home, account)
+        lock = open(folder.lock, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0o600)
+        guard lock >= 0 else {
+            throw PrivateClusterError("cannot open \(folder.lock): \(String(cString: strerror(errno)))")
+        }
+        guard flock(lock, LOCK_EX | LOCK_NB) == 0 else {
+            close(lock)
+            throw PrivateClusterError("another process runs the private Postgres in \(folder.home)")
+        }
+    }
+
+    deinit {
+        close(lock)
+    }
+
+    /// The state folder is ours, so it may be opened; what is above it is the operator's.
+    private static func openWay(to state: String, for account: ClusterAccount) throws(PrivateClusterError) {
+        guard let obstacle = account.obstacle(to: state) else { return }
+        var status = stat()
+        if obstacle == state, stat(state, &status) == 0, status.st_uid == geteuid(),
+            chmod(state, status.st_mode & 0o7777 | S_IXOTH) == 0
+        {
+            return
+        }
+        throw PrivateClusterError(
+            "Postgres runs as user \(account.user), which may not enter \(obstacle); choose another state_dir")
+    }
+
+    /// For the database `entitled`, or another of the same cluster.
+    package func url(database: String = PrivateCluster.owner) -> String {
+        PrivateCluster.url(socket: folder.running?.socket ?? folder.socket, database: database)
+    }
+
+    /// For other processes of this host; nil if the cluster of this state folder does not run.
+    package static func runningURL(stateDirectory: String) -> String? {
+        guard let folder = ClusterFolder.find(stateDirectory), let running = folder.running else { return nil }
+        return url(socket: running.socket ?? folder.socket, database: owner)
+    }
+
+    /// As the superuser, who is let in only where `ClusterAccess` says so.
+    func superuserURL(_ user: String, database: String) -> String {
+        PrivateCluster.url(socket: folder.running?.socket ?? folder.socket, database: database, user: user)
+    }
+
+    private static func url(socket: String, database: String, user: String = owner) -> String {
+        let host = socket.utf8.map { byte in
+            let scalar = Unicode.Scalar(byte)
+            let isPlain = byte < 128 && (scalar.properties.isAlphabetic || ("0"..."9").contains(scalar))
+            return isPlain ? String(scalar) : "%" + Hex.encode([byte]).uppercased()
+        }
+        return "postgresql://\(user)@/\(database)?host=\(host.joined())"
+    }
+
+    package var isRunning: Bool { folder.running != nil }
+
+    // MARK: - Starting
+
+    /// Makes the cluster if there is none, starts it if it does not run, and returns when it takes connections.
+    package func start() throws(PrivateClusterError) {
+        let programs = try PostgresPrograms.find(version: folder.version)
+        if folder.version == nil {
+            try make(programs)
+        }
+        if folder.running != nil, try adopt() {
+            logger.notice("private database adopted", ["folder": .string(folder.home)])
+        } else {
+            try launch(programs)
+            logger.notice(
+                "private database started",
+                ["folder": .string(folder.home), "version": .int(Int64(programs.version))])
+        }
+        try settings.isOwnerSuperuser ? makeDatabase() : makeOwner()
+    }
+
+    private func make(_ programs: PostgresPrograms) throws(PrivateClusterError) {
+        // On a slow disk it takes a while.
+        logger.notice("private database is being made", ["folder": .string(folder.home)])
+        try account.run(["/bin/rm", "-rf", "--", folder.unfinished])
+        let command =
+            [
+                "\(programs.folder)/initdb", "-D", folder.unfinished, "-U",
+                settings.isOwnerSuperuser ? PrivateCluster.owner : PrivateCluster.superuser, "-E", "UTF8",
+                "--no-locale", "--auth-local=trust", "--auth-host=reject", "--no-instructions",
+            ] + (settings.isDurable ? [] : ["--no-sync"])
+        let outcome = try ChildProcess.run(account.command(command))
+        guard outcome.status == 0 else {
+            throw PrivateClusterError("initdb failed (\(outcome.status)): \(PrivateClusterError.tail(outcome.output))")
+        }
+        let include = "\ninclude_if_exists = '\(PrivateClusterSettings.file)'\n"
+        try account.write(include, to: "\(folder.unfinished)/postgresql.conf", appending: true)
+        try account.run(["/bin/mv", "-T", "--", folder.unfinished, folder.data])
+    }
+
+    private func launch(_ programs: PostgresPrograms) throws(PrivateClusterError) {
+        try folder.disarmIdentityFile(account)
+        try ClusterFolder.makePrivate(folder.socket, account)
+        let settingsFile = "\(folder.data)/\(PrivateClusterSettings.file)"
+        try account.write(settings.text(socket: folder.socket), to: settingsFile)
+        limitLog()
+        let seconds = PrivateCluster.patience.components.seconds
+        let command = [
+            "\(programs.folder)/pg_ctl", "start", "-s", "-w", "-t", "\(seconds)", "-D", "data", "-l", "server.log",
+        ]
+        // By relative paths, because pg_ctl hands them to a shell without care for quotes.
+        let outcome = try ChildProcess.run(account.command(command), in: folder.home)
+        guard outcome.status == 0 else {
+            folder.removeSocketFolder()
+            let log = (try? String(contentsOfFile: folder.log, encoding: .utf8)) ?? ""
+            throw PrivateClusterError(
+                "Postgres did not start: \(PrivateClusterError.tail(outcome.output)) "
+                    + "\(folder.log) ends with: \(PrivateClusterError.tail(log))")
+        }
+    }
+
+    /// Waits for a server that runs already; false if it ends instead.
+    private func adopt() throws(PrivateClusterError) -> Bool {
+        let deadline = ContinuousClock.now + PrivateCluster.patience
+        var reason = ""
+        while folder.running != nil {
+            do throws(PostgresError) {
+                _ = try PostgresConnection(PostgresTarget(url: url(database: "postgres")))
+                return true
+            } catch {
+                reason = error.description
+            }
+            guard ContinuousClock.now < deadline else {
+                throw PrivateClusterError("the Postgres left in \(folder.home) does not answer: \(reason)")
+            }
+            usleep(50_000)
+        }
+        return false
+    }
+
+    private func makeDatabase() throws(PrivateClusterError) {
+        do throws(PostgresError) {
+            let connection = try PostgresConnection(PostgresTarget(url: url(database: "postgres")))
+            let name = PrivateCluster.owner
+            if try connection.query("SELECT 1 FROM pg_database WHERE datname = $1", [.text(name)]).isEmpty {
+                try connection.query("CREATE DATABASE \(name)")
+            }
+        } catch {
+            throw PrivateClusterError("the private Postgres started, but: \(error)")
+        }
+    }
+
+    // MARK: - Stopping
+
+    package enum StopMode: String, Sendable {
+        /// Rolls open transactions back and writes a checkpoint.
+        case fast
+        /// As after a crash: the next start recovers.
+        case immediate
+    }
+
+    /// Stops the server; returns when it has ended. Does nothing where none runs.
+    package func stop(_ mode: StopMode = .fast, timeout: Duration = .seconds(20)) throws(PrivateClusterError) {
+        guard folder.running != nil else { return }
+        let programs = try PostgresPrograms.find(version: folder.version)
+        let seconds = max(1, timeout.components.seconds)
+        let command = [
+            "\(programs.folder)/pg_ctl", "stop", "-s", "-w", "-t", "\(seconds)", "-D", "data", "-m", mode.rawValue,
+        ]
+        let outcome = try ChildProcess.run(account.command(command), in: folder.home)
+        guard outcome.status == 0 || folder.running == nil else {
+            if mode == .fast { return try stop(.immediate, timeout: .seconds(5)) }
+            throw PrivateClusterError("Postgres does not stop: \(PrivateClusterError.tail(outcome.output))")
+        }
+        folder.removeSocketFolder()
+        logger.notice("private database stopped", ["folder": .string(folder.home)])
+    }
+
+    /// Keeps the last log and one before it, each of 10 MB or what one run writes.
+    private func limitLog() {
+        var status = stat()
+        if stat(folder.log, &status) == 0, status.st_size > 10_000_000 {
+            rename(folder.log, "\(folder.log).1")
+        }
+    }
+}

@@ -1,0 +1,272 @@
+import Base
+import Crypto
+import Daemon
+import Database
+import Postgres
+import Subscriptions
+
+/// Applies notifications, and the passing of time, to the records: facts, fold, events, deliveries.
+///
+/// What it needs is read and folded before the transaction (`TurnPlanner`); in it nothing is decoded, so that a transaction
+/// that passed the fence is as short as its writes. The same notification applied again changes nothing and makes no event.
+struct Applier: Sendable {
+    private let foldSettings: FoldSettings
+    private let bodies: EventBody
+    private let asked: Set<AppEnvironment>
+    private let products = ProductStore()
+    let planner: TurnPlanner
+    private let deleted: DeletedSubjects
+    private let settlement: OwnerSettlement
+    private let waits: OwnerWait
+
+    /// - Parameters:
+    ///   - foldSettings: what the configuration adds to facts.
+    ///   - asked: where Apple is asked how purchases stand of which news is missing.
+    ///   - waits: how long the first event of a purchase waits for its buyer's name.
+    init(
+        foldSettings: FoldSettings, bodies: EventBody, asked: Set<AppEnvironment> = [], waits: OwnerWait = OwnerWait()
+    ) {
+        let salt = OwnerSalt()
+        self.foldSettings = foldSettings
+        self.bodies = bodies
+        self.waits = waits
+        deleted = DeletedSubjects(salt: salt)
+        planner = TurnPlanner(deleted: deleted, foldSettings: foldSettings)
+        settlement = OwnerSettlement(salt: salt, foldSettings: foldSettings)
+        self.asked = asked
+    }
+
+    /// What comes of a transaction once it is committed.
+    struct Outcome {
+        /// What was applied; the rest waits.
+        var applied: [PreparedNotification] = []
+        /// What may be sent.
+        var deliveries: [DueDelivery] = []
+        /// How many notifications may be sent as they came, and how many events are of lanes of any worker; read like everything
+        /// that is due.
+        var forwarded = 0
+        /// Consumption requests whose time passed without an answer.
+        var unanswered: [RefundQuestion.Key] = []
+    }
+
+    /// Writes what was planned, inside a transaction that passed the fence. Lanes that were touched since it was read are read
+    /// again.
+    ///
+    /// - Parameters:
+    ///   - beliefs: what silence means.
+    func apply(
+        _ planned: TurnPlan, _ passed: Fence.Passed, beliefs: EndBeliefs, on connection: PostgresConnection
+    ) throws -> Outcome {
+        let now = passed.now
+        var plan = try planner.again(planned.within(passed.lanes), passed, beliefs, on: connection)
+        let line = plan.notifications.map(\.pending).filter { $0.held == nil }
+        // In lanes in which something waits beside the notifications the end of access is not told. Asked only where it matters,
+        // because the answer may cost much.
+        func waiting(_ lanes: Set<Lane>) throws -> Set<Lane> {
+            try PendingNotification.waiting(in: lanes.sorted(), beside: line, on: connection)
+        }
+        let occupied = try waiting(Set(plan.woken.map(\.key.lane)))
+        plan.leaveOutWakes(in: occupied)
+        let (notifications, found) = (plan.notifications, plan.found)
+        var works = plan.works
+        let members = try AccountStore.members(works.map(\.key), on: connection)
+        for place in works.indices { works[place].member = members[works[place].key] }
+        if !notifications.isEmpty { FailPoint.applyAfterRead.pass() }
+        let busy = try waiting(Set(works.filter { $0.isOver(now) }.map(\.key.lane)))
+        for place in works.indices { works[place].isQuiet = !busy.contains(works[place].key.lane) }
+        tellEnds(of: &works, now)
+        try leaveOutUntoldEnds(&works, works.indices, on: connection)
+        // Activity is judged by facts that are in the database.
+        try FactStore.insert(
+            works.flatMap(\.newFacts) + announcements(notifications), known: knownHeaders(notifications),
+            whole: Dictionary(uniqueKeysWithValues: works.compactMap { work in work.whole.map { (work.key, $0) } }),
+            on: connection)
+        let settled = try settleOwners(&works, found, now: now, on: connection)
+        let released = try waits.decide(&works, now: now, on: connection)
+        try leaveOutUntoldEnds(&works, released, on: connection)
+        try write(&works, now: now, on: connection)
+        try RefundRequestStore.note(questions(works), on: connection)
+        let deliveries = try EventStore.insert(
+            try events(works, on: connection), now: now, on: connection)
+        let forwarded = try NotificationDeliveryStore.insert(notifications.map(\.pending), now: now, on: connection)
+        try settle(notifications, now: now, on: connection)
+        let applied = Set(notifications.map(\.pending.seq))
+        try DeletedSubjects.forget(found.unkept.filter { applied.contains($0.seq) }, on: connection)
+        try PostedRepetitions.forget(plan.repetitions, on: connection)
+        let late = plan.woken.flatMap { overdue($0, works, now) }
+        return Outcome(
+            applied: notifications, deliveries: deliveries,
+            forwarded: forwarded + settled.transfers.count + settled.others,
+            unanswered: try RefundRequestStore.unanswered(late, on: connection))
+    }
+
+    /// What Apple asks about the purchases of which something came.
+    private func questions(_ works: [PurchaseWork]) -> [RefundQuestion] {
+        works.filter { !$0.newFacts.isEmpty && $0.facts.hasConsumptionRequests }.flatMap { work in
+            RefundQuestion.questions(work.facts, of: work.key)
+        }
+    }
+
+    /// Requests whose time passed between the instant that the timer was set for and now.
+    private func overdue(_ wake: PurchaseStore.DueWake, _ works: [PurchaseWork], _ now: Int64) -> [RefundQuestion.Key] {
+        guard let work = works.first(where: { $0.key == wake.key }), work.facts.hasConsumptionRequests else {
+            return []
+        }
+        return PurchaseHistory(of: work.facts).consumptionRequests.filter {
+            $0.closed == nil && $0.deadline >= wake.at && $0.deadline <= now
+        }.map { RefundQuestion.Key(purchase: work.key, transactionID: $0.transactionID) }
+    }
+
+    // MARK: - Steps
+
+    /// After the last news of each purchase: a renewal that waited behind a switch-off must not find access ended.
+    private func tellEnds(of works: inout [PurchaseWork], _ now: Int64) {
+        for place in works.indices where works[place].isQuiet {
+            guard let after = works[place].purchase else { continue }
+            let deriver = EventDeriver(belief: works[place].belief)
+            let ends = deriver.ends(before: works[place].former, after: after, now: now)
+            // An end that was long past when the last news of it was fetched is no news for anybody.
+            let origin = works[place].known.lastNews ?? works[place].known.lastPost
+            let isForTheRecord = after.ending.map { origin?.isForTheRecord($0.instant) ?? false } ?? false
+            works[place].drafts += ends.map { PurchaseWork.Draft(event: $0, isForTheRecord: isForTheRecord) }
+        }
+    }
+
+    private func leaveOutUntoldEnds(
+        _ works: inout [PurchaseWork], _ places: some Sequence<Int>, on connection: PostgresConnection
+    ) throws {
+        let untold = try UntoldEnds(
+            among: places.flatMap { works[$0].drafts.map(\.event) }, of: places.compactMap { works[$0].purchase },
+            foldSettings: foldSettings, on: connection)
+        for place in places { works[place].drafts.removeAll { untold.contains($0.event) } }
+    }
+
+    /// Where what the facts say of owners is new, the Apple accounts are judged again. Of all other purchases the owner stays what
+    /// the record says when it is written.
+    private func settleOwners(
+        _ works: inout [PurchaseWork], _ found: DeletedSubjects.Found, now: Int64, on connection: PostgresConnection
+    ) throws -> OwnerSettlement.Outcome {
+        var claims: [PurchaseKey: PurchaseClaims] = [:]
+        for place in works.indices where works[place].purchase != nil && !works[place].key.isGrant {
+            let member = works[place].member
+            let new = PurchaseClaims(of: works[place].facts)
+            guard new != member?.claims || member?.judgesActivity == true else { continue }
+            claims[works[place].key] = new
+        }
+        guard !claims.isEmpty else { return OwnerSettlement.Outcome() }
+        let outcome = try settlement.settle(claims, isWritten: true, by: .worker, now: now, on: connection)
+        for place in works.indices {
+            let key = works[place].key
+            guard claims[key] != nil, let owner = outcome.owners[key] else { continue }
+            (works[place].owner, works[place].claims) = (owner, outcome.claims[key] ?? claims[key])
+            works[place].told = outcome.told[key]
+        }
+        let owners = works.compactMap { $0.member?.owner == $0.owner ? nil : $0.owner }
+        try deleted.requireNoneSince(found, Set(owners), on: connection)
+        return outcome
+    }
+
+    private func announcements(_ notifications: [PreparedNotification]) -> [FactStore.New] {
+        notifications.compactMap { notification in
+            guard case .announcement(let key, let row) = notification.content else { return nil }
+            return new(key, row, notification.pending)
+        }
+    }
+
+    private func write(_ works: inout [PurchaseWork], now: Int64, on connection: PostgresConnection) throws {
+        var records: [PurchaseRecord] = []
+        var identifiers: [(identifier: String, key: PurchaseKey)] = []
+        for work in works {
+            guard let purchase = work.purchase, let owner = work.owner ?? work.member?.owner else { continue }
+            let wake = [wake(work, purchase, now), work.tell].compactMap { $0 }.min()
+            records.append(
+                PurchaseRecord(
+                    purchase, owner: owner, wake: wake, claims: work.claims, tell: work.tell,
+                    told: work.tell == nil && !work.drafts.isEmpty ? nil : work.told))
+            let new = purchase.identifiers(since: work.former)
+            identifiers += new.map { ($0, work.key) }
+        }
+        try products.note(works.compactMap(\.purchase), now: now, on: connection)
+        let owners = try PurchaseStore.write(records, now: now, on: connection)
+        for place in works.indices { works[place].owner = owners[works[place].key] ?? works[place].owner }
+        // Without a transaction among its facts there is nothing to look at later either.
+        try PurchaseStore.wake(works.filter { $0.purchase == nil }.map(\.key), at: nil, on: connection)
+        try PurchaseStore.identify(identifiers, on: connection)
+        try StatusLook.add(works.compactMap { missing($0, now) }, on: connection)
+    }
+
+    /// What Apple is to be asked about.
+    private func missing(_ work: PurchaseWork, _ now: Int64) -> StatusLook? {
+        guard asked.contains(AppEnvironment(app: work.key.app, environment: work.key.environment)),
+            let purchase = work.purchase, let end = purchase.endWithoutWord(at: now)
+        else { return nil }
+        // What was foretold and is believed needs no word; while a charge is being retried it may be taken back.
+        if purchase.retryEndsAt == nil, let ending = purchase.ending, case .foretold = ending.certainty,
+            ending.believed(work.belief) <= now
+        {
+            return nil
+        }
+        return StatusLook(key: work.key, end: end, next: StatusSchedule.first(after: end))
+    }
+
+    /// When time alone changes something; at once, if an end that has passed could not be told now.
+    private func wake(_ work: PurchaseWork, _ purchase: Purchase, _ now: Int64) -> Int64? {
+        let isOver = purchase.ending.map { $0.believed(work.belief) <= now } ?? false
+        if isOver, !work.isQuiet { return now }
+        return work.facts.nextWake(of: purchase, after: now, belief: work.belief)
+    }
+
+    private func events(_ works: [PurchaseWork], on connection: PostgresConnection) throws -> [NewEvent] {
+        let telling = works.filter { $0.tell == nil && !$0.drafts.isEmpty }
+        let customers = try CustomerStore.load(Set(telling.compactMap(\.owner)), on: connection)
+        return try telling.flatMap { work -> [NewEvent] in
+            guard let owner = work.owner, let customer = customers[owner] else {
+                throw PostgresError(.decoding, "the owner of a purchase is no customer")
+            }
+            let identity = customer.identity(of: owner)
+            return work.drafts.map { draft in event(draft, identity) }
+        }
+    }
+
+    private func event(_ made: PurchaseWork.Draft, _ identity: EventIdentity) -> NewEvent {
+        let draft = made.event
+        let id = draft.id(digest: Applier.digest)
+        let body = bodies.json(draft, id: id, identity: identity, appID: draft.purchase.app)
+        return NewEvent(
+            lane: draft.purchase.lane, id: UUIDText.bytes(id) ?? [], type: draft.type.rawValue,
+            app: draft.purchase.app, environment: draft.purchase.environment,
+            originalTransactionID: draft.purchase.originalTransactionID, body: body.bytes,
+            isForTheRecord: made.isForTheRecord)
+    }
+
+    private func new(_ key: PurchaseKey, _ row: FactRow, _ pending: PendingNotification) -> FactStore.New {
+        FactStore.New(key: key, seq: pending.seq, fact: row, source: pending.source)
+    }
+
+    /// Headers that came with notifications are in the database already.
+    private func knownHeaders(_ notifications: [PreparedNotification]) -> Set<[UInt8]> {
+        Set(notifications.map(\.pending.stored.headerID))
+    }
+
+    private func settle(
+        _ notifications: [PreparedNotification], now: Int64, on connection: PostgresConnection
+    ) throws {
+        var newlyHeld: [(notification: PendingNotification, reason: String)] = []
+        var heldAgain: [(notification: PendingNotification, reason: String)] = []
+        var released: [PendingNotification] = []
+        for notification in notifications {
+            let isRetry = notification.pending.held != nil
+            switch notification.content {
+            case .held(let reason) where isRetry: heldAgain.append((notification.pending, reason))
+            case .held(let reason): newlyHeld.append((notification.pending, reason))
+            default: if isRetry { released.append(notification.pending) }
+            }
+        }
+        try HeldNotifications.hold(newlyHeld, now: now, on: connection)
+        try HeldNotifications.postpone(heldAgain, now: now, on: connection)
+        try HeldNotifications.release(released, on: connection)
+        try PendingNotification.remove(notifications.map(\.pending).filter { $0.held == nil }, on: connection)
+    }
+
+    static func digest(_ text: String) -> [UInt8] { Crypto.Digest.sha256(Array(text.utf8)) }
+}

@@ -1,0 +1,229 @@
+import AppStore
+import Base
+import Daemon
+import Database
+import Postgres
+import Subscriptions
+
+/// The owner of lanes: applies what waits in them, writes down what came of deliveries, notices that time has passed.
+///
+/// One thread and one connection do all of it in turn, so that nothing in a lane is ever done twice at once. Whatever
+/// it writes passes the fence first.
+package final class LaneWorker: Service {
+    package let name = "worker"
+
+    private struct State {
+        var bell = false
+        var isDraining = false
+        var isFinished = false
+        var isReady = false
+    }
+
+    private let state = Monitor(State())
+    private let finished = Monitor(false)
+    private let configuration: LaneWorkerConfiguration
+    private let session: PostgresSession
+    private let folder: PurchaseFolder
+    private let preparer: NotificationPreparer
+    private let applier: Applier
+    private let settler: Settler
+    private let engine: @Sendable (@escaping @Sendable () -> Void) -> DeliveryEngine
+    private let sealer: SecretSealer
+    private let clock: any WallClock
+    private let logger: Logger
+    private let metrics: Metrics
+
+    /// - Parameters:
+    ///   - session: for the lanes.
+    ///   - foldSession: for folding what is too much for a turn.
+    ///   - engine: makes the sender; it gets the bell that it rings when a result is there.
+    package init(
+        configuration: LaneWorkerConfiguration, session: PostgresSession, foldSession: PostgresSession,
+        verifier: SignedDataVerifier,
+        settler: Settler, sealer: SecretSealer,
+        engine: @escaping @Sendable (@escaping @Sendable () -> Void) -> DeliveryEngine, clock: any WallClock,
+        logger: Logger, metrics: Metrics
+    ) {
+        self.configuration = configuration
+        self.session = session
+        folder = PurchaseFolder(session: foldSession, logger: logger, metrics: metrics)
+        preparer = NotificationPreparer(
+            verifier: verifier, dictionaries: HeaderDictionaries(), bundleIDs: configuration.bundleIDs)
+        applier = Applier(
+            foldSettings: configuration.foldSettings, bodies: configuration.bodies,
+            asked: configuration.reconciliation.map { $0.asksStatuses ? $0.places : [] } ?? [],
+            waits: OwnerWait(
+                settings: configuration.ownerWaits,
+                ignoresTokens: Set(configuration.owners.filter { !$0.usesTokens }.map(\.place.app)),
+                foldSettings: configuration.foldSettings))
+        self.settler = settler
+        self.sealer = sealer
+        self.engine = engine
+        self.clock = clock
+        self.logger = logger
+        self.metrics = metrics
+    }
+
+    /// Whether the last turn went through.
+    package var isReady: Bool { state.read { $0.isReady } }
+
+    package func start() {
+        _ = ServiceThread("worker-watch") { [self] in watch() }
+        folder.start()
+        _ = ServiceThread("worker") { [self] in
+            run()
+            state.change { $0.isFinished = true }
+            finished.change { $0 = true }
+        }
+    }
+
+    /// Longer than a statement may take that is bounded by the lease; without progress for so long the lanes are lost
+    /// anyway. A network that swallows everything would otherwise keep the thread for ever: the other end's kernel may
+    /// still answer for it, so that TCP notices nothing.
+    private var patience: Duration { min(max(.seconds(5), configuration.lease * 2), .seconds(65)) }
+
+    private func watch() {
+        while finished.wait(timeout: .seconds(1), for: { $0 ? true : nil }) == nil {
+            if session.cut(ifBusyFor: patience) {
+                logger.warning("the database does not answer; cutting the connection")
+            }
+        }
+    }
+
+    package func drain(until deadline: ContinuousClock.Instant) {
+        state.change { $0.isDraining = true }
+        _ = state.wait(timeout: max(.zero, deadline - ContinuousClock.now)) { $0.isFinished ? true : nil }
+    }
+
+    /// There may be something to do.
+    package func ring() {
+        state.change { $0.bell = true }
+    }
+
+    // MARK: - The loop
+
+    private static let shortestRest = Duration.milliseconds(2)
+    private static let longestRest = Duration.milliseconds(40)
+
+    private func run() {
+        let engine = engine { [self] in ring() }
+        var turn = LaneTurn(
+            configuration: configuration, preparer: preparer, applier: applier, settler: settler, engine: engine,
+            folder: folder, sealer: sealer, clock: clock, logger: logger, metrics: metrics)
+        var rest = LaneWorker.shortestRest
+        while !state.read({ $0.isDraining }) {
+            let wasBusy = take(&turn)
+            rest = wasBusy ? LaneWorker.shortestRest : min(rest * 1.5, LaneWorker.longestRest)
+            _ = state.wait(timeout: rest) { state in
+                defer { state.bell = false }
+                return state.bell || state.isDraining ? true : nil
+            }
+        }
+        finish(&turn, engine)
+    }
+
+    /// One turn; true if there was something to do.
+    private func take(_ turn: inout LaneTurn) -> Bool {
+        do {
+            let wasBusy = try session.withConnection { connection in try turn.take(on: connection) }
+            state.change { $0.isReady = true }
+            return wasBusy
+        } catch {
+            state.change { $0.isReady = false }
+            turn.failed(error)
+            return false
+        }
+    }
+
+    /// The orderly end: nothing new is begun, what is in flight ends, results are written down, lanes are given back.
+    private func finish(_ turn: inout LaneTurn, _ engine: DeliveryEngine) {
+        let deadline = ContinuousClock.now + configuration.drainTimeout * 0.7
+        engine.close()
+        while engine.inFlight > 0, ContinuousClock.now < deadline {
+            letGo { connection in
+                try turn.settleRest(on: connection)
+                try turn.release(except: engine.busyLanes, on: connection)
+            }
+            _ = state.wait(timeout: configuration.lease * 0.2) { state in
+                defer { state.bell = false }
+                return state.bell ? true : nil
+            }
+        }
+        engine.cut()
+        folder.stop()
+        letGo { connection in
+            try turn.settleRest(on: connection)
+            try turn.releaseAll(on: connection)
+        }
+        session.close()
+    }
+
+    /// What fails here costs time only: leases end by themselves, and webhooks are sent again.
+    private func letGo(_ body: (PostgresConnection) throws -> Void) {
+        do {
+            try session.withConnection(body)
+        } catch {
+            logger.warning("lanes were not given back", ["error": .string("\(error)")])
+        }
+    }
+}
+
+/// What a worker of lanes needs to know.
+package struct LaneWorkerConfiguration: Sendable {
+    package var worker: [UInt8]
+    package var host: String
+    package var lease: Duration
+    package var expiryPatience: Duration
+    package var drainTimeout: Duration
+    /// How long grace lasts where Apple says that there is some and gives no end.
+    package var foldSettings: FoldSettings
+    package var bodies: EventBody
+    /// When endpoints that fail are disabled.
+    package var health: HealthPolicy
+    /// Where operators are told of such things; vetted at every attempt.
+    package var operationsURL: String?
+    /// Nil where nobody looks into Apple's history.
+    package var reconciliation: Reconciliation?
+    /// Of the apps, by their ids: what is stored under one of them has to be signed for it.
+    package var bundleIDs: [String: String]
+    /// How long first events wait for the names of buyers, by the ids of apps.
+    package var ownerWaits: [String: OwnerWait.Setting]
+    /// What decides about the owners of purchases; written down when the worker begins.
+    package var owners: [OwnerSettingStore.Current]
+
+    /// Looks into Apple's history, and questions, as far as ends have to do with them.
+    package struct Reconciliation: Sendable {
+        /// Those with a key.
+        package let places: Set<AppEnvironment>
+        package let interval: Duration
+        /// Whether Apple is asked too how purchases stand of which news is missing.
+        package let asksStatuses: Bool
+
+        package init(places: Set<AppEnvironment>, interval: Duration, asksStatuses: Bool = true) {
+            self.places = places
+            self.interval = interval
+            self.asksStatuses = asksStatuses
+        }
+    }
+
+    package init(
+        worker: [UInt8], host: String, lease: Duration, expiryPatience: Duration, drainTimeout: Duration,
+        foldSettings: FoldSettings, bodies: EventBody, health: HealthPolicy = HealthPolicy(disableAfter: nil),
+        operationsURL: String? = nil, reconciliation: Reconciliation? = nil, bundleIDs: [String: String] = [:],
+        ownerWaits: [String: OwnerWait.Setting] = [:], owners: [OwnerSettingStore.Current] = []
+    ) {
+        self.worker = worker
+        self.host = host
+        self.lease = lease
+        self.expiryPatience = expiryPatience
+        self.drainTimeout = drainTimeout
+        self.foldSettings = foldSettings
+        self.bodies = bodies
+        self.health = health
+        self.operationsURL = operationsURL
+        self.reconciliation = reconciliation
+        self.bundleIDs = bundleIDs
+        self.ownerWaits = ownerWaits
+        self.owners = owners
+    }
+}

@@ -1,0 +1,104 @@
+import Base
+import Database
+import Postgres
+import TestSupport
+import Testing
+
+@Suite struct LaneLeasesTests {
+    /// Turns of all workers until nobody's share changes.
+    private func settle(_ workers: [TestWorker]) throws {
+        for _ in 0..<4 {
+            for worker in workers { try worker.maintain() }
+        }
+    }
+
+    @Test func `workers that come and go always share all lanes fairly`() throws {
+        let database = try TestCluster.shared.makeMigratedDatabase()
+        let (a, b, c) = (
+            try TestWorker(1, in: database), try TestWorker(2, in: database), try TestWorker(3, in: database)
+        )
+        try settle([a])
+        #expect(a.count == 256)
+        try settle([a, b])
+        #expect([a.count, b.count] == [128, 128])
+        try settle([a, b, c])
+        #expect([a.count, b.count, c.count].sorted() == [84, 86, 86])
+        #expect(Set(a.leases.owned + b.leases.owned + c.leases.owned).count == 256)
+        try b.leases.releaseAll(on: b.connection)
+        try settle([a, c])
+        #expect([a.count, c.count] == [128, 128])
+        try a.leases.releaseAll(on: a.connection)
+        try settle([c])
+        #expect(c.count == 256)
+    }
+
+    @Test func `lanes of a worker that stops renewing go to another with a new epoch`() throws {
+        let database = try TestCluster.shared.makeMigratedDatabase()
+        let lost = try TestWorker(1, in: database, lease: .milliseconds(300))
+        try lost.maintain()
+        let before = lost.leases.epochs
+        let heir = try TestWorker(2, in: database, lease: .milliseconds(300))
+        try eventually("all lanes are taken over") {
+            try heir.maintain()
+            return heir.count == 256
+        }
+        #expect(heir.leases.epochs.allSatisfy { lane, epoch in epoch == (before[lane] ?? 0) + 1 })
+        #expect(try lost.leases.renew(on: lost.connection).count == 256)
+        #expect(lost.count == 0)
+    }
+
+    @Test func `a lease that runs is not taken`() throws {
+        let database = try TestCluster.shared.makeMigratedDatabase()
+        let (a, b) = (try TestWorker(1, in: database), try TestWorker(2, in: database))
+        try a.maintain()
+        #expect(try b.maintain().gained.isEmpty)
+    }
+
+    @Test func `renewing moves the end and keeps the epoch`() throws {
+        let database = try TestCluster.shared.makeMigratedDatabase()
+        let worker = try TestWorker(1, in: database)
+        try worker.maintain()
+        let epochs = worker.leases.epochs
+        let ends = "SELECT (extract(epoch FROM min(lease_until)) * 1000000)::int8 FROM entitled.lane"
+        let before = try database.count(ends)
+        #expect(try worker.leases.renew(on: worker.connection).isEmpty)
+        #expect(try database.count(ends) > before)
+        #expect(worker.leases.epochs == epochs)
+    }
+
+    @Test func `what is released is free at once`() throws {
+        let database = try TestCluster.shared.makeMigratedDatabase()
+        let (a, b) = (try TestWorker(1, in: database), try TestWorker(2, in: database))
+        try a.maintain()
+        let some = Array(a.leases.owned.prefix(5))
+        try a.leases.release(some, on: a.connection)
+        #expect(a.count == 251)
+        #expect(try Set(b.maintain().gained) == Set(some))
+    }
+
+    @Test func `a late worker cannot release what is another's`() throws {
+        let database = try TestCluster.shared.makeMigratedDatabase()
+        let late = try TestWorker(1, in: database)
+        try late.maintain()
+        try database.execute("UPDATE entitled.lane SET lease_until = '-infinity'")
+        try database.execute("DELETE FROM entitled.worker")
+        let heir = try TestWorker(2, in: database)
+        try heir.maintain()
+        try late.leases.releaseAll(on: late.connection)
+        #expect(try heir.leases.renew(on: heir.connection).isEmpty)
+        #expect(heir.count == 256)
+    }
+
+    @Test func `two workers that start at once own no lane together`() throws {
+        let database = try TestCluster.shared.makeMigratedDatabase()
+        let threads = (UInt8(1)...4).map { number in
+            TestThread {
+                let worker = try TestWorker(number, in: database)
+                for _ in 0..<8 { try worker.maintain() }
+                return worker.leases.owned
+            }
+        }
+        let owned = try threads.flatMap { try $0.value() }
+        #expect(Set(owned).count == owned.count)
+    }
+}

@@ -1,0 +1,133 @@
+import Base
+import Crypto
+import Daemon
+import Database
+import Duties
+import Postgres
+import TestSupport
+import Testing
+
+@Suite struct JobTests {
+    private let driver = [UInt8](repeating: 1, count: 16)
+    private let other = [UInt8](repeating: 2, count: 16)
+
+    private func expire(_ bench: ReplayFixture) throws {
+        try bench.database.execute("UPDATE entitled.job SET lease_until = clock_timestamp() - interval '1 s'")
+    }
+
+    @Test func `the same words find the job that is not over, and make one once it is`() throws {
+        let bench = try ReplayFixture()
+        let endpoint = try bench.addEndpoint()
+        let job = try bench.open(bench.replay(endpoint, .failed))
+        #expect(try bench.open(bench.replay(endpoint, .failed)).id == job.id)
+        #expect(try bench.open(bench.replay(endpoint, .failed), words: "others").id != job.id)
+        let made = try JobLedger.make(
+            bench.replay(endpoint, .failed).request(since: "test", until: nil, rate: nil, madeBy: "tester"),
+            on: bench.connection)
+        #expect(made == nil)
+        #expect(try bench.run(job, consuming: endpoint).state == .done)
+        #expect(try bench.open(bench.replay(endpoint, .failed)).id > job.id)
+        #expect(try JobLedger.list(atMost: 10, on: bench.connection).map(\.state) == [.running, .running, .done])
+    }
+
+    @Test func `one drives, another only after the lease, and who comes back late writes nothing`() throws {
+        let bench = try ReplayFixture()
+        try bench.insert(0..<100)
+        let endpoint = try bench.addEndpoint()
+        let job = try bench.openAlone(bench.replay(endpoint, .missing))
+        let lease = try #require(try JobLease.take(job.id, driver: driver, on: bench.connection))
+        #expect(try JobLease.take(job.id, driver: other, on: bench.connection) == nil)
+        var (work, second) = (WebhookReplayWork(), WebhookReplayWork())
+        #expect(try work.step(lease, on: bench.connection).job.counts.queued == 64)
+        try expire(bench)
+        let taken = try #require(try JobLease.take(job.id, driver: other, on: bench.connection))
+        try bench.consume(endpoint)
+        #expect(throws: JobLease.Lost.self) { try work.step(lease, on: bench.connection) }
+        #expect(try bench.count(endpoint, .pending) == 0)
+        #expect(try second.step(taken, on: bench.connection).job.counts.queued == 100)
+        #expect(try bench.database.count("SELECT count(*) FROM entitled.delivery") == 100)
+    }
+
+    @Test func `a step that is not committed leaves no trace`() throws {
+        let bench = try ReplayFixture()
+        try bench.insert(0..<100)
+        let endpoint = try bench.addEndpoint()
+        let job = try bench.open(bench.replay(endpoint, .missing))
+        let doomed = try bench.database.connect(role: "entitled_worker")
+        let lease = try #require(try JobLease.take(job.id, driver: driver, on: doomed))
+        struct Death: Error {}
+        #expect(throws: Death.self) {
+            try lease.step(on: doomed) { job, now in
+                job.counts.queued = 1
+                _ = try DeliveryReplay.queue(
+                    known: [], in: [],
+                    new: [DeliveryReplay.EventKey(lane: Lane(number: 1), id: ReplayFixture.event(1).id)],
+                    to: try bench.endpoint(endpoint), now: now, on: doomed)
+                throw Death()
+            }
+        }
+        #expect(try bench.database.count("SELECT count(*) FROM entitled.delivery") == 0)
+        #expect(try JobLedger.find(job.id, on: bench.connection)?.counts == JobCounts())
+    }
+
+    @Test func `a cancelled one stops where it is, and what it put in line stays`() throws {
+        let bench = try ReplayFixture()
+        try bench.insert(0..<100)
+        let endpoint = try bench.addEndpoint()
+        let job = try bench.openAlone(bench.replay(endpoint, .missing))
+        let end = try JobAttendant(job.id, kinds: [WebhookReplayWork.kind]).attend(
+            on: bench.connection, rest: { _ in }
+        ) { job, _ in
+            let cancelled = try JobLedger.cancel(job.id, on: bench.connection)
+            #expect(cancelled?.state == .cancelled)
+            return false
+        }
+        #expect(end.state == .cancelled)
+        #expect(end.counts.queued == 64)
+        #expect(try bench.count(endpoint, .pending) == 64)
+        #expect(try JobLedger.cancel(job.id, on: bench.connection) == nil)
+    }
+
+    @Test func `an endpoint that is disabled meanwhile stops it, and the same words go on there`() throws {
+        let bench = try ReplayFixture()
+        try bench.insert(0..<100)
+        let endpoint = try bench.addEndpoint()
+        let job = try bench.openAlone(bench.replay(endpoint, .missing))
+        let end = try JobAttendant(job.id, kinds: [WebhookReplayWork.kind]).attend(
+            on: bench.connection, rest: { _ in }
+        ) { _, _ in
+            try bench.consume(endpoint)
+            _ = try EndpointStore.disable(endpoint, reason: "status 410", on: bench.connection)
+            return false
+        }
+        #expect(end.state == .failed)
+        #expect(end.error?.contains("status 410") == true)
+        _ = try EndpointStore.enable(endpoint, on: bench.connection)
+        let again = try bench.open(bench.replay(endpoint, .missing))
+        #expect(again.id == job.id && again.state == .running && again.counts.queued == 64)
+        #expect(try bench.run(again, consuming: endpoint).counts == JobCounts(matched: 100, queued: 100))
+    }
+
+    @Test func `a worker goes on with what nobody attends to, if the first lane is its own`() throws {
+        let bench = try ReplayFixture()
+        try bench.insert(0..<30)
+        let endpoint = try bench.addEndpoint()
+        let job = try bench.open(bench.replay(endpoint, .missing))
+        let left = try #require(try JobLease.take(job.id, driver: other, on: bench.connection))
+        let keeper = JobKeeper(
+            worker: driver, kinds: [WebhookReplayWork.kind],
+            session: PostgresSession(bench.database.target(role: "entitled_worker")), logger: .silent)
+        keeper.start()
+        defer { keeper.drain(until: .now + .seconds(5)) }
+        try left.release(on: bench.connection)
+        let looks = try bench.database.count("SELECT count(*) FROM entitled.job WHERE driver IS NULL")
+        #expect(looks == 1)
+        try bench.database.execute(
+            "UPDATE entitled.lane SET owner = $1, lease_until = clock_timestamp() + interval '1 hour' WHERE lane = 0",
+            [.uuid(driver)])
+        try eventually("the worker has done it") {
+            try JobLedger.find(job.id, on: bench.connection)?.state == .done
+        }
+        #expect(try bench.count(endpoint, .pending) == 30)
+    }
+}

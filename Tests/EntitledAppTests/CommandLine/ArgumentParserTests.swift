@@ -1,0 +1,205 @@
+import Base
+import CLI
+import Daemon
+import Database
+import EntitledApp
+import Subscriptions
+import Testing
+
+struct ArgumentParserTests {
+    private static let root = CommandTree.root([:])
+
+    private func parse(_ words: [String]) throws -> (
+        path: String, parsed: ParsedArguments, global: ArgumentParser.Global
+    ) {
+        guard case .command(_, let path, let parsed, let global) = try ArgumentParser.parse(words, Self.root) else {
+            throw UsageError("help")
+        }
+        return (path.joined(separator: " "), parsed, global)
+    }
+
+    @Test(arguments: [
+        ["verify", "f.jws", "--root", "a", "--root=b", "--at", "2026-01-01T00:00:00Z", "--json"],
+        ["--json", "verify", "--root=a", "--at=2026-01-01T00:00:00Z", "f.jws", "--root", "b"],
+        ["verify", "--json", "--root", "a", "--at=2026-01-01", "--root=b", "--", "f.jws"],
+    ])
+    func `options may stand anywhere`(words: [String]) throws {
+        let (path, parsed, global) = try parse(words)
+        #expect(path == "verify")
+        #expect(global.json)
+        let options = VerifyOptions(parsed)
+        #expect(options.file == "f.jws")
+        #expect(options.rootFiles == ["a", "b"])
+        #expect(options.at == 1_767_225_600_000)
+        #expect(options.kind == .auto)
+    }
+
+    @Test func `verify takes all it is documented to take`() throws {
+        let words = [
+            "verify", "-", "--bundle-id", "com.example.app", "--apple-app-id", "1234567890", "--environment", "Sandbox",
+            "--kind", "app-transaction", "--config", "c.json5",
+        ]
+        let (_, parsed, global) = try parse(words)
+        let options = VerifyOptions(parsed)
+        #expect(options.file == nil)
+        #expect(options.bundleID == "com.example.app")
+        #expect(options.appleAppID == 1_234_567_890)
+        #expect(options.environment == .sandbox)
+        #expect(options.kind == .appTransaction)
+        #expect(options.at == nil)
+        #expect(global.configurationFile == "c.json5")
+        #expect(!global.json)
+    }
+
+    @Test(
+        arguments: [
+            ("transfer", RestoreBehavior.transfer), ("transfer_if_no_active_subs", .transferIfNoActiveSubscriptions),
+            ("error", .keep), ("share", .share), ("default", nil),
+        ] as [(String, RestoreBehavior?)])
+    func `restore-behavior takes a behaviour or the default`(word: String, behavior: RestoreBehavior?) throws {
+        let (path, parsed, _) = try parse(["customers", "restore-behavior", "user-42", word, "--reason", "why"])
+        let options = CustomerActionOptions.RestoreSetting(parsed)
+        #expect(path == "customers restore-behavior")
+        #expect(options.id == "user-42")
+        #expect(options.behavior == behavior)
+        #expect(options.reason == "why")
+        #expect(throws: UsageError.self) { _ = try parse(["customers", "restore-behavior", "user-42", "mine"]) }
+        #expect(throws: UsageError.self) { _ = try parse(["customers", "restore-behavior", "user-42"]) }
+    }
+
+    @Test func `endpoints add takes repeated filters`() throws {
+        let words = [
+            "endpoints", "add", "https://example.com", "--event", "RENEWAL", "--environment", "Production",
+            "--event=TEST",
+            "--app", "demo", "--authorization", "-secret",
+        ]
+        let (path, parsed, _) = try parse(words)
+        let add = try EndpointOptions.Add(parsed)
+        #expect(path == "endpoints add")
+        #expect(add.ordering == .none)
+        let ordered = try parse(["endpoints", "add", "https://example.com", "--ordering", "purchase"]).parsed
+        #expect(try EndpointOptions.Add(ordered).ordering == .purchase)
+        #expect(add.url == "https://example.com")
+        #expect(add.events == ["RENEWAL", "TEST"])
+        #expect(add.environments == [.production])
+        #expect(add.apps == ["demo"])
+        #expect(add.request.authorization?.exposed == "-secret")
+    }
+
+    @Test func `lists take filters and a limit`() throws {
+        let notifications = NotificationOptions.List(
+            try parse(["notifications", "list", "--state", "held", "--limit", "10000"]).parsed)
+        #expect(notifications.state == .held)
+        #expect(notifications.limit == 10000)
+        let show = NotificationOptions.Show(try parse(["notifications", "show", "u", "--raw"]).parsed)
+        #expect(show.uuid == "u" && show.raw)
+        #expect(!NotificationOptions.Show(try parse(["notifications", "show", "u"]).parsed).raw)
+        let deliveries = DeliveryOptions.List(try parse(["deliveries", "list", "--endpoint", "e"]).parsed)
+        #expect(deliveries.endpoint == "e")
+        #expect(deliveries.limit == 50)
+        #expect(deliveries.state == nil)
+    }
+
+    @Test func `what follows two dashes is an argument`() throws {
+        let (_, parsed, global) = try parse(["customers", "show", "--", "--json"])
+        #expect(CustomerOptions(parsed).anyID == "--json")
+        #expect(!global.json)
+    }
+
+    @Test(arguments: [
+        (["notifications", "show", "u", "--app", "demo", "--environment", "Sandbox"], "notifications show"),
+        (["notifications", "show", "u", "--raw"], "notifications show"),
+        (["endpoints", "list"], "endpoints list"), (["endpoints", "show", "1"], "endpoints show"),
+        (["endpoints", "enable", "1"], "endpoints enable"), (["endpoints", "disable", "1"], "endpoints disable"),
+        (["endpoints", "rotate-secret", "1"], "endpoints rotate-secret"),
+        (["endpoints", "test", "1"], "endpoints test"),
+        (["endpoints", "remove", "1"], "endpoints remove"), (["deliveries", "show", "1"], "deliveries show"),
+        (["deliveries", "resend", "1"], "deliveries resend"), (["ingest"], "ingest"), (["worker"], "worker"),
+        (["api"], "api"), (["run"], "run"), (["migrate"], "migrate"), (["check-config"], "check-config"),
+        (["version"], "version"), (["customers", "list"], "customers list"),
+        (["customers", "alias", "a", "b"], "customers alias"),
+        (["customers", "transfer", "a", "b", "--purchase", "1", "--reason", "r"], "customers transfer"),
+        (["customers", "delete", "a"], "customers delete"), (["purchases", "list", "--unclaimed"], "purchases list"),
+        (["purchases", "claim", "1", "a"], "purchases claim"), (["products", "list", "--unmapped"], "products list"),
+        (["rebuild", "--dry-run"], "rebuild"),
+    ])
+    func `every documented command is known`(words: [String], path: String) throws {
+        #expect(try parse(words).path == path)
+    }
+
+    @Test(arguments: [
+        (["replay", "notes"], "unknown command 'replay notes'"),
+        (["surgeon"], "unknown command 'surgeon'"),
+        (["notifications", "forget", "u"], "unknown command 'notifications forget'"),
+        (["--json", "verfy"], "did you mean 'verify'?"),
+        (["endpoints", "delete"], "unknown command 'endpoints delete'"),
+        ([], "entitled: needs a command: run, "), (["endpoints"], "entitled endpoints needs a command: add, "),
+        (["verify", "--no-such-flag"], "unknown option --no-such-flag of entitled verify"),
+        (["verify", "--rot", "x"], "did you mean --root?"), (["verify", "-x"], "unknown option -x"),
+        (["verify", "-", "--environment", "Xcode"], "--environment of entitled verify cannot be 'Xcode'"),
+        (["verify", "-", "--at", "yesterday"], "--at of entitled verify cannot be 'yesterday'"),
+        (["verify", "-", "--at", "2026-01-01T00:00:00Zjunk"], "--at of entitled verify cannot be"),
+        (["verify", "-", "--at", "2026-01-01T00:00:00"], "--at of entitled verify cannot be"),
+        (["verify", "-", "--kind", "receipt"], "allowed: one of notification, transaction"),
+        (["verify", "-", "--apple-app-id", "0"], "--apple-app-id"),
+        (["verify", "-", "--apple-app-id", "1x"], "--apple-app-id"),
+        (["verify", "a", "b"], "an argument too many: 'b'"),
+        (["verify", "--root"], "--root of entitled verify needs a path"),
+        (["verify", "--root", "--json"], "--root of entitled verify needs a path"), (["verify", "--root="], "--root"),
+        (["verify", "--json=yes"], "--json of entitled verify takes no value"),
+        (["verify", "--kind=auto", "--kind", "renewal"], "given twice"),
+        (["verify", "--config=a", "--config=b"], "given twice"),
+        (["customers", "show"], "entitled customers show needs ANY-ID"), (["customers", "show", ""], "ANY-ID"),
+        (["endpoints", "add"], "entitled endpoints add needs URL"), (["run", "now"], "an argument too many: 'now'"),
+        (["deliveries", "list", "--limit", "0"], "from 1 to 100000"),
+        (["--root", "x", "verify"], "unknown option --root of entitled"),
+        (["verify\u{1B}[31m\n"], "unknown command 'verify [31m '"),
+    ])
+    func `wrong use is one line and status 2`(words: [String], message: String) {
+        let done = ProgramBench().run(words)
+        #expect(done.status == 2)
+        #expect(done.output.isEmpty)
+        #expect(done.errors.contains(message), "\(done.errors)")
+        #expect(done.errors.hasPrefix("entitled: "))
+        #expect(done.errorLines == 1)
+    }
+
+    @Test(arguments: [
+        (["--help"], ["Commands:", "verify", "check-config"]), (["-h"], ["Commands:"]),
+        (["endpoints", "--help"], ["Commands:", "rotate-secret"]),
+        (["--help", "endpoints", "add"], ["--authorization VALUE"]),
+        (["verify", "--kind", "auto", "-h"], ["Usage: entitled verify [FILE] [--root FILE]…", "Examples:"]),
+        (["customers", "show", "--help"], ["ANY-ID"]),
+    ])
+    func `help is at every level`(words: [String], parts: [String]) {
+        let done = ProgramBench().run(words)
+        #expect(done.status == 0)
+        #expect(done.errors.isEmpty)
+        for part in parts + ["Usage: ", "--config FILE", "--json", "--help"] {
+            #expect(done.output.contains(part), "\(part)")
+        }
+    }
+
+    @Test func `every command explains itself with an example`() {
+        for (path, node) in Self.root.leaves {
+            let help = HelpText.text(node, path: path)
+            #expect(!node.declaration.examples.isEmpty, "\(path)")
+            #expect(node.declaration.examples.allSatisfy { $0.hasPrefix(path.joined(separator: " ")) }, "\(path)")
+            #expect(node.declaration.summary.hasSuffix("."), "\(path)")
+            #expect(help.split(separator: "\n").allSatisfy { $0.count <= 110 }, "\(path)")
+        }
+    }
+
+    @Test(arguments: [("verfy", "verify"), ("VERIFY", "verify"), ("endpoint", "endpoints"), ("zzz", nil), ("x", nil)])
+    func `suggestions are near`(word: String, meant: String?) {
+        #expect(Suggestion.closest(to: word, in: Self.root.children.map(\.declaration.name)) == meant)
+    }
+
+    @Test(arguments: [
+        ("", "", 0), ("abc", "", 3), ("abc", "acb", 1), ("kitten", "sitting", 3), ("a", "A", 0), ("ca", "abc", 3),
+    ])
+    func `distances count insertions, deletions, replacements and swaps`(a: String, b: String, distance: Int) {
+        #expect(Suggestion.distance(a, b) == distance)
+        #expect(Suggestion.distance(b, a) == distance)
+    }
+}

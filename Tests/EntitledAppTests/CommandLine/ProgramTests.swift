@@ -1,0 +1,135 @@
+import Base
+import CLI
+import Daemon
+import EntitledApp
+import Testing
+
+struct ProgramTests {
+    private struct Asked: Command {
+        static let declaration = CommandDeclaration("asked", "For a test.", examples: ["asked"])
+        private let how: String?
+
+        init(_ parsed: ParsedArguments) throws {
+            how = parsed.text("HOW")
+        }
+
+        func run(_ context: CommandContext) throws -> Int32 {
+            switch context.environment["HOW"] {
+            case "failure": throw CommandFailure("no\nsuch thing")
+            case "usage": throw UsageError("not together")
+            case "mistakes":
+                _ = try context.configuration()
+                return 0
+            default: return 7
+            }
+        }
+    }
+
+    private func run(_ how: String) -> ProgramBench.Outcome {
+        var bench = ProgramBench(program: Program(root: CommandNode("entitled", "Test.", [CommandNode(Asked.self)])))
+        bench.configuration.environment = ["HOW": how, "ENTITLED_LOG_LEVEL": "loud", "ENTITLED_INGEST_LISTEN": "x"]
+        return bench.run(["asked"])
+    }
+
+    @Test func `a command decides its status, and what it throws becomes one`() {
+        #expect(run("").status == 7)
+        let failure = run("failure")
+        #expect(failure.status == 1)
+        #expect(failure.errors == "entitled: no such thing\n")
+        #expect(run("usage").status == 2)
+        let mistakes = run("mistakes")
+        #expect(mistakes.status == 2)
+        #expect(mistakes.errorLines == 2)
+        #expect(mistakes.errors.contains("log.level (from ENTITLED_LOG_LEVEL)"))
+    }
+
+    @Test func `a declared command that is not built in is unknown`() {
+        let done = ProgramBench(program: Program(root: CommandTree.root([:]))).run(["migrate"])
+        #expect(done.status == 2)
+        #expect(done.errors.contains("unknown command 'migrate'"))
+    }
+
+    @Test func `makers are found by the words of the command`() throws {
+        let root = CommandTree.root(["endpoints add": { try Asked($0) }, "run": { try Asked($0) }])
+        let bench = ProgramBench(program: Program(root: root))
+        #expect(bench.run(["endpoints", "add", "https://x"]).status == 7)
+        #expect(bench.run(["run"]).status == 7)
+    }
+
+    @Test func `version says the version`() {
+        #expect(ProgramBench().run(["version"]).output == "entitled \(Version.current)\n")
+        #expect(ProgramBench().run(["version", "--json"]).document?["version"] == .string(Version.current))
+    }
+
+    @Test func `check-config says ok and what is in force`() throws {
+        var bench = ProgramBench()
+        bench.configuration.file("/srv/c.json5", "{ worker: { lease: '5s' } }")
+        let done = bench.run(["check-config", "--config", "c.json5"])
+        #expect(done.status == 0)
+        #expect(done.output.hasPrefix("ok: /srv/c.json5\n"))
+        #expect(done.output.contains("worker.lease"))
+        let document = try #require(bench.run(["check-config", "--config", "c.json5", "--json"]).document)
+        #expect(document["ok"] == .bool(true))
+        let lease = document["settings"]?.arrayValue?.first { $0["key"] == .string("worker.lease") }
+        #expect(lease?["value"] == .string("5s"))
+        #expect(lease?["origin"] == .string("file"))
+        #expect(document["settings"]?.arrayValue?.count == ConfigurationKeys.all.filter { $0.variable != nil }.count)
+    }
+
+    @Test func `check-config reports all mistakes`() throws {
+        var bench = ProgramBench()
+        bench.configuration.file("/srv/c.json5", "{ worker: { lease: '5' }, colour: 'blue', ingset: {} }")
+        let done = bench.run(["check-config", "--config", "c.json5"])
+        #expect(done.status == 2)
+        #expect(done.errorLines == 3)
+        #expect(done.errors.contains("did you mean ingest?"))
+        let machine = bench.run(["check-config", "--config", "c.json5", "--json"])
+        #expect(machine.status == 2)
+        #expect(machine.document?["ok"] == .bool(false))
+        #expect(machine.document?["mistakes"]?.arrayValue?.count == 3)
+    }
+}
+
+struct TerminalTests {
+    @Test func `tables are aligned, and what is in them cannot steer a terminal`() {
+        var table = TextTable(["id", "state"])
+        table.add(["1", "enabled"])
+        table.add(["long-id", "a\u{1B}[31mb\nc\u{202E}"])
+        table.add(["x"])
+        #expect(table.text() == "ID       STATE\n1        enabled\nlong-id  a [31mb c\u{FFFD}\nx\n")
+        #expect(table.text(bold: true).hasPrefix("\u{1B}[1mID       STATE\u{1B}[0m\n"))
+    }
+
+    @Test func `documents are one line for machines and indented for people`() {
+        let json = JSON.object(["a": .array([.int(1), .object(["b": .null])]), "c": .array([]), "d": .string("é\n")])
+        #expect(
+            json.indentedText == """
+                {
+                  "a": [
+                    1,
+                    {
+                      "b": null
+                    }
+                  ],
+                  "c": [],
+                  "d": "é\\n"
+                }
+                """)
+        #expect(!ProgramBench().run(["version", "--json"]).output.dropLast().contains("\n"))
+        #expect(ProgramBench(isInteractive: true).run(["version", "--json"]).output.contains("\n  "))
+    }
+
+    @Test func `a document says the same to people and to programs, and steers no terminal`() throws {
+        let evil = JSON.object(["id": .string("a\u{1B}[2J\u{9B}2J\u{7F}b\u{202E}c\u{2028}d\u{E0001}é\n")])
+        for isInteractive in [false, true] {
+            let output = ProgramBench.Tape()
+            Terminal(isInteractive: isInteractive, output: output.add, errors: { _ in }).document(evil)
+            let text = output.text
+            #expect(try JSON(parsing: Array(text.utf8)) == evil)
+            guard isInteractive else { continue }
+            let kinds = text.unicodeScalars.filter { $0 != "\n" }.map(\.properties.generalCategory)
+            #expect(!kinds.contains(.control) && !kinds.contains(.format) && !kinds.contains(.lineSeparator))
+            #expect(text.contains("é") && text.contains("\\u009b"))
+        }
+    }
+}

@@ -89,4 +89,38 @@ import Testing
         try apply(life.autoRenewOn(at: Installation.start + 2 * StoreProduct.day))
         try expect("person")
     }
+
+    /// The worker has looked for deletions by then, and waits for the Apple account.
+    @Test mutating func `a customer who is deleted while their purchase is being applied`() throws {
+        defer { worker.stop() }
+        let database = installation.database
+        let connection = try database.connect(role: "entitled_api")
+        _ = try actions.admit(Self.buyer, on: connection)
+        let other = try database.connect()
+        let begun = life.start(at: Installation.start)
+        try other.transaction {
+            try other.query("LOCK TABLE entitled.account IN EXCLUSIVE MODE")
+            #expect(try installation.post(begun).status == 200)
+            try eventually("the worker waits for the account") {
+                try database.count(
+                    """
+                    SELECT count(*) FROM pg_stat_activity
+                    WHERE datname = current_database() AND wait_event_type = 'Lock'
+                    """) > 0
+            }
+            _ = try actions.delete(Self.buyer, on: connection)
+        }
+        try installation.untilApplied(1)
+        // What Apple signed over the token is not kept.
+        #expect(try database.count("SELECT count(*) FROM entitled.notification") == 0)
+        let operating = try database.connect(role: "entitled_worker")
+        let sweep = DeletionSweep(foldSettings: FoldSettings(defaultGrace: Self.grace), patience: .zero)
+        for _ in 0..<2 {
+            while try sweep.step(on: operating) {}
+            let differences = try installation.settledDifferences()
+            #expect(differences == [])
+            _ = try actions.admit(Self.buyer, on: connection)
+            _ = try actions.delete(Self.buyer, on: connection)
+        }
+    }
 }

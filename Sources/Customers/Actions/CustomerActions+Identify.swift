@@ -25,7 +25,13 @@ extension CustomerActions {
             case .created:
                 if try CustomerStore.makeMissing([new], now: found.now, on: connection).isEmpty { throw Overtaken() }
             case .joined:
-                if found.first == nil { found = try lockOrMake([current, new], on: connection) }
+                if found.first == nil {
+                    found = try lockOrMake([current, new], on: connection)
+                    // Another transaction may have made it, and given it to a person.
+                    guard CustomerActions.outcome(current, found.roots) == .joined, isNew == (found.last == nil) else {
+                        throw Overtaken()
+                    }
+                }
                 guard isNew else {
                     _ = try join(current, new, .identify, on: connection)
                     break

@@ -9,7 +9,7 @@ package final class DeletedNames: Sendable {
 
     package init() {}
 
-    /// The newest deletion of a name.
+    /// A deletion of a name.
     package struct Deletion: Sendable, Equatable {
         package let id: Int64
         /// ms since 1970.
@@ -33,21 +33,28 @@ package final class DeletedNames: Sendable {
     }
 
     private static let select = """
-        SELECT DISTINCT ON (hash) hash, deletion, at_ms, action FROM entitled.deletion_id WHERE hash = ANY($1::bytea[])
-        ORDER BY hash, deletion DESC
+        SELECT hash, deletion, at_ms, action FROM entitled.deletion_id WHERE hash = ANY($1::bytea[])
+        ORDER BY hash, deletion
         """
 
-    /// Those of these names that were deleted.
+    /// Those of these names that were deleted, with the newest deletion of each.
     package func among(
         _ names: Set<String>, on connection: PostgresConnection
     ) throws -> [String: Deletion] {
+        try all(of: names, on: connection).compactMapValues(\.last)
+    }
+
+    /// All deletions of these names, the oldest first.
+    package func all(
+        of names: Set<String>, on connection: PostgresConnection
+    ) throws -> [String: [Deletion]] {
         guard !names.isEmpty else { return [:] }
         var hashes: [[UInt8]: [String]] = [:]
         for name in names { hashes[try hash(name, on: connection), default: []].append(name) }
-        var found: [String: Deletion] = [:]
+        var found: [String: [Deletion]] = [:]
         for row in try connection.query(DeletedNames.select, [.byteas(hashes.keys.map { $0 })]) {
             let deletion = Deletion(id: try row.int(1), at: try row.int(2), action: try row.int(3))
-            for name in hashes[try row.bytes(0)] ?? [] { found[name] = deletion }
+            for name in hashes[try row.bytes(0)] ?? [] { found[name, default: []].append(deletion) }
         }
         return found
     }

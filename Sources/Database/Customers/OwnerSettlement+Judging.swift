@@ -58,26 +58,26 @@ extension OwnerSettlement {
         on connection: PostgresConnection
     ) throws -> [AccountKey: [CustomerLog.Entry]] {
         var found: [AccountKey: [CustomerLog.Entry]] = [:]
-        let known = try self.names.among(ids.values.reduce(into: []) { $0.formUnion($1) }, on: connection)
+        let known = try self.names.all(of: ids.values.reduce(into: []) { $0.formUnion($1) }, on: connection)
         guard !known.isEmpty else { return [:] }
+        func add(_ deletion: DeletedNames.Deletion, of id: String, to account: AccountKey) {
+            found[account, default: []].append(
+                CustomerLog.Entry(at: deletion.at, number: deletion.action, deed: .delete(id)))
+        }
         for (account, ids) in ids {
             for id in ids where id != names[account]?.account {
-                guard let deletion = known[id] else { continue }
-                found[account, default: []].append(
-                    CustomerLog.Entry(at: deletion.at, number: deletion.action, deed: .delete(id)))
+                for deletion in known[id] ?? [] { add(deletion, of: id, to: account) }
             }
         }
-        var wanted = names.mapValues(\.account).filter { known[$0.value] != nil }
+        var wanted = names.map { (account: $0.key, id: $0.value.account) }.filter { known[$0.id] != nil }
         while !wanted.isEmpty {
-            let deleted = try self.names.among(Set(wanted.values), on: connection)
-            var next: [AccountKey: String] = [:]
-            for (account, id) in wanted {
-                guard let deletion = deleted[id], let own = names[account] else { continue }
-                found[account, default: []].append(
-                    CustomerLog.Entry(at: deletion.at, number: deletion.action, deed: .delete(id)))
-                next[account] = own.deletion(deletion.action)
+            let deleted = try self.names.all(of: Set(wanted.map(\.id)), on: connection)
+            wanted = wanted.flatMap { account, id in
+                (deleted[id] ?? []).compactMap { deletion in
+                    add(deletion, of: id, to: account)
+                    return names[account].map { (account, $0.deletion(deletion.action)) }
+                }
             }
-            wanted = next
         }
         return found
     }

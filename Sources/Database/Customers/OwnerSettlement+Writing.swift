@@ -71,7 +71,7 @@ extension OwnerSettlement {
     }
 
     /// Ids of which the log may say more than was read of it, because no customer's row kept others from acting on them: those
-    /// that another transaction made meanwhile, and those that one made and deleted again. That transaction could not see what
+    /// that another transaction made meanwhile, and those that were made and deleted again. That transaction could not see what
     /// is written here either, so these accounts are judged again.
     private func unread(
         _ needed: Set<String>, made: Set<String>, held: Set<String>, on connection: PostgresConnection

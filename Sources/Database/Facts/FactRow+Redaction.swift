@@ -48,7 +48,7 @@ extension FactRow {
         case .post:
             guard var post = PurchasePost(payload: payload), post.at <= deleted, let name = pseudonyms[post.appUserID]
             else { return self }
-            post.wasNamed = !Owner.isAnonymous(post.appUserID)
+            post.wasNamed = post.wasNamed ?? !Owner.isAnonymous(post.appUserID)
             post.appUserID = name
             return FactRow(post)
         // No other kind has an id of a customer in it.

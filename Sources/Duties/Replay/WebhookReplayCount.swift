@@ -4,7 +4,6 @@ import Postgres
 
 /// Counts what a replay would be about, and changes nothing. For the api's role.
 package enum WebhookReplayCount {
-
     /// - Parameter progress: gets the counts so far after each step, and 0 to 1.
     /// - Returns: `queued` is how many would be put in line; nil if there is no such endpoint.
     package static func count(

@@ -161,8 +161,7 @@ struct Applier: Sendable {
             (works[place].owner, works[place].claims) = (owner, outcome.claims[key] ?? claims[key])
             works[place].told = outcome.told[key]
         }
-        let owners = works.compactMap { $0.member?.owner == $0.owner ? nil : $0.owner }
-        try deleted.requireNoneSince(found, Set(owners), on: connection)
+        try deleted.requireNoneSince(found, on: connection)
         return outcome
     }
 

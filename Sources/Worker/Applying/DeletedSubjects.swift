@@ -6,8 +6,8 @@ import Subscriptions
 /// Keeps what Apple still sends about people who were deleted from bringing them back: it becomes news of a purchase with
 /// an anonymous owner, and nothing that names them is stored.
 ///
-/// A purchase that began before the deletion of its account token, or of the anonymous id that it would have, belongs to
-/// nobody. One that began later is of somebody who came back.
+/// A purchase that began before the deletion of its account token, and that nothing was known of, belongs to nobody. One that began
+/// later is of somebody who came back.
 struct DeletedSubjects: Sendable {
     private let names = DeletedNames()
     private let salt: OwnerSalt
@@ -20,7 +20,7 @@ struct DeletedSubjects: Sendable {
     struct Found {
         /// As they may be stored.
         var notifications: [PreparedNotification]
-        /// What is behind each purchase of which something was found.
+        /// The deletions of the customers who bought these purchases.
         var deletions: [PurchaseKey: Past] = [:]
         /// Those that carry a token in the bytes that Apple signed.
         var unkept: [PendingNotification] = []
@@ -51,7 +51,7 @@ struct DeletedSubjects: Sendable {
         }
     }
 
-    /// The deletion of the customer who bought something, and when they did, in ms.
+    /// The deletion of the customer who bought a purchase, and when it was bought, in ms.
     struct Past {
         let deletion: DeletedNames.Deletion
         let began: Int64
@@ -59,7 +59,7 @@ struct DeletedSubjects: Sendable {
 
     private struct Subject {
         let key: PurchaseKey
-        /// Account tokens, and the anonymous id that the owner would have without any.
+        /// Account tokens. What becomes of the account's own id is in its log (`OwnerSettlement`).
         let names: Set<String>
         /// When it was bought, in ms.
         let began: Int64
@@ -69,7 +69,7 @@ struct DeletedSubjects: Sendable {
     func look(_ notifications: [PreparedNotification], on connection: PostgresConnection) throws -> Found {
         let digest = try salt.digest(on: connection)
         var found = Found(notifications: notifications, digest: digest)
-        let subjects = notifications.map { subject($0, digest) }
+        let subjects = notifications.map(subject)
         found.looked = Set(subjects.flatMap { $0?.names ?? [] })
         let deleted = try names.among(found.looked, on: connection)
         found.known = deleted
@@ -80,7 +80,6 @@ struct DeletedSubjects: Sendable {
                 subject.began <= deletion.at
             else { continue }
             found.deletions[key] = Past(deletion: deletion, began: subject.began)
-            guard rows.contains(where: { $0.accountToken.map { deleted[$0] != nil } ?? false }) else { continue }
             let pending = notifications[place].pending
             found.notifications[place] = PreparedNotification(
                 pending: pending, content: .facts(key, try rows.map { try $0.withoutToken() }, fact, signed: signed))
@@ -89,19 +88,17 @@ struct DeletedSubjects: Sendable {
         return found
     }
 
-    /// Looks once more for those who became owners, when they are made and held: who was deleted since the first look, in
-    /// the lanes of what they owned until then, was not found by it, and must not be there again.
+    /// Looks once more, when customers are made and held: whoever was deleted since the first look was not found by it. What names
+    /// them must not be stored, nor bring them back, and what they bought gets its owner with their deletion known.
     ///
     /// - Throws: `PostgresError`, to begin the transaction again.
-    func requireNoneSince(_ found: Found, _ owners: Set<String>, on connection: PostgresConnection) throws {
-        let spellings = Set(owners.map { $0.lowercased() })
-        let again = found.looked.filter { spellings.contains($0.lowercased()) }
-        guard try names.among(again, on: connection).allSatisfy({ found.known[$0.key] == $0.value }) else {
-            throw PostgresError(.query, "an owner was deleted meanwhile", sqlstate: "40001")
+    func requireNoneSince(_ found: Found, on connection: PostgresConnection) throws {
+        guard try names.among(found.looked, on: connection) == found.known else {
+            throw PostgresError(.query, "a customer was deleted meanwhile", sqlstate: "40001")
         }
     }
 
-    private func subject(_ notification: PreparedNotification, _ digest: Subscriptions.Digest) -> Subject? {
+    private func subject(_ notification: PreparedNotification) -> Subject? {
         guard case .facts(let key, let rows, _, let signed) = notification.content else { return nil }
         var (transaction, renewal): (TransactionFact?, RenewalFact?)
         for row in rows {
@@ -112,10 +109,8 @@ struct DeletedSubjects: Sendable {
             }
         }
         let tokens = [transaction?.appAccountToken, renewal?.appAccountToken].compactMap { $0 }
-        let account = transaction?.appTransactionID ?? renewal?.appTransactionID
-        let anonymous = Owner.anonymousID(for: key, account: account, digest: digest)
         return Subject(
-            key: key, names: Set(tokens + [anonymous]),
+            key: key, names: Set(tokens),
             began: transaction?.originalPurchaseDate ?? renewal?.recentSubscriptionStartDate ?? signed)
     }
 

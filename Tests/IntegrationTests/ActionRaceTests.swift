@@ -17,16 +17,6 @@ import Testing
         PurchaseKey(app: "demo", environment: .production, originalTransactionID: life.latest.originalID)
     }
 
-    private func untilBlocked(_ database: TestDatabase, _ count: Int64 = 1) throws {
-        try eventually("\(count) wait for a lock") {
-            try database.count(
-                """
-                SELECT count(*) FROM pg_stat_activity
-                WHERE datname = current_database() AND wait_event_type = 'Lock'
-                """) >= count
-        }
-    }
-
     private func ownerless(_ database: TestDatabase) throws -> Int64 {
         try database.count(
             """
@@ -61,7 +51,7 @@ import Testing
             let deleter = TestThread {
                 try actions.delete(token, on: try database.connect(role: "entitled_worker"))
             }
-            try untilBlocked(database)
+            try database.untilBlocked()
             try PurchaseStore.setOwners([(given, token)], now: 1, on: other)
             return deleter
         }
@@ -82,12 +72,12 @@ import Testing
             // The deletion has removed the id by then, and is not committed.
             try other.query("LOCK TABLE entitled.deletion_id IN EXCLUSIVE MODE")
             let deleter = TestThread { try actions.delete(token, on: try database.connect(role: "entitled_worker")) }
-            try untilBlocked(database)
+            try database.untilBlocked()
             var life = SubscriberLife(app: Installation.app, seed: 96)
             life.account.token = token
             #expect(try installation.post(life.start(at: Installation.start)).status == 200)
             let worker = try RunningWorker(installation)
-            try untilBlocked(database, 2)
+            try database.untilBlocked(2)
             return (deleter, worker)
         }
         defer { worker.stop() }
@@ -122,7 +112,7 @@ import Testing
                 try actions.transfer(
                     from: token, to: "user-last", on: try database.connect(role: "entitled_worker"))
             }
-            try untilBlocked(database)
+            try database.untilBlocked()
             let only = [keys[1].originalTransactionID]
             let connection = try database.connect(role: "entitled_worker")
             _ = try actions.transfer(from: token, to: "user-first", only: only, on: connection)
@@ -147,7 +137,7 @@ import Testing
             let deleter = TestThread {
                 try actions.delete("a", on: try database.connect(role: "entitled_worker"))
             }
-            try untilBlocked(database)
+            try database.untilBlocked()
             _ = try CustomerStore.lock(["a"], on: other)
             return deleter
         }
@@ -165,7 +155,7 @@ import Testing
             let alias = TestThread {
                 try actions.alias("a", "b", on: try database.connect(role: "entitled_worker"))
             }
-            try untilBlocked(database)
+            try database.untilBlocked()
             _ = try other.query("SET LOCAL lock_timeout = '500ms'")
             _ = try CustomerStore.lock(["a", "b"], on: other)
             return alias
@@ -194,7 +184,7 @@ import Testing
             try other.transaction {
                 _ = try CustomerStore.lock([token], on: other)
                 try installation.postAll([second.autoRenewOff(at: Installation.start + 3_600_000)])
-                try untilBlocked(database)
+                try database.untilBlocked()
                 _ = try other.query("SET LOCAL lock_timeout = '500ms'")
                 _ = try other.query("DELETE FROM entitled.app_user_id WHERE id = $1", [.text(token)])
                 throw Undo()

@@ -101,13 +101,7 @@ import Testing
         try other.transaction {
             try other.query("LOCK TABLE entitled.account IN EXCLUSIVE MODE")
             #expect(try installation.post(begun).status == 200)
-            try eventually("the worker waits for the account") {
-                try database.count(
-                    """
-                    SELECT count(*) FROM pg_stat_activity
-                    WHERE datname = current_database() AND wait_event_type = 'Lock'
-                    """) > 0
-            }
+            try database.untilBlocked()
             _ = try actions.delete(Self.buyer, on: connection)
         }
         try installation.untilApplied(1)

@@ -24,16 +24,6 @@ import Worker
         PurchaseKey(app: "demo", environment: .production, originalTransactionID: life.latest.originalID)
     }
 
-    private func untilBlocked(_ database: TestDatabase) throws {
-        try eventually("something waits for a lock") {
-            try database.count(
-                """
-                SELECT count(*) FROM pg_stat_activity
-                WHERE datname = current_database() AND wait_event_type = 'Lock'
-                """) > 0
-        }
-    }
-
     /// Lets callers act while an account is judged on a connection of the worker's role that has not written anything yet; what
     /// is left of both must be what the log says.
     ///
@@ -59,7 +49,7 @@ import Worker
         let judging = try gate.transaction {
             try gate.query("SELECT pg_advisory_xact_lock(1)")
             let judging = TestThread { try judge() }
-            try untilBlocked(database)
+            try database.untilBlocked()
             try act(try database.connect(role: "entitled_api"))
             return judging
         }
@@ -164,7 +154,7 @@ import Worker
                 case .revoke: _ = try actions.revoke("pro", from: Self.token, on: connection)
                 }
             }
-            try untilBlocked(database)
+            try database.untilBlocked()
             return (thread, try first.serverTime())
         }
         try thread.value()

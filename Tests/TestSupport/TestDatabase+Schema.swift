@@ -29,15 +29,15 @@ extension TestDatabase {
         try connect().query(sql, parameters)
     }
 
-    /// Waits until a connection to this database waits for a lock of another.
-    package func untilBlocked() throws {
+    /// Waits until so many connections to this database wait for a lock of another.
+    package func untilBlocked(_ count: Int64 = 1) throws {
         let connection = try PostgresConnection(PostgresTarget(url: url, applicationName: "observer"))
-        try eventually("a statement waits for a lock") {
+        try eventually("\(count) wait for a lock") {
             try connection.query(
                 """
-                SELECT count(*) > 0 FROM pg_stat_activity
+                SELECT count(*) >= $1 FROM pg_stat_activity
                 WHERE datname = current_database() AND wait_event_type = 'Lock'
-                """
+                """, [.int8(count)]
             ).one().bool(0)
         }
     }

@@ -69,7 +69,7 @@ package struct CustomerActions: Sendable {
     ///
     /// - Parameters:
     ///   - purchases: the purchases that the action moves, read without a lock.
-    ///   - body: what is done while nothing else changes them. It locks customers, and takes its time from there.
+    ///   - body: what is done while no other transaction changes them. It locks customers, and takes its time from there.
     func holding<Result>(
         _ purchases: () throws -> [PurchaseKey], on connection: PostgresConnection,
         _ body: ([PurchaseKey]) throws -> Result

@@ -173,8 +173,8 @@ package enum ActionLog {
         ) AS latest ON true
         """
 
-    /// The time of the next action about these ids and customers, who are locked, in ms since 1970: the server's, and later than
-    /// that of any action before it, though both may be done in one millisecond, or the server's clock went back since.
+    /// The time of the next action about these ids and customers, who are locked, in ms since 1970: the server's, but later than
+    /// that of the newest action about them, where both are done in one millisecond or the server's clock went back since.
     package static func nextTime(
         about ids: [String], of roots: Set<String>, on connection: PostgresConnection
     ) throws -> Int64 {

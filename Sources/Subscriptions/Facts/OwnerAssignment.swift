@@ -3,9 +3,10 @@
 package struct OwnerAssignment: Sendable, Hashable {
     /// The app user id that it was given to.
     package var owner: String
-    /// When, in ms since 1970.
+    /// Since when it counts, in ms since 1970.
     package var at: Int64
-    /// The number of the action in the log, drawn while the purchase was held.
+    /// The number of the action in the log, drawn while the purchase was held; of a purchase that was heard of after its buyer's
+    /// deletion, that of the deletion.
     package var action: Int64
     /// Whether it says how an upgrade found the purchase.
     package var isFound: Bool

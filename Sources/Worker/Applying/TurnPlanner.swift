@@ -179,7 +179,7 @@ struct TurnPlanner: Sendable {
         }
         if origin.source == .store { work.firstSent = work.firstSent ?? origin }
         guard var after = Purchase(folding: work.facts, key: work.key, foldSettings: foldSettings) else { return }
-        // Whoever has it already keeps it: a deletion took what was the deleted customer's then.
+        // What is known of a purchase says whose it is: the deletion took what was the deleted customer's then.
         if !isKnown, let owner = found.owner(of: after) {
             work.add(FactRow(owner), of: pending)
             after = Purchase(folding: work.facts, key: work.key, foldSettings: foldSettings) ?? after

@@ -117,4 +117,53 @@ import Testing
             _ = try actions.delete(Self.buyer, on: connection)
         }
     }
+
+    /// The deleted customer had posted it, and the names in a post are pseudonyms after the sweep.
+    @Test(arguments: [false, true])
+    mutating func `a restored purchase of a deleted customer is the restorer's, before the sweep and after it`(
+        isSwept: Bool
+    ) throws {
+        defer { worker.stop() }
+        try apply(life.start(at: Installation.start).withoutToken)
+        let connection = try installation.database.connect(role: "entitled_api")
+        let keep = RestoreSettings(general: .keep)
+        _ = try actions.claim(key(life), by: "first", settings: keep, on: connection)
+        _ = try actions.setRestoreBehavior(.keep, of: "first", on: connection)
+        _ = try actions.delete("first", on: connection)
+        if isSwept {
+            let operating = try installation.database.connect(role: "entitled_worker")
+            let sweep = DeletionSweep(foldSettings: FoldSettings(defaultGrace: Self.grace), patience: .zero)
+            while try sweep.step(on: operating) {}
+        }
+        let before = try installation.settledDifferences()
+        #expect(before == [])
+        _ = try actions.claim(key(life), by: "person", settings: keep, on: connection)
+        try expect("person")
+    }
+
+    /// An entry of the log names customers of two deletions, and the sweep of one of them has begun.
+    @Test mutating func `sweeps of two deletions at once leave neither name in the log`() throws {
+        defer { worker.stop() }
+        let database = installation.database
+        try apply(life.start(at: Installation.start))
+        let connection = try database.connect(role: "entitled_api")
+        _ = try actions.transfer(from: Self.buyer, to: "second", on: connection)
+        let deletions = try [Self.buyer, "second"].map { try actions.delete($0, on: connection).id }
+        let sweep = DeletionSweep(foldSettings: FoldSettings(defaultGrace: Self.grace), patience: .zero)
+        let other = try database.connect()
+        let second = try other.transaction {
+            try other.query("SELECT FROM entitled.deletion WHERE id = $1 FOR UPDATE", [.int8(deletions[1])])
+            let second = TestThread {
+                _ = try sweep.step(deletions[1], on: try database.connect(role: "entitled_worker"))
+            }
+            try database.untilBlocked()
+            _ = try sweep.step(deletions[0], on: try database.connect(role: "entitled_worker"))
+            return second
+        }
+        try second.value()
+        let named = try database.count(
+            "SELECT count(*) FROM entitled.action WHERE ARRAY[app_user_id, other] && $1::text[]",
+            [.texts([Self.buyer, "second"])])
+        #expect(named == 0)
+    }
 }

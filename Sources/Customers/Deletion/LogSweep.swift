@@ -19,15 +19,33 @@ struct LogSweep {
         UPDATE entitled.rebuild SET cursor = '{}' WHERE cursor && $1::text[] RETURNING 1
         """
 
+    private static let hold = """
+        SELECT FROM entitled.action
+        WHERE seq <= $2 AND (app_user_id = ANY($1::text[]) OR other = ANY($1::text[])) ORDER BY seq FOR UPDATE
+        """
+
     /// All of it in one transaction: a rebuild sees either all ids or all pseudonyms.
     func run(on connection: PostgresConnection) throws {
-        let entries = try ActionLog.entries(naming: names.names.keys.sorted(), on: connection).filter {
-            $0.number <= deletion.action
-        }
-        let told = EventSweep.transfers(of: entries)
-        try connection.transaction {
-            _ = try Fence.hold(Set(told.map(\.lane)), on: connection)
-            guard try !DeletionLedger.lockLog(of: deletion.id, on: connection) else { return }
+        while try !runOnce(on: connection) {}
+        FailPoint.sweepAfterCommit.pass()
+    }
+
+    private func entries(on connection: PostgresConnection) throws -> [ActionLog.Entry] {
+        try ActionLog.entries(naming: names.names.keys.sorted(), on: connection).filter { $0.number <= deletion.action }
+    }
+
+    /// False where lanes were not held of which it turned out that they are concerned.
+    private func runOnce(on connection: PostgresConnection) throws -> Bool {
+        let lanes = Set(EventSweep.transfers(of: try entries(on: connection)).map(\.lane))
+        return try connection.transaction {
+            _ = try Fence.hold(lanes, on: connection)
+            guard try !DeletionLedger.lockLog(of: deletion.id, on: connection) else { return true }
+            // An entry may name customers of two deletions, and the other one's sweep may have just changed it.
+            let ids = names.names.keys.sorted()
+            _ = try connection.query(LogSweep.hold, [.texts(ids), .int8(deletion.action)])
+            let entries = try entries(on: connection)
+            let told = EventSweep.transfers(of: entries)
+            guard lanes.isSuperset(of: told.map(\.lane)) else { return false }
             // Purchases that are to be erased are in the list until they are.
             let erased =
                 deletion.policy == .erase ? try DeletionLedger.owned(of: deletion.id, on: connection) : []
@@ -46,8 +64,8 @@ struct LogSweep {
                 try connection.query(LogSweep.resetRebuilds, [.texts(names.names.keys.sorted())]).count)
             FailPoint.sweepBeforeCommit.pass()
             try DeletionLedger.count(counts, isLogSwept: true, of: deletion.id, on: connection)
+            return true
         }
-        FailPoint.sweepAfterCommit.pass()
     }
 
     private func detail(_ entry: ActionLog.Entry, without erased: Set<String>) -> JSON? {

@@ -29,9 +29,7 @@ struct PurchaseSweep {
             if deletion.policy == .erase, isNobodys {
                 counts = try erase(subject, of: deletion.id, on: connection)
             } else {
-                let pseudonyms = subject.owner.map(names.all) ?? names
-                counts = try pseudonymise(
-                    key, of: deletion, pseudonyms, isTheirs: subject.owner != nil, now: now, on: connection)
+                counts = try pseudonymise(subject, of: deletion, names, now: now, on: connection)
             }
             if subject.owner != nil { counts["purchase", default: 0] += 1 }
             FailPoint.sweepBeforeCommit.pass()
@@ -54,12 +52,15 @@ struct PurchaseSweep {
     // MARK: - Pseudonymising
 
     private func pseudonymise(
-        _ key: PurchaseKey, of deletion: DeletionLedger.Entry, _ names: Pseudonyms, isTheirs: Bool, now: Int64,
+        _ subject: DeletionLedger.Subject, of deletion: DeletionLedger.Entry, _ names: Pseudonyms, now: Int64,
         on connection: PostgresConnection
     ) throws -> DeletionLedger.Counts {
+        let (key, isTheirs) = (subject.key, subject.owner != nil)
         let sweep = EventSweep(deletion: deletion.id)
+        // Consumers know the purchase by the id that it has now. In its facts the customer has the names that the log gives them, so
+        // that what follows from both is what it was.
         var counts = try sweep.pseudonymise(
-            try EventSweep.events(of: key, on: connection), names, on: connection)
+            try EventSweep.events(of: key, on: connection), subject.owner.map(names.all) ?? names, on: connection)
         let places = try StoredNotifications.places(of: key, on: connection)
         counts["fact"] = try FactSweep.redact(
             key, names, isTheirs: isTheirs, until: deletion.action, at: deletion.at, on: connection)

@@ -27,7 +27,7 @@ package struct ParsedArguments: Sendable, Equatable {
     package func time(_ name: String) -> Int64? { text(name).flatMap(Timestamp.parse) }
 
     /// A moment, nil where it was not given.
-    package func moment(_ name: String) -> Moment? { text(name).flatMap(Moment.init(text:)) }
+    package func moment(_ name: String) -> TimeArgument? { text(name).flatMap(TimeArgument.init(text:)) }
 }
 
 /// Wrong use of the command line: one line for the person, exit status 2.

@@ -32,9 +32,9 @@ final class KeyedAPI: Sendable {
     let database: TestDatabase
     let log = LogTape()
     private let cluster: TestCluster
-    private let engine: APIEngine
-    private let keeper: KeyKeeper
-    private let desk: SubscriberDesk
+    private let engine: RequestExecutor
+    private let keeper: KeyRefresher
+    private let desk: SubscriberBatcher
     private let server: HTTPServer
     let port: UInt16
 
@@ -50,16 +50,16 @@ final class KeyedAPI: Sendable {
         let session = {
             PostgresSession(target, logger: logger, backOff: .milliseconds(20)...Duration.milliseconds(100))
         }
-        engine = APIEngine(threads: 2, sessions: session, patience: .seconds(2), logger: logger)
+        engine = RequestExecutor(threads: 2, sessions: session, patience: .seconds(2), logger: logger)
         let entitlements = EntitlementCatalogue(["pro": ["monthly", "yearly"], "gold": ["yearly"]])
-        let answers = SubscriberAnswers(
+        let answers = SubscriberResponses(
             document: SubscriberDocument(catalogue: entitlements, digest: { Digest.sha256(Array($0.utf8)) }),
             foldSettings: FoldSettings(), clock: clock)
         let apps = [
             PromotionalOfferRoutes.App(id: "demo", bundleID: "com.example.app", key: offerKey),
             PromotionalOfferRoutes.App(id: "other", bundleID: "com.example.other", key: nil),
         ]
-        desk = SubscriberDesk(answers: answers, sessions: session, clock: clock, logger: logger)
+        desk = SubscriberBatcher(answers: answers, sessions: session, clock: clock, logger: logger)
         let routes =
             HealthRoutes().routes + SubscriberRoutes(desk: desk).routes
             + CatalogueRoutes(offerings: KeyedAPI.offerings, entitlements: entitlements, answers: answers).routes
@@ -69,7 +69,7 @@ final class KeyedAPI: Sendable {
         let keys = KeyTable(
             publicKeys: [Redacted(KeyedAPI.publicKey)], secretKeys: [Redacted(KeyedAPI.secretKey)],
             appKeys: ["demo": [Redacted(KeyedAPI.appKey)]], clock: clock)
-        keeper = KeyKeeper(keys, session: session(), logger: logger)
+        keeper = KeyRefresher(keys, session: session(), logger: logger)
         server = HTTPServer(
             HTTPServerConfiguration(role: "api", listen: "127.0.0.1:0"),
             handler: APIRoutes(
@@ -104,12 +104,12 @@ final class KeyedAPI: Sendable {
     func makeKey(
         _ kind: StoredAPIKey.Kind, app: String? = nil, scope: String = "write"
     ) throws -> (id: String, key: String) {
-        let made = try APIKeyStore.create(
+        let made = try APIKeyTable.create(
             kind, app: app, scope: scope, name: nil, now: 1, on: try database.connect(role: "entitled_worker"))
         return (made.id, made.key.exposed)
     }
 
     func revoke(_ id: String) throws {
-        _ = try APIKeyStore.revoke(id, now: 2, on: try database.connect(role: "entitled_worker"))
+        _ = try APIKeyTable.revoke(id, now: 2, on: try database.connect(role: "entitled_worker"))
     }
 }

@@ -17,8 +17,8 @@ final class RunningAPI: Sendable {
     let log = LogTape()
     let metrics = Metrics()
     private let cluster: TestCluster
-    private let engine: APIEngine
-    private let desk: SubscriberDesk
+    private let engine: RequestExecutor
+    private let desk: SubscriberBatcher
     private let server: HTTPServer
     let port: UInt16
 
@@ -35,14 +35,14 @@ final class RunningAPI: Sendable {
         let database = try database ?? cluster.makeMigratedDatabase()
         (self.cluster, self.database) = (cluster, database)
         let (logger, metrics) = (log.logger, metrics)
-        engine = APIEngine(
+        engine = RequestExecutor(
             threads: threads,
             sessions: { PostgresSession(database.target(role: DatabaseRole.api.rawValue), logger: logger) },
             patience: patience, logger: logger)
-        let answers = SubscriberAnswers(
+        let answers = SubscriberResponses(
             document: SubscriberDocument(catalogue: catalogue, digest: { Digest.sha256(Array($0.utf8)) }),
             foldSettings: FoldSettings(defaultGrace: .seconds(72 * 3600)), clock: clock)
-        desk = SubscriberDesk(
+        desk = SubscriberBatcher(
             answers: answers,
             sessions: { PostgresSession(database.target(role: DatabaseRole.api.rawValue), logger: logger) },
             clock: clock, logger: logger)

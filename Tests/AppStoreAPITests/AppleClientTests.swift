@@ -27,7 +27,7 @@ struct AppleClientTests {
             HTTPServerConfiguration(role: "receiver", listen: "127.0.0.1:0"), handler: Accepting(), logger: .silent)
         try receiver.start()
         defer { receiver.drain(until: .now + .seconds(1)) }
-        let bench = try StoreBench(environment) {
+        let bench = try StoreFixture(environment) {
             $0.receiver = ReceiverURL("http://127.0.0.1:\(receiver.boundPort ?? 0)/")
         }
         let said = try JSON(parsing: Array(try AppleClient.run(bench, environment).utf8))
@@ -43,7 +43,7 @@ private enum AppleClient {
     private static let script = URL(filePath: #filePath).deletingLastPathComponent()
         .appending(path: "AppleClient/apple_client.py").path
 
-    static func run(_ bench: StoreBench, _ environment: StoreEnvironment) throws -> String {
+    static func run(_ bench: StoreFixture, _ environment: StoreEnvironment) throws -> String {
         let folder = try TemporaryFolder.make()
         defer { TemporaryFolder.remove(folder) }
         let (input, key, root) = ("\(folder)/given.json", "\(folder)/key.p8", "\(folder)/root.der")
@@ -53,7 +53,7 @@ private enum AppleClient {
         return try PythonChecks.run(file: script, [input])
     }
 
-    private static func given(_ bench: StoreBench, _ environment: StoreEnvironment, key: String, root: String) -> JSON {
+    private static func given(_ bench: StoreFixture, _ environment: StoreEnvironment, key: String, root: String) -> JSON {
         let (life, now) = (bench.subscriber, SystemClock().now())
         let order = "M" + String(UInt64(life.latest.id) ?? 0, radix: 36, uppercase: true)
         let told = [life, bench.refunded, bench.family].flatMap(\.notifications).filter { $0.signedDate <= now }

@@ -10,12 +10,12 @@ import Testing
 
 /// What a test, or a person with curl, does with a store that runs.
 @Suite struct StoreControlTests {
-    private let bench: StoreBench
+    private let bench: StoreFixture
     private let http: HTTPClient
 
     init() throws {
         // Nobody listens there.
-        bench = try StoreBench { $0.receiver = ReceiverURL("http://127.0.0.1:1/") }
+        bench = try StoreFixture { $0.receiver = ReceiverURL("http://127.0.0.1:1/") }
         http = try HTTPClient(
             configuration: HTTPClientConfiguration(
                 allowedNetworks: ["127.0.0.0/8"].compactMap { Network(parsing: $0) }, responseLimit: 4 << 20),
@@ -31,7 +31,7 @@ import Testing
     }
 
     private func ask() throws -> ServerAPIErrorCode? {
-        let client = try bench.client(retries: RetryPolicy(attempts: 1))
+        let client = try bench.client(retries: ServerAPIRetryPolicy(attempts: 1))
         do {
             _ = try client.transaction(bench.subscriber.latest.id, in: .only(.sandbox))
             return nil
@@ -61,7 +61,7 @@ import Testing
     @Test func `an outage ends by itself`() throws {
         #expect(try control("POST", "faults", #"{"kind":"outage","seconds":3}"#).status == 204)
         let client = try bench.client(
-            retries: RetryPolicy(base: .milliseconds(50), longest: .milliseconds(100), attempts: 1000))
+            retries: ServerAPIRetryPolicy(base: .milliseconds(50), longest: .milliseconds(100), attempts: 1000))
         _ = try client.transaction(bench.subscriber.latest.id, in: .only(.sandbox))
         #expect(bench.metrics.exposition().contains(#"outcome="server_error""#))
     }

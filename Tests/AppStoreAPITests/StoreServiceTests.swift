@@ -54,11 +54,11 @@ import Testing
         var url: String { "http://127.0.0.1:\(server.withLock { $0?.boundPort } ?? 0)/apple/notifications" }
     }
 
-    private static func items(_ bench: StoreBench, onlyFailures: Bool) throws -> [NotificationHistoryItem] {
+    private static func items(_ bench: StoreFixture, onlyFailures: Bool) throws -> [NotificationHistoryItem] {
         let now = SystemClock().now()
         let environment: StoreEnvironment = bench.app.isSandbox ? .sandbox : .production
         var pages = try bench.client().notificationPages(
-            NotificationHistoryQuery(from: now - 29 * StoreBench.day, to: now, onlyFailures: onlyFailures),
+            NotificationHistoryQuery(from: now - 29 * StoreFixture.day, to: now, onlyFailures: onlyFailures),
             in: environment)
         var items: [NotificationHistoryItem] = []
         while let page = try pages.next() { items += page.items }
@@ -68,7 +68,7 @@ import Testing
     @Test func `what was delivered is no failure`() throws {
         let receiver = try Receiver()
         defer { receiver.stop() }
-        let bench = try StoreBench { $0.receiver = ReceiverURL(receiver.url) }
+        let bench = try StoreFixture { $0.receiver = ReceiverURL(receiver.url) }
         let all = try StoreServiceTests.items(bench, onlyFailures: false).count
         try eventually("everything is delivered") {
             try StoreServiceTests.items(bench, onlyFailures: true).isEmpty
@@ -81,7 +81,7 @@ import Testing
         let receiver = try Receiver { _ in 503 }
         defer { receiver.stop() }
         // 157 hours in a second and a half.
-        let bench = try StoreBench(.production) {
+        let bench = try StoreFixture(.production) {
             $0.receiver = ReceiverURL(receiver.url)
             $0.speed = 400_000
         }
@@ -102,7 +102,7 @@ import Testing
     @Test func `in the sandbox it is tried once`() throws {
         let receiver = try Receiver { $0 == 1 ? 500 : 200 }
         defer { receiver.stop() }
-        let bench = try StoreBench {
+        let bench = try StoreFixture {
             $0.receiver = ReceiverURL(receiver.url)
             $0.speed = 1e9
         }
@@ -117,7 +117,7 @@ import Testing
         func lost() throws -> Set<String> {
             let receiver = try Receiver()
             defer { receiver.stop() }
-            let bench = try StoreBench {
+            let bench = try StoreFixture {
                 $0.receiver = ReceiverURL(receiver.url)
                 $0.lost = 30
             }
@@ -137,7 +137,7 @@ import Testing
     @Test func `a test notification is sent, and told of when it was tried`() throws {
         let receiver = try Receiver()
         defer { receiver.stop() }
-        let bench = try StoreBench { $0.receiver = ReceiverURL(receiver.url) }
+        let bench = try StoreFixture { $0.receiver = ReceiverURL(receiver.url) }
         let client = try bench.client()
         let token = try client.requestTestNotification(in: .sandbox)
         var known: NotificationHistoryItem?
@@ -151,14 +151,14 @@ import Testing
     }
 
     @Test func `without a URL there is no test notification`() throws {
-        let bench = try StoreBench()
+        let bench = try StoreFixture()
         #expect(
             try failure { try bench.client().requestTestNotification(in: .sandbox) }.code
                 == .serverNotificationURLNotFound)
     }
 
     @Test func `a limit of requests is answered with the moment to come again`() throws {
-        let bench = try StoreBench { $0.requestsPerSecond = 2 }
+        let bench = try StoreFixture { $0.requestsPerSecond = 2 }
         let client = try bench.client()
         let began = ContinuousClock.now
         for _ in 0..<7 { _ = try client.transaction(bench.subscriber.latest.id, in: .only(.sandbox)) }
@@ -167,13 +167,13 @@ import Testing
     }
 
     @Test func `a history too far back or backwards is refused, by Apple's codes`() throws {
-        let bench = try StoreBench()
+        let bench = try StoreFixture()
         let client = try bench.client()
         let now = SystemClock().now()
         func code(_ query: NotificationHistoryQuery) throws -> ServerAPIErrorCode? {
             try failure { try client.notificationPage(query, in: .sandbox) }.code
         }
-        #expect(try code(NotificationHistoryQuery(from: now - 31 * StoreBench.day, to: now)) == .startDateTooFarInPast)
+        #expect(try code(NotificationHistoryQuery(from: now - 31 * StoreFixture.day, to: now)) == .startDateTooFarInPast)
         #expect(try code(NotificationHistoryQuery(from: now, to: now - 1)) == .startDateAfterEndDate)
         var query = NotificationHistoryQuery(from: now - 1000, to: now, subject: .type("NO_SUCH", subtype: nil))
         #expect(try code(query) == .invalidNotificationType)

@@ -22,7 +22,7 @@ struct Bench {
         _ url: String = "https://example.com/hooks", environments: [StoreEnvironment] = [], events: [String] = [],
         apps: [String] = [], ordering: Ordering = .none, authorization: String? = nil
     ) throws -> String {
-        try EndpointStore.add(
+        try EndpointTable.add(
             url: url, authorization: authorization, environments: environments, events: events, apps: apps,
             ordering: ordering, sealer: sealer, now: Bench.now, on: connection
         ).id
@@ -40,20 +40,20 @@ struct Bench {
 
     @discardableResult
     func insert(_ events: [NewEvent], now: Int64 = Bench.now) throws -> [DueDelivery] {
-        try connection.transaction { try EventStore.insert(events, now: now, on: connection) }
+        try connection.transaction { try EventTable.insert(events, now: now, on: connection) }
     }
 
     func deliveries(of endpoint: String? = nil) throws -> [DeliverySummary] {
-        try DeliveryReader.list(endpoint: endpoint, state: nil, atMost: 1000, on: connection)
+        try DeliveryQuery.list(endpoint: endpoint, state: nil, atMost: 1000, on: connection)
     }
 
     func due(_ room: [String: Int], now: Int64 = Bench.now) throws -> [DueDelivery] {
-        try DeliveryStore.due(room: room, lanes: Lane.all, now: now, on: connection).deliveries
+        try DeliveryTable.due(room: room, lanes: Lane.all, now: now, on: connection).deliveries
     }
 
     /// What workers do within a second, and commands at once.
     func followEndpoints(now: Int64 = Bench.now) throws {
-        while try DeliveryStore.followEndpoints(in: Lane.all, now: now, on: connection) > 0 {}
+        while try DeliveryTable.followEndpoints(in: Lane.all, now: now, on: connection) > 0 {}
     }
 
     /// What waited for it comes back.
@@ -62,12 +62,12 @@ struct Bench {
         _ delivery: DueDelivery, _ state: DeliveryState, attempts: Int = 1, wait: Int64 = 0, status: Int? = nil,
         reason: String? = nil, started: Int64 = Bench.now
     ) throws -> [DueDelivery] {
-        var record = DeliveryStore.AttemptRecord(
+        var record = DeliveryTable.AttemptRecord(
             number: attempts, started: started, milliseconds: 12, outcome: "status", detail: reason,
             response: Array("answer".utf8))
         record.status = status
-        let settlement = DeliveryStore.Settlement(
+        let settlement = DeliveryTable.Settlement(
             of: delivery, state: state, attempts: attempts, wait: wait, status: status, reason: reason, attempt: record)
-        return try DeliveryStore.settle([settlement], now: Bench.now, on: connection)
+        return try DeliveryTable.settle([settlement], now: Bench.now, on: connection)
     }
 }

@@ -11,7 +11,7 @@ import Testing
 struct DatabaseFaultTests {
     @Test func `Postgres that crashes again and again under load costs nothing`() throws {
         let cluster = try TestCluster()
-        let scene = try FaultScene(try cluster.makeMigratedDatabase())
+        let scene = try FaultFixture(try cluster.makeMigratedDatabase())
         scene.beginLoad()
         for _ in 0..<4 {
             try scene.more(20)
@@ -24,7 +24,7 @@ struct DatabaseFaultTests {
 
     @Test func `connections that are terminated all the time cost nothing`() throws {
         let cluster = try TestCluster()
-        let scene = try FaultScene(try cluster.makeMigratedDatabase())
+        let scene = try FaultFixture(try cluster.makeMigratedDatabase())
         scene.beginLoad()
         for _ in 0..<15 {
             try scene.more(3)
@@ -37,14 +37,14 @@ struct DatabaseFaultTests {
     @Test func `somebody's lock on a table delays, and nothing is held for it`() throws {
         let cluster = try TestCluster()
         let threads = try ["lane", "pending", "purchase", "delivery"].map { table in
-            let scene = try FaultScene(try cluster.makeMigratedDatabase())
+            let scene = try FaultFixture(try cluster.makeMigratedDatabase())
             return TestThread { try outlast(lockOn: table, scene) }
         }
         for thread in threads { #expect(try thread.value(timeout: .seconds(180)) == []) }
     }
 
     /// Holds it for longer than every timeout of ours that the lock can run into.
-    private func outlast(lockOn table: String, _ scene: FaultScene) throws -> [String] {
+    private func outlast(lockOn table: String, _ scene: FaultFixture) throws -> [String] {
         scene.beginLoad()
         try scene.more(5)
         let stranger = try scene.database.connect()
@@ -70,7 +70,7 @@ struct DatabaseFaultTests {
         let cluster = try TestCluster()
         let database = try cluster.makeMigratedDatabase()
         let proxy = try TestProxy(to: "\(cluster.host)/.s.PGSQL.5432")
-        let scene = try FaultScene(database, url: "postgresql://entitled@127.0.0.1:\(proxy.port)/\(database.name)")
+        let scene = try FaultFixture(database, url: "postgresql://entitled@127.0.0.1:\(proxy.port)/\(database.name)")
         scene.beginLoad()
         try scene.more(20)
         proxy.freeze()
@@ -93,7 +93,7 @@ struct DatabaseFaultTests {
         let database = try cluster.makeMigratedDatabase()
         let standby = try TestStandby(of: cluster)
         let url = "postgresql://entitled@/\(database.name)?host=\(standby.host),\(cluster.host)"
-        let scene = try FaultScene(database, url: url)
+        let scene = try FaultFixture(database, url: url)
         scene.beginLoad()
         try scene.more(30)
         try scene.endLoad()
@@ -124,7 +124,7 @@ struct DatabaseFaultTests {
         let disk = try SmallDisk(megabytes: 48)
         try PostgresConnection(PostgresTarget(url: cluster.url)).query(
             "CREATE TABLESPACE small LOCATION '\(disk.folder)'")
-        let scene = try FaultScene(try cluster.makeMigratedDatabase(in: "small"))
+        let scene = try FaultFixture(try cluster.makeMigratedDatabase(in: "small"))
         scene.beginLoad()
         try scene.more(30)
         try disk.fill()

@@ -56,7 +56,7 @@ struct ListenTests {
     }
 
     @Test func `earlier events come first, and filters leave out the others`() throws {
-        let scene = try ReplayScene(events: 700)
+        let scene = try ReplayFixture(events: 700)
         let consumer = try Consumer()
         defer { consumer.stop() }
         // A copy for one endpoint, and what operators are told.
@@ -73,7 +73,7 @@ struct ListenTests {
             """)
         let listener = try scene.site.start("listen", "--since", "1h", "--json")
         try eventually("all are shown") { lines(listener).count == 701 }
-        #expect(Set(lines(listener).compactMap { $0["event_id"]?.stringValue }) == ReplayScene.ids(700))
+        #expect(Set(lines(listener).compactMap { $0["event_id"]?.stringValue }) == ReplayFixture.ids(700))
         let others = try scene.site.start("listen", "--since", "1h", "--event", "EXPIRATION", "--json")
         try untilListening(others)
         let text = try scene.site.start("listen", "--since", "1h")
@@ -88,7 +88,7 @@ struct ListenTests {
     }
 
     @Test func `what operators are told is no webhook of consumers`() throws {
-        let scene = try ReplayScene(events: 1)
+        let scene = try ReplayFixture(events: 1)
         try scene.database.execute(
             """
             INSERT INTO entitled.event (lane, id, type, app, environment, created_ms, body)

@@ -9,10 +9,10 @@ import Testing
 @Suite(.enabled(if: Program.isBuilt, "skipped: \(Program.path) is not built"))
 struct ReplayProcessTests {
     /// Each event once, under its id, and nothing counted twice.
-    private func check(_ scene: ReplayScene, _ consumer: Consumer, _ count: Int) throws {
+    private func check(_ scene: ReplayFixture, _ consumer: Consumer, _ count: Int) throws {
         try scene.untilDelivered(Int64(count))
         #expect(consumer.requests.count == count)
-        #expect(Set(consumer.requests.map(\.id)) == ReplayScene.ids(count))
+        #expect(Set(consumer.requests.map(\.id)) == ReplayFixture.ids(count))
         #expect(consumer.requests.allSatisfy { $0.event?["id"]?.stringValue == $0.id })
         let job = try scene.job()
         #expect(job?["state"]?.stringValue == "done")
@@ -22,7 +22,7 @@ struct ReplayProcessTests {
     }
 
     @Test func `the same command line goes on with a replay whose command was killed`() throws {
-        let scene = try ReplayScene(events: 300)
+        let scene = try ReplayFixture(events: 300)
         let consumer = try Consumer()
         defer { consumer.stop() }
         let (endpoint, worker) = (try scene.addEndpoint(consumer), try scene.site.start("worker"))
@@ -83,7 +83,7 @@ struct ReplayProcessTests {
     }
 
     @Test func `a worker goes on with a replay whose command was killed, and reopens each delivery once`() throws {
-        let scene = try ReplayScene(events: 300)
+        let scene = try ReplayFixture(events: 300)
         let consumer = try Consumer()
         defer { consumer.stop() }
         let (endpoint, worker) = (try scene.addEndpoint(consumer), try scene.site.start("worker"))
@@ -107,7 +107,7 @@ struct ReplayProcessTests {
 
     @Test(arguments: [FailPoint.replayBeforeCommit, .replayAfterCommit])
     func `a command that dies around a commit leaves a step whole or not at all`(_ point: FailPoint) throws {
-        let scene = try ReplayScene(events: 300)
+        let scene = try ReplayFixture(events: 300)
         let consumer = try Consumer()
         defer { consumer.stop() }
         let (endpoint, worker) = (try scene.addEndpoint(consumer), try scene.site.start("worker"))
@@ -125,7 +125,7 @@ struct ReplayProcessTests {
     }
 
     @Test func `what happens now overtakes thousands that are replayed`() throws {
-        let scene = try ReplayScene(events: 2000)
+        let scene = try ReplayFixture(events: 2000)
         let isOpen = Monitor(false)
         let consumer = try Consumer { _, before in before == 0 || isOpen.read { $0 } ? .status(200) : .hold }
         defer { consumer.stop() }
@@ -158,7 +158,7 @@ struct ReplayProcessTests {
     }
 
     @Test func `a replay is refused, cancelled and left to a worker with words that say what to do`() throws {
-        let scene = try ReplayScene(events: 200)
+        let scene = try ReplayFixture(events: 200)
         let consumer = try Consumer()
         defer { consumer.stop() }
         let (site, endpoint) = (scene.site, try scene.addEndpoint(consumer))
@@ -189,7 +189,7 @@ struct ReplayProcessTests {
     }
 
     @Test func `an endpoint that is added gets what was before, from a worker`() throws {
-        let scene = try ReplayScene(events: 100)
+        let scene = try ReplayFixture(events: 100)
         let consumer = try Consumer()
         defer { consumer.stop() }
         let worker = try scene.site.start("worker")

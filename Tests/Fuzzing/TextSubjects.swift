@@ -13,7 +13,7 @@ package enum TextSubjects {
     }
 
     private static var retryAfter: FuzzSubject {
-        let policy = RetryPolicy(schedule: [.seconds(3600)])
+        let policy = DeliveryRetryPolicy(schedule: [.seconds(3600)])
         let seeds = ["120", "0", "1.5", "-7", "86400", "Sun, 06 Nov 1994 08:49:37 GMT", "1e9", "0x10"]
         return FuzzSubject(text: "retry-after", seeds: seeds) { text in
             for now: Int64 in [0, 784_111_777_000, 253_402_300_799_999] {
@@ -70,8 +70,8 @@ package enum TextSubjects {
             "https://xn--bcher-kva.example/", "http://0x7f000001/", "https://user:secret@example.com/#x",
         ]
         return FuzzSubject(text: "webhook-url", seeds: seeds, inputs: 24_000) { text in
-            guard let url = try? WebhookURL(parsing: text) else { return nil }
-            guard let again = try? WebhookURL(parsing: url.text), again == url else { return "read anew, it differs" }
+            guard let url = try? OutgoingURL(parsing: text) else { return nil }
+            guard let again = try? OutgoingURL(parsing: url.text), again == url else { return "read anew, it differs" }
             _ = (url.literalAddress, url.origin)
             return url.host.isEmpty || url.port == 0 ? "no host or no port" : nil
         }

@@ -90,12 +90,12 @@ import Testing
 
     /// As an app posts, but at the time of the story.
     private static func post(_ key: PurchaseKey, _ post: PurchasePost, on connection: PostgresConnection) throws {
-        let actions = CustomerActions(origin: ActionLog.Origin(actor: "tester"), foldSettings: grace)
+        let actions = CustomerActions(origin: ActionTable.Origin(actor: "tester"), foldSettings: grace)
         try actions.holding({ [key] }, on: connection) { _ in
             try actions.settlement.hold([key], on: connection)
             let now = try actions.lockOrMake([post.appUserID], on: connection).now
-            if try AccountStore.members([key], on: connection).isEmpty {
-                try FactStore.insert([CustomerActions.fact(post, of: key)], on: connection)
+            if try AccountTable.members([key], on: connection).isEmpty {
+                try FactTable.insert([CustomerActions.fact(post, of: key)], on: connection)
             } else {
                 _ = try actions.take([key: post], now: now, on: connection)
             }
@@ -166,7 +166,7 @@ import Testing
             let (purchase, owner, moved) = (try row.text(0), try row.text(1), try row.optionalText(3))
             let event = try JSON(parsing: try EventBodyCodec.restore(try row.bytes(2)))["event"]
             let told = event?["aliases"]?.arrayValue?.compactMap(\.stringValue) ?? []
-            let roots = try CustomerStore.roots(of: [owner, moved ?? owner] + told, on: connection)
+            let roots = try CustomerTable.roots(of: [owner, moved ?? owner] + told, on: connection)
             let believed = moved == nil ? roots.dropFirst(2).compactMap(\.self) : [roots[1]].compactMap(\.self)
             guard !believed.contains(where: { $0 == roots[0] }), !roots.dropFirst(2).contains(where: { $0 == roots[0] })
             else { return nil }

@@ -11,7 +11,7 @@ import Testing
 /// Actions that others come in between of: each race is held where it could be lost.
 @Suite struct ActionRaceTests {
     private let actions = CustomerActions(
-        origin: ActionLog.Origin(actor: "tester"), foldSettings: FoldSettings(defaultGrace: .seconds(3 * 86_400)))
+        origin: ActionTable.Origin(actor: "tester"), foldSettings: FoldSettings(defaultGrace: .seconds(3 * 86_400)))
 
     private func key(_ life: SubscriberLife) -> PurchaseKey {
         PurchaseKey(app: "demo", environment: .production, originalTransactionID: life.latest.originalID)
@@ -44,15 +44,15 @@ import Testing
         let (actions, given) = (actions, key(second))
         let deleter = try other.transaction {
             if asWorker {
-                try CustomerStore.makeAndHold([token], now: 1, on: other)
+                try CustomerTable.makeAndHold([token], now: 1, on: other)
             } else {
-                _ = try CustomerStore.lock([token], on: other)
+                _ = try CustomerTable.lock([token], on: other)
             }
             let deleter = TestThread {
                 try actions.delete(token, on: try database.connect(role: "entitled_worker"))
             }
             try database.untilBlocked()
-            try PurchaseStore.setOwners([(given, token)], now: 1, on: other)
+            try PurchaseTable.setOwners([(given, token)], now: 1, on: other)
             return deleter
         }
         #expect(Set(try deleter.value().purchases) == [key(first), key(second)])
@@ -65,7 +65,7 @@ import Testing
         let installation = try Installation()
         let database = installation.database
         let token = "cccccccc-0000-4000-8000-000000000009"
-        try CustomerStore.make([token], now: 1, on: try database.connect(role: "entitled_worker"))
+        try CustomerTable.make([token], now: 1, on: try database.connect(role: "entitled_worker"))
         let actions = actions
         let other = try database.connect()
         let (deleter, worker) = try other.transaction {
@@ -127,7 +127,7 @@ import Testing
         let installation = try Installation()
         let database = installation.database
         let connection = try database.connect(role: "entitled_worker")
-        try CustomerStore.make(["a", "b"], now: 1, on: connection)
+        try CustomerTable.make(["a", "b"], now: 1, on: connection)
         let other = try database.connect()
         let actions = actions
         // The other one waits for what the action holds, and the action for what the other holds.
@@ -138,7 +138,7 @@ import Testing
                 try actions.delete("a", on: try database.connect(role: "entitled_worker"))
             }
             try database.untilBlocked()
-            _ = try CustomerStore.lock(["a"], on: other)
+            _ = try CustomerTable.lock(["a"], on: other)
             return deleter
         }
         #expect(try deleter.value().appUserIDs == ["a"])
@@ -148,16 +148,16 @@ import Testing
         let installation = try Installation()
         let database = installation.database
         let other = try database.connect(role: "entitled_worker")
-        try CustomerStore.make(["a", "b"], now: 1, on: other)
+        try CustomerTable.make(["a", "b"], now: 1, on: other)
         let actions = actions
         let alias = try other.transaction {
-            _ = try CustomerStore.lock(["a"], on: other)
+            _ = try CustomerTable.lock(["a"], on: other)
             let alias = TestThread {
                 try actions.alias("a", "b", on: try database.connect(role: "entitled_worker"))
             }
             try database.untilBlocked()
             _ = try other.query("SET LOCAL lock_timeout = '500ms'")
-            _ = try CustomerStore.lock(["a", "b"], on: other)
+            _ = try CustomerTable.lock(["a", "b"], on: other)
             return alias
         }
         #expect(try alias.value().appUserIDs == ["a", "b"])
@@ -182,7 +182,7 @@ import Testing
         struct Undo: Error {}
         #expect(throws: Undo.self) {
             try other.transaction {
-                _ = try CustomerStore.lock([token], on: other)
+                _ = try CustomerTable.lock([token], on: other)
                 try installation.postAll([second.autoRenewOff(at: Installation.start + 3_600_000)])
                 try database.untilBlocked()
                 _ = try other.query("SET LOCAL lock_timeout = '500ms'")

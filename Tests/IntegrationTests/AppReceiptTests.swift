@@ -115,7 +115,7 @@ struct AppReceiptTests {
             life.buyOnce(.lifetime, at: Self.now - 4000),
         ]
         let apple = try PlayedHistory(installation, notifications)
-        let bench = try PostingBench(installation, apple: apple, receiptRoots: try Self.roots())
+        let bench = try PostingFixture(installation, apple: apple, receiptRoots: try Self.roots())
         let answer = bench.post(try Self.receipt(of: life), by: "user-1")
         #expect(answer.status == 200, "\(answer.text)")
         let subscriber = answer.json.subscriber
@@ -133,7 +133,7 @@ struct AppReceiptTests {
         var life = SubscriberLife(app: Installation.app, seed: 601, withToken: false)
         let started = life.start(at: Installation.start)
         let receipt = try Self.receipt(of: life)
-        let keyless = try PostingBench(installation, receiptRoots: try Self.roots())
+        let keyless = try PostingFixture(installation, receiptRoots: try Self.roots())
         let refused = keyless.post(receipt, by: "user-1")
         #expect(refused.status == 400)
         #expect(refused.json["code"] == .int(7103))
@@ -141,10 +141,10 @@ struct AppReceiptTests {
         let other = Base64.encode(
             try ReceiptMint.sign(Self.payload([], bundleID: "com.example.other"), Installation.keys))
         #expect(keyless.post(other, by: "user-1").status == 400)
-        #expect(try PostingBench(installation).post(receipt, by: "user-1").status == 400)
+        #expect(try PostingFixture(installation).post(receipt, by: "user-1").status == 400)
         // Apple away: everything about it may pass.
         let apple = try PlayedHistory(installation, [started], faults: [StoreFault(.unauthorized)])
-        let bench = try PostingBench(installation, apple: apple, receiptRoots: try Self.roots())
+        let bench = try PostingFixture(installation, apple: apple, receiptRoots: try Self.roots())
         #expect(bench.post(receipt, by: "user-1").status == 503)
         apple.clearFaults()
         #expect(bench.post(receipt, by: "user-1").status == 200)

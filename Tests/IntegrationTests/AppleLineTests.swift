@@ -27,14 +27,14 @@ import Testing
 
     @Test func `a backend is answered beside eighty callers that name what Apple does not know`() throws {
         defer { worker.stop() }
-        let bench = try PostingBench(installation, apple: apple)
+        let bench = try PostingFixture(installation, apple: apple)
         let strangers = (0..<80).map { number in
             TestThread { bench.call("/apple/transactions", Self.body("9000\(number)")).status }
         }
         try eventually("Apple is asked about strangers") { !apple.calls.isEmpty }
         let began = ContinuousClock.now
         let answer = bench.call(
-            "/apple/transactions", Self.body(life.latest.originalID), key: PostingBench.secretKey)
+            "/apple/transactions", Self.body(life.latest.originalID), key: PostingFixture.secretKey)
         #expect(answer.status == 200, "\(answer.text)")
         // Alone it takes one second; behind the eighty it would take ten.
         #expect(ContinuousClock.now - began < .seconds(6))
@@ -43,7 +43,7 @@ import Testing
 
     @Test func `another address is answered beside one that fills the line with ids that Apple does not know`() throws {
         defer { worker.stop() }
-        let bench = try PostingBench(installation, apple: apple, limits: LimitSettings())
+        let bench = try PostingFixture(installation, apple: apple, limits: LimitSettings())
         let strangers = (0..<40).map { number in
             TestThread { bench.call("/apple/transactions", Self.body("9100\(number)"), from: "203.0.113.7").status }
         }
@@ -62,7 +62,7 @@ import Testing
         defer { worker.stop() }
         let slow = try PlayedHistory(
             installation, life.notifications, faults: [StoreFault(.slow, path: "/v1/transactions/", seconds: 9)])
-        let bench = try PostingBench(installation, apple: slow)
+        let bench = try PostingFixture(installation, apple: slow)
         let began = ContinuousClock.now
         let strangers = (0..<20).map { number in
             TestThread { () -> (Int, Duration) in
@@ -79,7 +79,7 @@ import Testing
     @Test func `an id that Apple does not know is not asked for again, unless it becomes known here`() throws {
         defer { worker.stop() }
         let quick = try PlayedHistory(installation, [])
-        let bench = try PostingBench(installation, apple: quick)
+        let bench = try PostingFixture(installation, apple: quick)
         let id = life.latest.originalID
         #expect(bench.call("/apple/transactions", Self.body(id)).status == 404)
         let asked = quick.calls.count
@@ -96,9 +96,9 @@ import Testing
     @Test func `the answer says that an app user id is passed over`() throws {
         defer { worker.stop() }
         let quick = try PlayedHistory(installation, life.notifications)
-        let bench = try PostingBench(installation, apple: quick)
+        let bench = try PostingFixture(installation, apple: quick)
         let id = life.latest.originalID
-        for key in [PostingBench.publicKey, PostingBench.secretKey] {
+        for key in [PostingFixture.publicKey, PostingFixture.secretKey] {
             let plain = bench.call("/apple/transactions", Self.body(id), key: key)
             #expect(plain.status == 200 && plain.header("entitled-ignored") == nil)
             let naming = bench.call(

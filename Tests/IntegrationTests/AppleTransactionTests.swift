@@ -10,7 +10,7 @@ import Testing
     private let worker: RunningWorker
     private let life: SubscriberLife
     private let apple: PlayedHistory
-    private let bench: PostingBench
+    private let bench: PostingFixture
 
     init() throws {
         installation = try Installation()
@@ -19,10 +19,10 @@ import Testing
         let notifications = [life.start(lasts: 60 * StoreProduct.day, at: Installation.start)]
         self.life = life
         apple = try PlayedHistory(installation, notifications)
-        bench = try PostingBench(installation, apple: apple)
+        bench = try PostingFixture(installation, apple: apple)
     }
 
-    private func ask(_ name: String, _ id: String, key: String = PostingBench.publicKey) -> HTTPCall {
+    private func ask(_ name: String, _ id: String, key: String = PostingFixture.publicKey) -> HTTPCall {
         bench.call(
             "/apple/transactions",
             .object([
@@ -65,7 +65,7 @@ import Testing
 
     @Test func `a backend gets the customer`() throws {
         defer { worker.stop() }
-        let answer = ask("original_transaction_id", life.latest.originalID, key: PostingBench.secretKey)
+        let answer = ask("original_transaction_id", life.latest.originalID, key: PostingFixture.secretKey)
         #expect(answer.status == 200)
         #expect(answer.json.subscriber?["original_app_user_id"] == life.account.token.map { .string($0) })
     }
@@ -79,10 +79,10 @@ import Testing
         #expect(bench.call("/apple/transactions", .object([])).status == 400)
         #expect(bench.call("/apple/transactions", .object([]), key: nil).status == 401)
         let away = try PlayedHistory(installation, [], faults: [StoreFault(.unauthorized)])
-        let other = try PostingBench(installation, apple: away)
+        let other = try PostingFixture(installation, apple: away)
         let body = JSON.object(["original_transaction_id": .string(life.latest.originalID)])
         #expect(other.call("/apple/transactions", body).status == 503)
-        let keyless = try PostingBench(installation).call("/apple/transactions", body)
+        let keyless = try PostingFixture(installation).call("/apple/transactions", body)
         #expect(keyless.status == 400)
         #expect(keyless.json["message"]?.stringValue?.contains("server_api") == true)
     }

@@ -17,7 +17,7 @@ import Testing
         let worker = try RunningWorker(installation)
         defer { worker.stop() }
         let connection = try installation.database.connect(role: "entitled_api")
-        let actions = CustomerActions(origin: ActionLog.Origin(actor: "tester"), foldSettings: FoldSettings())
+        let actions = CustomerActions(origin: ActionTable.Origin(actor: "tester"), foldSettings: FoldSettings())
         func say(_ text: String?, of id: String, at time: Int64) throws {
             let value = JSON.object(["value": .text(text), "updated_at_ms": .int(time)])
             #expect(try actions.setAttributes(.object(["colour": value]), of: id, on: connection) == [])

@@ -24,7 +24,7 @@ import Testing
             worker = try RunningWorker(installation)
             connection = try installation.database.connect(role: "entitled_worker")
             actions = CustomerActions(
-                origin: ActionLog.Origin(actor: "tester", reason: "a test"),
+                origin: ActionTable.Origin(actor: "tester", reason: "a test"),
                 foldSettings: FoldSettings(defaultGrace: .seconds(3 * 86_400)))
         }
 
@@ -39,8 +39,8 @@ import Testing
             try installation.untilApplied(posted)
         }
 
-        func customer(_ anyID: String) throws -> CustomerReader.Found? {
-            try CustomerReader.find(anyID: anyID, foldSettings: FoldSettings(), on: connection)
+        func customer(_ anyID: String) throws -> CustomerQuery.Found? {
+            try CustomerQuery.find(anyID: anyID, foldSettings: FoldSettings(), on: connection)
         }
 
         func owner(_ life: SubscriberLife) throws -> String? {
@@ -120,13 +120,13 @@ import Testing
         var life = life(4)
         try scene.apply(life.start(at: Installation.start))
         let token = try #require(life.account.token)
-        #expect(throws: CustomerActions.Refusal.self) {
+        #expect(throws: CustomerActions.Rejection.self) {
             _ = try scene.actions.alias(token, id, on: scene.connection)
         }
-        #expect(throws: CustomerActions.Refusal.self) {
+        #expect(throws: CustomerActions.Rejection.self) {
             _ = try scene.actions.transfer(from: token, to: id, on: scene.connection)
         }
-        #expect(throws: CustomerActions.Refusal.self) {
+        #expect(throws: CustomerActions.Rejection.self) {
             _ = try scene.actions.claim(
                 scene.key(life), by: id, settings: RestoreSettings(general: .transfer), on: scene.connection)
         }
@@ -137,7 +137,7 @@ import Testing
     @Test func `who is not known is told so`() throws {
         let scene = try Scene()
         defer { scene.end() }
-        let nobody = CustomerActions.Refusal.unknown("nobody")
+        let nobody = CustomerActions.Rejection.unknown("nobody")
         #expect(throws: nobody) { _ = try scene.actions.alias("nobody", "user", on: scene.connection) }
         #expect(throws: nobody) { _ = try scene.actions.transfer(from: "nobody", to: "user", on: scene.connection) }
         #expect(throws: nobody) { _ = try scene.actions.delete("nobody", on: scene.connection) }
@@ -174,13 +174,13 @@ import Testing
         let again = try scene.actions.transfer(
             from: token, to: "winner", only: [first.latest.originalID], on: scene.connection)
         #expect(again.purchases.isEmpty && again.events.isEmpty)
-        #expect(throws: CustomerActions.Refusal.notTheirs(purchase: "2000", customer: token)) {
+        #expect(throws: CustomerActions.Rejection.notTheirs(purchase: "2000", customer: token)) {
             _ = try scene.actions.transfer(from: token, to: "winner", only: ["2000"], on: scene.connection)
         }
         // The history of both says so, once, and what consumers were told.
         for id in [token, "winner"] {
             let found = try #require(try scene.customer(id))
-            let told = try TimelineReader.timeline(
+            let told = try TimelineQuery.timeline(
                 of: found.purchases.map(\.key), appUserIDs: found.customer.appUserIDs, patience: StoreProduct.day,
                 foldSettings: FoldSettings(), now: SystemClock().now(), on: scene.connection
             ).entries.filter { if case .action = $0.kind { true } else { false } }
@@ -219,7 +219,7 @@ import Testing
                 where to != from {
                     do {
                         _ = try actions.transfer(from: from, to: to, on: connection)
-                    } catch CustomerActions.Refusal.unknown {
+                    } catch CustomerActions.Rejection.unknown {
                         // Nobody gave them anything yet.
                     }
                 }
@@ -244,7 +244,7 @@ import Testing
         var life = life(7)
         try scene.apply(life.start(at: Installation.start).withoutToken)
         let list = { (isUnclaimed: Bool) in
-            try PurchaseReader.list(
+            try PurchaseQuery.list(
                 isUnclaimed: isUnclaimed, app: nil, environment: nil, atMost: 10, foldSettings: FoldSettings(),
                 on: scene.connection)
         }
@@ -275,8 +275,8 @@ import Testing
         try scene.apply(
             first.start(at: Installation.start), second.start(at: Installation.start),
             other.start(at: Installation.start))
-        #expect(throws: CustomerActions.Refusal.self) { _ = try claim(first, "thief", .keep, scene) }
-        #expect(throws: CustomerActions.Refusal.self) {
+        #expect(throws: CustomerActions.Rejection.self) { _ = try claim(first, "thief", .keep, scene) }
+        #expect(throws: CustomerActions.Rejection.self) {
             _ = try claim(first, "thief", .transferIfNoActiveSubscriptions, scene)
         }
         #expect(try scene.customer("thief") == nil)
@@ -321,7 +321,7 @@ import Testing
         #expect(try scene.customer(token) == nil)
         #expect(try scene.customer(life.latest.originalID)?.purchases.first?.periods.count == 2)
         #expect(try scene.logged().count == 3)
-        #expect(throws: CustomerActions.Refusal.unknown("user-11")) {
+        #expect(throws: CustomerActions.Rejection.unknown("user-11")) {
             _ = try scene.actions.delete("user-11", on: scene.connection)
         }
         // What they bought before, and is heard of only now, belongs to nobody.
@@ -381,7 +381,7 @@ import Testing
                 do {
                     _ = try actions.delete(token, on: connection)
                     deletions += 1
-                } catch CustomerActions.Refusal.unknown {
+                } catch CustomerActions.Rejection.unknown {
                     if try database.count("SELECT count(*) FROM entitled.purchase") == 60 { return }
                 }
             }

@@ -17,19 +17,19 @@ import Testing
         try installation.untilApplied(1)
         let connection = try installation.database.connect()
         let before = try #require(
-            try CustomerReader.find(anyID: life.latest.originalID, foldSettings: FoldSettings(), on: connection)?
+            try CustomerQuery.find(anyID: life.latest.originalID, foldSettings: FoldSettings(), on: connection)?
                 .customer)
         #expect(before.originalAppUserID.hasPrefix("$RCAnonymousID:"))
         let later = life.autoRenewOff(at: Installation.start + StoreProduct.day)
         #expect(try installation.post(later).status == 200)
         try installation.untilApplied(2)
         let after = try #require(
-            try CustomerReader.find(anyID: life.latest.originalID, foldSettings: FoldSettings(), on: connection)?
+            try CustomerQuery.find(anyID: life.latest.originalID, foldSettings: FoldSettings(), on: connection)?
                 .customer)
         #expect(after.originalAppUserID == before.originalAppUserID)
         #expect(Set(after.appUserIDs) == [token, before.originalAppUserID])
         #expect(
-            try CustomerReader.find(anyID: before.originalAppUserID, foldSettings: FoldSettings(), on: connection)?
+            try CustomerQuery.find(anyID: before.originalAppUserID, foldSettings: FoldSettings(), on: connection)?
                 .customer == after
         )
         #expect(try installation.database.count("SELECT count(*) FROM entitled.customer") == 1)

@@ -16,7 +16,7 @@ import Testing
     private let installation: Installation
     private let worker: RunningWorker
     private let actions = CustomerActions(
-        origin: ActionLog.Origin(actor: "tester"), foldSettings: FoldSettings(defaultGrace: grace))
+        origin: ActionTable.Origin(actor: "tester"), foldSettings: FoldSettings(defaultGrace: grace))
     private var life = SubscriberLife(app: Installation.app, seed: 205)
 
     init() throws {
@@ -40,7 +40,7 @@ import Testing
         let owners = try installation.database.texts(Self.owners)
         #expect(owners.count == count)
         let connection = try installation.database.connect(role: "entitled_api")
-        let roots = try CustomerStore.roots(of: [id] + owners, on: connection)
+        let roots = try CustomerTable.roots(of: [id] + owners, on: connection)
         #expect(roots.allSatisfy { $0 != nil && $0 == roots[0] }, "\(owners)")
         let differences = try installation.settledDifferences()
         #expect(differences == [])
@@ -108,7 +108,7 @@ import Testing
         // What Apple signed over the token is not kept.
         #expect(try database.count("SELECT count(*) FROM entitled.notification") == 0)
         let operating = try database.connect(role: "entitled_worker")
-        let sweep = DeletionSweep(foldSettings: FoldSettings(defaultGrace: Self.grace), patience: .zero)
+        let sweep = CustomerErasure(foldSettings: FoldSettings(defaultGrace: Self.grace), patience: .zero)
         for _ in 0..<2 {
             while try sweep.step(on: operating) {}
             let differences = try installation.settledDifferences()
@@ -132,7 +132,7 @@ import Testing
         _ = try actions.delete("first", on: connection)
         if isSwept {
             let operating = try installation.database.connect(role: "entitled_worker")
-            let sweep = DeletionSweep(foldSettings: FoldSettings(defaultGrace: Self.grace), patience: .zero)
+            let sweep = CustomerErasure(foldSettings: FoldSettings(defaultGrace: Self.grace), patience: .zero)
             while try sweep.step(on: operating) {}
         }
         let before = try installation.settledDifferences()
@@ -149,7 +149,7 @@ import Testing
         let connection = try database.connect(role: "entitled_api")
         _ = try actions.transfer(from: Self.buyer, to: "second", on: connection)
         let deletions = try [Self.buyer, "second"].map { try actions.delete($0, on: connection).id }
-        let sweep = DeletionSweep(foldSettings: FoldSettings(defaultGrace: Self.grace), patience: .zero)
+        let sweep = CustomerErasure(foldSettings: FoldSettings(defaultGrace: Self.grace), patience: .zero)
         let other = try database.connect()
         let second = try other.transaction {
             try other.query("SELECT FROM entitled.deletion WHERE id = $1 FOR UPDATE", [.int8(deletions[1])])

@@ -18,10 +18,10 @@ import Testing
         let installation = try Installation()
         let worker = try RunningWorker(installation)
         defer { worker.stop() }
-        let bench = try PostingBench(installation)
+        let bench = try PostingFixture(installation)
         let receipts = try (0..<Self.count).map { number in
             var life = SubscriberLife(app: Installation.app, seed: UInt64(7400 + number), withToken: false)
-            return try PostingBench.jws(life.start(at: SystemClock().now() - StoreProduct.day))
+            return try PostingFixture.jws(life.start(at: SystemClock().now() - StoreProduct.day))
         }
         let buyers = (0..<Self.count).map { "buyer-\($0)" }
         let talkers = (0..<10 * Self.count).map { "talker-\($0)" }
@@ -38,7 +38,7 @@ import Testing
         }
         let words = TestThread {
             let connection = try installation.database.connect(role: "entitled_api")
-            let actions = CustomerActions(origin: ActionLog.Origin(actor: "test"), foldSettings: FoldSettings())
+            let actions = CustomerActions(origin: ActionTable.Origin(actor: "test"), foldSettings: FoldSettings())
             let owner = try installation.database.connect()
             for talker in talkers {
                 try Self.makeGuest(talker, on: owner)

@@ -28,14 +28,14 @@ import Worker
                     body: Array(#"{"event":{"type":"RENEWAL"}}"#.utf8))
             }
             try connection.transaction {
-                _ = try EventStore.insert(events, only: endpoint, now: SystemClock().now(), on: connection)
+                _ = try EventTable.insert(events, only: endpoint, now: SystemClock().now(), on: connection)
             }
         }
     }
 
     private func health(_ id: String, _ installation: Installation) throws -> EndpointHealth {
         let connection = try installation.database.connect(role: "entitled_api")
-        return try EndpointHealthStore.load(id: id, on: connection)[id] ?? EndpointHealth(endpoint: id)
+        return try EndpointHealthTable.load(id: id, on: connection)[id] ?? EndpointHealth(endpoint: id)
     }
 
     private func untilFailures(_ count: Int64, of id: String, _ installation: Installation) throws {
@@ -103,7 +103,7 @@ import Worker
         try installation.untilDeliveries(12, .held)
         try eventually("everything is told") { operators.requests.count >= 7 }
         // In the look that disabled one of them the others were judged too.
-        let endpoints = try EndpointStore.list(on: try installation.database.connect())
+        let endpoints = try EndpointTable.list(on: try installation.database.connect())
         #expect(Set(endpoints.filter { !$0.isEnabled }.map(\.id)) == [old])
         #expect(
             told(operators, of: old) == ["endpoint.disabled\"failing\"", "endpoint.failing 1", "endpoint.failing 2"])
@@ -114,7 +114,7 @@ import Worker
         try installation.untilDeliveries(13, .held)
         answers["/old"] = .status(200)
         let connection = try installation.database.connect(role: "entitled_worker")
-        #expect(try EndpointStore.enable(old, on: connection))
+        #expect(try EndpointTable.enable(old, on: connection))
         try installation.untilDeliveries(13, .delivered)
         try eventually("it is well") { try health(old, installation).lastSuccess != nil }
         #expect(try health(old, installation).streak == nil)
@@ -127,7 +127,7 @@ import Worker
         }
         #expect(told(operators, of: old).count == 3 && told(operators, of: rare).count == 2)
         let mine = try #require(
-            try EndpointStore.load(
+            try EndpointTable.load(
                 id: OperationsEndpoint.id, sealer: installation.sealer, now: SystemClock().now(), on: connection
             ).first)
         for request in operators.requests {
@@ -256,7 +256,7 @@ import Worker
         try eventually("its failures are written down") {
             try health(OperationsEndpoint.id, installation).streak?.failures == 2
         }
-        let mine = try EndpointStore.list(id: OperationsEndpoint.id, on: try installation.database.connect()).first
+        let mine = try EndpointTable.list(id: OperationsEndpoint.id, on: try installation.database.connect()).first
         #expect(mine?.isEnabled == true)
     }
 }

@@ -21,7 +21,7 @@ import Testing
         let worker: RunningWorker
         let apple: PlayedHistory
         var life: SubscriberLife
-        private let engine: APIEngine
+        private let engine: RequestExecutor
         private let server: HTTPServer
 
         init(faults: [StoreFault] = [], hasKey: Bool = true) throws {
@@ -32,10 +32,10 @@ import Testing
             apple = try PlayedHistory(installation, life.notifications, faults: faults)
             worker = try RunningWorker(installation)
             let (database, client) = (installation.database, apple.reader.client)
-            engine = APIEngine(
+            engine = RequestExecutor(
                 threads: 2, sessions: { PostgresSession(database.target(role: "entitled_api")) },
                 patience: .seconds(10), logger: .silent)
-            let answers = SubscriberAnswers(
+            let answers = SubscriberResponses(
                 document: SubscriberDocument(catalogue: installation.catalogue) {
                     Crypto.Digest.sha256(Array($0.utf8))
                 }, foldSettings: FoldSettings(defaultGrace: .seconds(1)), clock: SystemClock())

@@ -150,7 +150,7 @@ import Testing
         #expect(Set(try consumer.wait(28).map(\.id)).count == 28)
     }
 
-    enum Refusal: String, Sendable, CaseIterable {
+    enum Rejection: String, Sendable, CaseIterable {
         /// Postgres has no text with a NUL, which is known before the transaction.
         case zero
         /// No id has so many bytes; no index takes them.
@@ -167,8 +167,8 @@ import Testing
         }
     }
 
-    @Test(arguments: Refusal.allCases)
-    func `a notification that no row can keep is held and takes no other with it`(refusal: Refusal) throws {
+    @Test(arguments: Rejection.allCases)
+    func `a notification that no row can keep is held and takes no other with it`(refusal: Rejection) throws {
         let installation = try Installation()
         let product =
             switch refusal {

@@ -32,7 +32,7 @@ import Testing
         #expect(request.event?["app_user_id"]?.stringValue == life.account.token)
         #expect(request.event?["original_transaction_id"]?.stringValue == life.latest.originalID)
         try installation.untilDeliveries(1, .delivered)
-        let listed = try DeliveryReader.list(
+        let listed = try DeliveryQuery.list(
             endpoint: endpoint, state: .delivered, atMost: 5, on: try installation.database.connect())
         #expect(listed.map(\.event) == [request.id])
         #expect(listed.map(\.attempts) == [1])
@@ -48,7 +48,7 @@ import Testing
         _ = try installation.post(life.requestConsumption(reason: "LEGAL", at: asked))
         let key = PurchaseKey(app: "demo", environment: .production, originalTransactionID: life.latest.originalID)
         func history() throws -> PurchaseHistory {
-            PurchaseHistory(of: try #require(FactStore.load([key], on: installation.database.connect()).first))
+            PurchaseHistory(of: try #require(FactTable.load([key], on: installation.database.connect()).first))
         }
         try installation.untilApplied(2)
         let request = try #require(history().consumptionRequests.first)
@@ -108,7 +108,7 @@ import Testing
         // Resent, it has the whole schedule before it again.
         let connection = try installation.database.connect(role: "entitled_worker")
         let dead = try #require(
-            try DeliveryReader.list(endpoint: endpoint, state: .dead, atMost: 1, on: connection).first)
+            try DeliveryQuery.list(endpoint: endpoint, state: .dead, atMost: 1, on: connection).first)
         #expect(try DeliveryRepair.resend(dead.id, now: SystemClock().now(), on: connection) == .reopened)
         #expect(try consumer.wait(4).map(\.attempt) == ["1", "2", "3", "4"])
         try installation.untilDeliveries(1, .dead)
@@ -127,7 +127,7 @@ import Testing
         try installation.untilDeliveries(2, .held)
         #expect(consumer.requests.count == 1)
         let connection = try installation.database.connect(role: "entitled_worker")
-        #expect(try EndpointStore.enable(endpoint, on: connection))
+        #expect(try EndpointTable.enable(endpoint, on: connection))
         try installation.untilDeliveries(2, .delivered)
         #expect(Set(consumer.requests.map(\.type)) == ["INITIAL_PURCHASE", "CANCELLATION"])
     }
@@ -145,11 +145,11 @@ import Testing
         _ = try installation.post(life.start(at: Installation.start))
         let connection = try installation.database.connect()
         try eventually("the endpoint is paused") {
-            try EndpointStore.list(id: endpoint, on: connection).first?.pausedUntil ?? 0 >= before + 3_600_000
+            try EndpointTable.list(id: endpoint, on: connection).first?.pausedUntil ?? 0 >= before + 3_600_000
         }
         _ = try installation.post(life.autoRenewOff(at: Installation.start + StoreProduct.day))
         try installation.untilApplied(2)
-        let deliveries = try DeliveryReader.list(endpoint: endpoint, state: .pending, atMost: 5, on: connection)
+        let deliveries = try DeliveryQuery.list(endpoint: endpoint, state: .pending, atMost: 5, on: connection)
         #expect(deliveries.count == 2)
         #expect(deliveries.map(\.attempts).sorted() == [0, 1])
         #expect(deliveries.contains { $0.attempts == 1 && $0.next >= before + 3_600_000 })

@@ -16,7 +16,7 @@ import Testing
         let consumer: Consumer
         let connection: PostgresConnection
         let actions = CustomerActions(
-            origin: ActionLog.Origin(actor: "tester", reason: "a test"),
+            origin: ActionTable.Origin(actor: "tester", reason: "a test"),
             foldSettings: FoldSettings(defaultGrace: .seconds(3 * 86_400)))
 
         init(role: String = "entitled_api") throws {
@@ -32,8 +32,8 @@ import Testing
             consumer.stop()
         }
 
-        func customer(_ id: String) throws -> CustomerReader.Found? {
-            try CustomerReader.find(anyID: id, foldSettings: FoldSettings(), on: connection)
+        func customer(_ id: String) throws -> CustomerQuery.Found? {
+            try CustomerQuery.find(anyID: id, foldSettings: FoldSettings(), on: connection)
         }
 
         func types(_ count: Int) throws -> [String] { try consumer.wait(count).map(\.type).sorted() }
@@ -71,7 +71,7 @@ import Testing
         #expect(try scene.customer(first.grant.id)?.customer.originalAppUserID == "bob")
         #expect(try scene.installation.database.count("SELECT count(*) FROM entitled.product") == 0)
         try scene.installation.expectNoDifferences()
-        let told = try TimelineReader.timeline(
+        let told = try TimelineQuery.timeline(
             of: found.purchases.map(\.key), appUserIDs: found.customer.appUserIDs, patience: StoreProduct.day,
             foldSettings: FoldSettings(), now: SystemClock().now(), on: scene.connection
         ).entries
@@ -101,13 +101,13 @@ import Testing
     @Test func `what cannot be granted, or to nobody, leaves nothing behind`() throws {
         let scene = try Scene()
         defer { scene.end() }
-        #expect(throws: CustomerActions.Refusal.self) {
+        #expect(throws: CustomerActions.Rejection.self) {
             _ = try scene.actions.grant("pro", to: "bob", .until(1), on: scene.connection)
         }
-        #expect(throws: CustomerActions.Refusal.self) {
+        #expect(throws: CustomerActions.Rejection.self) {
             _ = try scene.actions.grant("pro", to: "null", .lasting(.daily), on: scene.connection)
         }
-        #expect(throws: CustomerActions.Refusal.unknown("bob")) {
+        #expect(throws: CustomerActions.Rejection.unknown("bob")) {
             _ = try scene.actions.revoke("pro", from: "bob", on: scene.connection)
         }
         #expect(try scene.kinds() == [])
@@ -120,7 +120,7 @@ import Testing
         defer { scene.end() }
         let consumers = try [["demo"], [Grant.app]].map { apps in
             let consumer = try Consumer()
-            _ = try EndpointStore.add(
+            _ = try EndpointTable.add(
                 url: consumer.url(), authorization: nil, environments: [], events: [], apps: apps,
                 sealer: scene.installation.sealer, now: SystemClock().now(), on: scene.connection)
             return consumer
@@ -209,7 +209,7 @@ import Testing
         try scene.installation.untilApplied(1)
         let given = try scene.actions.grant("pro", to: token, .lasting(.weekly), on: scene.connection).grant
         let bought = PurchaseKey(app: "demo", environment: .production, originalTransactionID: life.latest.originalID)
-        let stays = CustomerActions.Refusal.grantStays(given.id)
+        let stays = CustomerActions.Rejection.grantStays(given.id)
         #expect(throws: stays) {
             _ = try scene.actions.transfer(from: token, to: "heir", only: [given.id], on: scene.connection)
         }
@@ -246,13 +246,13 @@ import Testing
         #expect(try scene.actions.delete("bob", on: scene.connection).purchases == [given.key])
         let database = scene.installation.database
         #expect(try scene.customer("bob") == nil)
-        let facts = try #require(try FactStore.load([given.key], on: scene.connection).first)
+        let facts = try #require(try FactTable.load([given.key], on: scene.connection).first)
         let purchase = try #require(Purchase(folding: facts, key: given.key))
         #expect(!purchase.hasAccess(at: SystemClock().now() + 1000))
         #expect(try database.count("SELECT count(*) FROM entitled.purchase WHERE wake_ms IS NOT NULL") == 0)
         #expect(try scene.events() == ["NON_RENEWING_PURCHASE"])
         try scene.installation.expectNoDifferences()
-        let unclaimed = try PurchaseReader.list(
+        let unclaimed = try PurchaseQuery.list(
             isUnclaimed: true, app: nil, environment: nil, atMost: 10, foldSettings: FoldSettings(),
             on: scene.connection)
         #expect(unclaimed.isEmpty)
@@ -335,7 +335,7 @@ import Testing
                         case 3: _ = try actions.alias(id, "alias-\(number)-\(round)", on: connection)
                         default: _ = try actions.delete(id, on: connection)
                         }
-                    } catch CustomerActions.Refusal.unknown {
+                    } catch CustomerActions.Rejection.unknown {
                         // Deleted, or nobody gave them anything yet.
                     }
                 }
@@ -369,8 +369,8 @@ import Testing
                 id: String(repeating: "a", count: 32), entitlement: "pro", product: "rc_promo_pro_lifetime", start: 1,
                 end: nil, at: 1, action: 1))
         let error = #expect(throws: PostgresError.self) {
-            try FactStore.insert(
-                [FactStore.New(key: Grant.key(String(repeating: "a", count: 32)), seq: 1, fact: row)], on: connection)
+            try FactTable.insert(
+                [FactTable.New(key: Grant.key(String(repeating: "a", count: 32)), seq: 1, fact: row)], on: connection)
         }
         #expect(error?.sqlstate == "42501")
     }
@@ -386,7 +386,7 @@ import Testing
         let database = installation.database
         #expect(try database.texts("SELECT app FROM entitled.purchase") == ["demo"])
         #expect(try database.count("SELECT count(*) FROM entitled.fact WHERE kind = 6") == 0)
-        let found = try CustomerReader.find(
+        let found = try CustomerQuery.find(
             anyID: life.latest.originalID, foldSettings: FoldSettings(), on: try database.connect(role: "entitled_api"))
         #expect(found?.purchases.map(\.latest.type) == [.normal])
     }

@@ -30,11 +30,11 @@ import Testing
         }
         #expect(!guessed.contains(owner))
         let connection = try installation.database.connect(role: "entitled_api")
-        let actions = CustomerActions(origin: ActionLog.Origin(actor: "api"), foldSettings: FoldSettings())
+        let actions = CustomerActions(origin: ActionTable.Origin(actor: "api"), foldSettings: FoldSettings())
         for (number, id) in guessed.enumerated() {
             _ = try actions.identify(id, as: "thief-\(number)", on: connection)
         }
-        #expect(try CustomerStore.load([owner], on: connection)[owner]?.appUserIDs == [owner])
+        #expect(try CustomerTable.load([owner], on: connection)[owner]?.appUserIDs == [owner])
         try installation.expectNoDifferences()
     }
 }

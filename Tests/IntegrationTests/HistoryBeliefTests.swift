@@ -10,7 +10,7 @@ import Worker
 @Suite struct HistoryBeliefTests {
     private static let hour: Int64 = 3_600_000
     private static let day = StoreProduct.day
-    private static let place = AppEnvironment(app: "demo", environment: .production)
+    private static let place = AppScope(app: "demo", environment: .production)
 
     /// It ended two days ago and should have renewed; news of it is a week old.
     private func silent() -> StoreNotification {

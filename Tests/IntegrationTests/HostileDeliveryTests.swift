@@ -35,7 +35,7 @@ import Worker
     ]
 
     private func deliveries(_ installation: Installation, _ paths: [String: String]) throws -> [String: DeliveryID] {
-        let found = try DeliveryReader.list(
+        let found = try DeliveryQuery.list(
             endpoint: nil, state: nil, atMost: 100, on: try installation.database.connect(role: "entitled_api"))
         return Dictionary(uniqueKeysWithValues: found.compactMap { item in paths[item.endpoint].map { ($0, item.id) } })
     }
@@ -47,7 +47,7 @@ import Worker
         let connection = try installation.database.connect(role: "entitled_worker")
         var paths: [String: String] = [:]
         for item in Self.cases {
-            let added = try EndpointStore.add(
+            let added = try EndpointTable.add(
                 url: server.url(item.path), authorization: nil, environments: [], events: [], apps: [],
                 sealer: installation.sealer, now: SystemClock().now(), on: connection)
             paths[added.id] = item.path
@@ -64,7 +64,7 @@ import Worker
         for item in Self.cases {
             let id = try #require(found[item.path])
             let shown = try #require(
-                try DeliveryReader.show(id, on: try installation.database.connect(role: "entitled_api")))
+                try DeliveryQuery.show(id, on: try installation.database.connect(role: "entitled_api")))
             let attempt = try #require(shown.attempts.first)
             #expect(shown.delivery.state == item.state, "\(item.path)")
             #expect(

@@ -63,7 +63,7 @@ import Testing
         _ dice: inout Dice, _ household: [PurchaseKey], deletes: Bool, on connection: PostgresConnection
     ) throws {
         let actions = CustomerActions(
-            origin: ActionLog.Origin(actor: "tester"), foldSettings: FoldSettings(defaultGrace: .seconds(3 * 86_400)))
+            origin: ActionTable.Origin(actor: "tester"), foldSettings: FoldSettings(defaultGrace: .seconds(3 * 86_400)))
         let id = try dice.pick(family)
         do {
             switch dice.roll(deletes ? 14 : 12) {
@@ -87,11 +87,11 @@ import Testing
                 _ = try actions.alias(id, try dice.pick(family), on: connection)
             default: _ = try actions.delete(id, on: connection)
             }
-        } catch CustomerActions.Refusal.restore {
+        } catch CustomerActions.Rejection.restore {
             // The owner keeps it.
-        } catch CustomerActions.Refusal.unknown {
+        } catch CustomerActions.Rejection.unknown {
             // Deleted, or not bought yet.
-        } catch CustomerActions.Refusal.busy {
+        } catch CustomerActions.Rejection.busy {
             // Overtaken again and again: the caller is told to come again.
         }
     }
@@ -158,7 +158,7 @@ import Testing
         let ring = zip(Self.family, Self.family.dropFirst() + Self.family.prefix(1)).map { one, two in
             TestThread {
                 let actions = CustomerActions(
-                    origin: ActionLog.Origin(actor: "tester"),
+                    origin: ActionTable.Origin(actor: "tester"),
                     foldSettings: FoldSettings(defaultGrace: .seconds(3 * 86_400)))
                 let connection = try database.connect(role: "entitled_api")
                 try actions.admit(one, on: connection)
@@ -168,7 +168,7 @@ import Testing
         for thread in ring { try thread.value(timeout: .seconds(120)) }
         try expectWhole(installation)
         let connection = try database.connect(role: "entitled_api")
-        let customers = try CustomerStore.load(Set(Self.family), on: connection)
+        let customers = try CustomerTable.load(Set(Self.family), on: connection)
         #expect(customers.count == Self.family.count)
         #expect(Set(customers.values.map(\.originalAppUserID)).count == 1)
         let words = try database.texts(

@@ -115,7 +115,7 @@ final class Installation: Sendable {
     func addEndpoint(
         _ consumer: Consumer, path: String = "/hooks", ordering: Ordering = .none
     ) throws -> (id: String, secret: String) {
-        let added = try EndpointStore.add(
+        let added = try EndpointTable.add(
             url: consumer.url(path), authorization: "Bearer consumer", environments: [], events: [], apps: [],
             ordering: ordering, sealer: sealer, now: SystemClock().now(),
             on: try database.connect(role: "entitled_worker"))
@@ -152,7 +152,7 @@ final class Installation: Sendable {
     /// What is known of a customer at this moment, without what tells when it became known.
     func document(of anyID: String, now: Int64) throws -> String {
         let connection = try database.connect(role: "entitled_api")
-        guard let found = try CustomerReader.find(anyID: anyID, foldSettings: FoldSettings(), on: connection) else {
+        guard let found = try CustomerQuery.find(anyID: anyID, foldSettings: FoldSettings(), on: connection) else {
             return "nobody"
         }
         let profile = CustomerProfile(

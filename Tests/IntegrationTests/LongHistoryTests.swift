@@ -152,14 +152,14 @@ import Worker
         let installation = try Installation()
         let worker = try RunningWorker(installation)
         defer { worker.stop() }
-        let bench = try PostingBench(installation)
+        let bench = try PostingFixture(installation)
         var life = SubscriberLife(app: Installation.app, seed: 2_600)
         let started = life.start(at: Installation.start)
-        let jws = try PostingBench.jws(started)
+        let jws = try PostingFixture.jws(started)
         #expect(bench.post(jws, by: "user-1").status == 200)
         let before = try installation.database.count("SELECT count(*) FROM entitled.fact WHERE kind = 1")
         for place in 1...10 as ClosedRange<Int64> {
-            let again = try PostingBench.jws(started) { $0.with("signedDate", .int(started.signedDate + place)) }
+            let again = try PostingFixture.jws(started) { $0.with("signedDate", .int(started.signedDate + place)) }
             #expect(bench.post(again, by: "user-1").status == 200)
         }
         #expect(try installation.database.count("SELECT count(*) FROM entitled.fact WHERE kind = 1") == before)
@@ -181,8 +181,8 @@ import Worker
         let renewed = scene.lives[0].renew(at: Installation.start + 2 * StoreProduct.day)
         #expect(try installation.post(renewed).status == 200)
         // Its answer is a 503: nothing applies it yet.
-        let bench = try PostingBench(installation, patience: .milliseconds(100))
-        let again = try PostingBench.jws(renewed) { $0.with("signedDate", .int(renewed.signedDate + 1)) }
+        let bench = try PostingFixture(installation, patience: .milliseconds(100))
+        let again = try PostingFixture.jws(renewed) { $0.with("signedDate", .int(renewed.signedDate + 1)) }
         _ = bench.post(again, by: "user-1")
         let second = try RunningWorker(installation)
         defer { second.stop() }
@@ -261,8 +261,8 @@ import Worker
 
         /// Whether what is kept of a purchase is what its facts come to.
         func isKept(_ key: PurchaseKey) throws -> Bool {
-            let known = try FactStore.unfolded([key], on: connection)[0]
-            guard let kept = try PurchaseFoldStore.read([key], on: connection)[0] else { return false }
+            let known = try FactTable.unfolded([key], on: connection)[0]
+            guard let kept = try PurchaseFoldTable.read([key], on: connection)[0] else { return false }
             return kept.isSame(as: known) && kept.rows == known.rows
         }
 
@@ -284,7 +284,7 @@ import Worker
             try database.untilBlocked()
             let assignment = OwnerAssignment(owner: "somebody", at: Installation.start, action: 7)
             let seq = SequenceGenerator.least(at: Installation.start)
-            try FactStore.insert([FactStore.New(key: key, seq: seq, fact: FactRow(assignment))], on: connection)
+            try FactTable.insert([FactTable.New(key: key, seq: seq, fact: FactRow(assignment))], on: connection)
             _ = try connection.query(
                 """
                 UPDATE entitled.fact SET signed_again = ARRAY[signed_ms + 5000]
@@ -295,7 +295,7 @@ import Worker
         }
         #expect(try thread.value())
         #expect(try folding.isKept(key))
-        #expect(try FactStore.known(of: [key], on: connection)[0].facts.assignments.count == 1)
+        #expect(try FactTable.known(of: [key], on: connection)[0].facts.assignments.count == 1)
         #expect(!folding.log.text.contains("folded again"))
     }
 
@@ -304,7 +304,7 @@ import Worker
         let database = scene.installation.database
         let folding = try Folding(database)
         let key = try #require(try Self.keys(database).first)
-        var reading = FactStore.Reading(of: key)
+        var reading = FactTable.Reading(of: key)
         let isRead = try reading.readAll(page: 500, on: folding.connection) { true }
         #expect(isRead)
         let rows = reading.known.rows
@@ -316,7 +316,7 @@ import Worker
                 WHERE digest = (SELECT digest FROM entitled.fact WHERE kind = 1 ORDER BY digest LIMIT 1)
                 """, [.int8(signed * 1000)])
             let isWhole = try reading.catchUp(page: 500, on: folding.connection)
-            let known = try FactStore.unfolded([key], on: folding.connection)[0]
+            let known = try FactTable.unfolded([key], on: folding.connection)[0]
             #expect(isWhole && reading.known.rows == rows)
             let dates = [known, reading.known].map { $0.facts.transactions.map(\.signedDate).max() }
             #expect(dates[0] == dates[1])
@@ -335,8 +335,8 @@ import Worker
         let folding = try Folding(database)
         let key = try #require(try Self.keys(database).first)
         #expect(try folding.folder.foldAnew(key, on: folding.connection))
-        let known = try FactStore.unfolded([key], on: folding.connection)[0]
-        let unkept = try PurchaseFoldStore.write([key: known], largest: 100, on: folding.connection)
+        let known = try FactTable.unfolded([key], on: folding.connection)[0]
+        let unkept = try PurchaseFoldTable.write([key: known], largest: 100, on: folding.connection)
         guard case .larger(_, than: 100) = unkept[key] else {
             Issue.record("\(unkept)")
             return
@@ -381,11 +381,11 @@ import Worker
         let installation = try Installation()
         let worker = try RunningWorker(installation)
         defer { worker.stop() }
-        let bench = try PostingBench(installation, patience: .seconds(5))
+        let bench = try PostingFixture(installation, patience: .seconds(5))
         var life = SubscriberLife(
             app: Installation.app, seed: 2_700,
             product: StoreProduct(id: "nul\0product", price: 1, period: StoreProduct.day))
-        _ = bench.post(try PostingBench.jws(life.start(at: Installation.start)), by: "user-1")
+        _ = bench.post(try PostingFixture.jws(life.start(at: Installation.start)), by: "user-1")
         try eventually(timeout: .seconds(10), "it is held") { try installation.heldReasons().count == 1 }
         #expect(try installation.database.count("SELECT count(*) FROM entitled.notification") == 1)
     }

@@ -162,12 +162,12 @@ import Testing
             try installation.database.count("SELECT count(*) FROM entitled.listening") > 0
         }
         let connection = try installation.database.connect(role: "entitled_worker")
-        #expect(try Listening.outages(now: SystemClock().now(), on: connection) == [])
+        #expect(try IngestUptime.outages(now: SystemClock().now(), on: connection) == [])
         try pretendOutage(from: 72, until: 1, installation)
-        let found = try Listening.outages(now: SystemClock().now(), on: connection)
+        let found = try IngestUptime.outages(now: SystemClock().now(), on: connection)
         #expect(found.count == 1)
         #expect(found.first.map { ($0.upperBound - $0.lowerBound) / Self.hour } == 71)
-        try Listening.forget(now: SystemClock().now() + 200 * 24 * Self.hour, on: connection)
+        try IngestUptime.forget(now: SystemClock().now() + 200 * 24 * Self.hour, on: connection)
         #expect(try installation.database.count("SELECT count(*) FROM entitled.listening") == 0)
     }
 }

@@ -23,7 +23,7 @@ import Worker
         try database.execute("UPDATE entitled.purchase SET claims = NULL, account = NULL")
         try database.execute(
             "UPDATE entitled.purchase SET owner = 'kept' WHERE original_transaction_id = $1", [.text(moved)])
-        try CustomerStore.make(["kept"], now: 1, on: try database.connect())
+        try CustomerTable.make(["kept"], now: 1, on: try database.connect())
         try database.execute(
             """
             INSERT INTO entitled.action (kind, at_ms, actor, app_user_id)
@@ -43,7 +43,7 @@ import Worker
         #expect(try database.count("SELECT count(*) FROM entitled.event") == events)
         try installation.expectNoDifferences()
         let connection = try database.connect()
-        let accounts = Set(try AccountStore.differing(atMost: 9, on: connection))
+        let accounts = Set(try AccountTable.differing(atMost: 9, on: connection))
         let settlement = OwnerSettlement(salt: OwnerSalt(), foldSettings: FoldSettings())
         let differing = try settlement.differing(of: accounts, on: connection)
         #expect(differing.keys.map(\.originalTransactionID) == [moved])

@@ -37,7 +37,7 @@ import Worker
         let installation = try Installation()
         let worker = try RunningWorker(installation, ownerWait: Self.long)
         defer { worker.stop() }
-        let bench = try PostingBench(installation)
+        let bench = try PostingFixture(installation)
         var life = SubscriberLife(app: Installation.app, seed: 501, withToken: false)
         let now = SystemClock().now()
         try installation.postAll([life.start(at: now - 60_000), life.autoRenewOff(at: now - 30_000)])
@@ -45,7 +45,7 @@ import Worker
         #expect(
             try installation.database.count("SELECT count(*) FROM entitled.purchase WHERE tell_ms IS NOT NULL") == 1)
         #expect(try told(installation) == [])
-        #expect(bench.post(try PostingBench.jws(life.notifications[0]), by: "bob").status == 200)
+        #expect(bench.post(try PostingFixture.jws(life.notifications[0]), by: "bob").status == 200)
         try untilTold(
             installation,
             [Told(type: "CANCELLATION", appUserID: "bob"), Told(type: "INITIAL_PURCHASE", appUserID: "bob")])
@@ -94,9 +94,9 @@ import Worker
         let worker = try RunningWorker(installation, ownerWait: .automatic)
         defer { worker.stop() }
         if posts {
-            let bench = try PostingBench(installation)
+            let bench = try PostingFixture(installation)
             var other = SubscriberLife(app: Installation.app, seed: 504)
-            let jws = try PostingBench.jws(other.start(at: SystemClock().now() - 60_000))
+            let jws = try PostingFixture.jws(other.start(at: SystemClock().now() - 60_000))
             #expect(bench.post(jws, by: "eve").status == 200)
         }
         let before = try told(installation).count

@@ -52,7 +52,7 @@ final class PlantedCustomer {
         worker = try RunningWorker(installation)
         connection = try installation.database.connect(role: "entitled_worker")
         actions = CustomerActions(
-            origin: ActionLog.Origin(actor: "tester", reason: "as \(PlantedCustomer.name) asked"),
+            origin: ActionTable.Origin(actor: "tester", reason: "as \(PlantedCustomer.name) asked"),
             foldSettings: FoldSettings(defaultGrace: .seconds(3 * 86_400)))
         try plant()
     }
@@ -132,14 +132,14 @@ final class PlantedCustomer {
 
     /// Deletes them, and sweeps to the end.
     @discardableResult
-    func delete(_ policy: DeletionPolicy) throws -> DeletionLedger.Entry? {
+    func delete(_ policy: DeletionPolicy) throws -> DeletionTable.Entry? {
         let deletion = try actions.delete(PlantedCustomer.third, policy: policy, on: connection)
         try sweep(deletion.id)
-        return try DeletionLedger.find(deletion.id, on: connection)
+        return try DeletionTable.find(deletion.id, on: connection)
     }
 
     func sweep(_ id: Int64, patience: Duration = .zero) throws {
-        let sweep = DeletionSweep(foldSettings: FoldSettings(defaultGrace: .seconds(3 * 86_400)), patience: patience)
+        let sweep = CustomerErasure(foldSettings: FoldSettings(defaultGrace: .seconds(3 * 86_400)), patience: patience)
         while try sweep.step(id, on: connection) == .more {}
     }
 
@@ -147,7 +147,7 @@ final class PlantedCustomer {
     func export(_ anyID: String) throws -> JSON? {
         var bytes: [UInt8] = []
         let api = try installation.database.connect(role: "entitled_api")
-        guard let id = try CustomerReader.resolve(anyID, on: api).appUserID else { return nil }
+        guard let id = try CustomerQuery.resolve(anyID, on: api).appUserID else { return nil }
         return try CustomerExport().write(of: id, now: 1, on: api) { bytes += $0 } ? JSON(parsing: bytes) : nil
     }
 }

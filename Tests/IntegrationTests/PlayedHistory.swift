@@ -15,7 +15,7 @@ import TestSupport
 
 /// Apple's history of one app, and those who read it.
 final class PlayedHistory: Sendable {
-    let place: AppEnvironment
+    let place: AppScope
     let reader: HistoryReader
     let log = LogTape()
     let metrics = Metrics()
@@ -29,7 +29,7 @@ final class PlayedHistory: Sendable {
     ) throws {
         self.installation = installation
         let environment: StoreEnvironment = app.isSandbox ? .sandbox : .production
-        place = AppEnvironment(app: "demo", environment: environment)
+        place = AppScope(app: "demo", environment: environment)
         var settings = StoreSettings()
         settings.app = app
         settings.faults = faults
@@ -48,11 +48,11 @@ final class PlayedHistory: Sendable {
             keys: [
                 try ServerAPIKey(
                     issuerID: service.token.issuerID, keyID: service.token.keyID, pem: service.token.key.pem())
-            ], http: http, verifier: installation.verifier, retries: RetryPolicy(base: .milliseconds(10)),
+            ], http: http, verifier: installation.verifier, retries: ServerAPIRetryPolicy(base: .milliseconds(10)),
             logger: .silent, metrics: Metrics())
         reader = HistoryReader(
             client: client,
-            door: NotificationDoor(
+            door: NotificationAdmission(
                 apps: AppRegistry([Installation.registered]), verifier: installation.verifier,
                 dictionaries: HeaderDictionaries()))
     }
@@ -77,8 +77,8 @@ final class PlayedHistory: Sendable {
     func reconciling<Result>(
         as worker: [UInt8], statusCallsPerHour: Int64 = 0, _ body: () throws -> Result
     ) throws -> Result {
-        let reconciler = Reconciler(
-            ReconcilerConfiguration(
+        let reconciler = ReconciliationDuty(
+            ReconciliationDutyConfiguration(
                 worker: worker, lease: .seconds(10), interval: .seconds(3600), clock: SystemClock(),
                 duties: [(place, reader)], statusCallsPerHour: statusCallsPerHour,
                 foldSettings: FoldSettings(defaultGrace: .seconds(3 * 86_400))),
@@ -101,17 +101,17 @@ final class PlayedHistory: Sendable {
         let connection = try installation.database.connect(role: "entitled_worker")
         let now = SystemClock().now()
         let replay = HistoryReplay(
-            HistoryQuestion(place), from: now - days * StoreProduct.day, until: now, sendsEvents: sendsEvents)
-        let job = try JobLedger.open(
+            HistoryFilter(place), from: now - days * StoreProduct.day, until: now, sendsEvents: sendsEvents)
+        let job = try JobTable.open(
             replay.request(from: "\(days)d", until: "0s", rate: nil, madeBy: "a test"), on: connection
         ).job
         if let token {
-            let words = HistoryWalk(replay.question, from: replay.from, until: replay.until).words + [token]
+            let words = HistoryScan(replay.question, from: replay.from, until: replay.until).words + [token]
             _ = try connection.query(
                 "UPDATE entitled.job SET cursor = $2 WHERE id = $1", [.int8(job.id), .texts(words)])
         }
         let reader = reader
-        return try JobAttendant(job.id, kinds: [HistoryReplayWork.kind { _ in reader }]).attend(
+        return try JobDriver(job.id, kinds: [HistoryReplayWork.kind { _ in reader }]).attend(
             on: connection, rest: { _ in }, isEnough: { _, _ in false })
     }
 }

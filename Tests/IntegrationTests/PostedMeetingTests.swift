@@ -12,7 +12,7 @@ import Testing
 /// What apps post, where it meets what is done with customers.
 @Suite struct PostedMeetingTests {
     private let actions = CustomerActions(
-        origin: ActionLog.Origin(actor: "tester"), foldSettings: FoldSettings(defaultGrace: .seconds(3 * 86_400)))
+        origin: ActionTable.Origin(actor: "tester"), foldSettings: FoldSettings(defaultGrace: .seconds(3 * 86_400)))
 
     private func started(_ seed: UInt64, token: String? = nil) -> StoreNotification {
         var life = SubscriberLife(app: Installation.app, seed: seed, withToken: false)
@@ -27,7 +27,7 @@ import Testing
     }
 
     private func sweep(_ id: Int64, on connection: PostgresConnection) throws {
-        let sweep = DeletionSweep(foldSettings: FoldSettings(defaultGrace: .seconds(3 * 86_400)), patience: .zero)
+        let sweep = CustomerErasure(foldSettings: FoldSettings(defaultGrace: .seconds(3 * 86_400)), patience: .zero)
         while try sweep.step(id, on: connection) == .more {}
     }
 
@@ -43,8 +43,8 @@ import Testing
         _ = try installation.addEndpoint(consumer)
         let worker = try RunningWorker(installation)
         defer { worker.stop(); consumer.stop() }
-        let bench = try PostingBench(installation)
-        let jws = try PostingBench.jws(started(600))
+        let bench = try PostingFixture(installation)
+        let jws = try PostingFixture.jws(started(600))
         let attribute = JSON.object(["value": .string("a@b.c"), "updated_at_ms": .int(SystemClock().now())])
         // Whoever writes attributes waits; whoever reads them does not.
         let holder = try installation.database.connect()
@@ -62,8 +62,8 @@ import Testing
         let installation = try Installation()
         let worker = try RunningWorker(installation)
         defer { worker.stop() }
-        let bench = try PostingBench(installation)
-        let jws = try PostingBench.jws(started(601)) { $0.with("price", nil).with("currency", nil) }
+        let bench = try PostingFixture(installation)
+        let jws = try PostingFixture.jws(started(601)) { $0.with("price", nil).with("currency", nil) }
         func price(_ answer: HTTPCall) -> JSON? { answer.json.subscriber?["subscriptions"]?["pro_monthly"]?["price"] }
         #expect(price(bench.post(jws, by: "user-1"))?["currency"] != .string("EUR"))
         let more: KeyValuePairs<String, JSON?> = ["price": .string("9.99"), "currency": .string("EUR")]
@@ -85,9 +85,9 @@ import Testing
     @Test func `whoever brings a purchase first, it is told once`() throws {
         let installation = try Installation()
         let registry = AppRegistry([Installation.registered])
-        let door = NotificationDoor(
+        let door = NotificationAdmission(
             apps: registry, verifier: installation.verifier, dictionaries: HeaderDictionaries())
-        let other = TransactionDoor(
+        let other = TransactionAdmission(
             apps: registry, verifier: installation.verifier, dictionaries: HeaderDictionaries())
         let worker = try RunningWorker(installation)
         defer { worker.stop() }
@@ -98,7 +98,7 @@ import Testing
         for round in 0..<3 {
             for (order, notification) in zip(Self.orders, notifications) {
                 if order[round] == .posted {
-                    let admitted = try other.admit(try PostingBench.jws(notification), of: "demo").get()
+                    let admitted = try other.admit(try PostingFixture.jws(notification), of: "demo").get()
                     let fact = try #require(TransactionFact(admitted.payload, tie: admitted.jws.payload))
                     let item = CustomerActions.Posted(
                         key: try key(notification), transaction: fact, entry: admitted.entry)
@@ -131,8 +131,8 @@ import Testing
         _ policy: DeletionPolicy, isSweptFirst: Bool
     ) throws {
         let installation = try Installation()
-        let bench = try PostingBench(installation, patience: .milliseconds(100))
-        #expect(bench.post(try PostingBench.jws(started(602)), by: "user-1").status == 503)
+        let bench = try PostingFixture(installation, patience: .milliseconds(100))
+        #expect(bench.post(try PostingFixture.jws(started(602)), by: "user-1").status == 503)
         let connection = try installation.database.connect(role: "entitled_worker")
         let deletion = try actions.delete("user-1", policy: policy, on: connection)
         if isSweptFirst { try sweep(deletion.id, on: connection) }
@@ -141,7 +141,7 @@ import Testing
         try installation.untilApplied(1)
         try sweep(deletion.id, on: connection)
         #expect(try owners(installation).allSatisfy(Owner.isAnonymous))
-        #expect(try CustomerStore.known(["user-1"], on: connection).isEmpty)
+        #expect(try CustomerTable.known(["user-1"], on: connection).isEmpty)
         #expect(try DatabaseScan(installation.database).places(of: ["user-1"]) == [:])
         try installation.expectNoDifferences()
     }
@@ -153,13 +153,13 @@ import Testing
         let installation = try Installation()
         let worker = try RunningWorker(installation)
         defer { worker.stop() }
-        let bench = try PostingBench(installation)
+        let bench = try PostingFixture(installation)
         let id = token ?? "user-1"
-        let jws = try PostingBench.jws(started(603, token: token))
+        let jws = try PostingFixture.jws(started(603, token: token))
         #expect(bench.post(jws, by: id).status == 200)
         let connection = try installation.database.connect(role: "entitled_worker")
         try sweep(try actions.delete(id, policy: policy, on: connection).id, on: connection)
-        #expect(try CustomerStore.known([id], on: connection).isEmpty)
+        #expect(try CustomerTable.known([id], on: connection).isEmpty)
         // Under the same id, then under one that a device made anew.
         for poster in [id, "$RCAnonymousID:77777777777777777777777777777777"] {
             let answer = bench.post(jws, by: poster)
@@ -175,8 +175,8 @@ import Testing
         let installation = try Installation()
         let worker = try RunningWorker(installation)
         defer { worker.stop() }
-        let bench = try PostingBench(installation)
-        let jws = try PostingBench.jws(started(605))
+        let bench = try PostingFixture(installation)
+        let jws = try PostingFixture.jws(started(605))
         #expect(bench.post(jws, by: "user-1").status == 200)
         let connection = try installation.database.connect(role: "entitled_worker")
         let deletion = try actions.delete("user-1", policy: .erase, on: connection)
@@ -184,7 +184,7 @@ import Testing
         #expect(bench.post(jws, by: device).status == 200)
         try sweep(deletion.id, on: connection)
         #expect(try installation.database.count("SELECT count(*) FROM entitled.purchase") == 1)
-        #expect(try CustomerStore.known([device], on: connection).contains(device))
+        #expect(try CustomerTable.known([device], on: connection).contains(device))
         try installation.expectNoDifferences()
     }
 
@@ -192,9 +192,9 @@ import Testing
         let installation = try Installation()
         let worker = try RunningWorker(installation)
         defer { worker.stop() }
-        let bench = try PostingBench(installation)
+        let bench = try PostingFixture(installation)
         let notification = started(604)
-        let jws = try PostingBench.jws(notification)
+        let jws = try PostingFixture.jws(notification)
         #expect(bench.post(jws, by: "user-1").status == 200)
         let connection = try installation.database.connect(role: "entitled_worker")
         let deletion = try actions.delete("user-1", on: connection)

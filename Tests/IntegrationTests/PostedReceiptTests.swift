@@ -33,10 +33,10 @@ import Testing
         _ = try installation.addEndpoint(consumer)
         let worker = try RunningWorker(installation)
         defer { worker.stop(); consumer.stop() }
-        let bench = try PostingBench(installation)
+        let bench = try PostingFixture(installation)
         let (life, started) = life(500)
         let answer = bench.post(
-            try PostingBench.jws(started), by: "user-1",
+            try PostingFixture.jws(started), by: "user-1",
             ["presented_offering_identifier": .string("spring"), "price": .string("9.99"), "currency": .string("USD")])
         #expect(answer.status == 200)
         let subscriber = answer.json.subscriber
@@ -62,9 +62,9 @@ import Testing
         let installation = try Installation()
         let worker = try RunningWorker(installation)
         defer { worker.stop() }
-        let bench = try PostingBench(installation)
+        let bench = try PostingFixture(installation)
         let (_, started) = life(501)
-        let jws = try PostingBench.jws(started)
+        let jws = try PostingFixture.jws(started)
         func post() { #expect(bench.post(jws, by: "user-1").status == 200) }
         func notify() throws { #expect(try installation.post(started).status == 200) }
         var entries: ClosedRange<Int64> = 2...2
@@ -100,7 +100,7 @@ import Testing
         #expect(try installation.database.count("SELECT count(*) FROM entitled.customer") == 1)
         let connection = try installation.database.connect()
         let owner = try #require(try owners(installation).first)
-        let ids = try CustomerStore.load([owner], on: connection)[owner]?.appUserIDs
+        let ids = try CustomerTable.load([owner], on: connection)[owner]?.appUserIDs
         #expect(ids?.contains("user-1") == true)
         #expect(try installation.heldReasons() == [])
         try installation.expectNoDifferences()
@@ -110,9 +110,9 @@ import Testing
         let installation = try Installation()
         let worker = try RunningWorker(installation)
         defer { worker.stop() }
-        let bench = try PostingBench(installation)
+        let bench = try PostingFixture(installation)
         let (_, started) = life(520)
-        let jws = try PostingBench.jws(started) { $0.with("price", nil) }
+        let jws = try PostingFixture.jws(started) { $0.with("price", nil) }
         func post(_ number: Int) -> Int {
             bench.post(
                 jws, by: "user-1",
@@ -132,14 +132,14 @@ import Testing
         let installation = try Installation()
         let worker = try RunningWorker(installation)
         defer { worker.stop() }
-        let bench = try PostingBench(installation)
+        let bench = try PostingFixture(installation)
         var life = SubscriberLife(app: Installation.app, seed: 502, withToken: false)
         let now = SystemClock().now()
         let started = life.start(lasts: Self.day, at: now - Self.day - 3_600_000)
         let renewed = life.renew(at: now - 3_600_000)
         let bought = life.buyOnce(at: now - 1000)
         for notification in [started, renewed, bought] {
-            #expect(bench.post(try PostingBench.jws(notification), by: "user-1").status == 200)
+            #expect(bench.post(try PostingFixture.jws(notification), by: "user-1").status == 200)
         }
         let told = try events(installation)
         #expect(told == ["INITIAL_PURCHASE", "NON_RENEWING_PURCHASE", "RENEWAL"])
@@ -155,7 +155,7 @@ import Testing
         _ = try installation.addEndpoint(consumer)
         let worker = try RunningWorker(installation)
         defer { worker.stop(); consumer.stop() }
-        let bench = try PostingBench(installation)
+        let bench = try PostingFixture(installation)
         let now = SystemClock().now()
         var over = SubscriberLife(app: Installation.app, seed: 503, number: 1, withToken: false)
         let old = over.start(at: now - 400 * Self.day)
@@ -166,7 +166,7 @@ import Testing
         let coins = once.buyOnce(at: now - 40 * Self.day)
         // Signed anew when the app asks for it, as StoreKit does.
         for notification in [old, coins, year] {
-            let jws = try PostingBench.jws(notification) { $0.with("signedDate", .int(now)) }
+            let jws = try PostingFixture.jws(notification) { $0.with("signedDate", .int(now)) }
             #expect(bench.post(jws, by: "user-1").status == 200)
         }
         #expect(try consumer.wait(1).map(\.type) == ["INITIAL_PURCHASE"])
@@ -189,8 +189,8 @@ import Testing
         let (_, started) = life(504)
         #expect(try installation.post(started).status == 200)
         try installation.untilApplied(1)
-        let bench = try PostingBench(installation, behavior: .keep)
-        #expect(bench.post(try PostingBench.jws(started), by: "user-1").status == 200)
+        let bench = try PostingFixture(installation, behavior: .keep)
+        #expect(bench.post(try PostingFixture.jws(started), by: "user-1").status == 200)
         #expect(try installation.database.count("SELECT count(*) FROM entitled.customer") == 1)
         #expect(try events(installation) == ["INITIAL_PURCHASE"])
         try installation.expectNoDifferences()
@@ -203,9 +203,9 @@ import Testing
         var (life, started) = life(505)
         #expect(try installation.post(started).status == 200)
         try installation.untilApplied(1)
-        let bench = try PostingBench(installation, behavior: .keep)
+        let bench = try PostingFixture(installation, behavior: .keep)
         let bought = life.buyOnce(at: SystemClock().now() - 1000)
-        let answer = bench.post(try PostingBench.jws(bought), by: "user-1")
+        let answer = bench.post(try PostingFixture.jws(bought), by: "user-1")
         #expect(answer.status == 200)
         #expect(answer.json.subscriber?["entitlements"]?["pro"] != nil)
         #expect(try installation.database.count("SELECT count(*) FROM entitled.customer") == 1)
@@ -236,10 +236,10 @@ import Testing
         // Once after the first post is applied, once while it still waits.
         for isApplied in [true, false] {
             let installation = try Installation()
-            let first = try PostingBench(installation, patience: isApplied ? .seconds(20) : .milliseconds(200))
-            let second = try PostingBench(installation, behavior: restore.behavior)
+            let first = try PostingFixture(installation, patience: isApplied ? .seconds(20) : .milliseconds(200))
+            let second = try PostingFixture(installation, behavior: restore.behavior)
             let (_, started) = life(506)
-            let jws = try PostingBench.jws(started)
+            let jws = try PostingFixture.jws(started)
             var worker: RunningWorker?
             defer { worker?.stop() }
             if isApplied { worker = try RunningWorker(installation) }
@@ -268,11 +268,11 @@ import Testing
         let installation = try Installation()
         let worker = try RunningWorker(installation)
         defer { worker.stop() }
-        let bench = try PostingBench(installation, behavior: .keep)
+        let bench = try PostingFixture(installation, behavior: .keep)
         var (life, started) = life(507)
-        #expect(bench.post(try PostingBench.jws(started), by: "user-1").status == 200)
+        #expect(bench.post(try PostingFixture.jws(started), by: "user-1").status == 200)
         let renewed = life.renew(at: SystemClock().now() - 1000)
-        #expect(bench.post(try PostingBench.jws(renewed), by: "user-2").status == 400)
+        #expect(bench.post(try PostingFixture.jws(renewed), by: "user-2").status == 400)
         try installation.untilApplied(2)
         #expect(try events(installation) == ["INITIAL_PURCHASE", "RENEWAL"])
         #expect(try owners(installation) == ["user-1"])
@@ -282,12 +282,12 @@ import Testing
 
     @Test func `what can never be taken is refused for good, and leaves nothing`() throws {
         let installation = try Installation()
-        let bench = try PostingBench(installation)
+        let bench = try PostingFixture(installation)
         let (_, started) = life(508)
         func jws(_ name: String, _ value: JSON?) throws -> String {
-            try PostingBench.jws(started) { $0.with(name, value) }
+            try PostingFixture.jws(started) { $0.with(name, value) }
         }
-        let genuine = try PostingBench.jws(started)
+        let genuine = try PostingFixture.jws(started)
         let stranger = try NotificationSigner(StorePKI.generate(now: SystemClock().now())).sign(
             try #require(started.transaction))
         let renewal = try Installation.signer.sign(try #require(started.renewal))
@@ -340,10 +340,10 @@ import Testing
         let installation = try Installation()
         let worker = try RunningWorker(installation)
         defer { worker.stop() }
-        let bench = try PostingBench(installation)
+        let bench = try PostingFixture(installation)
         let (_, started) = life(509)
         let answer = bench.post(
-            try PostingBench.jws(started), by: "user-1",
+            try PostingFixture.jws(started), by: "user-1",
             [
                 "price": .object([]), "currency": .int(3), "presented_offering_identifier": .array([]),
                 "attributes": .string("none"), "app_transaction": .string("broken"), "something_new": .bool(true),
@@ -355,9 +355,9 @@ import Testing
 
     @Test func `without a worker the answer is to ask again, and nothing is lost`() throws {
         let installation = try Installation()
-        let bench = try PostingBench(installation, patience: .milliseconds(300))
+        let bench = try PostingFixture(installation, patience: .milliseconds(300))
         let (_, started) = life(510)
-        let jws = try PostingBench.jws(started)
+        let jws = try PostingFixture.jws(started)
         for _ in 0..<2 {
             let answer = bench.post(jws, by: "user-1")
             #expect(answer.status == 503)
@@ -378,7 +378,7 @@ import Testing
 
     @Test func `an app transaction alone makes the customer and is kept`() throws {
         let installation = try Installation()
-        let bench = try PostingBench(installation)
+        let bench = try PostingFixture(installation)
         func signed(_ bundle: String, _ date: Int64) throws -> String {
             try Installation.signer.sign(
                 .object([

@@ -11,11 +11,11 @@ import Testing
 @Suite struct PrivacyTests {
     @Test func `every table is known to hold something personal, or not to`() throws {
         let database = try TestCluster.shared.makeMigratedDatabase()
-        #expect(Set(try DatabaseScan(database).tables()) == Set(PersonalTables.all.keys))
-        for (table, column, _) in PersonalTables.ofCustomers {
+        #expect(Set(try DatabaseScan(database).tables()) == Set(PersonalDataMap.all.keys))
+        for (table, column, _) in PersonalDataMap.ofCustomers {
             _ = try database.count("SELECT count(*) FROM entitled.\(table) WHERE \(column) = 'x'")
         }
-        for (table, _) in PersonalTables.ofPurchases {
+        for (table, _) in PersonalDataMap.ofPurchases {
             _ = try database.count(
                 """
                 SELECT count(*) FROM entitled.\(table)
@@ -88,9 +88,9 @@ import Testing
         #expect(try scene.export(PlantedCustomer.name) == nil)
         // Somebody else's purchase stays theirs.
         #expect(try scene.owner(scene.lost) == PlantedCustomer.winner)
-        let names = try DeletionLedger.list(naming: PlantedCustomer.name.uppercased(), atMost: 9, on: scene.connection)
+        let names = try DeletionTable.list(naming: PlantedCustomer.name.uppercased(), atMost: 9, on: scene.connection)
         #expect(names.map(\.id) == [record.id])
-        #expect(try DeletionLedger.list(naming: "nobody", atMost: 9, on: scene.connection).isEmpty)
+        #expect(try DeletionTable.list(naming: "nobody", atMost: 9, on: scene.connection).isEmpty)
         let theirs = [scene.first, scene.second, scene.given].map(\.latest.originalID)
         if policy == .erase {
             #expect(try scan.places(of: theirs) == [:])
@@ -132,9 +132,9 @@ import Testing
         let scene = try PlantedCustomer()
         defer { scene.end() }
         try scene.delete(.pseudonymise)
-        try CustomerStore.make([PlantedCustomer.third], now: 1, on: scene.connection)
+        try CustomerTable.make([PlantedCustomer.third], now: 1, on: scene.connection)
         try scene.delete(.erase)
-        let found = try DeletionLedger.list(naming: PlantedCustomer.third, atMost: 9, on: scene.connection)
+        let found = try DeletionTable.list(naming: PlantedCustomer.third, atMost: 9, on: scene.connection)
         #expect(found.map(\.policy) == [.erase, .pseudonymise])
     }
 
@@ -143,7 +143,7 @@ import Testing
         defer { scene.end() }
         let deletion = try scene.actions.delete(PlantedCustomer.third, policy: .erase, on: scene.connection)
         let restoring = CustomerActions(
-            origin: ActionLog.Origin(actor: "tester"), foldSettings: FoldSettings(defaultGrace: .seconds(3 * 86_400)))
+            origin: ActionTable.Origin(actor: "tester"), foldSettings: FoldSettings(defaultGrace: .seconds(3 * 86_400)))
         _ = try restoring.claim(
             scene.key(scene.first), by: "restorer", settings: RestoreSettings(general: .transfer), on: scene.connection)
         try scene.sweep(deletion.id)
@@ -165,7 +165,7 @@ import Testing
         #expect(held.event?["app_user_id"] == .string(PlantedCustomer.third))
         let deletion = try scene.actions.delete(PlantedCustomer.third, on: scene.connection)
         try scene.sweep(deletion.id, patience: .seconds(3600))
-        #expect(try DeletionLedger.find(deletion.id, on: scene.connection)?.state == .settling)
+        #expect(try DeletionTable.find(deletion.id, on: scene.connection)?.state == .settling)
         let database = scene.installation.database
         #expect(try DatabaseScan(database).places(of: scene.needles) == [:])
         scene.consumer.release(500, headers: ["x-echo": PlantedCustomer.name])
@@ -174,7 +174,7 @@ import Testing
         }
         try database.execute("UPDATE entitled.deletion SET settle_ms = 0")
         try scene.sweep(deletion.id)
-        #expect(try DeletionLedger.find(deletion.id, on: scene.connection)?.state == .done)
+        #expect(try DeletionTable.find(deletion.id, on: scene.connection)?.state == .done)
         #expect(try DatabaseScan(database).places(of: scene.needles) == [:])
     }
 
@@ -218,7 +218,7 @@ import Testing
                 _ = try blocker.query("SELECT 1 FROM entitled.deletion FOR UPDATE")
                 let victim = TestThread {
                     let connection = try database.connect(role: "entitled_worker")
-                    return try DeletionSweep(
+                    return try CustomerErasure(
                         foldSettings: FoldSettings(defaultGrace: .seconds(3 * 86_400)), patience: .zero
                     ).step(
                         deletion.id, on: connection)
@@ -233,7 +233,7 @@ import Testing
                 }
                 #expect(throws: (any Error).self) { _ = try victim.value() }
             }
-            let step = try DeletionSweep(
+            let step = try CustomerErasure(
                 foldSettings: FoldSettings(defaultGrace: .seconds(3 * 86_400)), patience: .zero
             ).step(
                 deletion.id, on: try database.connect(role: "entitled_worker"))
@@ -244,7 +244,7 @@ import Testing
         }
         try broken.sweep(deletion.id)
         #expect(steps == 5)
-        let record = try #require(try DeletionLedger.find(deletion.id, on: broken.connection))
+        let record = try #require(try DeletionTable.find(deletion.id, on: broken.connection))
         #expect(record.counts == whole.counts)
         #expect(try DatabaseScan(broken.installation.database).places(of: broken.needles) == [:])
         try broken.installation.expectNoDifferences()
@@ -262,13 +262,13 @@ import Testing
         let threads = (0..<4).map { _ in
             TestThread {
                 let connection = try database.connect(role: "entitled_worker")
-                let sweep = DeletionSweep(
+                let sweep = CustomerErasure(
                     foldSettings: FoldSettings(defaultGrace: .seconds(3 * 86_400)), patience: .zero)
                 while try sweep.step(deletion.id, on: connection) == .more {}
             }
         }
         for thread in threads { try thread.value() }
-        #expect(try DeletionLedger.find(deletion.id, on: shared.connection)?.counts == whole.counts)
+        #expect(try DeletionTable.find(deletion.id, on: shared.connection)?.counts == whole.counts)
         #expect(try DatabaseScan(database).places(of: shared.needles) == [:])
     }
 }

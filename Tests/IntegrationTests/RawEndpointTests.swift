@@ -22,7 +22,7 @@ import Testing
         _ consumer: Consumer, events: [String] = [], environments: [StoreEnvironment] = [], apps: [String] = [],
         schedule: [Int64]? = nil
     ) throws -> String {
-        try EndpointStore.add(
+        try EndpointTable.add(
             url: consumer.url(), authorization: nil, environments: environments, events: events, apps: apps,
             retrySchedule: schedule.map(RetrySchedule.init(waits:)), format: .raw, sealer: installation.sealer,
             now: SystemClock().now(), on: connection
@@ -38,7 +38,7 @@ import Testing
     }
 
     private func deliveries(_ endpoint: String? = nil) throws -> [DeliverySummary] {
-        try DeliveryReader.list(endpoint: endpoint, state: nil, atMost: 100, on: connection)
+        try DeliveryQuery.list(endpoint: endpoint, state: nil, atMost: 100, on: connection)
     }
 
     private func reprocess(_ uuid: String) throws {
@@ -152,7 +152,7 @@ import Testing
         let dead = try #require(try deliveries(endpoint).first)
         #expect(dead.attempts == 3 && dead.event == notification.uuid && dead.eventType == "SUBSCRIBED")
         let shown = try #require(
-            try DeliveryReader.show(dead.id, on: try installation.database.connect(role: "entitled_api")))
+            try DeliveryQuery.show(dead.id, on: try installation.database.connect(role: "entitled_api")))
         #expect(shown.body == body && shown.attempts.count == 3)
         #expect(try DeliveryRepair.resend(dead.id, now: SystemClock().now(), on: connection) == .reopened)
         try installation.untilDeliveries(1, .delivered)
@@ -182,10 +182,10 @@ import Testing
         #expect(copied == .isNotification)
         func replay(_ mode: WebhookReplay.Mode) throws -> Job {
             let replay = WebhookReplay(endpoint: endpoint, mode: mode, since: 0, until: nil, types: ["TEST"])
-            let job = try JobLedger.open(
+            let job = try JobTable.open(
                 replay.request(since: mode.rawValue, until: nil, rate: nil, madeBy: "tester"), on: connection
             ).job
-            return try JobAttendant(job.id, kinds: [WebhookReplayWork.kind]).attend(
+            return try JobDriver(job.id, kinds: [WebhookReplayWork.kind]).attend(
                 on: connection, rest: { _ in }, isEnough: { _, _ in false })
         }
         #expect(try replay(.failed).counts == JobCounts(matched: 2, queued: 2, skipped: 1))
@@ -212,7 +212,7 @@ import Testing
     @Test func `what is gone or damaged is given up, and says why`() throws {
         let consumer = try Consumer()
         let endpoint = try add(consumer)
-        #expect(try EndpointStore.disable(endpoint, reason: "by hand", on: connection))
+        #expect(try EndpointTable.disable(endpoint, reason: "by hand", on: connection))
         let worker = try RunningWorker(installation)
         defer { worker.stop(); consumer.stop() }
         var notices = StoreNotices(app: Installation.app, seed: 87)
@@ -227,7 +227,7 @@ import Testing
             "DELETE FROM entitled.notification WHERE uuid = $1", [.text(gone.uuid)])
         try installation.database.execute(
             "UPDATE entitled.notification SET payload = '\\x00' WHERE uuid = $1", [.text(damaged.uuid)])
-        #expect(try EndpointStore.enable(endpoint, on: connection))
+        #expect(try EndpointTable.enable(endpoint, on: connection))
         try installation.untilDeliveries(2, .dead)
         try installation.untilDeliveries(1, .delivered)
         let reasons = Dictionary(try deliveries(endpoint).map { ($0.event, $0.reason ?? "") }) { first, _ in first }

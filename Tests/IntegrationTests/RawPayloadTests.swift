@@ -60,7 +60,7 @@ import Testing
     }
 
     private static func raw(_ uuid: String, in database: TestDatabase) throws -> [UInt8] {
-        let found = try NotificationReader.find(
+        let found = try NotificationQuery.find(
             uuid: uuid, app: nil, environment: nil, on: try database.connect(role: "entitled_api"))
         return try #require(found.whole.first).signedPayload
     }

@@ -27,7 +27,7 @@ import Testing
         try installation.untilApplied(Int64(Set(notifications.map(\.uuid)).count) + 1)
         let connection = try installation.database.connect(role: "entitled_worker")
         let actions = CustomerActions(
-            origin: ActionLog.Origin(actor: "tester"), foldSettings: FoldSettings(defaultGrace: .seconds(259_200)))
+            origin: ActionTable.Origin(actor: "tester"), foldSettings: FoldSettings(defaultGrace: .seconds(259_200)))
         let ids = try installation.database.texts(
             """
             SELECT DISTINCT a.id FROM entitled.app_user_id a JOIN entitled.purchase p ON p.owner = a.id

@@ -110,15 +110,15 @@ import Testing
         }
         #expect(history.calls == [])
         let connection = try installation.database.connect(role: "entitled_worker")
-        let fence = FirstLaneFence(worker: other, lease: .seconds(10))
-        #expect(throws: FirstLaneFence.Lost.self) {
+        let fence = Leadership(worker: other, lease: .seconds(10))
+        #expect(throws: Leadership.Lost.self) {
             try fence.transaction(on: connection) { _ in
-                try HistoryLook().write(history.place, on: connection)
+                try HistoryScanState().write(history.place, on: connection)
             }
         }
         #expect(try installation.database.count("SELECT count(*) FROM entitled.history_look") == 0)
-        let ours = FirstLaneFence(worker: owner.id, lease: .seconds(10))
-        try ours.transaction(on: connection) { _ in try HistoryLook().write(history.place, on: connection) }
+        let ours = Leadership(worker: owner.id, lease: .seconds(10))
+        try ours.transaction(on: connection) { _ in try HistoryScanState().write(history.place, on: connection) }
         #expect(try installation.database.count("SELECT count(*) FROM entitled.history_look") == 1)
     }
 

@@ -64,7 +64,7 @@ struct RefundTests {
 
         var requests: [RefundRequest] {
             get throws {
-                try RefundRequestStore.list(
+                try RefundRequestTable.list(
                     atMost: 100, on: try installation.database.connect(role: "entitled_api")
                 ).map(\.request)
             }
@@ -128,11 +128,11 @@ struct RefundTests {
             delivery: "UNDELIVERED_OTHER", sampleContentProvided: true, consumed: 0, preference: "GRANT_FULL")
         let key = try scene.request.key
         let connection = try scene.installation.database.connect(role: "entitled_worker")
-        #expect(try RefundRequestStore.answer(key, given, by: "ann", now: Self.now, on: connection))
+        #expect(try RefundRequestTable.answer(key, given, by: "ann", now: Self.now, on: connection))
         try scene.look(.ask)
         #expect(scene.sent.read { $0.map(\.delivery) } == [.other])
         #expect(try scene.request.answeredBy == "ann")
-        #expect(try !RefundRequestStore.answer(key, given, by: "bob", now: Self.now, on: connection))
+        #expect(try !RefundRequestTable.answer(key, given, by: "bob", now: Self.now, on: connection))
     }
 
     @Test func `what Apple does not take now is sent again, the same, and not after the time is over`() throws {
@@ -178,8 +178,8 @@ struct RefundTests {
         life.requestConsumption(at: Self.now - Self.hour)
         try scene.apply(life.notifications)
         let connection = try scene.installation.database.connect(role: "entitled_worker")
-        try RefundRequestStore.answerAll(of: "demo", Self.policyAnswer, now: Self.now, on: connection)
-        let claimed = try RefundRequestStore.claim(
+        try RefundRequestTable.answerAll(of: "demo", Self.policyAnswer, now: Self.now, on: connection)
+        let claimed = try RefundRequestTable.claim(
             of: ["demo"], atMost: 8, for: 600_000, now: Self.now, on: connection)
         #expect(claimed.map(\.state) == [.sending])
         try scene.look(.ask)

@@ -81,7 +81,7 @@ import Testing
         let connection = try installation.database.connect(role: "entitled_api")
         var spent: [String: Int64] = [:]
         for id in try installation.database.texts("SELECT original_app_user_id FROM entitled.customer") {
-            let found = try #require(try CustomerReader.find(anyID: id, foldSettings: FoldSettings(), on: connection))
+            let found = try #require(try CustomerQuery.find(anyID: id, foldSettings: FoldSettings(), on: connection))
             for total in Spending(found.purchases).totals where total.environment == .production {
                 spent[try #require(total.currency), default: 0] += total.net
             }
@@ -107,7 +107,7 @@ import Testing
         let keys = try installation.database.texts(
             "SELECT original_transaction_id FROM entitled.purchase WHERE environment = 0"
         ).map { PurchaseKey(app: "demo", environment: .production, originalTransactionID: $0) }
-        for (key, facts) in zip(keys, try FactStore.load(keys, on: connection)) {
+        for (key, facts) in zip(keys, try FactTable.load(keys, on: connection)) {
             let purchase = try #require(
                 Purchase(
                     folding: facts, key: key, foldSettings: FoldSettings(defaultGrace: .milliseconds(3 * 86_400_000))))

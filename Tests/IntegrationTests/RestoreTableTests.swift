@@ -82,11 +82,11 @@ import Testing
         _ connection: PostgresConnection
     ) throws {
         let actions = CustomerActions(
-            origin: ActionLog.Origin(actor: "tester"), foldSettings: FoldSettings(defaultGrace: .seconds(3 * 86_400)))
+            origin: ActionTable.Origin(actor: "tester"), foldSettings: FoldSettings(defaultGrace: .seconds(3 * 86_400)))
         let keys = lives.map {
             PurchaseKey(app: "demo", environment: .production, originalTransactionID: $0.latest.originalID)
         }
-        func owners() throws -> [String?] { try PurchaseStore.owners(keys, on: connection) }
+        func owners() throws -> [String?] { try PurchaseTable.owners(keys, on: connection) }
         let owner = try #require(try owners().first ?? nil)
         try #require(Owner.isAnonymous(owner) == item.isOwnerAnonymous)
         let id =
@@ -95,7 +95,7 @@ import Testing
             case .identified: "restorer-\(number)"
             case .same: owner
             }
-        if item.restorer != .same { try CustomerStore.make([id], now: SystemClock().now(), on: connection) }
+        if item.restorer != .same { try CustomerTable.make([id], now: SystemClock().now(), on: connection) }
         // The settings that count, among others that do not.
         let others = RestoreBehavior.allCases.first { $0 != item.behavior } ?? .keep
         let settings = RestoreSettings(
@@ -112,7 +112,7 @@ import Testing
             case .joined: found = .joined
             case .moved: found = .moved
             }
-        } catch CustomerActions.Refusal.restore {
+        } catch CustomerActions.Rejection.restore {
             found = .refused
         }
         #expect(found == item.expected, name)
@@ -126,7 +126,7 @@ import Testing
         // An anonymous owner is the same customer as the one who restores, who names the purchases from then on.
         let isGiven = found == .moved || found == .joined && item.isOwnerAnonymous
         #expect(try owners() == (isGiven ? [id, id] : [owner, owner]), name)
-        let customers = try CustomerStore.load([owner, id], on: connection)
+        let customers = try CustomerTable.load([owner, id], on: connection)
         let isOne = customers[owner] == customers[id]
         #expect(isOne == (found == .joined || found == .theirs), name)
     }
@@ -147,13 +147,13 @@ import Testing
         let token = try #require(life.account.token)
         let key = PurchaseKey(app: "demo", environment: .production, originalTransactionID: life.latest.originalID)
         let connection = try installation.database.connect(role: "entitled_api")
-        let actions = CustomerActions(origin: ActionLog.Origin(actor: "tester"), foldSettings: FoldSettings())
+        let actions = CustomerActions(origin: ActionTable.Origin(actor: "tester"), foldSettings: FoldSettings())
         let settings = RestoreSettings(general: .transfer)
         func set(_ behavior: RestoreBehavior?, _ id: String) throws -> Bool {
             try actions.setRestoreBehavior(behavior, of: id, on: connection)
         }
         func mine(_ id: String) throws -> RestoreBehavior? {
-            let found = try CustomerStore.roots(of: [id], on: connection)
+            let found = try CustomerTable.roots(of: [id], on: connection)
             return found.first??.restoreBehavior
         }
         #expect(try set(.keep, token))
@@ -161,7 +161,7 @@ import Testing
         // What the restorer has set is no matter.
         try actions.admit("thief", on: connection)
         #expect(try set(.transfer, "thief"))
-        #expect(throws: CustomerActions.Refusal.self) {
+        #expect(throws: CustomerActions.Rejection.self) {
             _ = try actions.claim(key, by: "thief", settings: settings, on: connection)
         }
         // A customer without a word of their own changes nothing, one with a later word does.
@@ -178,7 +178,7 @@ import Testing
         #expect(try installation.differences().count == 2)
         _ = try actions.setRestoreBehavior(nil, of: token, on: connection)
         #expect(try mine("friend") == nil)
-        #expect(throws: CustomerActions.Refusal.unknown("nobody")) { _ = try set(.keep, "nobody") }
+        #expect(throws: CustomerActions.Rejection.unknown("nobody")) { _ = try set(.keep, "nobody") }
         // Who is deleted takes it along.
         #expect(try set(.keep, "spouse"))
         _ = try actions.delete("spouse", on: connection)

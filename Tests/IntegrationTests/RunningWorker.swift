@@ -67,8 +67,8 @@ final class RunningWorker: Sendable {
                 installation.database.target(role: "entitled_worker"),
                 backOff: .milliseconds(20)...Duration.milliseconds(100)),
             verifier: verifier ?? installation.verifier,
-            settler: Settler(
-                policy: RetryPolicy(schedule: schedule),
+            settler: AttemptRecorder(
+                policy: DeliveryRetryPolicy(schedule: schedule),
                 log: AttemptLog(sender: AttemptSender(worker: SecureRandom.bytes(16), host: "test")),
                 logger: log.logger, metrics: Metrics()),
             sealer: installation.sealer,

@@ -10,7 +10,7 @@ import Testing
 
 /// By which id events name a customer: the one that an app or a backend used last.
 @Suite struct SeenIDFlowTests {
-    private let actions = CustomerActions(origin: ActionLog.Origin(actor: "api"), foldSettings: FoldSettings())
+    private let actions = CustomerActions(origin: ActionTable.Origin(actor: "api"), foldSettings: FoldSettings())
 
     private func identity(_ request: Consumer.Request?) -> [String?] {
         ["app_user_id", "original_app_user_id"].map { request?.event?[$0]?.stringValue }
@@ -22,9 +22,9 @@ import Testing
         _ = try installation.addEndpoint(consumer)
         let worker = try RunningWorker(installation)
         defer { worker.stop(); consumer.stop() }
-        let bench = try PostingBench(installation)
+        let bench = try PostingFixture(installation)
         var life = SubscriberLife(app: Installation.app, seed: 900, withToken: false)
-        let jws = try PostingBench.jws(life.start(at: Installation.start))
+        let jws = try PostingFixture.jws(life.start(at: Installation.start))
         #expect(bench.post(jws, by: "A_user").status == 200)
         #expect(identity(try consumer.wait(1).first) == ["A_user", "A_user"])
         let api = try installation.database.connect(role: "entitled_api")
@@ -34,7 +34,7 @@ import Testing
         try installation.postAll([life.autoRenewOff(at: Installation.start + StoreProduct.day)])
         #expect(identity(try consumer.wait(2).last) == ["A_user", "A_user"])
         // The next purchase is posted by the other one: already its first event says so.
-        let renewal = try PostingBench.jws(life.renew(at: Installation.start + 30 * StoreProduct.day))
+        let renewal = try PostingFixture.jws(life.renew(at: Installation.start + 30 * StoreProduct.day))
         #expect(bench.post(renewal, by: "B_user").status == 200)
         let requests = try consumer.wait(3)
         #expect(identity(requests.last { $0.type == "RENEWAL" }) == ["B_user", "A_user"])
@@ -47,14 +47,14 @@ import Testing
         _ = try installation.addEndpoint(consumer)
         let worker = try RunningWorker(installation)
         defer { worker.stop(); consumer.stop() }
-        let bench = try PostingBench(installation)
+        let bench = try PostingFixture(installation)
         let device = "$RCAnonymousID:0123456789abcdef0123456789abcdef"
         var life = SubscriberLife(app: Installation.app, seed: 901, withToken: false)
         let started = life.start(at: Installation.start)
         #expect(try installation.post(started).status == 200)
         let first = identity(try consumer.wait(1).first)
         #expect(first[0] != device && first[0]?.hasPrefix(Owner.anonymousPrefix) == true)
-        #expect(bench.post(try PostingBench.jws(started), by: device).status == 200)
+        #expect(bench.post(try PostingFixture.jws(started), by: device).status == 200)
         try installation.postAll([life.autoRenewOff(at: Installation.start + StoreProduct.day)])
         #expect(identity(try consumer.wait(2).last) == [device, first[1]])
     }

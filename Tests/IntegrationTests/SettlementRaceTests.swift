@@ -18,7 +18,7 @@ import Worker
         "ffffffff-0000-4000-8000-000000000001", "ffffffff-0000-4000-8000-000000000002"
     )
     private let actions = CustomerActions(
-        origin: ActionLog.Origin(actor: "tester"), foldSettings: FoldSettings(defaultGrace: grace))
+        origin: ActionTable.Origin(actor: "tester"), foldSettings: FoldSettings(defaultGrace: grace))
 
     private func key(_ life: SubscriberLife) -> PurchaseKey {
         PurchaseKey(app: "demo", environment: .production, originalTransactionID: life.latest.originalID)
@@ -78,7 +78,7 @@ import Worker
             let post = PurchasePost(by: id, .purchase, behavior: .transfer, at: Installation.start + StoreProduct.day)
             try connection.transaction {
                 let now = try Fence.hold([key.lane], on: connection)
-                try FactStore.insert([CustomerActions.fact(post, of: key)], on: connection)
+                try FactTable.insert([CustomerActions.fact(post, of: key)], on: connection)
                 let claims = try OwnerSettlement.claims(of: [key], on: connection)
                 _ = try actions.settlement.settle(claims, by: actions.origin, now: now, on: connection)
             }
@@ -127,14 +127,14 @@ import Worker
         let key = key(life)
         let anonymous = "$RCAnonymousID:\(String(repeating: "1", count: 32))"
         let maker = try database.connect(role: "entitled_api")
-        try CustomerStore.make([anonymous, "person"], now: 1, on: maker)
+        try CustomerTable.make([anonymous, "person"], now: 1, on: maker)
         _ = try actions.grant("pro", to: Self.token, .lasting(.weekly), on: maker)
-        let bought = try #require(try FactStore.load([key], on: maker).first?.transactions.first)
+        let bought = try #require(try FactTable.load([key], on: maker).first?.transactions.first)
         let settings = RestoreSettings(general: .transfer)
         let first = try database.connect(role: "entitled_worker")
         let actions = actions
         let (thread, released) = try first.transaction {
-            _ = try CustomerStore.lock([Self.token, anonymous], on: first)
+            _ = try CustomerTable.lock([Self.token, anonymous], on: first)
             let thread = TestThread {
                 let connection = try database.connect(role: "entitled_api")
                 switch action {
@@ -165,7 +165,7 @@ import Worker
     @Test func `an action is later than the one before it, though the server's clock went back`() throws {
         let database = try Installation().database
         let connection = try database.connect(role: "entitled_api")
-        try CustomerStore.make(["first", "second"], now: 1, on: connection)
+        try CustomerTable.make(["first", "second"], now: 1, on: connection)
         _ = try actions.alias("first", "alias", on: connection)
         try database.execute("UPDATE entitled.action SET at_ms = at_ms + 5000")
         let times = "SELECT at_ms::text FROM entitled.action ORDER BY seq"
@@ -189,7 +189,7 @@ import Worker
         worker.stop()
         let owner = try #require(try database.texts("SELECT owner FROM entitled.purchase").first)
         let connection = try database.connect(role: "entitled_api")
-        if isKnown { try CustomerStore.make(["person"], now: 1, on: connection) }
+        if isKnown { try CustomerTable.make(["person"], now: 1, on: connection) }
         try database.execute("DELETE FROM entitled.account_due")
         #expect(try actions.identify(owner, as: "person", on: connection) == !isKnown)
         #expect(try database.count("SELECT count(*) FROM entitled.account_due") == 1)

@@ -24,7 +24,7 @@ import Testing
             installation = try Installation()
             consumer = try Consumer()
             connection = try installation.database.connect(role: "entitled_worker")
-            let added = try EndpointStore.add(
+            let added = try EndpointTable.add(
                 url: consumer.url(), authorization: "Bearer consumer", environments: [], events: [], apps: [],
                 headers: headers.map { try CustomHeader(parsing: $0) }, format: format, isAsymmetric: true,
                 sealer: installation.sealer, now: SystemClock().now(), on: connection)
@@ -126,7 +126,7 @@ import Testing
     @Test func `an endpoint with waits of its own is tried again after those, until they are used up`() throws {
         let installation = try Installation()
         let consumer = try Consumer { _, _ in .status(500) }
-        _ = try EndpointStore.add(
+        _ = try EndpointTable.add(
             url: consumer.url(), authorization: nil, environments: [], events: [], apps: [],
             retrySchedule: RetrySchedule(waits: [100, 200]), sealer: installation.sealer, now: SystemClock().now(),
             on: try installation.database.connect(role: "entitled_worker"))

@@ -22,11 +22,11 @@ import Testing
         let started = life.start(at: Installation.start)
         let entry: NewNotification
         if asPost {
-            let door = TransactionDoor(
+            let door = TransactionAdmission(
                 apps: registry, verifier: installation.verifier, dictionaries: HeaderDictionaries())
-            entry = try #require(try door.admit(try PostingBench.jws(started), of: nil).get().entry)
+            entry = try #require(try door.admit(try PostingFixture.jws(started), of: nil).get().entry)
         } else {
-            let door = NotificationDoor(
+            let door = NotificationAdmission(
                 apps: registry, verifier: installation.verifier, dictionaries: HeaderDictionaries())
             let body = try JSON(parsing: try Installation.signer.sign(started).body)
             let jws = try #require(body["signedPayload"]?.stringValue)

@@ -55,9 +55,9 @@ import Testing
         }
         let connection = try installation.database.connect()
         let delivery = try #require(
-            try DeliveryReader.list(endpoint: nil, state: nil, atMost: 5, on: connection).first)
+            try DeliveryQuery.list(endpoint: nil, state: nil, atMost: 5, on: connection).first)
         #expect(delivery.state == .delivered && delivery.attempts == 1 && delivery.lastStatus == 200)
-        let attempts = try DeliveryReader.show(delivery.id, on: connection)?.attempts
+        let attempts = try DeliveryQuery.show(delivery.id, on: connection)?.attempts
         #expect(attempts?.map(\.status) == [200])
     }
 
@@ -83,9 +83,9 @@ import Testing
         first.stop()
         let connection = try installation.database.connect()
         let cut = try #require(
-            try DeliveryReader.list(endpoint: endpoint, state: nil, atMost: 5, on: connection).first)
+            try DeliveryQuery.list(endpoint: endpoint, state: nil, atMost: 5, on: connection).first)
         #expect(cut.state == .pending && cut.attempts == 0)
-        #expect(try DeliveryReader.show(cut.id, on: connection)?.attempts.map(\.outcome) == ["interrupted"])
+        #expect(try DeliveryQuery.show(cut.id, on: connection)?.attempts.map(\.outcome) == ["interrupted"])
         let second = try RunningWorker(installation)
         defer { second.stop(); consumer.stop() }
         let requests = try consumer.wait(2)

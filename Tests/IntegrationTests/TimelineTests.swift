@@ -30,8 +30,8 @@ import Testing
         let owners = try installation.database.texts("SELECT DISTINCT owner FROM entitled.purchase")
         let entries = try owners.flatMap { owner in
             let found = try #require(
-                try CustomerReader.find(anyID: owner, foldSettings: FoldSettings(), on: connection))
-            return try TimelineReader.timeline(
+                try CustomerQuery.find(anyID: owner, foldSettings: FoldSettings(), on: connection))
+            return try TimelineQuery.timeline(
                 of: found.purchases.map(\.key), appUserIDs: found.customer.appUserIDs, patience: StoreProduct.day,
                 foldSettings: FoldSettings(), now: now, on: connection
             ).entries
@@ -72,9 +72,9 @@ import Testing
         }
         let connection = try installation.database.connect(role: "entitled_api")
         let found = try #require(
-            try CustomerReader.find(anyID: life.latest.originalID, foldSettings: FoldSettings(), on: connection))
+            try CustomerQuery.find(anyID: life.latest.originalID, foldSettings: FoldSettings(), on: connection))
         func timeline(_ order: TimelineOrder) throws -> [TimelineEntry] {
-            try TimelineReader.timeline(
+            try TimelineQuery.timeline(
                 of: found.purchases.map(\.key), appUserIDs: found.customer.appUserIDs, patience: StoreProduct.day,
                 foldSettings: FoldSettings(), now: SystemClock().now(), order: order, on: connection
             ).entries.filter { $0.purchase != nil }

@@ -45,7 +45,7 @@ import Testing
         for notification in notifications { #expect(try former.post(notification).status == 200) }
         try former.untilApplied(Int64(Set(notifications.map(\.uuid)).count))
         let actions = CustomerActions(
-            origin: ActionLog.Origin(actor: "tester"), foldSettings: FoldSettings(defaultGrace: .seconds(259_200)))
+            origin: ActionTable.Origin(actor: "tester"), foldSettings: FoldSettings(defaultGrace: .seconds(259_200)))
         let operating = try former.database.connect(role: "entitled_worker")
         let owners = try former.database.texts("SELECT DISTINCT owner FROM entitled.purchase ORDER BY 1")
         try #require(owners.count == 3)
@@ -82,9 +82,9 @@ import Testing
         #expect(try database.texts(records) == former.database.texts(records))
         #expect(try database.count("SELECT count(*) FROM entitled.event") == told)
         try installation.expectNoDifferences()
-        let bench = try PostingBench(installation)
+        let bench = try PostingFixture(installation)
         var life = SubscriberLife(app: Installation.app, seed: 89, withToken: false)
-        let answer = bench.post(try PostingBench.jws(life.start(at: now - StoreProduct.day)), by: "user-1")
+        let answer = bench.post(try PostingFixture.jws(life.start(at: now - StoreProduct.day)), by: "user-1")
         #expect(answer.status == 200)
         #expect(answer.json.subscriber?["original_app_user_id"] == .string(owners[0]))
         let api = try database.connect(role: "entitled_api")

@@ -43,7 +43,7 @@ import Testing
         var keys: [PurchaseKey] = []
 
         init(_ verifier: SignedDataVerifier) throws {
-            let door = TransactionDoor(
+            let door = TransactionAdmission(
                 apps: AppRegistry([Installation.registered]), verifier: verifier, dictionaries: HeaderDictionaries())
             let now = SystemClock().now()
             for number in UInt64(0)..<14 {
@@ -60,7 +60,7 @@ import Testing
                     PurchaseKey(
                         app: "demo", environment: .production, originalTransactionID: life.latest.originalID))
                 for notification in news where notification.transaction != nil {
-                    let jws = try PostingBench.jws(notification)
+                    let jws = try PostingFixture.jws(notification)
                     guard case .success(let admitted) = door.admit(jws, of: "demo"),
                         let fact = TransactionFact(admitted.payload, tie: admitted.jws.payload),
                         let key = keys.last
@@ -79,8 +79,8 @@ import Testing
     /// Somebody who calls, with a connection of the api.
     private struct Caller {
         let actions = CustomerActions(
-            origin: ActionLog.Origin(actor: "tester"), foldSettings: FoldSettings(defaultGrace: WholeStormTests.grace))
-        let reader = SubscriberReader(foldSettings: FoldSettings(defaultGrace: WholeStormTests.grace))
+            origin: ActionTable.Origin(actor: "tester"), foldSettings: FoldSettings(defaultGrace: WholeStormTests.grace))
+        let reader = SubscriberQuery(foldSettings: FoldSettings(defaultGrace: WholeStormTests.grace))
         let household: Household
         let connection: PostgresConnection
         let sequence = SequenceGenerator(clock: SystemClock(), node: .random(in: 0...UInt16.max))
@@ -90,15 +90,15 @@ import Testing
         mutating func call() throws {
             do {
                 try act()
-            } catch CustomerActions.Refusal.restore {
+            } catch CustomerActions.Rejection.restore {
                 // The owner keeps it.
-            } catch CustomerActions.Refusal.unknown, CustomerActions.Refusal.notTheirs {
+            } catch CustomerActions.Rejection.unknown, CustomerActions.Rejection.notTheirs {
                 // Deleted, or not bought yet, or somebody else's by now.
-            } catch CustomerActions.Refusal.grantStays, CustomerActions.Refusal.persons {
+            } catch CustomerActions.Rejection.grantStays, CustomerActions.Rejection.persons {
                 // Granted things do not move, and apps join no persons.
-            } catch CustomerActions.Refusal.busy {
+            } catch CustomerActions.Rejection.busy {
                 // Overtaken again and again: told to come again.
-            } catch CustomerActions.Refusal.ungrantable {
+            } catch CustomerActions.Rejection.ungrantable {
                 // The moment passed before the customer could be held.
             }
         }
@@ -133,7 +133,7 @@ import Testing
                 _ = try actions.setAttributes(.object(["k": value]), of: id, on: connection)
             default:
                 let found = try reader.find([id, other], on: connection)
-                try SnapshotStore.write(found.flatMap { $0?.made ?? [] }, on: connection)
+                try SnapshotTable.write(found.flatMap { $0?.made ?? [] }, on: connection)
             }
         }
     }
@@ -149,7 +149,7 @@ import Testing
         let sweepers = (0..<2).map { _ in
             TestThread {
                 let connection = try database.connect(role: "entitled_worker")
-                let sweep = DeletionSweep(foldSettings: FoldSettings(defaultGrace: Self.grace), patience: .zero)
+                let sweep = CustomerErasure(foldSettings: FoldSettings(defaultGrace: Self.grace), patience: .zero)
                 while true {
                     let wasOver = isOver.read { $0 }
                     while try sweep.step(on: connection) {}
@@ -216,11 +216,11 @@ import Testing
     private func expectSnapshotsFit(_ installation: Installation) throws {
         let connection = try installation.database.connect(role: "entitled_api")
         let ids = try installation.database.texts("SELECT id FROM entitled.app_user_id")
-        let reader = SubscriberReader(foldSettings: FoldSettings(defaultGrace: Self.grace))
+        let reader = SubscriberQuery(foldSettings: FoldSettings(defaultGrace: Self.grace))
         for found in try reader.find(ids, on: connection) {
             let found = try #require(found)
             let keys = found.snapshots.map(\.key)
-            let fresh = zip(keys, try FactStore.load(keys, on: connection)).compactMap { key, facts in
+            let fresh = zip(keys, try FactTable.load(keys, on: connection)).compactMap { key, facts in
                 Purchase(folding: facts, key: key, foldSettings: FoldSettings(defaultGrace: Self.grace)).map(
                     PurchaseSnapshot.init)
             }

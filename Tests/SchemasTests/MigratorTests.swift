@@ -140,11 +140,11 @@ import Testing
 }
 
 @Suite struct DatabaseRoleTests {
-    private func refusal(_ role: DatabaseRole, _ connection: PostgresConnection) throws -> DatabaseRole.Refusal? {
+    private func refusal(_ role: DatabaseRole, _ connection: PostgresConnection) throws -> DatabaseRole.Rejection? {
         do {
             try role.check(connection)
             return nil
-        } catch let refusal as DatabaseRole.Refusal {
+        } catch let refusal as DatabaseRole.Rejection {
             return refusal
         }
     }

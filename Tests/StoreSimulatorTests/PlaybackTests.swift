@@ -5,8 +5,8 @@ import Testing
 @testable import StoreSimulator
 
 @Suite struct PlaybackTests {
-    private static func plan(_ subscribers: UInt64 = 3) -> LetterPlan {
-        var plan = LetterPlan(end: testNow)
+    private static func plan(_ subscribers: UInt64 = 3) -> PlaybackPlan {
+        var plan = PlaybackPlan(end: testNow)
         plan.scenario = .year
         plan.subscribers = subscribers
         plan.seed = 3
@@ -15,7 +15,7 @@ import Testing
 
     /// Plays to a receiver that answers by `status` of the body and of how often it came; what came, in order.
     private static func play(
-        _ plan: LetterPlan, _ change: (inout Playback) -> Void = { _ in },
+        _ plan: PlaybackPlan, _ change: (inout Playback) -> Void = { _ in },
         status: @escaping @Sendable (Int) -> Int = { _ in 200 }
     ) throws -> (report: PlayReport, bodies: [[UInt8]]) {
         let came = Mutex<(bodies: [[UInt8]], times: [[UInt8]: Int])>(([], [:]))
@@ -34,7 +34,7 @@ import Testing
         return (report, came.withLock { $0.bodies })
     }
 
-    private static func wanted(_ plan: LetterPlan) -> [StoreNotification] {
+    private static func wanted(_ plan: PlaybackPlan) -> [StoreNotification] {
         var letters: [StoreNotification] = []
         plan.forEach {
             letters.append($0.notification)

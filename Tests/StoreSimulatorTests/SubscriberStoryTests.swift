@@ -34,7 +34,7 @@ import Testing
         }
         defer { listener.stop() }
         // Only the last three are still to come: the story of this plan is nearly over.
-        var plan = LetterPlan(end: SystemClock().now() + 45 * SubscriberStory.day)
+        var plan = PlaybackPlan(end: SystemClock().now() + 45 * SubscriberStory.day)
         plan.scenario = .story
         var playback = Playback(plan: plan, receiver: try NetworkTests.url(listener))
         playback.connections = 1

@@ -22,7 +22,7 @@ import Testing
         let app = StoreApp(environment: name)
         let identity = Identity(bundleID: app.bundleID, appleAppID: app.appleAppID, environments: [environment])
         let signer = NotificationSigner(pki)
-        for told in EveryKind.notifications(app: app, seed: 2, until: testNow) {
+        for told in EveryNotificationType.notifications(app: app, seed: 2, until: testNow) {
             let jws = try VerifierAgreementTests.jws(try signer.sign(told).body)
             let seen = try inspector.inspect(jws, as: .notification, for: identity).get()
             #expect(seen.notification?.notificationUUID == told.uuid)

@@ -40,7 +40,7 @@ struct ScenarioTests {
                 made.insert([telling.notification.type, telling.notification.subtype])
             }
         }
-        for row in EventTable.rows where row.notificationType != "any" {
+        for row in EventTypeTable.rows where row.notificationType != "any" {
             #expect(made.contains([row.notificationType, row.subtype]), "\(row.name)")
         }
         #expect(made.contains(["SOMETHING_NEW", nil]))

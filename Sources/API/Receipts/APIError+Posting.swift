@@ -21,7 +21,7 @@ extension APIError {
     static let xcode = invalidReceipt(
         "The purchase was made in Xcode's local testing: Apple knows nothing of it. Test with a sandbox account.")
 
-    init(_ refusal: TransactionDoor.Refusal) {
+    init(_ refusal: TransactionAdmission.Rejection) {
         switch refusal {
         case .unverified(let failure) where failure.reason == .revocationUnknown:
             self = .unavailable("Nobody can tell now whether Apple's certificate is revoked.")

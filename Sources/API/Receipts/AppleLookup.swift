@@ -11,7 +11,7 @@ package struct AppleLookup: Sendable {
     /// The apps with a key, in the order of the configuration.
     package let apps: [String]
     private let client: @Sendable (String) -> ServerAPIClient?
-    private let door: TransactionDoor
+    private let door: TransactionAdmission
     private let cancellation: Cancellation
     private let unknown: UnknownTransactions
 
@@ -21,7 +21,7 @@ package struct AppleLookup: Sendable {
     private static let limit = 20
 
     package init(
-        apps: [String], door: TransactionDoor, cancellation: Cancellation = Cancellation(),
+        apps: [String], door: TransactionAdmission, cancellation: Cancellation = Cancellation(),
         client: @escaping @Sendable (String) -> ServerAPIClient?
     ) {
         self.apps = apps
@@ -38,8 +38,8 @@ package struct AppleLookup: Sendable {
     }
 
     /// Where it is asked for a transaction of which no more than the id is known.
-    private func places(_ client: ServerAPIClient) -> [AppEnvironment] {
-        client.app.environments.map { AppEnvironment(app: client.app.id, environment: $0) }
+    private func places(_ client: ServerAPIClient) -> [AppScope] {
+        client.app.environments.map { AppScope(app: client.app.id, environment: $0) }
     }
 
     /// Those of these apps for which Apple has to be asked about the id. Apps for which Apple did not know it a short
@@ -47,7 +47,7 @@ package struct AppleLookup: Sendable {
     func worthAsking(_ id: String, of apps: [String], on connection: PostgresConnection) throws -> [String] {
         let doubtful = apps.filter { app in client(app).map { unknown.has(id, places($0)) } ?? false }
         guard !doubtful.isEmpty else { return apps }
-        let known = Set(try PurchaseReader.keys(of: id, app: nil, environment: nil, on: connection).map(\.app))
+        let known = Set(try PurchaseQuery.keys(of: id, app: nil, environment: nil, on: connection).map(\.app))
         for client in doubtful.filter(known.contains).compactMap(client) { unknown.forget(id, places(client)) }
         return apps.filter { !doubtful.contains($0) || known.contains($0) }
     }
@@ -56,7 +56,7 @@ package struct AppleLookup: Sendable {
     struct Answer {
         let environment: StoreEnvironment
         /// The oldest first.
-        var transactions: [TransactionDoor.Admitted] = []
+        var transactions: [TransactionAdmission.Admitted] = []
         /// How subscriptions stand.
         var states: [(state: SubscriptionState, entry: NewNotification)] = []
     }
@@ -128,11 +128,11 @@ package struct AppleLookup: Sendable {
 
     private func add(_ state: SubscriptionState, _ app: String, to answer: inout Answer) throws {
         answer.transactions.append(try admitted(state.transaction, app))
-        let place = AppEnvironment(app: app, environment: answer.environment)
+        let place = AppScope(app: app, environment: answer.environment)
         answer.states.append((state, try door.admit(state, of: place).mapError(APIError.init).get()))
     }
 
-    private func admitted(_ item: SignedItem<TransactionPayload>, _ app: String) throws -> TransactionDoor.Admitted {
+    private func admitted(_ item: SignedItem<TransactionPayload>, _ app: String) throws -> TransactionAdmission.Admitted {
         try door.admit(item.text, of: app).mapError(APIError.init).get()
     }
 
@@ -158,7 +158,7 @@ extension AppleLookup.Answer {
     /// fill the log with it.
     func news(on connection: PostgresConnection) throws -> AppleLookup.Answer {
         let keys = transactions.map(\.key)
-        let known = Dictionary(zip(keys, try FactStore.load(keys, on: connection))) { first, _ in first }
+        let known = Dictionary(zip(keys, try FactTable.load(keys, on: connection))) { first, _ in first }
         var news = self
         news.transactions = transactions.map { item in
             var item = item
@@ -175,7 +175,7 @@ extension AppleLookup.Answer {
     }
 }
 
-extension TransactionDoor.Admitted {
+extension TransactionAdmission.Admitted {
     var key: PurchaseKey {
         PurchaseKey(app: place.app, environment: place.environment, originalTransactionID: originalTransactionID)
     }

@@ -9,7 +9,7 @@ import Subscriptions
 /// What keeping something that an app posted needs.
 package struct PostingSettings: Sendable {
     let apps: AppRegistry
-    let door: TransactionDoor
+    let door: TransactionAdmission
     let lookup: AppleLookup
     let actions: CustomerActions
     let sequence: SequenceGenerator
@@ -17,7 +17,7 @@ package struct PostingSettings: Sendable {
     let restoring: RestoreSettings
 
     package init(
-        apps: AppRegistry, door: TransactionDoor, lookup: AppleLookup, actions: CustomerActions,
+        apps: AppRegistry, door: TransactionAdmission, lookup: AppleLookup, actions: CustomerActions,
         sequence: SequenceGenerator, clock: any WallClock, restoring: RestoreSettings
     ) {
         self.apps = apps
@@ -31,7 +31,7 @@ package struct PostingSettings: Sendable {
 
     /// What Apple signed, as it is kept; nil where it lacks what a transaction cannot do without.
     func posted(
-        _ admitted: TransactionDoor.Admitted, context: (TransactionFact) -> TransactionContext? = { _ in nil }
+        _ admitted: TransactionAdmission.Admitted, context: (TransactionFact) -> TransactionContext? = { _ in nil }
     ) -> CustomerActions.Posted? {
         guard let fact = TransactionFact(admitted.payload, tie: admitted.jws.payload) else { return nil }
         return CustomerActions.Posted(
@@ -42,7 +42,7 @@ package struct PostingSettings: Sendable {
     func whenApplied(
         _ places: [(lane: Lane, seq: Int64)], then next: @escaping @Sendable (APICall) throws -> APIAnswer
     ) -> APIAnswer {
-        let subjects = places.map { AppliedWatch.Subject(lane: $0.lane, seq: $0.seq) }
+        let subjects = places.map { AppliedWaiter.Subject(lane: $0.lane, seq: $0.seq) }
         return .whenApplied(subjects) { call in
             let held = try HeldNotifications.isAnyHeld(subjects.map { ($0.lane, $0.seq) }, on: call.connection)
             guard !held else { throw APIError.unavailable("It is kept, and held until an operator has looked at it.") }

@@ -9,7 +9,7 @@ import Synchronization
 final class UnknownTransactions: Sendable {
     private struct Key: Hashable {
         let id: String
-        let place: AppEnvironment
+        let place: AppScope
     }
 
     private struct State {
@@ -26,7 +26,7 @@ final class UnknownTransactions: Sendable {
     private let state = Mutex(State())
 
     /// Whether Apple does not know the id in any of these places.
-    func has(_ id: String, _ places: [AppEnvironment]) -> Bool {
+    func has(_ id: String, _ places: [AppScope]) -> Bool {
         let now = ContinuousClock.now
         return !places.isEmpty
             && state.withLock { state in
@@ -36,7 +36,7 @@ final class UnknownTransactions: Sendable {
             }
     }
 
-    func note(_ id: String, _ places: [AppEnvironment]) {
+    func note(_ id: String, _ places: [AppScope]) {
         let end = ContinuousClock.now + UnknownTransactions.lifetime
         state.withLock { state in
             if state.recent.count + places.count > UnknownTransactions.generation {
@@ -47,7 +47,7 @@ final class UnknownTransactions: Sendable {
         }
     }
 
-    func forget(_ id: String, _ places: [AppEnvironment]) {
+    func forget(_ id: String, _ places: [AppScope]) {
         state.withLock { state in
             for key in places.map({ Key(id: id, place: $0) }) {
                 state.recent[key] = nil

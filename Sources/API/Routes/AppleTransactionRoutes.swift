@@ -14,13 +14,13 @@ import Subscriptions
 /// the body is passed over, and a header of the answer says so.
 package struct AppleTransactionRoutes: Sendable {
     private let settings: PostingSettings
-    private let answers: SubscriberAnswers
+    private let answers: SubscriberResponses
     private let document: SubscriberDocument
     private let foldSettings: FoldSettings
 
     /// - Parameter foldSettings: as the worker's.
     package init(
-        _ settings: PostingSettings, answers: SubscriberAnswers, document: SubscriberDocument,
+        _ settings: PostingSettings, answers: SubscriberResponses, document: SubscriberDocument,
         foldSettings: FoldSettings
     ) {
         self.settings = settings
@@ -87,13 +87,13 @@ package struct AppleTransactionRoutes: Sendable {
     }
 
     @Sendable private func answer(_ key: PurchaseKey, _ call: APICall) throws -> APIAnswer {
-        guard let owner = try PurchaseStore.owners([key], on: call.connection).first ?? nil else {
+        guard let owner = try PurchaseTable.owners([key], on: call.connection).first ?? nil else {
             throw APIError.unavailable("It is kept, and no record yet.")
         }
         if call.isSecret { return try answers.answer(call, of: owner, isUsed: false) }
-        let facts = try FactStore.load([key], on: call.connection)
+        let facts = try FactTable.load([key], on: call.connection)
         let purchases = facts.compactMap { Purchase(folding: $0, key: key, foldSettings: foldSettings) }
-        let ids = try CustomerStore.load([owner], on: call.connection)[owner]?.appUserIDs ?? [owner]
+        let ids = try CustomerTable.load([owner], on: call.connection)[owner]?.appUserIDs ?? [owner]
         let now = settings.clock.now()
         let profile = CustomerProfile(originalAppUserID: owner, appUserIDs: ids, firstSeen: now, lastSeen: now)
         let whole = document.json(customer: profile, purchases: purchases, now: now)

@@ -5,10 +5,10 @@ import Subscriptions
 
 /// What apps and backends say of customers.
 package struct AttributeRoutes: Sendable {
-    private let answers: SubscriberAnswers
+    private let answers: SubscriberResponses
     private let foldSettings: FoldSettings
 
-    package init(answers: SubscriberAnswers, foldSettings: FoldSettings) {
+    package init(answers: SubscriberResponses, foldSettings: FoldSettings) {
         self.answers = answers
         self.foldSettings = foldSettings
     }

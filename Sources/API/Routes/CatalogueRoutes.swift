@@ -7,9 +7,9 @@ import Subscriptions
 package struct CatalogueRoutes: Sendable {
     private let offerings: OfferingCatalogue
     private let entitlements: EntitlementCatalogue
-    private let answers: SubscriberAnswers
+    private let answers: SubscriberResponses
 
-    package init(offerings: OfferingCatalogue, entitlements: EntitlementCatalogue, answers: SubscriberAnswers) {
+    package init(offerings: OfferingCatalogue, entitlements: EntitlementCatalogue, answers: SubscriberResponses) {
         self.offerings = offerings
         self.entitlements = entitlements
         self.answers = answers

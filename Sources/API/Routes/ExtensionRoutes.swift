@@ -17,7 +17,7 @@ import Subscriptions
 /// answer was lost. What was extended by as much in the last two hours, as Apple's own news says, is a repetition too.
 /// The request identifier follows from the period, its end, the days and the reason.
 package struct ExtensionRoutes: Sendable {
-    private let answers: SubscriberAnswers
+    private let answers: SubscriberResponses
     private let foldSettings: FoldSettings
     private let apple: @Sendable (String) -> ServerAPIClient?
     private let clock: any WallClock
@@ -31,7 +31,7 @@ package struct ExtensionRoutes: Sendable {
 
     /// - Parameter apple: the way to Apple for an app's id; nil for an app without one.
     package init(
-        answers: SubscriberAnswers, foldSettings: FoldSettings, clock: any WallClock,
+        answers: SubscriberResponses, foldSettings: FoldSettings, clock: any WallClock,
         apple: @escaping @Sendable (String) -> ServerAPIClient?
     ) {
         self.answers = answers
@@ -103,9 +103,9 @@ package struct ExtensionRoutes: Sendable {
     /// The customer's subscription that has this transaction or original transaction id.
     private func purchase(_ call: APICall, of id: String) throws -> Purchase {
         let wanted = try call.parameter("store_transaction_id")
-        let ids = try CustomerStore.load([id], on: call.connection)[id]?.appUserIDs ?? []
-        let keys = try PurchaseStore.owned(by: ids, on: call.connection).filter { !$0.isGrant }
-        let purchases = zip(keys, try FactStore.load(keys, on: call.connection)).compactMap {
+        let ids = try CustomerTable.load([id], on: call.connection)[id]?.appUserIDs ?? []
+        let keys = try PurchaseTable.owned(by: ids, on: call.connection).filter { !$0.isGrant }
+        let purchases = zip(keys, try FactTable.load(keys, on: call.connection)).compactMap {
             Purchase(folding: $1, key: $0, foldSettings: foldSettings)
         }
         guard
@@ -119,7 +119,7 @@ package struct ExtensionRoutes: Sendable {
     }
 
     private func wasExtended(_ purchase: Purchase, _ days: Int64, _ call: APICall) throws -> Bool {
-        let facts = try FactStore.load([purchase.key], on: call.connection).first ?? PurchaseFacts()
+        let facts = try FactTable.load([purchase.key], on: call.connection).first ?? PurchaseFacts()
         let since = clock.now() - ExtensionRoutes.repetition
         return PurchaseHistory(of: facts).extensions.contains {
             $0.transactionID == purchase.latest.id && $0.to - $0.from == days * ExtensionRoutes.day && $0.signed > since

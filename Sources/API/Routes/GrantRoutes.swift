@@ -9,12 +9,12 @@ import Subscriptions
 /// Both are done when they are answered. Consumers get the events of RevenueCat's "promotional" purchases; endpoints that
 /// want only some apps do not, because a grant is of no app.
 package struct GrantRoutes: Sendable {
-    private let answers: SubscriberAnswers
+    private let answers: SubscriberResponses
     /// Those of the configuration.
     private let entitlements: Set<String>
     private let foldSettings: FoldSettings
 
-    package init(answers: SubscriberAnswers, entitlements: Set<String>, foldSettings: FoldSettings) {
+    package init(answers: SubscriberResponses, entitlements: Set<String>, foldSettings: FoldSettings) {
         self.answers = answers
         self.entitlements = entitlements
         self.foldSettings = foldSettings
@@ -40,7 +40,7 @@ package struct GrantRoutes: Sendable {
     }
 
     private var actions: CustomerActions {
-        CustomerActions(origin: ActionLog.Origin(actor: "api"), foldSettings: foldSettings)
+        CustomerActions(origin: ActionTable.Origin(actor: "api"), foldSettings: foldSettings)
     }
 
     private func entitlement(_ call: APICall) throws -> String {

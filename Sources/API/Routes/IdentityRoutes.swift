@@ -7,14 +7,14 @@ import Subscriptions
 
 /// Who is who: logging in, joining, deleting, and whose a purchase may become.
 package struct IdentityRoutes: Sendable {
-    private let answers: SubscriberAnswers
+    private let answers: SubscriberResponses
     private let restoring: RestoreEligibility
     private let deletion: DeletionPolicy
     private let foldSettings: FoldSettings
 
     /// - Parameter deletion: what becomes of what is stored about customers who are deleted.
     package init(
-        answers: SubscriberAnswers, restoring: RestoreEligibility, deletion: DeletionPolicy = .pseudonymise,
+        answers: SubscriberResponses, restoring: RestoreEligibility, deletion: DeletionPolicy = .pseudonymise,
         foldSettings: FoldSettings
     ) {
         self.answers = answers

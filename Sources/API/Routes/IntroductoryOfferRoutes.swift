@@ -14,10 +14,10 @@ package struct IntroductoryOfferRoutes: Sendable {
         [
             APIRoute("POST", "/v1/subscribers/{app_user_id}/intro_eligibility", .anyKey) { call in
                 let products = try IntroductoryOfferRoutes.products(of: call)
-                let history = try IntroductoryOfferReader.load(
+                let history = try IntroductoryOfferQuery.load(
                     try call.appUserID(), app: call.key?.app,
                     environment: IntroductoryOfferRoutes.environment(call), on: call.connection)
-                var groups = try ProductStore.groups(of: products, app: call.key?.app, on: call.connection)
+                var groups = try ProductTable.groups(of: products, app: call.key?.app, on: call.connection)
                 groups.merge(history.groups) { _, own in own }
                 return .response(
                     .document(

@@ -20,7 +20,7 @@ package struct PrivacyRoutes: Sendable {
     package var routes: [APIRoute] {
         [
             APIRoute("GET", "/v1/subscribers/{app_user_id}/export", .secretKey(.read)) { call in
-                let resolved = try CustomerReader.resolve(try call.appUserID(), on: call.connection)
+                let resolved = try CustomerQuery.resolve(try call.appUserID(), on: call.connection)
                 var body: [UInt8] = []
                 do {
                     // As for all routes: the id as it is, or a UUID in another case.

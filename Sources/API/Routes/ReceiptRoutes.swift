@@ -15,9 +15,9 @@ import Subscriptions
 package struct ReceiptRoutes: Sendable {
     private let settings: PostingSettings
     private let receipts: ReceiptVerifier
-    private let answers: SubscriberAnswers
+    private let answers: SubscriberResponses
 
-    package init(_ settings: PostingSettings, receipts: ReceiptVerifier, answers: SubscriberAnswers) {
+    package init(_ settings: PostingSettings, receipts: ReceiptVerifier, answers: SubscriberResponses) {
         self.settings = settings
         self.receipts = receipts
         self.answers = answers
@@ -56,7 +56,7 @@ package struct ReceiptRoutes: Sendable {
         guard let app = settings.apps.id(ofBundleID: receipt.bundleID) else {
             throw APIError.invalidReceipt("The receipt is not valid here: no app with its bundle id is configured.")
         }
-        if let own = call.key?.app, own != app { throw APIError(TransactionDoor.Refusal.otherApp) }
+        if let own = call.key?.app, own != app { throw APIError(TransactionAdmission.Rejection.otherApp) }
         // Nothing was bought: there is nothing to ask.
         if receipt.purchases.isEmpty { return try keep([], [], true, body, call) }
         guard settings.lookup.apps.contains(app) else {
@@ -81,7 +81,7 @@ package struct ReceiptRoutes: Sendable {
 
     /// - Parameter isAlone: whether each transaction stands for its purchase alone.
     @Sendable private func keep(
-        _ admitted: [TransactionDoor.Admitted], _ states: [NewNotification], _ isAlone: Bool, _ body: ReceiptBody,
+        _ admitted: [TransactionAdmission.Admitted], _ states: [NewNotification], _ isAlone: Bool, _ body: ReceiptBody,
         _ call: APICall
     ) throws -> APIAnswer {
         let id = body.appUserID
@@ -93,7 +93,7 @@ package struct ReceiptRoutes: Sendable {
             posted, and: states, by: id, sequence: settings.sequence, clock: settings.clock,
             terms: CustomerActions.PostTerms(settings: settings.restoring, source: body.source, isAlone: isAlone),
             on: call.connection)
-        if let app { try AppPurchaseStore.note(app, of: id, on: call.connection) }
+        if let app { try AppPurchaseTable.note(app, of: id, on: call.connection) }
         let (answers, actions, errors) = (answers, settings.actions, faults.flatMap(AttributeErrors.error))
         return settings.whenApplied(posting.places) { call in
             if let refusal = try actions.refusal(posting.claimed, by: id, on: call.connection) { throw refusal }

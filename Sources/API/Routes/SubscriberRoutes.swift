@@ -1,8 +1,8 @@
 /// Reading customers. One who is asked for and not there is made, unless the key may only read.
 package struct SubscriberRoutes: Sendable {
-    private let desk: SubscriberDesk
+    private let desk: SubscriberBatcher
 
-    package init(desk: SubscriberDesk) {
+    package init(desk: SubscriberBatcher) {
         self.desk = desk
     }
 

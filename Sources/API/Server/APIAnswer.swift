@@ -5,7 +5,7 @@ package enum APIAnswer: Sendable {
     case response(HTTPResponse)
     /// Waits, without a connection, until these notifications are applied, and goes on. They are in the database: who
     /// gives up waiting is answered 503, and nothing is lost.
-    case whenApplied([AppliedWatch.Subject], then: @Sendable (APICall) throws -> APIAnswer)
+    case whenApplied([AppliedWaiter.Subject], then: @Sendable (APICall) throws -> APIAnswer)
     /// Work that may take long and needs no connection, such as asking Apple; then what goes on with one.
-    case outside(ErrandLines.Kind = .question, @Sendable () throws -> @Sendable (APICall) throws -> APIAnswer)
+    case outside(AppleCallLines.Kind = .question, @Sendable () throws -> @Sendable (APICall) throws -> APIAnswer)
 }

@@ -5,7 +5,7 @@ extension APIError {
     init?(known error: any Error) {
         switch error {
         case let error as APIError: self = error
-        case let refusal as CustomerActions.Refusal: self.init(refusal)
+        case let refusal as CustomerActions.Rejection: self.init(refusal)
         default: return nil
         }
     }
@@ -15,7 +15,7 @@ extension APIError {
         APIError(400, code: 7256, "This cannot be an app user id: it \(why).")
     }
 
-    private init(_ refusal: CustomerActions.Refusal) {
+    private init(_ refusal: CustomerActions.Rejection) {
         switch refusal {
         case .unknown(let id): self = .notFound("Nobody is known by \(id).")
         case .unusable: self.init(400, code: 7256, "\(refusal).")

@@ -18,7 +18,7 @@ package struct APIRoute: Sendable {
         /// Each by itself, on a thread with a connection.
         case call(Action)
         /// Many at once.
-        case gathered(any APIGathering)
+        case gathered(any BatchedRoute)
     }
 
     private enum Segment: Sendable {
@@ -30,7 +30,7 @@ package struct APIRoute: Sendable {
         self.init(method, path, access, .call(action))
     }
 
-    package init(_ method: String, _ path: String, _ access: APIAccess, gatheredBy gathering: any APIGathering) {
+    package init(_ method: String, _ path: String, _ access: APIAccess, gatheredBy gathering: any BatchedRoute) {
         self.init(method, path, access, .gathered(gathering))
     }
 
@@ -76,7 +76,7 @@ package struct APIRoute: Sendable {
 }
 
 /// Takes requests of one route, to answer several of them with one question to the database.
-package protocol APIGathering: Sendable {
+package protocol BatchedRoute: Sendable {
     /// Returns at once; the answer comes later.
     func take(_ request: APIRequest, _ responder: HTTPResponder)
 }

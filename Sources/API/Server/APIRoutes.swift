@@ -8,9 +8,9 @@ package struct APIRoutes: HTTPHandler {
     /// The same by how many segments their paths have.
     private let bySegments: [Int: [APIRoute]]
     private let keys: KeyTable
-    private let keeper: KeyKeeper?
+    private let keeper: KeyRefresher?
     private let cors: CORSPolicy
-    private let engine: APIEngine
+    private let engine: RequestExecutor
     private let limiter: RequestLimiter?
     private let metrics: Metrics
 
@@ -18,8 +18,8 @@ package struct APIRoutes: HTTPHandler {
     ///   - keeper: who looks for keys that nobody knows; nil: there are none but those of the table.
     ///   - limiter: nil: nothing is limited, and all requests share all threads.
     package init(
-        _ routes: [APIRoute], keys: KeyTable, keeper: KeyKeeper? = nil, cors: CORSPolicy = CORSPolicy(),
-        engine: APIEngine, limiter: RequestLimiter? = nil, metrics: Metrics = Metrics()
+        _ routes: [APIRoute], keys: KeyTable, keeper: KeyRefresher? = nil, cors: CORSPolicy = CORSPolicy(),
+        engine: RequestExecutor, limiter: RequestLimiter? = nil, metrics: Metrics = Metrics()
     ) {
         self.routes = routes.sorted { $0.exactness > $1.exactness }
         bySegments = Dictionary(grouping: self.routes, by: \.segmentCount)

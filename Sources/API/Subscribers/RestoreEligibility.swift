@@ -46,7 +46,7 @@ package struct RestoreEligibility: Sendable {
         guard
             let place = apps.place(bundleID: transaction.bundleId, environment: transaction.environment)
         else { throw APIError(400, code: 7103, "The receipt is not of an app that is configured here.") }
-        guard app == nil || app == place.app else { throw APIError(TransactionDoor.Refusal.otherApp) }
+        guard app == nil || app == place.app else { throw APIError(TransactionAdmission.Rejection.otherApp) }
         return PurchaseKey(app: place.app, environment: place.environment, originalTransactionID: original)
     }
 }

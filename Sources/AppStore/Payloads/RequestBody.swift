@@ -4,7 +4,7 @@ package enum RequestBody {
     /// The JWS in the body; nil (`malformed_body`) if the body is no JSON object in UTF-8 with that member as a string.
     /// Whether the string is a JWS is for the verifier to say.
     package static func signedPayload(in body: [UInt8]) -> [UInt8]? {
-        plain(body) ?? Envelope(payload: body)?.signedPayload
+        plain(body) ?? NestedJWS(payload: body)?.signedPayload
     }
 
     private static let start = Array(#"{"signedPayload":""#.utf8)
@@ -27,7 +27,7 @@ package enum RequestBody {
         return signedPayload(in: text) ?? text
     }
 
-    private struct Envelope: WirePayload {
+    private struct NestedJWS: WirePayload {
         let signedPayload: [UInt8]
 
         init(_ members: Members) throws {

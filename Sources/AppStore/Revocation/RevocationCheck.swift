@@ -28,7 +28,7 @@ package struct RevocationCheck: Sendable {
 
 /// How a check ended.
 package struct RevocationReport: Sendable {
-    package enum Outcome: Sendable, Equatable {
+    package enum CheckResult: Sendable, Equatable {
         case answered(OCSPAnswer.Status)
         /// The responder sent something else.
         case failed(OCSPFailure)
@@ -49,9 +49,9 @@ package struct RevocationReport: Sendable {
         }
     }
 
-    package let outcome: Outcome
-    package let before: CertificateStanding
-    package let after: CertificateStanding
+    package let outcome: CheckResult
+    package let before: RevocationStatus
+    package let after: RevocationStatus
     /// When it is asked again, milliseconds since 1970.
     package let nextCheck: Int64
 }

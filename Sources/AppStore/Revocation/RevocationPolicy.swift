@@ -3,13 +3,13 @@ import Crypto
 
 /// Which statuses of a chain's certificates let data pass.
 package struct RevocationPolicy: Sendable {
-    private let book: RevocationBook
+    private let book: RevocationCache
     private let requiresAnswer: Bool
 
     /// - Parameters:
     ///   - book: what is known of certificates; verified chains are entered there.
     ///   - requiresAnswer: whether a certificate passes only with a fresh "good".
-    package init(book: RevocationBook, requiresAnswer: Bool) {
+    package init(book: RevocationCache, requiresAnswer: Bool) {
         self.book = book
         self.requiresAnswer = requiresAnswer
     }

@@ -17,7 +17,7 @@ struct RevocationRecord {
     /// When data with it came last.
     var lastSeen: Int64
     /// What was reported last.
-    private(set) var told: CertificateStanding
+    private(set) var told: RevocationStatus
 
     init(_ certificate: Certificate, issuer: Certificate, now: Int64) {
         self.certificate = certificate
@@ -27,7 +27,7 @@ struct RevocationRecord {
     }
 
     /// Begins with what was known before the process started; it is asked about again all the same.
-    mutating func restore(_ remembered: OCSPAnswer, _ schedule: CheckSchedule) {
+    mutating func restore(_ remembered: OCSPAnswer, _ schedule: RevocationSchedule) {
         answer = remembered
         answerEnd = schedule.end(of: remembered, receivedAt: remembered.thisUpdate)
     }
@@ -47,7 +47,7 @@ struct RevocationRecord {
         check != nil && certificate.isValid(at: now)
     }
 
-    func standing(at now: Int64) -> CertificateStanding {
+    func standing(at now: Int64) -> RevocationStatus {
         if revocation != nil { return .revoked }
         guard isAsked(at: now) else { return .notAsked }
         guard let answer, now < answerEnd else { return .unanswered }
@@ -56,7 +56,7 @@ struct RevocationRecord {
 
     /// Takes what a check came to.
     mutating func finish(
-        _ result: Result<OCSPAnswer, OCSPFailure>?, at now: Int64, _ schedule: CheckSchedule, chance: Double
+        _ result: Result<OCSPAnswer, OCSPFailure>?, at now: Int64, _ schedule: RevocationSchedule, chance: Double
     ) -> RevocationReport {
         isInFlight = false
         lastCheck = now
@@ -74,7 +74,7 @@ struct RevocationRecord {
     }
 
     private mutating func take(
-        _ result: Result<OCSPAnswer, OCSPFailure>?, at now: Int64, _ schedule: CheckSchedule
+        _ result: Result<OCSPAnswer, OCSPFailure>?, at now: Int64, _ schedule: RevocationSchedule
     ) -> RevocationReport.Outcome {
         switch result {
         case nil: return .noAnswer

@@ -3,7 +3,7 @@ import AppStore
 /// Why a call of Apple's Server API has no result. The description is one line that a person can act on.
 package enum ServerAPIError: Error, Sendable, Equatable {
     /// An answer with an error code.
-    case refused(ServerAPIRefusal)
+    case refused(ServerAPIRejection)
     /// 401.
     case unauthorized(Unauthorized)
     /// No answer, in words.

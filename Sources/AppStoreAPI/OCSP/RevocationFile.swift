@@ -20,7 +20,7 @@ struct RevocationFile: Sendable {
     func read() -> [[UInt8]: OCSPAnswer] {
         switch FileReading.read(path) {
         case .contents(let bytes):
-            if let answers = RevocationMemory.decode(bytes) { return answers }
+            if let answers = RevocationCacheFile.decode(bytes) { return answers }
             logger.warning(
                 "the file of certificates' states cannot be understood; it is made anew", ["file": .string(path)])
         case .missing: break
@@ -37,7 +37,7 @@ struct RevocationFile: Sendable {
         do {
             let folder = String(path.prefix(upTo: path.lastIndex(of: "/") ?? path.endIndex))
             try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
-            try Data(RevocationMemory.encode(answers)).write(to: URL(filePath: path), options: .atomic)
+            try Data(RevocationCacheFile.encode(answers)).write(to: URL(filePath: path), options: .atomic)
         } catch {
             failure.note("the states of certificates cannot be kept", error, count: 1, logger)
         }

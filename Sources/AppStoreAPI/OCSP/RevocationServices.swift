@@ -5,7 +5,7 @@ import HTTP
 
 /// Whether Apple's certificates are revoked: what is known of it in this process, and who asks.
 package struct RevocationServices: Sendable {
-    private let book: RevocationBook
+    private let book: RevocationCache
     private let mode: RevocationMode
     /// In the order in which they start.
     package let services: [any Service]
@@ -19,7 +19,7 @@ package struct RevocationServices: Sendable {
         self.mode = mode
         // While an answer is required, every minute without one refuses genuine notifications.
         let memory = RevocationFile(path: file, logger: logger)
-        book = RevocationBook(longestRetry: .seconds(mode == .hard ? 60 : 3600), remembered: memory.read())
+        book = RevocationCache(longestRetry: .seconds(mode == .hard ? 60 : 3600), remembered: memory.read())
         var configuration = HTTPClientConfiguration(maxConnections: 4, responseLimit: 16 << 10)
         // Responders are asked by plain HTTP (RFC 6960 appendix A): their answers are signed.
         configuration.allowsPlainHTTP = true
@@ -27,7 +27,7 @@ package struct RevocationServices: Sendable {
         let client = try HTTPClient(configuration: configuration, logger: logger, metrics: Metrics())
         services = [
             ResponderClient(client: client),
-            RevocationWatch(
+            RevocationChecker(
                 book: book, transport: RevocationServices.transport(client), remember: memory.write, logger: logger,
                 metrics: metrics),
         ]
@@ -40,7 +40,7 @@ package struct RevocationServices: Sendable {
     package var policyInside: RevocationPolicy { RevocationPolicy(book: book, requiresAnswer: false) }
 
     /// Questions by `POST` (RFC 6960 appendix A.1).
-    private static func transport(_ client: HTTPClient) -> RevocationWatch.Transport {
+    private static func transport(_ client: HTTPClient) -> RevocationChecker.Transport {
         { url, body, answer in
             let request = OutgoingRequest(
                 url: url,

@@ -5,7 +5,7 @@ import HTTP
 struct AnswerReading {
     /// Nil: done.
     let error: ServerAPIError?
-    let result: RetryPolicy.Result
+    let result: ServerAPIRetryPolicy.Result
     let body: [UInt8]
     /// Whether the token was taken.
     let isAuthorized: Bool
@@ -16,13 +16,13 @@ struct AnswerReading {
         case .failure(let failure):
             self.init(
                 error: .unreachable("\(failure.message) (\(failure.kind.rawValue))"),
-                result: RetryPolicy.result(of: failure.kind), isAuthorized: false)
+                result: ServerAPIRetryPolicy.result(of: failure.kind), isAuthorized: false)
         case .response(let response) where response.truncated:
             self.init(error: .tooLarge(call.answerLimit), result: .final, isAuthorized: true)
         case .response(let response) where (200..<300).contains(response.status):
             self.init(body: response.body)
         case .response(let response):
-            let refusal = ServerAPIRefusal(status: response.status, body: response.body)
+            let refusal = ServerAPIRejection(status: response.status, body: response.body)
             self.init(
                 error: .refused(refusal), result: AnswerReading.result(refusal, response, now),
                 isAuthorized: response.status < 500 && response.status != 401)
@@ -30,7 +30,7 @@ struct AnswerReading {
     }
 
     private init(
-        error: ServerAPIError? = nil, result: RetryPolicy.Result = .final, body: [UInt8] = [], isAuthorized: Bool = true
+        error: ServerAPIError? = nil, result: ServerAPIRetryPolicy.Result = .final, body: [UInt8] = [], isAuthorized: Bool = true
     ) {
         self.error = error
         self.result = result
@@ -39,8 +39,8 @@ struct AnswerReading {
     }
 
     private static func result(
-        _ refusal: ServerAPIRefusal, _ response: OutgoingResponse, _ now: Int64
-    ) -> RetryPolicy.Result {
+        _ refusal: ServerAPIRejection, _ response: OutgoingResponse, _ now: Int64
+    ) -> ServerAPIRetryPolicy.Result {
         if response.status == 429 {
             // The time is of Apple's clock; so is the one it is compared with.
             let theirs = response.date.flatMap(HTTPDate.parse) ?? now

@@ -49,11 +49,11 @@ struct FactSeeder: Sendable {
     ) throws -> Int {
         let maker = FactsOfNotification(signer: signer)
         var known: Set<[UInt8]> = []
-        var portion: [FactStore.New] = []
+        var portion: [FactTable.New] = []
         var written = 0
         func write() throws {
             try connection.transaction {
-                try FactStore.insert(portion, known: known, on: connection)
+                try FactTable.insert(portion, known: known, on: connection)
                 if makesRecords { try SeededRecords.add(portion, on: connection) }
             }
             known.formUnion(portion.prefix(1).compactMap { $0.fact.header.map(StoredJWS.headerID) })
@@ -66,7 +66,7 @@ struct FactSeeder: Sendable {
                 let key = PurchaseKey(app: "demo", environment: .sandbox, originalTransactionID: id)
                 // It came when it was signed.
                 let seq = SequenceGenerator.least(at: notification.signedDate)
-                portion += try maker.facts(of: notification).map { FactStore.New(key: key, seq: seq, fact: $0) }
+                portion += try maker.facts(of: notification).map { FactTable.New(key: key, seq: seq, fact: $0) }
             }
             if portion.count >= FactSeeder.portion { try write() }
         }

@@ -23,7 +23,7 @@ enum SeededRecords {
     private static let day: Int64 = 86_400_000
 
     /// - Parameter facts: all that are known of the purchases that they are about.
-    static func add(_ facts: [FactStore.New], on connection: PostgresConnection) throws {
+    static func add(_ facts: [FactTable.New], on connection: PostgresConnection) throws {
         let now = SystemClock().now()
         var known: [PurchaseKey: PurchaseFacts] = [:]
         for new in facts { new.fact.insert(into: &known[new.key, default: PurchaseFacts()]) }
@@ -41,8 +41,8 @@ enum SeededRecords {
             since.append(purchase.latest.transaction.originalPurchaseDate)
         }
         try connection.query(insertCustomers, [.texts(records.map(\.owner)), .int8s(since)])
-        try PurchaseStore.write(records, now: now, on: connection)
-        try PurchaseStore.identify(identifiers, on: connection)
+        try PurchaseTable.write(records, now: now, on: connection)
+        try PurchaseTable.identify(identifiers, on: connection)
         let notifications = facts.filter { $0.fact.kind == .notification }
         try connection.query(
             insertKeys,

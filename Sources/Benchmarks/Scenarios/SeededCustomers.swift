@@ -34,8 +34,8 @@ enum SeededCustomers {
             let keys = numbers.map(key)
             try connection.transaction {
                 _ = try connection.query(insertCustomers, [.texts(numbers.map { "user-\($0)" }), .int8(now)])
-                try FactStore.insert(keys.map { FactStore.New(key: $0, seq: 1, fact: fact) }, on: connection)
-                try PurchaseStore.write(
+                try FactTable.insert(keys.map { FactTable.New(key: $0, seq: 1, fact: fact) }, on: connection)
+                try PurchaseTable.write(
                     zip(numbers, keys).map { number, key in
                         PurchaseRecord(
                             key: key, owner: "user-\(number)", productID: "pro_monthly",

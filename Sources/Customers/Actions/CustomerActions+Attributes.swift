@@ -9,7 +9,7 @@ extension CustomerActions {
     ///
     /// - Parameter attributes: `{key: {"value", "updated_at_ms"}}`.
     /// - Returns: what was not taken; nil where it is no such object, and nothing was.
-    /// - Throws: `Refusal` where the id can name nobody.
+    /// - Throws: `Rejection` where the id can name nobody.
     package func setAttributes(
         _ attributes: JSON, of id: String, on connection: PostgresConnection
     ) throws -> [AttributePolicy.Fault]? {
@@ -17,11 +17,11 @@ extension CustomerActions {
         try admit(id, on: connection)
         return try holding({ [] }, on: connection) { _ in
             let now = try lockOrMake([id], on: connection).now
-            let known = try AttributeStore.load(try ids(of: id, on: connection), own: id, on: connection)
+            let known = try AttributeTable.load(try ids(of: id, on: connection), own: id, on: connection)
             guard
                 let decision = AttributePolicy.decide(attributes, known: known.all, own: known.own, now: now)
             else { return nil }
-            try AttributeStore.write(decision, of: id, on: connection)
+            try AttributeTable.write(decision, of: id, on: connection)
             return decision.faults
         }
     }

@@ -14,11 +14,11 @@ extension CustomerActions {
     }
 
     /// Deletes a customer with every id, at once: from here on nothing that is told names them, and what was granted ends.
-    /// What is stored about them is swept afterwards, by a command or a worker (`DeletionSweep`). No consumer is told.
+    /// What is stored about them is swept afterwards, by a command or a worker (`CustomerErasure`). No consumer is told.
     ///
     /// Apple goes on charging for subscriptions, so whatever comes about them has anonymous owners.
     ///
-    /// - Throws: `Refusal` where the id names nobody.
+    /// - Throws: `Rejection` where the id names nobody.
     package func delete(
         _ id: String, policy: DeletionPolicy = .pseudonymise, on connection: PostgresConnection
     ) throws -> Deletion {
@@ -27,20 +27,20 @@ extension CustomerActions {
         ) { purchases in
             try settlement.hold(purchases.filter { !$0.isGrant }, on: connection)
             let (root, now) = try lock(id, on: connection)
-            let ids = try CustomerStore.delete(root, on: connection)
+            let ids = try CustomerTable.delete(root, on: connection)
             let accounts = try AccountJoins.accounts(naming: Set(ids), on: connection)
             // Whoever gave them a purchase held the customer or the id, and is through now.
             guard Set(try belongings(of: ids, on: connection)) == Set(purchases) else { throw Overtaken() }
             try removeRows(of: ids, on: connection)
-            let entries = try ActionLog.entries(naming: ids, on: connection)
+            let entries = try ActionTable.entries(naming: ids, on: connection)
             var action: Int64 = 0
             for id in ids {
-                action = try ActionLog.add(
-                    ActionLog.New(.delete, id, other: root.originalAppUserID), by: origin, now: now, on: connection)
+                action = try ActionTable.add(
+                    ActionTable.New(.delete, id, other: root.originalAppUserID), by: origin, now: now, on: connection)
             }
             // Nobody pays for what was granted.
             try endGrants(purchases, action, now: now, on: connection)
-            let known = try FactStore.load(purchases, on: connection)
+            let known = try FactTable.load(purchases, on: connection)
             let digest = try OwnerSalt().digest(on: connection)
             let owners = zip(purchases, known).map { key, facts in
                 let owner = Owner.anonymousID(
@@ -48,18 +48,18 @@ extension CustomerActions {
                     digest: digest)
                 return (key: key, owner: owner)
             }
-            try CustomerStore.makeOfAccounts(Set(owners.map(\.owner)), now: now, on: connection)
+            try CustomerTable.makeOfAccounts(Set(owners.map(\.owner)), now: now, on: connection)
             let claims = try assign(owners, action, now: now, on: connection)
-            let kept = try AccountStore.members(Array(claims.keys), on: connection)
+            let kept = try AccountTable.members(Array(claims.keys), on: connection)
             _ = try settlement.settle(
                 claims.filter { kept[$0.key] != nil }, of: accounts, tells: false, by: origin, now: now,
                 on: connection)
             let theirs = Set(purchases)
             let former = Set(entries.flatMap(\.moved)).subtracting(theirs)
-            let deletion = try DeletionLedger.add(
+            let deletion = try DeletionTable.add(
                 policy, Pseudonyms.random(for: ids), tokens: try nobodys(known, on: connection),
-                owners.map { DeletionLedger.Subject(key: $0.key, owner: $0.owner) }
-                    + former.map { DeletionLedger.Subject(key: $0, owner: nil) },
+                owners.map { DeletionTable.Subject(key: $0.key, owner: $0.owner) }
+                    + former.map { DeletionTable.Subject(key: $0, owner: nil) },
                 action: action, by: origin, now: now, on: connection)
             return Deletion(id: deletion, appUserIDs: ids, purchases: purchases)
         }
@@ -67,10 +67,10 @@ extension CustomerActions {
 
     /// What is owned under these ids: by its record, or by what was posted and is not applied yet.
     private func belongings(of ids: [String], on connection: PostgresConnection) throws -> [PurchaseKey] {
-        let owned = try PurchaseStore.owned(by: ids, on: connection)
-        let named = Set(try ActionLog.entries(naming: ids, on: connection).flatMap(\.moved)).subtracting(owned)
-        let waiting = zip(named, try PurchaseStore.owners(Array(named), on: connection)).filter { $1 == nil }.map(\.0)
-        let given = zip(waiting, try FactStore.load(waiting, on: connection)).filter { _, facts in
+        let owned = try PurchaseTable.owned(by: ids, on: connection)
+        let named = Set(try ActionTable.entries(naming: ids, on: connection).flatMap(\.moved)).subtracting(owned)
+        let waiting = zip(named, try PurchaseTable.owners(Array(named), on: connection)).filter { $1 == nil }.map(\.0)
+        let given = zip(waiting, try FactTable.load(waiting, on: connection)).filter { _, facts in
             facts.posts.contains { ids.contains($0.appUserID) }
         }
         return owned + given.map(\.0)
@@ -81,20 +81,20 @@ extension CustomerActions {
     func assign(
         _ owners: [(key: PurchaseKey, owner: String)], _ action: Int64, now: Int64, on connection: PostgresConnection
     ) throws -> [PurchaseKey: PurchaseClaims] {
-        try FactStore.insert(
+        try FactTable.insert(
             owners.map { key, owner in
-                FactStore.New(
+                FactTable.New(
                     key: key, seq: SequenceGenerator.least(at: now),
                     fact: FactRow(OwnerAssignment(owner: owner, at: now, action: action)))
             }, on: connection)
         let claims = try OwnerSettlement.claims(of: owners.map(\.key), on: connection)
         // What was granted is in no account.
-        try PurchaseStore.setOwners(owners.filter { claims[$0.key] == nil }, now: now, on: connection)
+        try PurchaseTable.setOwners(owners.filter { claims[$0.key] == nil }, now: now, on: connection)
         return claims
     }
 
     private func removeRows(of ids: [String], on connection: PostgresConnection) throws {
-        for (table, column, _) in PersonalTables.ofCustomers {
+        for (table, column, _) in PersonalDataMap.ofCustomers {
             _ = try connection.query(
                 "DELETE FROM entitled.\(table) WHERE \(column) = ANY($1::text[])", [.texts(ids)])
         }
@@ -105,6 +105,6 @@ extension CustomerActions {
         let tokens = Set(
             facts.flatMap { $0.transactions.compactMap(\.appAccountToken) + $0.renewals.compactMap(\.appAccountToken) }
                 .filter { !AppUserID.isNobody(token: $0) })
-        return tokens.subtracting(try CustomerStore.find(tokens, on: connection).keys)
+        return tokens.subtracting(try CustomerTable.find(tokens, on: connection).keys)
     }
 }

@@ -23,7 +23,7 @@ extension CustomerActions {
     /// Gives a customer an entitlement, without the store, from now on. The customer is made if nobody has the id. The
     /// same again within two hours is a repetition, and changes nothing.
     ///
-    /// - Throws: `Refusal` where nothing can be granted for that time, or the id cannot name anybody.
+    /// - Throws: `Rejection` where nothing can be granted for that time, or the id cannot name anybody.
     package func grant(
         _ entitlement: String, to id: String, _ term: GrantTerm, on connection: PostgresConnection
     ) throws -> Granting {
@@ -31,18 +31,18 @@ extension CustomerActions {
         return try holding({ [key] }, on: connection) { _ in
             var found = try lock([id], on: connection)
             if found.first == nil {
-                if let why = AppUserID.objection(toNew: id) { throw Refusal.unusable(id: id, why: why) }
+                if let why = AppUserID.objection(toNew: id) { throw Rejection.unusable(id: id, why: why) }
                 found = try lockOrMake([id], on: connection)
             }
             let now = found.now
-            if let why = term.objection(now: now) { throw Refusal.ungrantable(why) }
+            if let why = term.objection(now: now) { throw Rejection.ungrantable(why) }
             let given = try grants(of: id, on: connection).map(\.grant)
             if let same = given.first(where: { term.isRepetition(of: $0, entitlement, now: now) }) {
                 return Granting(grant: same, events: [], isNew: false)
             }
             let (product, end) = (term.product(of: entitlement), term.end(now: now))
-            let action = try ActionLog.add(
-                ActionLog.New(
+            let action = try ActionTable.add(
+                ActionTable.New(
                     .grant, id,
                     detail: .object([
                         "entitlement": .string(entitlement), "product_id": .string(product),
@@ -62,7 +62,7 @@ extension CustomerActions {
 
     /// Takes back all that runs of what a customer was granted of an entitlement.
     ///
-    /// - Throws: `Refusal` where the id names nobody.
+    /// - Throws: `Rejection` where the id names nobody.
     package func revoke(
         _ entitlement: String, from id: String, on connection: PostgresConnection
     ) throws -> Revocation {
@@ -75,8 +75,8 @@ extension CustomerActions {
             }
             guard !running.isEmpty else { return Revocation(grants: [], events: []) }
             let ids = running.map(\.grant.id)
-            let action = try ActionLog.add(
-                ActionLog.New(
+            let action = try ActionTable.add(
+                ActionTable.New(
                     .revoke, id,
                     detail: .object([
                         "entitlement": .string(entitlement), "original_transaction_ids": .strings(ids),
@@ -107,7 +107,7 @@ extension CustomerActions {
     }
 
     private func grantKeys(of id: String, on connection: PostgresConnection) throws -> [PurchaseKey] {
-        try PurchaseStore.owned(by: try ids(of: id, on: connection), on: connection).filter(\.isGrant)
+        try PurchaseTable.owned(by: try ids(of: id, on: connection), on: connection).filter(\.isGrant)
     }
 
     private func grants(of id: String, on connection: PostgresConnection) throws -> [HeldGrant] {
@@ -115,8 +115,8 @@ extension CustomerActions {
     }
 
     private func heldGrants(_ keys: [PurchaseKey], on connection: PostgresConnection) throws -> [HeldGrant] {
-        let owners = try PurchaseStore.owners(keys, on: connection)
-        return try zip(zip(keys, owners), FactStore.load(keys, on: connection)).compactMap { named, facts in
+        let owners = try PurchaseTable.owners(keys, on: connection)
+        return try zip(zip(keys, owners), FactTable.load(keys, on: connection)).compactMap { named, facts in
             guard let owner = named.1, let purchase = Purchase(folding: facts, key: named.0),
                 let grant = Grant(purchase)
             else { return nil }
@@ -141,14 +141,14 @@ extension CustomerActions {
         _ held: inout HeldGrant, _ rows: [FactRow], now: Int64, on connection: PostgresConnection
     ) throws {
         let (key, seq) = (held.grant.key, SequenceGenerator.least(at: held.grant.at))
-        try FactStore.insert(rows.map { FactStore.New(key: key, seq: seq, fact: $0) }, on: connection)
+        try FactTable.insert(rows.map { FactTable.New(key: key, seq: seq, fact: $0) }, on: connection)
         for row in rows { row.insert(into: &held.facts) }
         guard let purchase = Purchase(folding: held.facts, key: key) else { return }
-        let wake = held.facts.nextWake(of: purchase, after: now, belief: EndBelief())
-        try PurchaseStore.write(
+        let wake = held.facts.nextWake(of: purchase, after: now, belief: ExpiryConfirmation())
+        try PurchaseTable.write(
             [PurchaseRecord(purchase, owner: held.owner, wake: wake)], now: now, on: connection)
         guard held.before == nil else { return }
-        try PurchaseStore.identify(purchase.identifiers.map { ($0, key) }, on: connection)
+        try PurchaseTable.identify(purchase.identifiers.map { ($0, key) }, on: connection)
     }
 
     /// Tells what an action made of grants; the ids of the events.
@@ -157,7 +157,7 @@ extension CustomerActions {
     ) throws -> [String] {
         // What a grant gives is its own entitlement, and it costs nothing: neither needs the configuration.
         let bodies = EventBody(catalogue: EntitlementCatalogue())
-        let customers = try CustomerStore.load(Set(held.map(\.owner)), on: connection)
+        let customers = try CustomerTable.load(Set(held.map(\.owner)), on: connection)
         var events: [NewEvent] = []
         for held in held {
             guard let customer = customers[held.owner],
@@ -175,7 +175,7 @@ extension CustomerActions {
                         body: body.bytes))
             }
         }
-        _ = try EventStore.insert(events, now: now, on: connection)
+        _ = try EventTable.insert(events, now: now, on: connection)
         return events.map { UUIDText.upper($0.id) }
     }
 }

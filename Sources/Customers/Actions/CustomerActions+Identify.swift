@@ -4,18 +4,18 @@ import Postgres
 import Subscriptions
 
 extension CustomerActions {
-    /// Somebody known by one id on a device logs in with another: what then happens is `LogIn`. An id that nobody has
+    /// Somebody known by one id on a device logs in with another: what then happens is `LoginResolution`. An id that nobody has
     /// counts as what it looks like.
     ///
     /// - Returns: whether the other id is new.
-    /// - Throws: `Refusal` where an id can name nobody.
+    /// - Throws: `Rejection` where an id can name nobody.
     package func identify(_ current: String, as new: String, on connection: PostgresConnection) throws -> Bool {
         try requireUsable(current, on: connection)
         if current == new { return try admit(new, on: connection) }
         try requireUsable(new, on: connection)
         try respell(new, on: connection)
         // Most logins change nothing, and then nobody need wait for anybody.
-        let found = try CustomerStore.roots(of: [current, new], on: connection)
+        let found = try CustomerTable.roots(of: [current, new], on: connection)
         if CustomerActions.outcome(current, found) == .switched { return false }
         return try holding({ [] }, on: connection) { _ in
             var found = try lock([current, new], on: connection)
@@ -23,7 +23,7 @@ extension CustomerActions {
             switch CustomerActions.outcome(current, found.roots) {
             case .switched: break
             case .created:
-                if try CustomerStore.makeMissing([new], now: found.now, on: connection).isEmpty { throw Overtaken() }
+                if try CustomerTable.makeMissing([new], now: found.now, on: connection).isEmpty { throw Overtaken() }
             case .joined:
                 if found.first == nil {
                     found = try lockOrMake([current, new], on: connection)
@@ -38,7 +38,7 @@ extension CustomerActions {
                 }
                 // As an alias at once: whatever the clocks say, the anonymous id was there before.
                 guard let root = found.first,
-                    try CustomerStore.alias(new, of: root, now: found.now, on: connection)
+                    try CustomerTable.alias(new, of: root, now: found.now, on: connection)
                 else { throw Overtaken() }
                 try logJoin(.identify, current, new, under: root.originalAppUserID, now: found.now, on: connection)
             }
@@ -47,24 +47,24 @@ extension CustomerActions {
     }
 
     /// - Parameter found: whom the current id names and whom the other one.
-    private static func outcome(_ current: String, _ found: [CustomerStore.Root?]) -> LogIn {
+    private static func outcome(_ current: String, _ found: [CustomerTable.LockedCustomer?]) -> LoginResolution {
         let (one, two) = (found.first ?? nil, found.last ?? nil)
-        return LogIn.outcome(
+        return LoginResolution.outcome(
             isSame: one != nil && one == two, isCurrentAnonymous: one?.isAnonymous ?? Owner.isAnonymous(current),
-            target: two.map { LogIn.Target(hasAnonymousID: $0.hasAnonymousID) })
+            target: two.map { LoginResolution.Target(hasAnonymousID: $0.hasAnonymousID) })
     }
 
-    /// - Throws: `Refusal` where an id names no customer and cannot name one.
+    /// - Throws: `Rejection` where an id names no customer and cannot name one.
     func requireUsable(_ id: String, on connection: PostgresConnection) throws {
-        if let why = AppUserID.objection(to: id) { throw Refusal.unusable(id: id, why: why) }
+        if let why = AppUserID.objection(to: id) { throw Rejection.unusable(id: id, why: why) }
         guard let why = AppUserID.invisible(in: id) else { return }
-        if try CustomerStore.known([id], on: connection).isEmpty { throw Refusal.unusable(id: id, why: why) }
+        if try CustomerTable.known([id], on: connection).isEmpty { throw Rejection.unusable(id: id, why: why) }
     }
 
     /// Makes the customer of an id that an app uses, unless somebody has it.
     ///
     /// - Returns: whether it is new.
-    /// - Throws: `Refusal` where it can name nobody.
+    /// - Throws: `Rejection` where it can name nobody.
     @discardableResult
     package func admit(_ id: String, on connection: PostgresConnection) throws -> Bool {
         try !admit([id], on: connection).isEmpty
@@ -76,8 +76,8 @@ extension CustomerActions {
     package func admit(_ ids: Set<String>, on connection: PostgresConnection) throws -> Set<String> {
         var missing: [String: String] = [:]
         var spellings: [String] = []
-        for id in ids.subtracting(try CustomerStore.known(ids, on: connection)).sorted() {
-            if let why = AppUserID.objection(toNew: id) { throw Refusal.unusable(id: id, why: why) }
+        for id in ids.subtracting(try CustomerTable.known(ids, on: connection)).sorted() {
+            if let why = AppUserID.objection(toNew: id) { throw Rejection.unusable(id: id, why: why) }
             let name = UUIDText.bytes(id) == nil ? id : id.lowercased()
             if missing[name] != nil {
                 spellings.append(id)
@@ -88,7 +88,7 @@ extension CustomerActions {
         var made: Set<String> = []
         if !missing.isEmpty {
             made = try holding({ [] }, on: connection) { _ in
-                try CustomerStore.makeMissing(
+                try CustomerTable.makeMissing(
                     Set(missing.values), isSeen: true, now: try connection.serverTime(), on: connection)
             }
         }
@@ -103,14 +103,14 @@ extension CustomerActions {
     /// - Returns: whether the id names somebody now who was known by another spelling of it.
     @discardableResult
     func respell(_ id: String, on connection: PostgresConnection) throws -> Bool {
-        guard UUIDText.bytes(id) != nil, let known = try CustomerStore.find([id], on: connection)[id], known != id
+        guard UUIDText.bytes(id) != nil, let known = try CustomerTable.find([id], on: connection)[id], known != id
         else { return false }
         do {
             return try alias(known, id, atMost: CustomerActions.mostIDs, on: connection).isNew
-        } catch Refusal.unknown {
+        } catch Rejection.unknown {
             // Deleted meanwhile.
             return false
-        } catch Refusal.tooManyIDs {
+        } catch Rejection.tooManyIDs {
             // Nobody writes one UUID in so many ways: whoever does is somebody else.
             return false
         }

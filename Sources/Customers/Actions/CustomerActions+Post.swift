@@ -60,7 +60,7 @@ extension CustomerActions {
     /// - Parameters:
     ///   - posted: the oldest first.
     ///   - others: what is put into the log behind them, and decides about nothing.
-    /// - Throws: `Refusal` where the id cannot name a customer; then nothing is kept.
+    /// - Throws: `Rejection` where the id cannot name a customer; then nothing is kept.
     package func post(
         _ posted: [Posted], and others: [NewNotification] = [], by id: String, sequence: SequenceGenerator,
         clock: any WallClock, terms: PostTerms, on connection: PostgresConnection
@@ -71,16 +71,16 @@ extension CustomerActions {
         let posting = try holding({ purchases.map(\.key) }, on: connection) { _ in
             let keys = purchases.map(\.key)
             try settlement.hold(keys, on: connection)
-            let owners = try PurchaseStore.owners(keys, on: connection).compactMap { $0 }
+            let owners = try PurchaseTable.owners(keys, on: connection).compactMap { $0 }
             let now = try lockOrMake([id] + owners, on: connection).now
             // Before the purchase is applied: its first event names this id.
             try SeenIDs.mark([id], now: now, on: connection)
-            try PurchaseStore.touch(
-                try FactStore.insertNew(try contexts(posted, now: now, on: connection), on: connection), now: now,
+            try PurchaseTable.touch(
+                try FactTable.insertNew(try contexts(posted, now: now, on: connection), on: connection), now: now,
                 on: connection)
             try claim(purchases, by: id, terms, now: now, on: connection)
-            try AppPostStore.note(
-                Set(keys.map { AppEnvironment(app: $0.app, environment: $0.environment) }), now: now, on: connection)
+            try AppPostTable.note(
+                Set(keys.map { AppScope(app: $0.app, environment: $0.environment) }), now: now, on: connection)
             let places = try CustomerActions.insert(
                 posted.compactMap(\.entry) + others, sequence, clock, on: connection)
             FailPoint.postBeforeCommit.pass()
@@ -124,13 +124,13 @@ extension CustomerActions {
     /// What is new of what the app said: an app may say as many things of a purchase as it likes.
     private func contexts(
         _ posted: [Posted], now: Int64, on connection: PostgresConnection
-    ) throws -> [FactStore.New] {
+    ) throws -> [FactTable.New] {
         let said = posted.filter { $0.context != nil }
-        let known = Dictionary(zip(said.map(\.key), try FactStore.load(said.map(\.key), on: connection))) { $1 }
+        let known = Dictionary(zip(said.map(\.key), try FactTable.load(said.map(\.key), on: connection))) { $1 }
         return said.compactMap { item in
             guard var context = item.context, known[item.key]?.isNews(context) ?? true else { return nil }
             context.at = now
-            return FactStore.New(key: item.key, seq: SequenceGenerator.least(at: now), fact: FactRow(context))
+            return FactTable.New(key: item.key, seq: SequenceGenerator.least(at: now), fact: FactRow(context))
         }
     }
 
@@ -141,9 +141,9 @@ extension CustomerActions {
         _ purchases: [Posted], by id: String, _ terms: PostTerms, now: Int64, on connection: PostgresConnection
     ) throws {
         let keys = purchases.map(\.key)
-        let members = try AccountStore.members(keys, on: connection)
-        let owners = try CustomerStore.roots(of: [id] + keys.map { members[$0]?.owner ?? id }, on: connection)
-        let known = try FactStore.load(keys, on: connection)
+        let members = try AccountTable.members(keys, on: connection)
+        let owners = try CustomerTable.roots(of: [id] + keys.map { members[$0]?.owner ?? id }, on: connection)
+        let known = try FactTable.load(keys, on: connection)
         var posts: [PurchaseKey: PurchasePost] = [:]
         for (place, purchase) in purchases.enumerated() {
             let (key, transaction) = (purchase.key, purchase.transaction)
@@ -160,7 +160,7 @@ extension CustomerActions {
             if members[key] == nil || !isTheirs { try log(key, by: id, now: now, on: connection) }
         }
         let new = posts.filter { members[$0.key] == nil }
-        try FactStore.insert(new.map { CustomerActions.fact($1, of: $0) }, on: connection)
+        try FactTable.insert(new.map { CustomerActions.fact($1, of: $0) }, on: connection)
         let others = posts.filter { members[$0.key] != nil }
         if !others.isEmpty { _ = try take(others, now: now, on: connection) }
     }
@@ -170,8 +170,8 @@ extension CustomerActions {
             "app": .string(key.app), "environment": .string(key.environment.rawValue),
             "original_transaction_id": .string(key.originalTransactionID),
         ])
-        try ActionLog.add(
-            ActionLog.New(.post, id, detail: .object(["purchases": .array([detail])])), by: origin, now: now,
+        try ActionTable.add(
+            ActionTable.New(.post, id, detail: .object(["purchases": .array([detail])])), by: origin, now: now,
             on: connection)
     }
 }

@@ -8,7 +8,7 @@ extension CustomerActions {
     /// customers who become one the last word counts.
     ///
     /// - Returns: whether that is new.
-    /// - Throws: `Refusal` where the id names nobody.
+    /// - Throws: `Rejection` where the id names nobody.
     package func setRestoreBehavior(
         _ behavior: RestoreBehavior?, of id: String, on connection: PostgresConnection
     ) throws -> Bool {
@@ -16,9 +16,9 @@ extension CustomerActions {
             let (root, now) = try lock(id, on: connection)
             guard root.restoreBehavior != behavior else { return false }
             let detail = JSON.object(["restore_behavior": .text(behavior?.rawValue)])
-            try ActionLog.add(
-                ActionLog.New(.restoreBehavior, id, detail: detail), by: origin, now: now, on: connection)
-            try CustomerStore.setRestoreBehavior(behavior, of: root.originalAppUserID, on: connection)
+            try ActionTable.add(
+                ActionTable.New(.restoreBehavior, id, detail: detail), by: origin, now: now, on: connection)
+            try CustomerTable.setRestoreBehavior(behavior, of: root.originalAppUserID, on: connection)
             try AccountDue.note(Set(try ids(of: id, on: connection)), on: connection)
             return true
         }
@@ -31,10 +31,10 @@ extension CustomerActions {
         _ purchase: PurchaseKey, by id: String, settings: RestoreSettings, now: Int64,
         on connection: PostgresConnection
     ) throws -> Bool {
-        guard let owner = try PurchaseStore.owners([purchase], on: connection).first ?? nil,
-            var facts = try FactStore.load([purchase], on: connection).first
+        guard let owner = try PurchaseTable.owners([purchase], on: connection).first ?? nil,
+            var facts = try FactTable.load([purchase], on: connection).first
         else { return true }
-        let roots = try CustomerStore.roots(of: [owner, id], on: connection)
+        let roots = try CustomerTable.roots(of: [owner, id], on: connection)
         if let former = roots.first ?? nil, former == roots.last ?? nil { return true }
         facts.insert(
             PurchasePost(

@@ -13,25 +13,25 @@ extension CustomerActions {
     /// Gives purchases of one customer to another, who is made if no customer has the id. What was granted stays.
     ///
     /// - Parameter only: original transaction ids; empty: everything that they bought until now, heard of or not.
-    /// - Throws: `Refusal` where the first id names no customer, or the second cannot name any.
+    /// - Throws: `Rejection` where the first id names no customer, or the second cannot name any.
     package func transfer(
         from: String, to: String, only: [String] = [], on connection: PostgresConnection
     ) throws -> Transfer {
         try holding({ try self.purchases(of: from, only, on: connection) }, on: connection) { purchases in
             try settlement.hold(purchases, on: connection)
             let found = try lock([to, from], on: connection)
-            guard let source = found.last else { throw Refusal.unknown(from) }
+            guard let source = found.last else { throw Rejection.unknown(from) }
             if source == found.first { return Transfer(purchases: [], events: []) }
             if found.first == nil, let why = AppUserID.objection(toNew: to) {
-                throw Refusal.unusable(id: to, why: why)
+                throw Rejection.unusable(id: to, why: why)
             }
             let now = try found.first == nil ? lockOrMake([to, from], on: connection).now : found.now
             // What was moved before stays moved.
-            let there = try PurchaseStore.owned(by: try ids(of: to, on: connection), on: connection)
-            if let grant = purchases.first(where: \.isGrant) { throw Refusal.grantStays(grant.originalTransactionID) }
+            let there = try PurchaseTable.owned(by: try ids(of: to, on: connection), on: connection)
+            if let grant = purchases.first(where: \.isGrant) { throw Rejection.grantStays(grant.originalTransactionID) }
             let known = (purchases + there).map(\.originalTransactionID)
             if let missing = Set(only).subtracting(known).min() {
-                throw Refusal.notTheirs(purchase: missing, customer: from)
+                throw Rejection.notTheirs(purchase: missing, customer: from)
             }
             guard !purchases.isEmpty else { return Transfer(purchases: [], events: []) }
             let transfer = PurchaseTransfer(
@@ -39,7 +39,7 @@ extension CustomerActions {
             let action = try transfer.log(now: now, on: connection)
             let claims = try assign(purchases.map { ($0, to) }, action, now: now, on: connection)
             _ = try settlement.settle(claims, tells: false, by: origin, now: now, on: connection)
-            let customers = try CustomerStore.load([from, to], on: connection)
+            let customers = try CustomerTable.load([from, to], on: connection)
             if only.isEmpty {
                 try AccountDue.note(Set(customers.values.flatMap(\.appUserIDs)), on: connection)
             }
@@ -51,7 +51,7 @@ extension CustomerActions {
     private func purchases(
         of id: String, _ only: [String], on connection: PostgresConnection
     ) throws -> [PurchaseKey] {
-        let owned = try PurchaseStore.owned(by: try ids(of: id, on: connection), on: connection)
+        let owned = try PurchaseTable.owned(by: try ids(of: id, on: connection), on: connection)
         return only.isEmpty ? owned.filter { !$0.isGrant } : owned.filter { only.contains($0.originalTransactionID) }
     }
 }

@@ -9,18 +9,18 @@ import Subscriptions
 ///
 /// Lanes are locked as their owners lock them, so that a worker is either before an action or after it.
 package struct CustomerActions: Sendable {
-    let origin: ActionLog.Origin
+    let origin: ActionTable.Origin
     let foldSettings: FoldSettings
     let settlement: OwnerSettlement
 
-    package init(origin: ActionLog.Origin, foldSettings: FoldSettings) {
+    package init(origin: ActionTable.Origin, foldSettings: FoldSettings) {
         self.origin = origin
         self.foldSettings = foldSettings
         settlement = OwnerSettlement(salt: OwnerSalt(), foldSettings: foldSettings)
     }
 
     /// Why an action is not done, for whoever asked for it.
-    package enum Refusal: Error, Sendable, Equatable, CustomStringConvertible {
+    package enum Rejection: Error, Sendable, Equatable, CustomStringConvertible {
         case unknown(String)
         case unusable(id: String, why: String)
         case notTheirs(purchase: String, customer: String)
@@ -89,31 +89,31 @@ package struct CustomerActions: Sendable {
                 continue
             }
         }
-        throw Refusal.busy
+        throw Rejection.busy
     }
 
     /// Customers who are locked, in the order of the ids that were asked for; nil for ids that name none.
     struct Locked {
-        let roots: [CustomerStore.Root?]
+        let roots: [CustomerTable.LockedCustomer?]
         /// The time of the action, in ms since 1970: read once the customers are locked, so that an action is later than those
-        /// that it waited for (`ActionLog.nextTime`).
+        /// that it waited for (`ActionTable.nextTime`).
         let now: Int64
 
-        var first: CustomerStore.Root? { roots.first ?? nil }
-        var last: CustomerStore.Root? { roots.last ?? nil }
+        var first: CustomerTable.LockedCustomer? { roots.first ?? nil }
+        var last: CustomerTable.LockedCustomer? { roots.last ?? nil }
     }
 
     func lock(_ ids: [String], on connection: PostgresConnection) throws -> Locked {
-        let roots = try CustomerStore.lock(ids, on: connection)
+        let roots = try CustomerTable.lock(ids, on: connection)
         let customers = Set(roots.compactMap { $0?.originalAppUserID })
-        return Locked(roots: roots, now: try ActionLog.nextTime(about: ids, of: customers, on: connection))
+        return Locked(roots: roots, now: try ActionTable.nextTime(about: ids, of: customers, on: connection))
     }
 
     /// The same; the first id's customer is made where it names none.
     func lockOrMake(_ ids: [String], on connection: PostgresConnection) throws -> Locked {
         let found = try lock(ids, on: connection)
         guard found.first == nil, let id = ids.first else { return found }
-        try CustomerStore.make([id], now: found.now, on: connection)
+        try CustomerTable.make([id], now: found.now, on: connection)
         let made = try lock(ids, on: connection)
         // Another transaction may have made it meanwhile, and a third one may have deleted it.
         if made.first == nil { throw Overtaken() }
@@ -122,16 +122,16 @@ package struct CustomerActions: Sendable {
 
     /// The customer of an id, locked.
     ///
-    /// - Throws: `Refusal` where the id names none.
-    func lock(_ id: String, on connection: PostgresConnection) throws -> (root: CustomerStore.Root, now: Int64) {
+    /// - Throws: `Rejection` where the id names none.
+    func lock(_ id: String, on connection: PostgresConnection) throws -> (root: CustomerTable.LockedCustomer, now: Int64) {
         let found = try lock([id], on: connection)
-        guard let root = found.first else { throw Refusal.unknown(id) }
+        guard let root = found.first else { throw Rejection.unknown(id) }
         return (root, found.now)
     }
 
     /// All ids of the customer whom an id names.
     func ids(of id: String, on connection: PostgresConnection) throws -> [String] {
-        try CustomerStore.load([id], on: connection)[id]?.appUserIDs ?? []
+        try CustomerTable.load([id], on: connection)[id]?.appUserIDs ?? []
     }
 
     static func digest(_ text: String) -> [UInt8] { Crypto.Digest.sha256(Array(text.utf8)) }

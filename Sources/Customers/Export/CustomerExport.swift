@@ -46,14 +46,14 @@ package struct CustomerExport: Sendable {
         of id: String, now: Int64, on connection: PostgresConnection, to sink: @escaping ([UInt8]) throws -> Void
     ) throws -> Bool {
         try connection.transaction(opening: [CustomerExport.snapshot]) { _ in
-            guard let customer = try CustomerStore.load([id], on: connection)[id] else { return false }
+            guard let customer = try CustomerTable.load([id], on: connection)[id] else { return false }
             var writer = ExportWriter(sink)
             try writer.object { writer in
                 try writer.put(.string(CustomerExport.format), "format")
                 try writer.put(.int(CustomerExport.version), "version")
                 try writer.put(.date(now), "exported_at")
                 try identity(customer, &writer, on: connection)
-                let keys = try PurchaseStore.owned(by: customer.appUserIDs, on: connection)
+                let keys = try PurchaseTable.owned(by: customer.appUserIDs, on: connection)
                 let purchases = PurchaseExport()
                 try log(customer, purchases, &writer, on: connection)
                 try writer.list("purchases") { writer in
@@ -80,7 +80,7 @@ package struct CustomerExport: Sendable {
         try writer.list("app_user_ids") { writer in
             for row in try connection.query(CustomerExport.selectIDs, [root]) { try writer.put(row: try row.bytes(0)) }
         }
-        for (table, column, member) in PersonalTables.ofCustomers {
+        for (table, column, member) in PersonalDataMap.ofCustomers {
             let rows = try connection.query(
                 "SELECT to_jsonb(t) FROM entitled.\(table) t WHERE t.\(column) = ANY($1::text[])",
                 [.texts(customer.appUserIDs)])
@@ -94,7 +94,7 @@ package struct CustomerExport: Sendable {
         _ customer: Customer, _ purchases: PurchaseExport, _ writer: inout ExportWriter,
         on connection: PostgresConnection
     ) throws {
-        let entries = try ActionLog.entries(naming: customer.appUserIDs, on: connection)
+        let entries = try ActionTable.entries(naming: customer.appUserIDs, on: connection)
         try writer.list("actions") { writer in
             for entry in entries {
                 try writer.put(
@@ -107,7 +107,7 @@ package struct CustomerExport: Sendable {
             }
         }
         try writer.list("transfers") { writer in
-            try purchases.events(EventSweep.transfers(of: entries), &writer, on: connection)
+            try purchases.events(EventRedactor.transfers(of: entries), &writer, on: connection)
         }
     }
 }

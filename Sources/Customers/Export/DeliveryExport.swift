@@ -5,7 +5,7 @@ import Postgres
 /// Writes what was sent to whom, and what came back (`CustomerExport`).
 enum DeliveryExport {
     private static let select = """
-        SELECT d.lane, d.id, d.endpoint, p.url, \(DeliveryReader.shownState), d.created_ms
+        SELECT d.lane, d.id, d.endpoint, p.url, \(DeliveryQuery.shownState), d.created_ms
         FROM unnest($1::int2[], $2::uuid[]) AS t(lane, id)
         JOIN entitled.delivery d ON d.lane = t.lane AND d.id = t.id
         LEFT JOIN entitled.endpoint p ON p.id = d.endpoint ORDER BY d.endpoint

@@ -21,7 +21,7 @@ struct PurchaseExport {
         let place: [PostgresValue] = [
             .int2(key.lane.number), .text(key.originalTransactionID), .text(key.app), .int2(key.environment.code),
         ]
-        let facts = try FactStore.load([key], on: connection).first ?? PurchaseFacts()
+        let facts = try FactTable.load([key], on: connection).first ?? PurchaseFacts()
         let names = (Purchase(folding: facts, key: key)?.identifiers ?? []).union([key.originalTransactionID])
         try writer.object { writer in
             try writer.put(.string(key.app), "app")
@@ -37,9 +37,9 @@ struct PurchaseExport {
             try self.facts(place, &writer, on: connection)
             try notifications(of: key, &writer, on: connection)
             try writer.list("events") { writer in
-                try events(try EventSweep.events(of: key, on: connection), &writer, on: connection)
+                try events(try EventRedactor.events(of: key, on: connection), &writer, on: connection)
             }
-            for (table, member) in PersonalTables.ofPurchases {
+            for (table, member) in PersonalDataMap.ofPurchases {
                 let rows = try connection.query(
                     """
                     SELECT to_jsonb(t) FROM entitled.\(table) t
@@ -106,7 +106,7 @@ struct PurchaseExport {
                 for notification in stored {
                     try writer.object { writer in
                         for member in members(notification) { try writer.put(member.value, member.name) }
-                        let deliveries = try PurchaseSweep.deliveries(
+                        let deliveries = try PurchaseRedactor.deliveries(
                             of: [notification.identity], in: notification.place.lane, on: connection)
                         try writer.list("deliveries") { writer in
                             try DeliveryExport.write(deliveries.map(\.id), &writer, on: connection)
@@ -122,7 +122,7 @@ struct PurchaseExport {
             "uuid": .string(stored.identity.uuid), "type": .string(stored.type), "subtype": .text(stored.subtype),
             "received_at": .date(stored.received),
             "state": .string(stored.isPending ? "pending" : stored.held == nil ? "applied" : "held"),
-            "reason": .text(stored.held), "payload": stored.payload.flatMap(Envelope.decoded) ?? .null,
+            "reason": .text(stored.held), "payload": stored.payload.flatMap(NestedJWS.decoded) ?? .null,
             "signed": .text(stored.signed.map { String(decoding: $0, as: UTF8.self) }),
         ])
         return object.members ?? []
@@ -138,9 +138,9 @@ struct PurchaseExport {
 
     /// Each with what was sent of it.
     func events(
-        _ given: [EventSweep.Name], _ writer: inout ExportWriter, on connection: PostgresConnection
+        _ given: [EventRedactor.Name], _ writer: inout ExportWriter, on connection: PostgresConnection
     ) throws {
-        let names = try EventSweep.withCopies(given, on: connection)
+        let names = try EventRedactor.withCopies(given, on: connection)
         for start in stride(from: 0, to: names.count, by: PurchaseExport.pageSize) {
             let page = names[start...].prefix(PurchaseExport.pageSize)
             let rows = try connection.query(
@@ -148,7 +148,7 @@ struct PurchaseExport {
             for row in rows {
                 let stored = try row.bytes(4)
                 let body: JSON = stored.isEmpty ? .null : .raw(try EventBodyCodec.restore(stored))
-                let name = EventSweep.Name(
+                let name = EventRedactor.Name(
                     lane: Lane(number: Int16(clamping: try row.int(5))), id: try row.uuid(0))
                 try writer.object { writer in
                     try writer.put(.string(UUIDText.upper(name.id)), "id")
@@ -156,7 +156,7 @@ struct PurchaseExport {
                     try writer.put(.date(try row.int(2)), "created_at")
                     try writer.put(.integer(try row.optionalInt(3)), "sequence")
                     try writer.put(body, "body")
-                    let deliveries = try EventSweep.deliveries(of: [name], on: connection)
+                    let deliveries = try EventRedactor.deliveries(of: [name], on: connection)
                     try writer.list("deliveries") { writer in
                         try DeliveryExport.write(deliveries.map(\.id), &writer, on: connection)
                     }

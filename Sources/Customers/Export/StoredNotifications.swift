@@ -98,7 +98,7 @@ struct StoredNotifications {
     /// Deletes these, which are of one lane that is held. Their keys stay: the same ones are not taken again.
     static func delete(
         _ places: [NotificationBodies.Place], on connection: PostgresConnection
-    ) throws -> DeletionLedger.Counts {
+    ) throws -> DeletionTable.Counts {
         guard let lane = places.first?.lane else { return [:] }
         let seqs = places.map(\.seq)
         return [

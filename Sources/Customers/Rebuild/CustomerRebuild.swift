@@ -19,18 +19,18 @@ struct CustomerRebuild {
     func checkLog(
         after cursor: Int64, atMost limit: Int, writes: Bool, on connection: PostgresConnection
     ) throws -> Page {
-        let entries = try ActionLog.entries(after: cursor, atMost: limit, on: connection)
+        let entries = try ActionTable.entries(after: cursor, atMost: limit, on: connection)
         var named: [String: (at: Int64, action: Int64)] = [:]
         for entry in entries where entry.kind != .delete && entry.kind != .keep {
             for id in [entry.appUserID, entry.other].compactMap({ $0 }) {
                 named[id] = (min(named[id]?.at ?? .max, entry.at), max(named[id]?.action ?? 0, entry.number))
             }
         }
-        let missing = Set(named.keys).subtracting(try CustomerStore.known(Set(named.keys), on: connection))
-        let deleted = try ActionLog.deletions(of: missing, on: connection)
+        let missing = Set(named.keys).subtracting(try CustomerTable.known(Set(named.keys), on: connection))
+        let deleted = try ActionTable.deletions(of: missing, on: connection)
         let wanted = missing.filter { id in (deleted[id] ?? 0) < (named[id]?.action ?? 0) }
         if writes {
-            try CustomerStore.restore(
+            try CustomerTable.restore(
                 Dictionary(uniqueKeysWithValues: wanted.map { ($0, named[$0]?.at ?? 0) }), on: connection)
         }
         return Page(
@@ -71,7 +71,7 @@ struct CustomerRebuild {
     /// is then.
     private func repair(_ group: IdentityGroup, on connection: PostgresConnection) throws -> [Difference] {
         guard let root = group.roots.keys.min() else { return [] }
-        _ = try CustomerStore.lock(group.ids.keys.sorted(), on: connection)
+        _ = try CustomerTable.lock(group.ids.keys.sorted(), on: connection)
         let current = try IdentityGroup.closure(of: root, on: connection)
         try current.repair(on: connection)
         return current.faults

@@ -5,13 +5,13 @@ import Subscriptions
 
 /// Purchases again from their facts, some of a lane at a time.
 package struct PurchaseRebuild {
-    let beliefs: EndBeliefs
+    let beliefs: ExpiryConfirmationRule
     /// ms of grace where Apple says that there is some and gives no end.
     let foldSettings: FoldSettings
-    private let products = ProductStore()
+    private let products = ProductTable()
     private let settlement: OwnerSettlement
 
-    package init(beliefs: EndBeliefs, foldSettings: FoldSettings) {
+    package init(beliefs: ExpiryConfirmationRule, foldSettings: FoldSettings) {
         settlement = OwnerSettlement(salt: OwnerSalt(), foldSettings: foldSettings)
         self.beliefs = beliefs
         self.foldSettings = foldSettings
@@ -61,11 +61,11 @@ package struct PurchaseRebuild {
     package func check(
         _ keys: [PurchaseKey], writes: Bool, now: Int64, on connection: PostgresConnection
     ) throws -> Page {
-        let known = try FactStore.unfolded(keys, on: connection)
+        let known = try FactTable.unfolded(keys, on: connection)
         let purchases = zip(keys, known).map { key, known in
             Purchase(folding: known.facts, key: key, foldSettings: foldSettings)
         }
-        let records = try PurchaseStore.records(keys, on: connection)
+        let records = try PurchaseTable.records(keys, on: connection)
         var claims: [PurchaseKey: PurchaseClaims] = [:]
         for (key, known) in zip(keys, known) where !key.isGrant { claims[key] = PurchaseClaims(of: known.facts) }
         if writes { try settlement.hold(Array(claims.keys), on: connection) }
@@ -113,18 +113,18 @@ package struct PurchaseRebuild {
             Difference(subject: .customer($0), member: "app_user_id", found: nil, expected: .string($0))
         }
         guard writes else { return page }
-        try PurchaseFoldStore.write(
+        try PurchaseFoldTable.write(
             Dictionary(uniqueKeysWithValues: zip(keys, known).filter { misfolded.contains($0.0) }), on: connection)
         let since = joined.values.reduce(into: [String: Int64]()) { $0.merge($1, uniquingKeysWith: min) }
-        try CustomerStore.restore(
+        try CustomerTable.restore(
             since.filter { nameless.contains($0.key) }.merging(
                 try firstSeen(nameless, zip(keys, owners), on: connection), uniquingKeysWith: min), on: connection)
         _ = try settlement.settle(
             judged.claims.filter { claims[$0.key] != nil }, isWritten: true, tells: false, by: .worker, now: now,
             on: connection)
-        try PurchaseStore.write(wanted, now: now, on: connection)
-        try PurchaseStore.remove(unfounded, on: connection)
-        try PurchaseStore.identify(unknown, on: connection)
+        try PurchaseTable.write(wanted, now: now, on: connection)
+        try PurchaseTable.remove(unfounded, on: connection)
+        try PurchaseTable.identify(unknown, on: connection)
         try products.note(folded, now: now, on: connection)
         return page
     }
@@ -133,7 +133,7 @@ package struct PurchaseRebuild {
     private func misfolded(
         _ keys: [PurchaseKey], _ known: [KnownFacts], on connection: PostgresConnection
     ) throws -> [PurchaseKey] {
-        try PurchaseFoldStore.read(keys, on: connection).sorted { $0.key < $1.key }
+        try PurchaseFoldTable.read(keys, on: connection).sorted { $0.key < $1.key }
             .filter { place, folded in !folded.isSame(as: known[place]) }.map { keys[$0.key] }
     }
 
@@ -189,7 +189,7 @@ package struct PurchaseRebuild {
 
     private func missing(owners: [String], on connection: PostgresConnection) throws -> Set<String> {
         let wanted = Set(owners)
-        return wanted.subtracting(try CustomerStore.known(wanted, on: connection))
+        return wanted.subtracting(try CustomerTable.known(wanted, on: connection))
     }
 
     private static let selectFirst = """

@@ -45,7 +45,7 @@ package struct RecordRebuild: Sendable {
         on connection: PostgresConnection, progress: (Progress) -> Void, found: (Difference) -> Void
     ) throws -> RebuildTotals {
         let now = try connection.serverTime()
-        let beliefs = try EndBeliefs.read(patience: patience, now: now, on: connection)
+        let beliefs = try ExpiryConfirmationRule.read(patience: patience, now: now, on: connection)
         let purchases = PurchaseRebuild(beliefs: beliefs, foldSettings: foldSettings)
         let earlier = isDry ? nil : try RebuildJob.unfinished(now: now, settings: settings, on: connection)
         var job =

@@ -29,7 +29,7 @@ package struct ReportTally: Sendable, Equatable {
         purchases += 1
         for period in purchase.periods { addMoney(period, of: purchase.key.app) }
         guard purchase.periods.contains(where: \.transaction.isRenewable) else { return }
-        let course = SubscriptionCourse(of: purchase, facts, foldSettings: foldSettings)
+        let course = AccessHistory(of: purchase, facts, foldSettings: foldSettings)
         for run in course.runs { addRun(run) }
         addPeriods(course.periods)
         for stretch in course.stretches { addStretch(stretch, of: purchase.key.app) }
@@ -75,7 +75,7 @@ package struct ReportTally: Sendable, Equatable {
             ReportMoney(refunds: 1, refunded: refund.milliunits)
     }
 
-    private mutating func addRun(_ run: SubscriptionCourse.Run) {
+    private mutating func addRun(_ run: AccessHistory.Run) {
         count(run.entry.count, at: run.begins)
         step(.active, from: run.begins, until: run.ends)
         guard let end = run.ends else { return }
@@ -98,7 +98,7 @@ package struct ReportTally: Sendable, Equatable {
         }
     }
 
-    private mutating func addStretch(_ stretch: SubscriptionCourse.Stretch, of app: String) {
+    private mutating func addStretch(_ stretch: AccessHistory.Stretch, of app: String) {
         step(stretch.state.gauge, from: stretch.begins, until: stretch.ends)
         guard stretch.state == .paid, let charge = stretch.period.charge,
             let revenue = MonthlyRevenue(of: stretch.period)
@@ -166,7 +166,7 @@ extension ReportMoney {
     }
 }
 
-extension SubscriptionCourse.Run.Entry {
+extension AccessHistory.Run.Entry {
     fileprivate var count: ReportCount {
         switch self {
         case .new: .new
@@ -177,7 +177,7 @@ extension SubscriptionCourse.Run.Entry {
     }
 }
 
-extension SubscriptionCourse.Run.Exit {
+extension AccessHistory.Run.Exit {
     fileprivate var count: ReportCount {
         switch self {
         case .voluntary: .churnedVoluntary
@@ -190,7 +190,7 @@ extension SubscriptionCourse.Run.Exit {
     }
 }
 
-extension SubscriptionCourse.Stretch.State {
+extension AccessHistory.Stretch.State {
     fileprivate var gauge: ReportGauge {
         switch self {
         case .trial: .inTrial

@@ -8,14 +8,14 @@ package struct ValueFormat<Value: Sendable>: Sendable {
     package let schema: JSON
     /// The text of an environment variable as the file would have it.
     package let fromText: @Sendable (String) -> JSON
-    package let read: @Sendable (JSON, ConfigurationSurroundings) -> ValueReading<Value>
+    package let read: @Sendable (JSON, ConfigurationContext) -> ValueReading<Value>
     /// As the file would have it; for defaults.
     package let write: @Sendable (Value) -> JSON
 
     package init(
         allowed: String, schema: JSON, fromText: @escaping @Sendable (String) -> JSON = { .string($0) },
         write: @escaping @Sendable (Value) -> JSON,
-        read: @escaping @Sendable (JSON, ConfigurationSurroundings) -> ValueReading<Value>
+        read: @escaping @Sendable (JSON, ConfigurationContext) -> ValueReading<Value>
     ) {
         self.allowed = allowed
         self.schema = schema

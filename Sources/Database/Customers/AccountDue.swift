@@ -25,7 +25,7 @@ package enum AccountDue {
     ) throws {
         guard !ids.isEmpty else { return }
         let joining = try AccountJoins.accounts(naming: ids, on: connection)
-        let moved = Set(try ActionLog.entries(naming: ids.sorted(), on: connection).flatMap(\.moved)).filter {
+        let moved = Set(try ActionTable.entries(naming: ids.sorted(), on: connection).flatMap(\.moved)).filter {
             !$0.isGrant
         }.sorted { ($0.lane.number, $0.originalTransactionID) < ($1.lane.number, $1.originalTransactionID) }
         _ = try connection.query(
@@ -64,7 +64,7 @@ package enum AccountDue {
         atMost limit: Int, on connection: PostgresConnection
     ) throws -> (count: Int, accounts: Set<AccountKey>) {
         let numbers = try connection.query(take, [.int8(Int64(limit))]).map { try $0.int(0) }
-        return (numbers.count, try AccountStore.accounts(Set(numbers), on: connection))
+        return (numbers.count, try AccountTable.accounts(Set(numbers), on: connection))
     }
 
     /// Whether any is waiting.

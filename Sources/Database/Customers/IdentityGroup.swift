@@ -9,11 +9,11 @@ package struct IdentityGroup {
     /// What customers have in place of the configuration's restore behaviour, by original id.
     package private(set) var behaviors: [String: RestoreBehavior]
     /// What the log says about it, the oldest first.
-    private(set) var words: [ActionLog.RestoreWord]
+    private(set) var words: [ActionTable.RestoreWord]
     /// Each id with the original id that it has now, and when it was first seen, in ms.
     package private(set) var ids: [String: (root: String, firstSeen: Int64)]
     /// What actions joined, the oldest first.
-    private(set) var joins: [ActionLog.Join]
+    private(set) var joins: [ActionTable.Join]
 
     /// Ids that belong together.
     package struct Component: Equatable {
@@ -41,7 +41,7 @@ package struct IdentityGroup {
             let told = standing.count == 1 ? nil : joins.last { members.contains($0.one) }?.original
             let candidates = told.map { [$0] }?.filter(members.contains) ?? []
             let seen = (candidates.isEmpty ? (standing.isEmpty ? members : standing) : candidates).map {
-                CustomerStore.seniority(of: $0, firstSeen: ids[$0]?.firstSeen ?? 0)
+                CustomerTable.seniority(of: $0, firstSeen: ids[$0]?.firstSeen ?? 0)
             }
             guard let first = seen.min(by: { $0 < $1 }) else { return nil }
             return Component(
@@ -98,8 +98,8 @@ extension IdentityGroup {
             if let id = try row.optionalText(2) { ids[id] = (root, try row.int(3)) }
             behaviors[root] = try row.optionalText(4).flatMap(RestoreBehavior.init(rawValue:))
         }
-        joins = try ActionLog.joins(of: ids.keys.sorted(), on: connection)
-        words = try ActionLog.restoreWords(about: ids.keys.sorted(), on: connection)
+        joins = try ActionTable.joins(of: ids.keys.sorted(), on: connection)
+        words = try ActionTable.restoreWords(about: ids.keys.sorted(), on: connection)
     }
 
     private func part(of root: String) -> IdentityGroup {
@@ -123,9 +123,9 @@ extension IdentityGroup {
     static func regroup(_ ids: Set<String>, on connection: PostgresConnection) throws {
         var done: Set<String> = []
         for id in ids.sorted() where !done.contains(id) {
-            guard let root = try CustomerStore.lock([id], on: connection).first ?? nil else { continue }
+            guard let root = try CustomerTable.lock([id], on: connection).first ?? nil else { continue }
             let group = try closure(of: root.originalAppUserID, on: connection)
-            _ = try CustomerStore.lock(group.ids.keys.sorted(), on: connection)
+            _ = try CustomerTable.lock(group.ids.keys.sorted(), on: connection)
             try group.repair(on: connection)
             done.formUnion(group.ids.keys)
         }
@@ -134,10 +134,10 @@ extension IdentityGroup {
     /// Writes the components that there should be. The customers are locked.
     package func repair(on connection: PostgresConnection) throws {
         for component in components {
-            try CustomerStore.regroup(
+            try CustomerTable.regroup(
                 component.ids, under: component.root, firstSeen: component.firstSeen, on: connection)
-            try CustomerStore.setRestoreBehavior(component.restoreBehavior, of: component.root, on: connection)
+            try CustomerTable.setRestoreBehavior(component.restoreBehavior, of: component.root, on: connection)
         }
-        try CustomerStore.removeEmpty(roots.keys.sorted(), on: connection)
+        try CustomerTable.removeEmpty(roots.keys.sorted(), on: connection)
     }
 }

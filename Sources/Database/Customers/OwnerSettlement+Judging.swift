@@ -16,9 +16,9 @@ extension OwnerSettlement {
             names[account] = own
             ids[account] = claims.values.reduce(into: [own.account]) { $0.formUnion($1.ids) }
         }
-        var log = try CustomerLogReader(about: ids.values.reduce(into: []) { $0.formUnion($1) }, on: connection)
+        var log = try CustomerLogQuery(about: ids.values.reduce(into: []) { $0.formUnion($1) }, on: connection)
         let deleted = try deletions(of: names, ids, on: connection)
-        let settings = try OwnerSettingStore.read(on: connection)
+        let settings = try OwnerSettingTable.read(on: connection)
         var judged: [AccountKey: AccountOwners] = [:]
         var activities: [PurchaseKey: SubscriptionActivity] = [:]
         var passes = 0
@@ -29,13 +29,13 @@ extension OwnerSettlement {
                 guard let own = names[account] else { continue }
                 var customers = log.log(about: ids[account] ?? [], of: account)
                 customers.entries += deleted[account] ?? []
-                let place = AppEnvironment(app: account.app, environment: account.environment)
+                let place = AppScope(app: account.app, environment: account.environment)
                 let owners = try AccountOwners(of: claims, customers, settings[place] ?? OwnerSettings(), names: own) {
                     purchase, instant, transaction in
                     let key = PurchaseKey(
                         app: account.app, environment: account.environment, originalTransactionID: purchase)
                     if activities[key] == nil {
-                        let facts = try FactStore.load([key], on: connection).first ?? PurchaseFacts()
+                        let facts = try FactTable.load([key], on: connection).first ?? PurchaseFacts()
                         activities[key] = SubscriptionActivity(of: facts, key: key, foldSettings: foldSettings)
                     }
                     return activities[key]?.isActive(at: instant, leavingOut: transaction) ?? false
@@ -60,7 +60,7 @@ extension OwnerSettlement {
         var found: [AccountKey: [CustomerLog.Entry]] = [:]
         let known = try self.names.all(of: ids.values.reduce(into: []) { $0.formUnion($1) }, on: connection)
         guard !known.isEmpty else { return [:] }
-        func add(_ deletion: DeletedNames.Deletion, of id: String, to account: AccountKey) {
+        func add(_ deletion: DeletedCustomerHashes.Deletion, of id: String, to account: AccountKey) {
             found[account, default: []].append(
                 CustomerLog.Entry(at: deletion.at, number: deletion.action, deed: .delete(id)))
         }
@@ -98,7 +98,7 @@ extension OwnerSettlement {
             let kept = judged[account]?.owners ?? [:]
             for (key, id) in keyed(owners, account) {
                 guard let found = kept[key.originalTransactionID], found != id else { continue }
-                let roots = try CustomerStore.roots(of: [found, id], on: connection)
+                let roots = try CustomerTable.roots(of: [found, id], on: connection)
                 if roots[0] == nil || roots[0] != roots[1] { differing[account, default: [:]][key] = id }
             }
         }
@@ -131,7 +131,7 @@ extension OwnerSettlement {
             let joins = owners.joins.union(view.joins[account] ?? [])
             wanted.formUnion(joins.flatMap { [$0.one, $0.other] }.filter(AppUserID.isUUID))
         }
-        return try CustomerStore.find(wanted, on: connection)
+        return try CustomerTable.find(wanted, on: connection)
     }
 
     /// The spelling that a record has stays, though another one came since.

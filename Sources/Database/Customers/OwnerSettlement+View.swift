@@ -8,11 +8,11 @@ extension OwnerSettlement {
         let accounts: Set<AccountKey>
         /// By account, then by original transaction id.
         var claims: [AccountKey: [String: PurchaseClaims]] = [:]
-        var members: [PurchaseKey: AccountStore.Member] = [:]
+        var members: [PurchaseKey: AccountTable.Member] = [:]
         /// Assignments that go into the log with it.
-        var found: [FactStore.New] = []
+        var found: [FactTable.New] = []
         var joins: AccountJoins.Joins = [:]
-        var states: [AccountKey: AccountStore.State] = [:]
+        var states: [AccountKey: AccountTable.State] = [:]
         /// Ids whose customers are locked: what the log says of them stays so.
         var held: Set<String> = []
     }
@@ -21,10 +21,10 @@ extension OwnerSettlement {
     func lock(
         _ claims: [PurchaseKey: PurchaseClaims], _ keys: Set<PurchaseKey>, _ others: Set<AccountKey>,
         on connection: PostgresConnection
-    ) throws -> [AccountKey: AccountStore.State] {
-        var locked: [AccountKey: AccountStore.State] = [:]
+    ) throws -> [AccountKey: AccountTable.State] {
+        var locked: [AccountKey: AccountTable.State] = [:]
         while true {
-            let stored = try AccountStore.members(keys.union(claims.keys), on: connection)
+            let stored = try AccountTable.members(keys.union(claims.keys), on: connection)
             var wanted = others.union(claims.map { AccountKey(of: $0, account: $1.account) })
             for member in stored.values {
                 if member.claims != nil {
@@ -36,8 +36,8 @@ extension OwnerSettlement {
             }
             wanted.subtract(locked.keys)
             guard !wanted.isEmpty else { return locked }
-            let states = try AccountStore.lock(wanted, on: connection)
-            for account in wanted { locked[account] = states[account] ?? AccountStore.State() }
+            let states = try AccountTable.lock(wanted, on: connection)
+            for account in wanted { locked[account] = states[account] ?? AccountTable.State() }
         }
     }
 
@@ -53,21 +53,21 @@ extension OwnerSettlement {
         }
         ids.formUnion(view.members.values.map(\.owner))
         ids.formUnion(view.joins.values.flatMap { $0.flatMap { [$0.one, $0.other] } })
-        ids.formUnion(try CustomerStore.find(ids.filter(AppUserID.isUUID), on: connection).values)
+        ids.formUnion(try CustomerTable.find(ids.filter(AppUserID.isUUID), on: connection).values)
         let named = ids.sorted()
-        let roots = try CustomerStore.lock(named, on: connection)
+        let roots = try CustomerTable.lock(named, on: connection)
         return Set(zip(named, roots).compactMap { id, root in root == nil ? nil : id })
     }
 
     /// Claims of a record that has none that this program reads, from its facts.
     func claims(
-        of member: AccountStore.Member, on connection: PostgresConnection
+        of member: AccountTable.Member, on connection: PostgresConnection
     ) throws -> PurchaseClaims? {
-        PurchaseClaims(of: try FactStore.load([member.key], on: connection).first ?? PurchaseFacts())
+        PurchaseClaims(of: try FactTable.load([member.key], on: connection).first ?? PurchaseFacts())
     }
 
     func view(
-        of accounts: [AccountKey: AccountStore.State], _ claims: [PurchaseKey: PurchaseClaims],
+        of accounts: [AccountKey: AccountTable.State], _ claims: [PurchaseKey: PurchaseClaims],
         and keys: Set<PurchaseKey>, on connection: PostgresConnection
     ) throws -> View {
         var view = try view(of: Set(accounts.keys), claims, and: keys, on: connection)
@@ -80,11 +80,11 @@ extension OwnerSettlement {
         on connection: PostgresConnection
     ) throws -> View {
         var view = View(accounts: accounts)
-        view.members = try AccountStore.members(of: accounts, on: connection)
+        view.members = try AccountTable.members(of: accounts, on: connection)
         let alone = accounts.compactMap(\.purchase).filter { view.members[$0] == nil }
         // Records of before do not say which account they are of.
         let others = Set(alone).union(keys).union(claims.keys).subtracting(view.members.keys)
-        view.members.merge(try AccountStore.members(others, on: connection)) { first, _ in first }
+        view.members.merge(try AccountTable.members(others, on: connection)) { first, _ in first }
         var read = claims
         for member in view.members.values {
             if let kept = claims[member.key] {
@@ -113,15 +113,15 @@ extension OwnerSettlement {
 
     /// The claims of a record of before, with the owner that was found.
     func keep(
-        _ member: AccountStore.Member, in claims: PurchaseClaims, _ view: inout View,
+        _ member: AccountTable.Member, in claims: PurchaseClaims, _ view: inout View,
         on connection: PostgresConnection
     ) throws -> PurchaseClaims? {
         guard !claims.assignments.contains(where: \.isFound),
-            let kept = try ActionLog.keeping(on: connection)
+            let kept = try ActionTable.keeping(on: connection)
         else { return nil }
         let assignment = OwnerAssignment(owner: member.owner, at: kept.at, action: kept.number, isFound: true)
         view.found.append(
-            FactStore.New(key: member.key, seq: SequenceGenerator.least(at: kept.at), fact: FactRow(assignment)))
+            FactTable.New(key: member.key, seq: SequenceGenerator.least(at: kept.at), fact: FactRow(assignment)))
         return claims.with(assignment)
     }
 }

@@ -6,10 +6,10 @@ import Subscriptions
 extension OwnerSettlement {
     func write(
         _ judged: [AccountKey: AccountOwners], _ view: View, _ claims: [PurchaseKey: PurchaseClaims],
-        isWritten: Bool, tells: Bool, by origin: ActionLog.Origin, now: Int64, on connection: PostgresConnection
-    ) throws -> Outcome {
+        isWritten: Bool, tells: Bool, by origin: ActionTable.Origin, now: Int64, on connection: PostgresConnection
+    ) throws -> SettlementResult {
         let ids = try spellings(judged, view, on: connection)
-        var outcome = Outcome()
+        var outcome = SettlementResult()
         for (account, judged) in view.claims {
             for (id, kept) in judged {
                 let key = PurchaseKey(app: account.app, environment: account.environment, originalTransactionID: id)
@@ -32,13 +32,13 @@ extension OwnerSettlement {
         let joined = (removed + added).flatMap { [$0.1.one, $0.1.other] }
         if !joined.isEmpty {
             // All customers at once and before any id: deleting and other workers lock them so.
-            _ = try CustomerStore.lock(joined + given.values, on: connection)
+            _ = try CustomerTable.lock(joined + given.values, on: connection)
         }
         let own = judged.values.reduce(into: Set<String>()) { $0.formUnion($1.anonymousIDs) }
         let needed = Set(given.values).union(added.flatMap { [$0.1.one, $0.1.other] }.map { ids[$0] ?? $0 })
-        let fresh = try CustomerStore.makeOfAccounts(needed.intersection(own), now: now, on: connection)
+        let fresh = try CustomerTable.makeOfAccounts(needed.intersection(own), now: now, on: connection)
         // A deletion holds the customers of what it takes: only new owners could vanish meanwhile.
-        let made = try CustomerStore.makeAndHold(needed, now: now, on: connection).union(fresh)
+        let made = try CustomerTable.makeAndHold(needed, now: now, on: connection).union(fresh)
         let unread = try unread(needed, made: made, held: view.held, on: connection)
         try AccountDue.add(accounts(naming: unread, judged, ids), on: connection)
         try AccountJoins.write(removed: removed, added: added, on: connection)
@@ -48,7 +48,7 @@ extension OwnerSettlement {
         // An id that was made here for one account is in no other.
         let joining = added.filter { !fresh.contains($0.1.one) && !fresh.contains($0.1.other) }
         let changed = parted.union(joining.flatMap { [$0.1.one, $0.1.other] }.map { ids[$0] ?? $0 })
-        let customers = try CustomerStore.load(changed, on: connection)
+        let customers = try CustomerTable.load(changed, on: connection)
         try AccountDue.note(
             changed.union(customers.values.flatMap(\.appUserIDs)), except: view.accounts, on: connection)
         let moves = tells ? try moves(&outcome, view, on: connection) : []
@@ -56,15 +56,15 @@ extension OwnerSettlement {
         if !view.found.isEmpty {
             // Turns that were planned without them plan again.
             try Fence.lock(view.found.map(\.key.lane), on: connection)
-            try FactStore.insert(view.found, on: connection)
+            try FactTable.insert(view.found, on: connection)
         }
-        try AccountStore.write(
+        try AccountTable.write(
             written(outcome, view, judged, isWritten ? Set(claims.keys) : []), now: now, on: connection)
         let states = try states(judged, view, on: connection)
-        try AccountStore.set(states, on: connection)
+        try AccountTable.set(states, on: connection)
         // News that is being applied beside this was not seen here, and the worker that applies it did not see that it matters.
         try AccountDue.add(Set(states.filter(\.value.judgesActivity).keys), on: connection)
-        try AccountStore.remove(left, on: connection)
+        try AccountTable.remove(left, on: connection)
         outcome.transfers = try tell(moves, by: origin, now: now, on: connection)
         if tells { outcome.others += try tell(known, now: now, on: connection) }
         return outcome
@@ -94,26 +94,26 @@ extension OwnerSettlement {
     /// What is to be said of accounts, where it is another than before.
     func states(
         _ judged: [AccountKey: AccountOwners], _ view: View, on connection: PostgresConnection
-    ) throws -> [AccountKey: AccountStore.State] {
+    ) throws -> [AccountKey: AccountTable.State] {
         let differing = try differing(judged, view, on: connection)
         return judged.reduce(into: [:]) { states, account in
-            let state = AccountStore.State(
+            let state = AccountTable.State(
                 judgesActivity: account.value.judgesActivity, rulesDiffer: differing[account.key] != nil)
-            if state != view.states[account.key] ?? AccountStore.State() { states[account.key] = state }
+            if state != view.states[account.key] ?? AccountTable.State() { states[account.key] = state }
         }
     }
 
     /// The records that change. Those of the caller it writes itself.
     func written(
-        _ outcome: Outcome, _ view: View, _ judged: [AccountKey: AccountOwners], _ callers: Set<PurchaseKey>
-    ) -> [AccountStore.Written] {
+        _ outcome: SettlementResult, _ view: View, _ judged: [AccountKey: AccountOwners], _ callers: Set<PurchaseKey>
+    ) -> [AccountTable.Written] {
         judged.keys.flatMap { account in
-            (view.claims[account] ?? [:]).compactMap { id, claims -> AccountStore.Written? in
+            (view.claims[account] ?? [:]).compactMap { id, claims -> AccountTable.Written? in
                 let key = PurchaseKey(app: account.app, environment: account.environment, originalTransactionID: id)
                 guard let member = view.members[key], !callers.contains(key), let owner = outcome.owners[key],
                     member.owner != owner || member.claims != claims || member.told != outcome.told[key]
                 else { return nil }
-                return AccountStore.Written(key: key, owner: owner, claims: claims, told: outcome.told[key])
+                return AccountTable.Written(key: key, owner: owner, claims: claims, told: outcome.told[key])
             }
         }.sorted { $0.key.originalTransactionID < $1.key.originalTransactionID }
     }
@@ -137,7 +137,7 @@ extension OwnerSettlement {
         let order = joins.sorted { ($0.join.at, $0.join.one, $0.join.other) < ($1.join.at, $1.join.one, $1.join.other) }
         for (account, join) in order {
             let names = [join.one, join.other].map { ids[$0] ?? $0 }
-            let found = try CustomerStore.lock(names, on: connection)
+            let found = try CustomerTable.lock(names, on: connection)
             guard let one = found.first ?? nil, let other = found.last ?? nil, one != other else { continue }
             let told = view.members.values.first { member in
                 member.isTold && names.contains(member.owner) && Owner.isAnonymous(member.owner)
@@ -146,7 +146,7 @@ extension OwnerSettlement {
             if let told, one.isAnonymous != other.isAnonymous {
                 known.append(Known(id: told.owner, purchase: told.key))
             }
-            _ = try CustomerStore.unite(one, other, on: connection)
+            _ = try CustomerTable.unite(one, other, on: connection)
         }
         return known
     }
@@ -164,7 +164,7 @@ extension OwnerSettlement {
 
     /// One for each pair of customers, app and environment. Where both are one customer nothing is to be told, but the id that
     /// events named is kept: late news may part them.
-    func moves(_ outcome: inout Outcome, _ view: View, on connection: PostgresConnection) throws -> [Move] {
+    func moves(_ outcome: inout SettlementResult, _ view: View, on connection: PostgresConnection) throws -> [Move] {
         let told = view.members.values.compactMap { member -> (key: PurchaseKey, from: String, to: String)? in
             guard member.isTold, let owner = outcome.owners[member.key] else { return nil }
             let from = member.told ?? member.owner
@@ -174,7 +174,7 @@ extension OwnerSettlement {
                 < ($1.key.app, $1.key.environment.code, $1.key.originalTransactionID)
         }
         guard !told.isEmpty else { return [] }
-        let customers = try CustomerStore.load(Set(told.flatMap { [$0.from, $0.to] }), on: connection)
+        let customers = try CustomerTable.load(Set(told.flatMap { [$0.from, $0.to] }), on: connection)
         var moves: [Move] = []
         for (key, from, to) in told {
             // No consumer is told that a deleted customer has nothing any more.
@@ -199,17 +199,17 @@ extension OwnerSettlement {
     }
 
     /// What is done without telling leaves to be told what was.
-    func keepTold(_ outcome: inout Outcome, _ view: View, on connection: PostgresConnection) throws {
+    func keepTold(_ outcome: inout SettlementResult, _ view: View, on connection: PostgresConnection) throws {
         let told = view.members.values.compactMap { member in
             member.told.flatMap { outcome.owners[member.key] == member.owner ? (key: member.key, id: $0) : nil }
         }
-        let known = try CustomerStore.known(Set(told.map(\.id)), on: connection)
+        let known = try CustomerTable.known(Set(told.map(\.id)), on: connection)
         for (key, id) in told where known.contains(id) { outcome.told[key] = id }
     }
 
     /// The ids of the events.
     func tell(
-        _ moves: [Move], by origin: ActionLog.Origin, now: Int64, on connection: PostgresConnection
+        _ moves: [Move], by origin: ActionTable.Origin, now: Int64, on connection: PostgresConnection
     ) throws -> [String] {
         try moves.flatMap { move in
             let transfer = PurchaseTransfer(
@@ -221,8 +221,8 @@ extension OwnerSettlement {
     /// Tells endpoints that ask for it (SUBSCRIBER_ALIAS). How many events there are.
     @discardableResult
     package func tell(_ known: [Known], now: Int64, on connection: PostgresConnection) throws -> Int {
-        guard !known.isEmpty, try EndpointStore.isAskedFor(.subscriberAlias, on: connection) else { return 0 }
-        let customers = try CustomerStore.load(Set(known.map(\.id)), on: connection)
+        guard !known.isEmpty, try EndpointTable.isAskedFor(.subscriberAlias, on: connection) else { return 0 }
+        let customers = try CustomerTable.load(Set(known.map(\.id)), on: connection)
         let events = known.compactMap { known -> NewEvent? in
             guard let customer = customers[known.id] else { return nil }
             let event = AliasEvent(
@@ -234,7 +234,7 @@ extension OwnerSettlement {
                 app: known.purchase.app, environment: known.purchase.environment,
                 originalTransactionID: known.purchase.originalTransactionID, body: event.json(id: id).bytes)
         }
-        _ = try EventStore.insert(events, now: now, on: connection)
+        _ = try EventTable.insert(events, now: now, on: connection)
         return events.count
     }
 }

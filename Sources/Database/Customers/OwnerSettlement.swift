@@ -11,7 +11,7 @@ import Subscriptions
 package struct OwnerSettlement: Sendable {
     let salt: OwnerSalt
     let foldSettings: FoldSettings
-    let names = DeletedNames()
+    let names = DeletedCustomerHashes()
 
     /// - Parameter foldSettings: what the configuration adds to facts.
     package init(salt: OwnerSalt, foldSettings: FoldSettings) {
@@ -20,7 +20,7 @@ package struct OwnerSettlement: Sendable {
     }
 
     /// What became of it.
-    package struct Outcome: Sendable {
+    package struct SettlementResult: Sendable {
         /// The app user ids that own the purchases now, also of those that have no record yet.
         package var owners: [PurchaseKey: String] = [:]
         /// Claims that are to be written with them, where they are others than were given.
@@ -45,11 +45,11 @@ package struct OwnerSettlement: Sendable {
     ///   - tells: whether consumers are told that purchases moved.
     package func settle(
         _ claims: [PurchaseKey: PurchaseClaims], and keys: Set<PurchaseKey> = [], of others: Set<AccountKey> = [],
-        isWritten: Bool = false, tells: Bool = true, by origin: ActionLog.Origin, now: Int64,
+        isWritten: Bool = false, tells: Bool = true, by origin: ActionTable.Origin, now: Int64,
         on connection: PostgresConnection
-    ) throws -> Outcome {
+    ) throws -> SettlementResult {
         let accounts = try lock(claims, keys, others, on: connection)
-        guard !accounts.isEmpty else { return Outcome() }
+        guard !accounts.isEmpty else { return SettlementResult() }
         var view = try view(of: accounts, claims, and: keys, on: connection)
         view.held = try holdCustomers(of: view, on: connection)
         let judged = try judge(view, joining: true, on: connection)
@@ -60,7 +60,7 @@ package struct OwnerSettlement: Sendable {
     package func expected(
         _ claims: [PurchaseKey: PurchaseClaims], now: Int64, on connection: PostgresConnection
     ) throws -> Expected {
-        let stored = try AccountStore.members(claims.keys, on: connection)
+        let stored = try AccountTable.members(claims.keys, on: connection)
         var accounts = Set(claims.map { AccountKey(of: $0, account: $1.account) })
         accounts.formUnion(stored.values.map { AccountKey(of: $0.key, account: $0.account) })
         let view = try view(of: accounts, claims, on: connection)
@@ -107,7 +107,7 @@ package struct OwnerSettlement: Sendable {
         of keys: [PurchaseKey], on connection: PostgresConnection
     ) throws -> [PurchaseKey: PurchaseClaims] {
         var claims: [PurchaseKey: PurchaseClaims] = [:]
-        for (key, facts) in zip(keys, try FactStore.load(keys, on: connection)) where !key.isGrant {
+        for (key, facts) in zip(keys, try FactTable.load(keys, on: connection)) where !key.isGrant {
             claims[key] = PurchaseClaims(of: facts)
         }
         return claims

@@ -9,13 +9,13 @@ package struct PurchaseTransfer: Sendable {
     /// App user ids.
     package let from: String
     package let to: String
-    package let kind: ActionLog.Kind
-    package let origin: ActionLog.Origin
+    package let kind: ActionTable.Kind
+    package let origin: ActionTable.Origin
     /// Whether it is about all that the customer had, heard of or not.
     package var isWhole = false
 
     package init(
-        purchases: [PurchaseKey], from: String, to: String, kind: ActionLog.Kind, origin: ActionLog.Origin,
+        purchases: [PurchaseKey], from: String, to: String, kind: ActionTable.Kind, origin: ActionTable.Origin,
         isWhole: Bool = false
     ) {
         self.purchases = purchases
@@ -35,8 +35,8 @@ package struct PurchaseTransfer: Sendable {
                     "original_transaction_id": .string($0.originalTransactionID),
                 ])
             })
-        return try ActionLog.add(
-            ActionLog.New(
+        return try ActionTable.add(
+            ActionTable.New(
                 kind, from, other: to, detail: .object(["purchases": names, "all": isWhole ? .bool(true) : nil])),
             by: origin, now: now, on: connection)
     }
@@ -68,7 +68,7 @@ package struct PurchaseTransfer: Sendable {
                     environment: key.environment, originalTransactionID: nil,
                     body: event.json(id: id, attributes: attributes.json).bytes))
         }
-        _ = try EventStore.insert(events, now: now, on: connection)
+        _ = try EventTable.insert(events, now: now, on: connection)
         return events.map { UUIDText.upper($0.id) }
     }
 }

@@ -3,7 +3,7 @@ import Postgres
 
 /// What operators do with a delivery.
 package enum DeliveryRepair {
-    package enum Outcome: Sendable, Equatable {
+    package enum RepairResult: Sendable, Equatable {
         /// It is due at once, under the same event id, with the whole schedule before it.
         case reopened
         /// It goes out when the open ones of its purchase before it are delivered or dead.
@@ -19,7 +19,7 @@ package enum DeliveryRepair {
     /// before an earlier one that is open.
     package static func resend(
         _ id: DeliveryID, now: Int64, on connection: PostgresConnection
-    ) throws -> Outcome {
+    ) throws -> RepairResult {
         let isOrdered = try !connection.query(
             "SELECT 1 FROM entitled.delivery WHERE lane = $1 AND id = $2 AND ordered_by IS NOT NULL",
             [.int2(id.lane.number), .uuid(id.bytes)]

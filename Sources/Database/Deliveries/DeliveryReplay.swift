@@ -6,13 +6,13 @@ import Postgres
 /// Beside running workers without the fence of their lanes, because each row is safe by itself:
 /// - What is reopened was delivered or dead, and is looked at again once its row is locked. What is pending, so perhaps
 ///   in flight, held or blocked is not touched. An attempt of an owner that was late with it finds another
-///   `round_start`, so that only an arrival counts (`DeliveryStore.settle`).
+///   `round_start`, so that only an arrival counts (`DeliveryTable.settle`).
 /// - A new delivery can be written by a worker only in the transaction that makes its event, and that one is committed;
 ///   between replays the primary key decides.
 /// - Events are locked before deliveries, `FOR SHARE`, as retention locks them against that (`EventCleaner`): an event
 ///   that still has its body keeps it until this commits, and is then kept by its delivery.
 /// - The endpoint's row is locked `FOR SHARE` before: nothing is written for one that is disabled or removed unless who
-///   disables it can see it (`DeliveryStore.followEndpoints`).
+///   disables it can see it (`DeliveryTable.followEndpoints`).
 ///
 /// Where the consumer gets the events of a purchase in order, rows are not safe by themselves: lanes are locked then,
 /// before everything else, as their owners do.
@@ -86,7 +86,7 @@ package enum DeliveryReplay {
         _ endpoint: Endpoint, lanes: Set<Lane>, on connection: PostgresConnection
     ) throws -> Endpoint? {
         if endpoint.ordering == .purchase { try Fence.lock(lanes, on: connection) }
-        let locked = try EndpointStore.lock(endpoint.id, on: connection)
+        let locked = try EndpointTable.lock(endpoint.id, on: connection)
         return locked?.ordering == endpoint.ordering ? locked : nil
     }
 

@@ -12,33 +12,33 @@ package struct CustomHeader: Sendable, Equatable {
     package static let sizeLimit = 4096
 
     /// Why a header is refused; names what is wrong and never the value.
-    package struct Refusal: Error, Sendable, Equatable, CustomStringConvertible {
+    package struct Rejection: Error, Sendable, Equatable, CustomStringConvertible {
         package let description: String
     }
 
     /// Reads `Name: value`; white space around the value is not part of it (RFC 9110 §5.5).
-    package init(parsing text: String) throws(Refusal) {
+    package init(parsing text: String) throws(Rejection) {
         guard let colon = text.utf8.firstIndex(of: UInt8(ascii: ":")) else {
-            throw Refusal(description: "a header is written as 'Name: value'")
+            throw Rejection(description: "a header is written as 'Name: value'")
         }
         let value = text[text.utf8.index(after: colon)...].drop { $0 == " " || $0 == "\t" }
         let end = value.lastIndex { $0 != " " && $0 != "\t" }
         try self.init(name: String(text[..<colon]), value: end.map { String(value[...$0]) } ?? "")
     }
 
-    package init(name: String, value: String) throws(Refusal) {
+    package init(name: String, value: String) throws(Rejection) {
         guard !name.isEmpty, name.utf8.allSatisfy(CustomHeader.isToken) else {
-            throw Refusal(description: "a header's name may have letters, digits and !#$%&'*+-.^_`|~ only")
+            throw Rejection(description: "a header's name may have letters, digits and !#$%&'*+-.^_`|~ only")
         }
         if let reason = CustomHeader.reservation(of: name.lowercased()) {
-            throw Refusal(description: "the header \(name) cannot be set: \(reason)")
+            throw Rejection(description: "the header \(name) cannot be set: \(reason)")
         }
         guard !value.isEmpty, value.utf8.allSatisfy({ (0x20..<0x7f).contains($0) || $0 == 0x09 }) else {
-            throw Refusal(
+            throw Rejection(
                 description: "the value of the header \(name) must be ASCII without control characters, and not empty")
         }
         guard name.utf8.count + value.utf8.count <= CustomHeader.sizeLimit else {
-            throw Refusal(description: "the header \(name) is longer than \(CustomHeader.sizeLimit) bytes")
+            throw Rejection(description: "the header \(name) is longer than \(CustomHeader.sizeLimit) bytes")
         }
         self.name = name
         self.value = Redacted(value)

@@ -33,7 +33,7 @@ package struct EndpointEdit: Sendable {
 
 /// Changes endpoints, and neither their secrets nor what waits for them.
 package enum EndpointUpdate {
-    package enum Outcome: Sendable, Equatable {
+    package enum UpdateResult: Sendable, Equatable {
         case changed
         case notFound
         /// The headers that stay cannot be opened, to be sealed together with the new ones.
@@ -44,10 +44,10 @@ package enum EndpointUpdate {
     /// - Throws: `SealingKeyRegister.Missing`.
     package static func run(
         _ changes: EndpointEdit, of id: String, sealer: SecretSealer, now: Int64, on connection: PostgresConnection
-    ) throws -> Outcome {
+    ) throws -> UpdateResult {
         try SealingKeyRegister.sealing(with: sealer, now: now, on: connection) { sealer in
             guard try EndpointSecrets.lockEndpoint(id, on: connection),
-                let former = try EndpointStore.load(id: id, sealer: sealer, now: now, on: connection).first
+                let former = try EndpointTable.load(id: id, sealer: sealer, now: now, on: connection).first
             else { return .notFound }
             let changesHeaders = !changes.headers.isEmpty || !changes.withoutHeaders.isEmpty
             let headers = changesHeaders ? headers(changes, former) : []
@@ -105,7 +105,7 @@ package enum EndpointUpdate {
                 .texts(changes.events ?? former.events), .texts(changes.apps ?? former.apps),
                 schedule.map { .int8s($0.waits) } ?? .null, .bool(changesAuthorization), .bytea(authorization),
                 .bool(headers != nil), .texts((headers ?? []).map(\.name)),
-                .bytea(try EndpointStore.sealed(headers ?? [], of: former.id, with: sealer)),
+                .bytea(try EndpointTable.sealed(headers ?? [], of: former.id, with: sealer)),
                 .text((changes.ordering ?? former.ordering).rawValue),
             ])
     }

@@ -32,8 +32,8 @@ package enum OperationsEndpoint {
         url: String?, sealer: SecretSealer, now: Int64, on connection: PostgresConnection
     ) throws -> Bool {
         guard let url else {
-            let isThere = try !EndpointStore.list(id: id, on: connection).isEmpty
-            return try isThere && EndpointStore.remove(id, now: now, on: connection)
+            let isThere = try !EndpointTable.list(id: id, on: connection).isEmpty
+            return try isThere && EndpointTable.remove(id, now: now, on: connection)
         }
         if try connection.query(
             "SELECT 1 FROM entitled.endpoint WHERE id = $1 AND url = $2 AND removed_ms IS NULL",

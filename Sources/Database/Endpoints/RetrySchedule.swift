@@ -12,7 +12,7 @@ package struct RetrySchedule: Sendable, Equatable {
     private static let totalLimit = Duration.seconds(90 * 86_400)
 
     /// Why a schedule is refused.
-    package struct Refusal: Error, Sendable, Equatable, CustomStringConvertible {
+    package struct Rejection: Error, Sendable, Equatable, CustomStringConvertible {
         package let description: String
     }
 
@@ -21,28 +21,28 @@ package struct RetrySchedule: Sendable, Equatable {
     }
 
     /// Reads `1h,12h,24h`; `none` is a single attempt.
-    package init(parsing text: String) throws(Refusal) {
+    package init(parsing text: String) throws(Rejection) {
         guard text != "none" else {
             waits = []
             return
         }
         let parts = text.split(separator: ",", omittingEmptySubsequences: false)
         guard parts.count <= RetrySchedule.countLimit else {
-            throw Refusal(description: "there are more than \(RetrySchedule.countLimit) waits")
+            throw Rejection(description: "there are more than \(RetrySchedule.countLimit) waits")
         }
         var waits: [Int64] = []
         for part in parts {
             let part = part.drop { $0 == " " }
             guard let wait = Duration(text: String(part)), RetrySchedule.waitLimits.contains(wait) else {
                 let limits = RetrySchedule.waitLimits
-                throw Refusal(
+                throw Rejection(
                     description: "'\(part)' is no wait from \(limits.lowerBound.text) to \(limits.upperBound.text), "
                         + "such as 10s, 5m or 24h")
             }
             waits.append(wait.milliseconds)
         }
         guard waits.reduce(0, +) <= RetrySchedule.totalLimit.milliseconds else {
-            throw Refusal(description: "all waits together are more than \(RetrySchedule.totalLimit.text)")
+            throw Rejection(description: "all waits together are more than \(RetrySchedule.totalLimit.text)")
         }
         self.waits = waits
     }

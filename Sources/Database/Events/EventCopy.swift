@@ -8,7 +8,7 @@ import Postgres
 /// nobody takes it for a fact, and a replay gives it to no other endpoint. It bears its original's number and belongs to no
 /// purchase: so it takes no number from the purchase, waits for nothing in its order, and nothing waits for it.
 package enum EventCopy {
-    package enum Outcome: Sendable, Equatable {
+    package enum CopyResult: Sendable, Equatable {
         case sent(event: [UInt8], delivery: DeliveryID)
         case notFound
         /// Nothing can be sent to its endpoint.
@@ -37,7 +37,7 @@ package enum EventCopy {
     /// - Parameter id: 16 random bytes that are a UUID.
     package static func send(
         _ delivery: DeliveryID, as id: [UInt8], now: Int64, on connection: PostgresConnection
-    ) throws -> Outcome {
+    ) throws -> CopyResult {
         try connection.transaction {
             _ = try connection.query("SELECT set_config('synchronous_commit', 'on', true)")
             let rows = try connection.query(select, [.int2(delivery.lane.number), .uuid(delivery.bytes)])
@@ -55,7 +55,7 @@ package enum EventCopy {
             _ = try connection.query(
                 note,
                 [.int2(delivery.lane.number), .uuid(id), .uuid(original), .text(endpoint), .int8(now)])
-            _ = try EventStore.insert([copy], only: endpoint, now: now, on: connection)
+            _ = try EventTable.insert([copy], only: endpoint, now: now, on: connection)
             return .sent(event: id, delivery: DeliveryID(lane: delivery.lane, event: id, endpoint: endpoint))
         }
     }

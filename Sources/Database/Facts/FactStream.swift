@@ -11,7 +11,7 @@ package struct FactStream {
     private let environment: StoreEnvironment
     private let pageSize: Int
     private var cursor = Cursor()
-    private var open: Gathered?
+    private var open: FactAccumulator?
     private var isRead = false
 
     /// - Parameters:
@@ -52,7 +52,7 @@ package struct FactStream {
                 .int2(lane.number), .text(cursor.originalTransactionID), .text(cursor.app), .int2(cursor.environment),
                 .uuid(cursor.digest), .int2(environment.code), .text(app), .int8(Int64(pageSize)),
             ])
-        var done: [Gathered] = []
+        var done: [FactAccumulator] = []
         for row in rows {
             cursor = Cursor(
                 originalTransactionID: try row.text(0), app: try row.text(1), environment: environment.code,
@@ -63,7 +63,7 @@ package struct FactStream {
                 done.append(open)
                 self.open = nil
             }
-            if open == nil { open = Gathered(key: key) }
+            if open == nil { open = FactAccumulator(key: key) }
             try open?.add(row)
         }
         if rows.count < pageSize {
@@ -76,7 +76,7 @@ package struct FactStream {
 }
 
 /// The facts of a purchase while they are read.
-private struct Gathered {
+private struct FactAccumulator {
     let key: PurchaseKey
     private var facts = PurchaseFacts()
     private var notifications: [(signed: Int64, payload: [UInt8])] = []

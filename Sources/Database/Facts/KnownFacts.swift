@@ -7,9 +7,9 @@ package struct KnownFacts: Sendable, Equatable {
     /// From signing to arrival of news that Apple sent late, in ms; they do not overlap.
     package private(set) var late: [Range<Int64>] = []
     /// The notification that came last.
-    package private(set) var lastNews: NewsOrigin?
+    package private(set) var lastNews: NotificationOrigin?
     /// The transaction that came last by an app's post.
-    package private(set) var lastPost: NewsOrigin?
+    package private(set) var lastPost: NotificationOrigin?
     /// How many rows of the log it stands for.
     package var rows = 0
     /// Whether nothing was left out because there was too much of it.
@@ -23,7 +23,7 @@ package struct KnownFacts: Sendable, Equatable {
     ///
     /// - Parameter kept: the row that stands for it, where that is another one; how the row came stays then.
     package mutating func note(
-        _ fact: FactRow, _ origin: NewsOrigin, in environment: StoreEnvironment, as kept: FactID? = nil
+        _ fact: FactRow, _ origin: NotificationOrigin, in environment: StoreEnvironment, as kept: FactID? = nil
     ) {
         fact.insert(into: &facts, as: kept)
         if kept == nil, origin.source == .posted, origin.seq > lastPost?.seq ?? .min { lastPost = origin }
@@ -108,8 +108,8 @@ extension KnownFacts {
     }
 
     /// The outer nil: nothing can be read.
-    private static func origin(_ reader: inout ByteReader) -> NewsOrigin?? {
+    private static func origin(_ reader: inout ByteReader) -> NotificationOrigin?? {
         guard let seq = reader.optionalInteger(), let source = reader.integer() else { return nil }
-        return .some(seq.map { NewsOrigin(seq: $0, source: NotificationSource(code: source)) })
+        return .some(seq.map { NotificationOrigin(seq: $0, source: NotificationSource(code: source)) })
     }
 }

@@ -12,7 +12,7 @@ package struct Job: Sendable {
     }
 
     package let id: Int64
-    /// Which `JobWork` does it.
+    /// Which `JobRunner` does it.
     package let kind: String
     /// What was asked for, in words that are the same for the same command line.
     package let request: String

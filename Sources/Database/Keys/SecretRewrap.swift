@@ -13,7 +13,7 @@ package enum SecretRewrap {
         package let what: String
     }
 
-    package struct Outcome: Sendable, Equatable {
+    package struct RewrapResult: Sendable, Equatable {
         /// Values that the newest key seals now.
         package var sealed = 0
         /// Those of them that another key sealed before.
@@ -29,7 +29,7 @@ package enum SecretRewrap {
     package static func run(
         with sealer: SecretSealer, patience: Int64, isForced: Bool = false, now: Int64,
         on connection: PostgresConnection
-    ) throws -> Outcome {
+    ) throws -> RewrapResult {
         if !isForced { try SealingKeyRegister.check(sealer, now: now, on: connection) }
         try SealingKeyRegister.exclusively(on: connection) {
             let hosts = isForced ? [] : try lacking(sealer.fingerprint, patience, on: connection)
@@ -39,7 +39,7 @@ package enum SecretRewrap {
             }
             _ = try connection.query("DELETE FROM entitled.endpoint_secret WHERE expires_ms <= $1", [.int8(now)])
         }
-        var outcome = Outcome()
+        var outcome = RewrapResult()
         for value in try values(on: connection) {
             guard let plain = sealer.open(value.sealed, for: value.bound) else {
                 outcome.unreadable.append(Unreadable(endpoint: value.endpoint, what: value.what))

@@ -5,7 +5,7 @@ import Postgres
 ///
 /// A takeover updates the same rows, so the transaction of a worker that comes back late either ends before it, or
 /// finds no row. The timeouts are below the lease, so that a stopped worker does not keep its lock. `entitled.folds` says that this
-/// program keeps what facts come to in step with them (see `PurchaseFoldStore`).
+/// program keeps what facts come to in step with them (see `PurchaseFoldTable`).
 package enum Fence {
     private static let lock = """
         WITH settings AS MATERIALIZED (

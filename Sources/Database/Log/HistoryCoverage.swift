@@ -2,7 +2,7 @@ import Base
 import Postgres
 
 /// An app in one of the store's environments.
-package struct AppEnvironment: Hashable, Sendable {
+package struct AppScope: Hashable, Sendable {
     package let app: String
     package let environment: StoreEnvironment
 
@@ -24,13 +24,13 @@ package struct HistoryCoverage: Sendable, Equatable {
         self.tried = tried
     }
 
-    package static func read(on connection: PostgresConnection) throws -> [AppEnvironment: HistoryCoverage] {
-        var known: [AppEnvironment: HistoryCoverage] = [:]
+    package static func read(on connection: PostgresConnection) throws -> [AppScope: HistoryCoverage] {
+        var known: [AppScope: HistoryCoverage] = [:]
         for row in try connection.query(
             "SELECT app, environment, covered_ms, tried_ms FROM entitled.history_look")
         {
             guard let environment = StoreEnvironment(code: Int16(clamping: try row.int(1))) else { continue }
-            known[AppEnvironment(app: try row.text(0), environment: environment)] = HistoryCoverage(
+            known[AppScope(app: try row.text(0), environment: environment)] = HistoryCoverage(
                 covered: try row.optionalInt(2), tried: try row.optionalInt(3))
         }
         return known

@@ -4,7 +4,7 @@ import Postgres
 /// Puts verified notifications into the database: one statement and one commit for a whole batch.
 package struct NotificationInserter {
     /// What became of a notification of a batch.
-    package enum Outcome: Sendable, Equatable {
+    package enum InsertResult: Sendable, Equatable {
         /// It is committed.
         case accepted
         /// It was there already, committed.
@@ -61,7 +61,7 @@ package struct NotificationInserter {
     /// - Throws: when nothing is stored, or when it is unknown whether anything is. Sending them again is safe.
     package mutating func insert(
         _ notifications: [NewNotification], on connection: PostgresConnection
-    ) throws -> [Outcome] {
+    ) throws -> [InsertResult] {
         let headers = newHeaders(of: notifications, on: connection)
         let now = clock.now()
         let numbers = notifications.map { _ in sequence.next() }

@@ -3,7 +3,7 @@ import Postgres
 
 /// What operators do with a stored notification.
 package enum NotificationRepair {
-    package enum Outcome: Sendable, Equatable {
+    package enum RepairResult: Sendable, Equatable {
         /// It waits to be applied once more; applying what was applied before changes nothing.
         case queued
         case notFound
@@ -16,7 +16,7 @@ package enum NotificationRepair {
     /// Puts a notification back in its line, whatever became of it; if it was held, it is not held any more.
     package static func reprocess(
         uuid: String, app: String?, environment: StoreEnvironment?, on connection: PostgresConnection
-    ) throws -> Outcome {
+    ) throws -> RepairResult {
         try connection.transaction {
             _ = try connection.query("SELECT set_config('synchronous_commit', 'on', true)")
             let rows = try connection.query(

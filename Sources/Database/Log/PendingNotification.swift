@@ -23,7 +23,7 @@ package struct PendingNotification: Sendable {
     package internal(set) var held: HeldState?
 
     /// `LATERAL` makes one short index scan of each lane, so that a lane's backlog does not hide another's. Each scan
-    /// begins where the caller says, so that it need not pass what is dead (see `PendingFloor`). The lanes take turns in the order in
+    /// begins where the caller says, so that it need not pass what is dead (see `PendingLowWaterMarks`). The lanes take turns in the order in
     /// which they are given, the first eight of each, then the second eight: none waits for the backlogs of others, and what arrived
     /// together of one purchase is mostly applied together.
     private static let take = """

@@ -70,7 +70,7 @@ extension Purchase {
         let ids = periods.flatMap {
             [$0.transaction.transactionID, $0.transaction.webOrderLineItemID].compactMap { $0 }
         }
-        return Set(ids + (continuation.map { [PurchaseStore.continuation(of: $0.of)] } ?? [])).subtracting([
+        return Set(ids + (continuation.map { [PurchaseTable.continuation(of: $0.of)] } ?? [])).subtracting([
             key.originalTransactionID
         ])
     }

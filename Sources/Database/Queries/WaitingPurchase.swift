@@ -48,7 +48,7 @@ package struct WaitingPurchase: Sendable {
             select,
             [
                 .int8(oldest), .int8(SequenceGenerator.least(at: instant)), .int8(Int64(limit)),
-                .int8(Int64(countedFacts)), .int2(PurchaseFoldStore.codec),
+                .int8(Int64(countedFacts)), .int2(PurchaseFoldTable.codec),
             ])
         return try rows.compactMap { row in
             guard let environment = StoreEnvironment(code: Int16(clamping: try row.int(1))) else { return nil }

@@ -16,7 +16,7 @@ package struct RefundRequest: Sendable {
         case failed
     }
 
-    package let key: RefundQuestion.Key
+    package let key: RefundRequestSummary.Key
     package let productID: String
     package let reasons: [String]
     package let repeats: Int64
@@ -46,7 +46,7 @@ package struct RefundRequest: Sendable {
         else { throw PostgresError(.decoding, "a refund request of an unknown environment or state") }
         let purchase = PurchaseKey(
             app: try row.text(0), environment: environment, originalTransactionID: try row.text(2))
-        key = RefundQuestion.Key(purchase: purchase, transactionID: try row.text(3))
+        key = RefundRequestSummary.Key(purchase: purchase, transactionID: try row.text(3))
         productID = try row.text(4)
         reasons = try row.texts(5).compactMap { $0 }
         repeats = try row.int(6)

@@ -7,9 +7,9 @@ import Ingest
 /// Reads the history of one app, and lets in what the door lets in.
 package struct HistoryReader: Sendable {
     package let client: ServerAPIClient
-    private let door: NotificationDoor
+    private let door: NotificationAdmission
 
-    package init(client: ServerAPIClient, door: NotificationDoor) {
+    package init(client: ServerAPIClient, door: NotificationAdmission) {
         self.client = client
         self.door = door
     }
@@ -28,7 +28,7 @@ package struct HistoryReader: Sendable {
     private static let longestID = 1024
 
     func page(
-        _ query: NotificationHistoryQuery, after token: String?, _ question: HistoryQuestion,
+        _ query: NotificationHistoryQuery, after token: String?, _ question: HistoryFilter,
         from source: NotificationSource, _ options: CallOptions
     ) throws(ServerAPIError) -> Page {
         let answer = try client.notificationPage(query, after: token, in: question.place.environment, options)
@@ -53,7 +53,7 @@ package struct HistoryReader: Sendable {
         return page
     }
 
-    private func flaw(_ notification: NewNotification, _ place: AppEnvironment) -> String? {
+    private func flaw(_ notification: NewNotification, _ place: AppScope) -> String? {
         let identity = notification.identity
         guard identity.app == place.app, identity.environment == place.environment else { return "other_app" }
         let ids = [identity.uuid, notification.originalTransactionID ?? ""]
@@ -61,7 +61,7 @@ package struct HistoryReader: Sendable {
     }
 
     /// - Throws: for what says nothing about the notification; it must not be passed over.
-    private func reason(_ refusal: NotificationDoor.Refusal) throws(ServerAPIError) -> String {
+    private func reason(_ refusal: NotificationAdmission.Rejection) throws(ServerAPIError) -> String {
         switch refusal {
         case .unverified(let failure) where failure.reason == .revocationUnknown:
             throw .unreachable("nobody answers whether the certificates it signs with are revoked")

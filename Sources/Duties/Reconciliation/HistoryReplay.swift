@@ -4,14 +4,14 @@ import Database
 
 /// What is to be fetched from Apple's history because somebody asked for it.
 package struct HistoryReplay: Sendable, Equatable {
-    package let question: HistoryQuestion
+    package let question: HistoryFilter
     /// Milliseconds, both included.
     package let from: Int64
     package let until: Int64
     /// Whether events are sent however old they are.
     package let sendsEvents: Bool
 
-    package init(_ question: HistoryQuestion, from: Int64, until: Int64, sendsEvents: Bool = false) {
+    package init(_ question: HistoryFilter, from: Int64, until: Int64, sendsEvents: Bool = false) {
         self.question = question
         self.from = from
         self.until = until
@@ -19,7 +19,7 @@ package struct HistoryReplay: Sendable, Equatable {
     }
 
     var source: NotificationSource { sendsEvents ? .historyToSend : .history }
-    var walk: HistoryWalk { HistoryWalk(question, from: from, until: until) }
+    var walk: HistoryScan { HistoryScan(question, from: from, until: until) }
 
     package var json: JSON {
         .object([
@@ -37,8 +37,8 @@ package struct HistoryReplay: Sendable, Equatable {
             let from = json["from_ms"]?.intValue, let until = json["until_ms"]?.intValue
         else { return nil }
         self.init(
-            HistoryQuestion(
-                AppEnvironment(app: app, environment: environment),
+            HistoryFilter(
+                AppScope(app: app, environment: environment),
                 types: json["types"]?.arrayValue?.compactMap(\.stringValue) ?? [],
                 transactionID: json["transaction"]?.stringValue, onlyFailures: json["only_failures"] == .bool(true)),
             from: from, until: until, sendsEvents: json["send_events"] == .bool(true))
@@ -49,14 +49,14 @@ package struct HistoryReplay: Sendable, Equatable {
     /// - Parameters:
     ///   - from: as a person said it, because a time that counts back from now is another one each time.
     ///   - rate: pages each second.
-    package func request(from: String, until: String, rate: Int?, madeBy: String) -> JobLedger.Request {
+    package func request(from: String, until: String, rate: Int?, madeBy: String) -> JobTable.Request {
         var said = ["history", question.place.app, question.place.environment.rawValue, from, until]
         said += question.types.sorted()
         if let transactionID = question.transactionID { said.append("transaction=\(transactionID)") }
         if question.onlyFailures { said.append("only-failures") }
         if sendsEvents { said.append("send-events") }
         if let rate { said.append("\(rate)/s") }
-        return JobLedger.Request(
+        return JobTable.Request(
             kind: HistoryReplayWork.name, words: said.joined(separator: " "), parameters: json, rate: rate,
             madeBy: madeBy)
     }

@@ -5,7 +5,7 @@ import Postgres
 
 /// Fetches what a replay is about from Apple, a page at a time. Each page commits with the place where the next one is,
 /// so that whoever goes on begins there.
-package struct HistoryReplayWork: JobWork {
+package struct HistoryReplayWork: JobRunner {
     package static let name = "history"
 
     /// How histories are read, by the app; nil for one that cannot be asked.
@@ -20,7 +20,7 @@ package struct HistoryReplayWork: JobWork {
     private let readers: Readers
     private let cancellation: Cancellation
     private let clock: any WallClock
-    private var intake: HistoryIntake
+    private var intake: HistoryAppender
     /// As the last step left it.
     private var job: Job?
     /// When the rate lets it go on.
@@ -38,7 +38,7 @@ package struct HistoryReplayWork: JobWork {
         self.readers = readers
         self.cancellation = cancellation
         self.clock = clock
-        intake = HistoryIntake(clock: clock)
+        intake = HistoryAppender(clock: clock)
     }
 
     package mutating func step(_ lease: JobLease, on connection: PostgresConnection) throws -> JobStep {
@@ -53,10 +53,10 @@ package struct HistoryReplayWork: JobWork {
                 lease, "the app \(place.app) has no server_api in the configuration, or not this environment",
                 on: connection)
         }
-        guard let walk = known.cursor.isEmpty ? replay.walk : HistoryWalk(replay.question, words: known.cursor) else {
+        guard let walk = known.cursor.isEmpty ? replay.walk : HistoryScan(replay.question, words: known.cursor) else {
             return try fail(lease, "its cursor cannot be read", on: connection)
         }
-        let read: (page: HistoryReader.Page, next: HistoryWalk)
+        let read: (page: HistoryReader.Page, next: HistoryScan)
         do throws(ServerAPIError) {
             let options = CallOptions(within: HistoryReplayWork.pageTime, cancellation: cancellation)
             read = try walk.page(of: reader, from: replay.source, now: clock.now(), options)
@@ -68,7 +68,7 @@ package struct HistoryReplayWork: JobWork {
     }
 
     private mutating func take(
-        _ page: HistoryReader.Page, _ walk: HistoryWalk, _ lease: JobLease, on connection: PostgresConnection
+        _ page: HistoryReader.Page, _ walk: HistoryScan, _ lease: JobLease, on connection: PostgresConnection
     ) throws -> JobStep {
         if let rate = job?.rate { next = ContinuousClock.now + .seconds(1.0 / Double(max(1, rate))) }
         var intake = intake

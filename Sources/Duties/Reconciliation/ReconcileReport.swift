@@ -9,7 +9,7 @@ final class ReconcileReport: Sendable {
     private let metrics: Metrics
     private let started: Int64
     /// What was told of a failure, and when, by the place.
-    private let told = Monitor<[AppEnvironment: (text: String, at: ContinuousClock.Instant)]>([:])
+    private let told = Monitor<[AppScope: (text: String, at: ContinuousClock.Instant)]>([:])
 
     /// The same failure is told so often.
     private static let pause = Duration.seconds(6 * 3600)
@@ -22,12 +22,12 @@ final class ReconcileReport: Sendable {
     }
 
     /// How long ago Apple's history was looked through; from our start on where it never was.
-    func tellAge(of look: HistoryLook, _ place: AppEnvironment, now: Int64) {
+    func tellAge(of look: HistoryScanState, _ place: AppScope, now: Int64) {
         let covered = look.past.covered ?? min(started, now)
         metrics.gauge(.reconcileAge, Double(max(0, now - covered)) / 1000, labels(place))
     }
 
-    func begun(_ plan: LookPlan, _ place: AppEnvironment) {
+    func begun(_ plan: HistoryScanPlan, _ place: AppScope) {
         guard plan.reason != .routine else { return }
         logger(place).info(
             "looking through Apple's history",
@@ -38,7 +38,7 @@ final class ReconcileReport: Sendable {
 
     /// A page is committed.
     func taken(
-        _ page: HistoryReader.Page, _ new: [NewNotification], _ reason: LookPlan.Reason, _ place: AppEnvironment
+        _ page: HistoryReader.Page, _ new: [NewNotification], _ reason: HistoryScanPlan.Reason, _ place: AppScope
     ) {
         if reason != .first, !new.isEmpty { metrics.count(.reconcileMissed, labels(place), by: Double(new.count)) }
         for (reason, count) in page.refused {
@@ -53,9 +53,9 @@ final class ReconcileReport: Sendable {
     }
 
     /// A look came to its end.
-    func finished(_ look: HistoryLook.Current, _ place: AppEnvironment) {
+    func finished(_ look: HistoryScanState.Current, _ place: AppScope) {
         let wasBroken = told.change { $0.removeValue(forKey: place) } != nil
-        let oldest = look.walk.until - NewsOrigin.oldest
+        let oldest = look.walk.until - NotificationOrigin.oldest
         let result: Logger.Fields = [
             "found": .int(look.found), "missed": .int(look.missed), "refused": .int(look.refused),
             "from": .date(look.walk.from), "until": .date(look.walk.until),
@@ -74,7 +74,7 @@ final class ReconcileReport: Sendable {
         }
     }
 
-    func failed(_ error: ServerAPIError, _ place: AppEnvironment) {
+    func failed(_ error: ServerAPIError, _ place: AppScope) {
         let text = "\(error)"
         let isNews = told.change { told in
             if let last = told[place], last.text == text, ContinuousClock.now - last.at < ReconcileReport.pause {
@@ -89,11 +89,11 @@ final class ReconcileReport: Sendable {
             ["error": .string(text)])
     }
 
-    private func labels(_ place: AppEnvironment) -> Metrics.Labels {
+    private func labels(_ place: AppScope) -> Metrics.Labels {
         ["app": place.app, "environment": place.environment.rawValue]
     }
 
-    private func logger(_ place: AppEnvironment) -> Logger {
+    private func logger(_ place: AppScope) -> Logger {
         logger.with(["app": .string(place.app), "environment": .string(place.environment.rawValue)])
     }
 }

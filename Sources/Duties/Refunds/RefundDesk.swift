@@ -57,12 +57,12 @@ package struct RefundDesk: Sendable {
             guard let now = try Fence.passDuty(of: worker, on: connection) else { return nil }
             for (app, policy) in policies.sorted(by: { $0.key < $1.key }) {
                 guard case .auto(let answer) = policy, senders[app] != nil else { continue }
-                try RefundRequestStore.answerAll(of: app, answer, now: now, on: connection)
+                try RefundRequestTable.answerAll(of: app, answer, now: now, on: connection)
             }
-            let closing = try RefundRequestStore.closing(
+            let closing = try RefundRequestTable.closing(
                 in: RefundDesk.warningTime, of: policies.filter { $0.value != .never }.keys.sorted(), now: now,
                 on: connection)
-            let requests = try RefundRequestStore.claim(
+            let requests = try RefundRequestTable.claim(
                 of: senders.keys.sorted(), atMost: RefundDesk.batch, for: RefundDesk.claimTime, now: now, on: connection
             )
             return (requests, closing)
@@ -77,12 +77,12 @@ package struct RefundDesk: Sendable {
         guard !apps.isEmpty else { return }
         try connection.transaction {
             guard let now = try Fence.passDuty(of: worker, on: connection) else { return }
-            let told = try RefundRequestStore.tell(of: apps, atMost: RefundDesk.batch, now: now, on: connection)
-            let customers = try CustomerStore.load(Set(told.map(\.owner)), on: connection)
+            let told = try RefundRequestTable.tell(of: apps, atMost: RefundDesk.batch, now: now, on: connection)
+            let customers = try CustomerTable.load(Set(told.map(\.owner)), on: connection)
             let events = told.compactMap { request, owner in
                 customers[owner].map { RefundDesk.event(request, $0.identity(of: owner), now) }
             }
-            _ = try EventStore.insert(events, now: now, on: connection)
+            _ = try EventTable.insert(events, now: now, on: connection)
         }
     }
 
@@ -122,7 +122,7 @@ package struct RefundDesk: Sendable {
                     ? RefundSchedule.next(after: request.attempts, now: now, deadline: request.deadline) : nil
                 state = next == nil ? .failed : .ready
             }
-            try RefundRequestStore.settle(request.key, state, failure: failure, next: next, now: now, on: connection)
+            try RefundRequestTable.settle(request.key, state, failure: failure, next: next, now: now, on: connection)
             return state
         }
         guard let state else { return }

@@ -71,9 +71,9 @@ package struct WebhookReplay: Sendable, Equatable {
     ///   - words: more of what makes it another job.
     package func request(
         since: String, until: String?, words: [String] = [], rate: Int?, madeBy: String
-    ) -> JobLedger.Request {
+    ) -> JobTable.Request {
         let said = [endpoint, mode.rawValue, since, until ?? "now"] + types.sorted() + words
-        return JobLedger.Request(
+        return JobTable.Request(
             kind: WebhookReplayWork.kind.name, words: said.joined(separator: " "), parameters: json, rate: rate,
             madeBy: madeBy)
     }

@@ -10,11 +10,11 @@ package enum WebhookReplayCount {
         _ replay: WebhookReplay, on connection: PostgresConnection,
         progress: (JobCounts, _ fraction: Double) -> Void = { _, _ in }
     ) throws -> JobCounts? {
-        guard let endpoint = try EndpointStore.list(id: replay.endpoint, on: connection).first else { return nil }
+        guard let endpoint = try EndpointTable.list(id: replay.endpoint, on: connection).first else { return nil }
         let now = try connection.serverTime()
         let until = min(replay.until ?? now, now)
-        var walk = CandidateWalk(replay)
-        var position = WalkPosition.start(of: replay.since)
+        var walk = CandidateScan(replay)
+        var position = ScanCursor.start(of: replay.since)
         var counts = JobCounts()
         while true {
             let page = try connection.transaction {

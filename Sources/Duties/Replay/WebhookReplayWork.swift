@@ -5,10 +5,10 @@ import Postgres
 
 /// Puts what a replay is about in line for its endpoint, a little at a time.
 ///
-/// What happens now goes first: never more than a few deliveries of the endpoint are due at once by it (`ReplayPace`),
+/// What happens now goes first: never more than a few deliveries of the endpoint are due at once by it (`ReplayRate`),
 /// so that a live event waits behind those and not behind a million. Each step commits what it put in line with how far
 /// it came, so that no end of a process loses or doubles anything (`JobLease`).
-package struct WebhookReplayWork: JobWork {
+package struct WebhookReplayWork: JobRunner {
     package static let kind = JobKind("webhooks") { WebhookReplayWork() }
 
     private static let pause = Duration.milliseconds(100)
@@ -17,8 +17,8 @@ package struct WebhookReplayWork: JobWork {
     /// How long what was begun before the job is waited for, in ms.
     private static let patience: Int64 = 30_000
 
-    private var walk: CandidateWalk?
-    private var pace = ReplayPace()
+    private var walk: CandidateScan?
+    private var pace = ReplayRate()
     /// When the rate lets it go on.
     private var next = ContinuousClock.now
 
@@ -55,15 +55,15 @@ package struct WebhookReplayWork: JobWork {
         guard let replay = WebhookReplay(json: job.parameters) else {
             return fail(&job, "its parameters cannot be read")
         }
-        guard let endpoint = try EndpointStore.list(id: replay.endpoint, on: connection).first else {
+        guard let endpoint = try EndpointTable.list(id: replay.endpoint, on: connection).first else {
             return fail(&job, "endpoint \(replay.endpoint) was removed")
         }
         if let objection = replay.objection(to: endpoint) { return fail(&job, objection) }
         if job.cursor.isEmpty {
             guard try isSettled(job, now, on: connection) else { return Advance(pause: WebhookReplayWork.pause) }
-            job.cursor = WalkPosition.start(of: replay.since).words + [String(min(replay.until ?? now, now))]
+            job.cursor = ScanCursor.start(of: replay.since).words + [String(min(replay.until ?? now, now))]
         }
-        guard let start = WalkPosition(words: job.cursor.prefix(3)), let until = job.cursor.last.flatMap({ Int64($0) })
+        guard let start = ScanCursor(words: job.cursor.prefix(3)), let until = job.cursor.last.flatMap({ Int64($0) })
         else { return fail(&job, "its cursor cannot be read") }
         let due = try DeliveryReplay.due(endpoint.id, now: now, atMost: pace.limit, on: connection)
         guard let free = pace.room(due: due, at: .now) else {
@@ -71,10 +71,10 @@ package struct WebhookReplayWork: JobWork {
         }
         let isOrdered = endpoint.ordering == .purchase
         let most = isOrdered ? min(free, WebhookReplayWork.mostInOrder) : free
-        var walk = self.walk ?? CandidateWalk(replay)
+        var walk = self.walk ?? CandidateScan(replay)
         let page = try walk.page(of: endpoint, from: start, until: until, on: connection)
         self.walk = walk
-        let portion = ReplayPortion(
+        let portion = ReplayBatch(
             of: page, atMost: job.rate.map { min(most, max(1, $0 / 10)) } ?? most, isTogether: isOrdered)
         guard let locked = try DeliveryReplay.lock(endpoint, lanes: portion.lanes, on: connection) else {
             // What became of it is seen by the next step.
@@ -92,7 +92,7 @@ package struct WebhookReplayWork: JobWork {
         return Advance(queued: put.queued)
     }
 
-    private func fraction(of replay: WebhookReplay, at position: WalkPosition, _ until: Int64) -> Double {
+    private func fraction(of replay: WebhookReplay, at position: ScanCursor, _ until: Int64) -> Double {
         guard until > replay.since else { return 0 }
         return min(1, max(0, Double(position.time - replay.since) / Double(until - replay.since)))
     }

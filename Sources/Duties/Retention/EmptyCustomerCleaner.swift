@@ -8,7 +8,7 @@ import Postgres
 /// locked, and what the customer has is looked for once more behind the lock: nothing that was committed meanwhile is
 /// missed. A customer that another transaction has locked stays.
 struct EmptyCustomerCleaner {
-    private var walk = BlockWalk("customer")
+    private var walk = BlockScan("customer")
 
     /// Whether a customer was not seen since `$3`, and has nothing but this one id.
     private static func isEmpty(_ customer: String, _ id: String) -> String {

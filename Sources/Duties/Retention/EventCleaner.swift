@@ -7,7 +7,7 @@ import Postgres
 /// The row of the event stays: its id must never be made again with another body, and what caused it is on record for
 /// ever. An event with a delivery that is pending or held, or that ended not long ago, stays whole.
 struct EventCleaner {
-    private var walk = BlockWalk("event")
+    private var walk = BlockScan("event")
     private var kept: Int64 = 0
 
     struct Step {

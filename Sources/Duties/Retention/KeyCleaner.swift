@@ -4,7 +4,7 @@ import Postgres
 
 /// Forgets which notifications were there, once they could not come again.
 struct KeyCleaner {
-    private var walk = BlockWalk("notification_key")
+    private var walk = BlockScan("notification_key")
 
     private static let clean = """
         DELETE FROM entitled.notification_key WHERE ctid >= $1::text::tid AND ctid < $2::text::tid AND seq < $3

@@ -20,7 +20,7 @@ final class RetentionReport: Sendable {
 
     /// - Parameter complains: whether what is wrong is logged; one worker does.
     func tell(
-        _ table: DayTable, _ partitions: [DayTable.Partition], strays: [Day: Int64], now: Int64, complains: Bool
+        _ table: DayPartitions, _ partitions: [DayPartitions.Partition], strays: [Day: Int64], now: Int64, complains: Bool
     ) {
         let days = partitions.map(\.day)
         let ahead = days.filter { $0 > Day(of: now) }.count
@@ -51,7 +51,7 @@ final class RetentionReport: Sendable {
         }
     }
 
-    func dropped(_ table: DayTable, _ partition: DayTable.Partition) {
+    func dropped(_ table: DayPartitions, _ partition: DayPartitions.Partition) {
         logger.info(
             "a day was dropped",
             [
@@ -61,7 +61,7 @@ final class RetentionReport: Sendable {
     }
 
     /// Days that should have gone, by what keeps them.
-    func kept(_ table: DayTable, _ kept: [String: [Day]]) {
+    func kept(_ table: DayPartitions, _ kept: [String: [Day]]) {
         for reason in ["pending", "held", "in_use"] {
             let days = kept[reason] ?? []
             keep(table.rawValue, reason, days.count)

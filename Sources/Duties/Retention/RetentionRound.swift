@@ -51,7 +51,7 @@ package struct RetentionRound {
         let (now, isOwner) = (min(clock.now(), try row.int(0)), try row.bool(1))
         var failure: (any Error)?
         var firstKept: Day?
-        for table in DayTable.allCases {
+        for table in DayPartitions.allCases {
             do {
                 let first = try take(table, now, isOwner: isOwner, on: connection)
                 if table == .notifications { firstKept = first }
@@ -67,7 +67,7 @@ package struct RetentionRound {
 
     /// The first day of which something is there, or is to be kept.
     private func take(
-        _ table: DayTable, _ now: Int64, isOwner: Bool, on connection: PostgresConnection
+        _ table: DayPartitions, _ now: Int64, isOwner: Bool, on connection: PostgresConnection
     ) throws -> Day {
         if isOwner {
             let before = try table.partitions(on: connection)
@@ -89,7 +89,7 @@ package struct RetentionRound {
     }
 
     private func makeAhead(
-        _ table: DayTable, _ partitions: [DayTable.Partition], _ now: Int64, on connection: PostgresConnection
+        _ table: DayPartitions, _ partitions: [DayPartitions.Partition], _ now: Int64, on connection: PostgresConnection
     ) throws {
         let (first, today) = (times.firstDay(of: table, now: now), Day(of: now))
         let last = today.adding(RetentionRound.daysAhead)
@@ -108,7 +108,7 @@ package struct RetentionRound {
     }
 
     private func dropBehind(
-        _ table: DayTable, _ partitions: [DayTable.Partition], _ now: Int64, on connection: PostgresConnection
+        _ table: DayPartitions, _ partitions: [DayPartitions.Partition], _ now: Int64, on connection: PostgresConnection
     ) throws {
         let first = times.firstDay(of: table, now: now)
         var kept: [String: [Day]] = [:]

@@ -19,7 +19,7 @@ package struct RetentionTimes: Sendable {
     }
 
     /// The first day of which something is to be kept.
-    func firstDay(of table: DayTable, now: Int64) -> Day {
+    func firstDay(of table: DayPartitions, now: Int64) -> Day {
         switch table {
         case .notifications: Day(of: now - max(notifications, RetentionTimes.history).milliseconds)
         case .attempts: Day(of: now - attempts.milliseconds)

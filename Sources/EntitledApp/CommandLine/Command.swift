@@ -21,7 +21,7 @@ package struct CommandContext: Sendable {
     package let terminal: Terminal
     /// Reads standard input to its end.
     package let standardInput: @Sendable () -> FileReading
-    package let surroundings: ConfigurationSurroundings
+    package let surroundings: ConfigurationContext
     /// What `--config` said.
     package let configurationFile: String?
 
@@ -29,7 +29,7 @@ package struct CommandContext: Sendable {
 
     package init(
         json: Bool, terminal: Terminal, standardInput: @escaping @Sendable () -> FileReading,
-        surroundings: ConfigurationSurroundings, configurationFile: String?
+        surroundings: ConfigurationContext, configurationFile: String?
     ) {
         self.json = json
         self.terminal = terminal

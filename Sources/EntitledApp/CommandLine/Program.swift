@@ -12,7 +12,7 @@ package struct Program: Sendable {
 
     /// Runs one command line, without the program's own name, as this process. The exit status.
     package func run(_ words: [String]) -> Int32 {
-        let surroundings = ConfigurationSurroundings.ofProcess()
+        let surroundings = ConfigurationContext.ofProcess()
         return run(
             words, terminal: .ofProcess(surroundings.environment), standardInput: { FileReading.read(0) },
             surroundings: surroundings)
@@ -21,7 +21,7 @@ package struct Program: Sendable {
     /// Runs one command line in these surroundings. The exit status: 0 done, 1 it could not be done, 2 wrong use.
     package func run(
         _ words: [String], terminal: Terminal, standardInput: @escaping @Sendable () -> FileReading,
-        surroundings: ConfigurationSurroundings
+        surroundings: ConfigurationContext
     ) -> Int32 {
         do {
             switch try ArgumentParser.parse(words, root) {

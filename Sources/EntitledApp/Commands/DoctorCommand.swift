@@ -56,7 +56,7 @@ package struct DoctorCommand: Command {
         _ progress: @escaping @Sendable (Double, String) -> Void
     ) -> [NamedFinding] {
         let database = DatabaseAccess(configuration.database, stateDirectory: configuration.stateDirectory)
-        let ward = Ward(
+        let ward = CheckContext(
             configuration: configuration, database: database, surroundings: context.surroundings,
             clock: SystemClock(), patience: patience, progress: progress)
         return Doctor(ward: ward, isOffline: options.isOffline).examine()

@@ -28,7 +28,7 @@ final class EventForwarder: Sendable {
 
     init(to url: String, secret: String?, timeout: Duration) throws {
         do {
-            self.url = try WebhookURL(parsing: url).text
+            self.url = try OutgoingURL(parsing: url).text
         } catch {
             throw UsageError("--forward-to: \(Terminal.harmless(url)) cannot be used: \(error)")
         }
@@ -50,7 +50,7 @@ final class EventForwarder: Sendable {
         client.stop()
     }
 
-    func send(_ event: LiveEvents.Event) -> Answer {
+    func send(_ event: EventTail.Event) -> Answer {
         let endpoint = Endpoint(id: "listen", url: url, created: 0, secrets: [Redacted(key)], isSendable: true)
         let delivery = DueDelivery(
             id: DeliveryID(lane: event.key.lane, event: event.key.id, endpoint: endpoint.id), endpoint: endpoint.id,

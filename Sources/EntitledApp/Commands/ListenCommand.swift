@@ -53,7 +53,7 @@ struct ListenCommand: Command {
     private func endpoint(_ database: DatabaseAccess) throws -> Endpoint? {
         let connection = try database.connect(.api)
         guard let id = options.endpoint else { return nil }
-        guard let endpoint = try EndpointStore.list(id: id, on: connection).first else {
+        guard let endpoint = try EndpointTable.list(id: id, on: connection).first else {
             throw EndpointCommands.noSuch(id)
         }
         guard endpoint.format == .revenuecat, !endpoint.isOperations else {
@@ -62,10 +62,10 @@ struct ListenCommand: Command {
         return endpoint
     }
 
-    private func events(for endpoint: Endpoint?) throws -> LiveEvents {
+    private func events(for endpoint: Endpoint?) throws -> EventTail {
         let (types, apps) = (options.events, options.apps)
         let since = try options.since?.milliseconds(ofOption: "--since", now: SystemClock().now())
-        return LiveEvents(since: since) { type, app, environment in
+        return EventTail(since: since) { type, app, environment in
             (types.isEmpty || types.contains(type)) && (apps.isEmpty || apps.contains(app))
                 // What operators are told goes to no other endpoint either.
                 && endpoint?.wants(type: type, app: app, environment: environment) ?? !OperationsEvent.isOne(type)
@@ -88,7 +88,7 @@ struct ListenCommand: Command {
     }
 
     private func listen(
-        _ session: PostgresSession, _ events: LiveEvents, _ forwarder: EventForwarder?, _ end: Monitor<Bool>,
+        _ session: PostgresSession, _ events: EventTail, _ forwarder: EventForwarder?, _ end: Monitor<Bool>,
         _ context: CommandContext
     ) throws {
         var events = events
@@ -112,10 +112,10 @@ struct ListenCommand: Command {
 
 /// An event as a person sees it.
 private struct ListenedEvent {
-    private let event: LiveEvents.Event
+    private let event: EventTail.Event
     private let body: JSON?
 
-    init(_ event: LiveEvents.Event) {
+    init(_ event: EventTail.Event) {
         self.event = event
         body = (try? JSON(parsing: event.body))?["event"]
     }

@@ -14,7 +14,7 @@ package struct ListenOptions: Sendable, Equatable {
     /// Ids of apps; empty: all.
     package let apps: [String]
     /// Nil: from now on.
-    package let since: Moment?
+    package let since: TimeArgument?
 
     package init(_ parsed: ParsedArguments) throws {
         forwardTo = parsed.text("--forward-to")

@@ -30,7 +30,7 @@ struct MigrateCommand: Command {
         let connection = try PostgresConnection(try database.ownerTarget())
         switch try Migrator.migrate(on: connection) {
         case .migrated(let versions): return (versions, try PublicPrivileges.left(on: connection))
-        case .newer(let found): throw DatabaseRole.Refusal.newer(found: found)
+        case .newer(let found): throw DatabaseRole.Rejection.newer(found: found)
         }
     }
 

@@ -55,18 +55,18 @@ struct ProcessCommand: Command {
         _ configuration: Configuration, _ database: DatabaseAccess, hasCluster: Bool, _ reloads: Reloads,
         _ logger: Logger
     ) throws -> Int32 {
-        let refusals = Refusals()
+        let refusals = FatalConditions()
         let metrics = Metrics()
         let revocation = try RevocationServices(
             configuration.trust.ocsp,
             file: "\(configuration.stateDirectory)/revocation-\(role.rawValue).json", logger: logger, metrics: metrics)
         let verifier = SignedDataVerifier(
             trust: try configuration.trustAnchors(), revocation: revocation?.policyAtTheDoor)
-        let process = ProcessServices(
+        let process = Composition(
             configuration: configuration, database: database, logger: logger, metrics: metrics, revocation: revocation,
             apple: AppleAccesses(configuration, verifier: verifier, logger: logger, metrics: metrics),
             refused: { refusals.tell($0) })
-        var parts: [ProcessServices.Part] = []
+        var parts: [Composition.Part] = []
         if role == .ingest || role == .run { parts.append(try process.ingest()) }
         if role == .worker || role == .run { parts.append(try process.worker()) }
         if role == .api || role == .run { parts.append(try process.api()) }
@@ -112,7 +112,7 @@ struct ProcessCommand: Command {
 }
 
 /// What services found that no waiting mends, passed on to whoever can end the process.
-private final class Refusals: Sendable {
+private final class FatalConditions: Sendable {
     private let state = Monitor<(told: String?, listener: (@Sendable (String) -> Void)?)>((nil, nil))
 
     func tell(_ reason: String) {

@@ -4,9 +4,9 @@ import Customers
 
 /// What `entitled report` takes.
 package struct ReportOptions: Sendable, Equatable {
-    package let from: Moment
+    package let from: TimeArgument
     /// Nil: until now.
-    package let to: Moment?
+    package let to: TimeArgument?
     package let question: ReportQuestion
     package let isCSV: Bool
 

@@ -19,8 +19,8 @@ package struct ReportPage {
 
     private var head: String {
         let app = report.question.app.map(Terminal.harmless) ?? "all apps"
-        return "\(app), \(report.question.environment.rawValue), \(Spoken.time(report.total.from)) to "
-            + "\(Spoken.time(report.total.to)) UTC\n"
+        return "\(app), \(report.question.environment.rawValue), \(DisplayText.time(report.total.from)) to "
+            + "\(DisplayText.time(report.total.to)) UTC\n"
     }
 
     // MARK: - Subscriptions
@@ -89,7 +89,7 @@ package struct ReportPage {
     }
 
     private static func begin(_ part: Report.Part) -> String {
-        let time = Spoken.time(part.from)
+        let time = DisplayText.time(part.from)
         return time.hasSuffix(" 00:00:00") ? String(time.prefix(10)) : time
     }
 

@@ -50,7 +50,7 @@ package struct APIServices {
     /// Connections, each with a thread of its own.
     private static let threads = 8
 
-    func part() throws -> ProcessServices.Part {
+    func part() throws -> Composition.Part {
         let made = try make()
         var settings = HTTPServerConfiguration(role: "api", listen: configuration.api.listen.description)
         // RevenueCat's clients post without a body and without its length where there is nothing to say.
@@ -58,7 +58,7 @@ package struct APIServices {
         settings.maxConnectionsPerAddress = configuration.api.maxConnectionsPerAddress
         let server = HTTPServer(settings, handler: made.handler, logger: logger, metrics: metrics)
         let keeper = made.keeper
-        return ProcessServices.Part(services: [server] + made.services) {
+        return Composition.Part(services: [server] + made.services) {
             keeper.isReady ? [] : ["the database is away"]
         }
     }
@@ -71,13 +71,13 @@ package struct APIServices {
 
     private struct Made {
         let handler: APIRoutes
-        let keeper: KeyKeeper
+        let keeper: KeyRefresher
         /// In the order in which they drain.
         let services: [any Service]
     }
 
     private func make() throws -> Made {
-        let watch = SessionWatch(logger: logger)
+        let watch = ConnectionWatchdog(logger: logger)
         func session() throws -> PostgresSession {
             let session = try database.session(.api, logger: logger, refused: refused)
             watch.add(session)
@@ -85,13 +85,13 @@ package struct APIServices {
         }
         let (accesses, transports) = apple.use()
         let answers = answers
-        let desk = try SubscriberDesk(answers: answers, sessions: session, clock: clock, logger: logger)
-        let engine = try APIEngine(
+        let desk = try SubscriberBatcher(answers: answers, sessions: session, clock: clock, logger: logger)
+        let engine = try RequestExecutor(
             threads: APIServices.threads, sessions: session, patience: configuration.api.applyTimeout, logger: logger)
         let keys = KeyTable(
             publicKeys: configuration.api.publicKeys, secretKeys: configuration.api.secretKeys,
             appKeys: configuration.apps.reduce(into: [:]) { $0[$1.id] = $1.publicKeys })
-        let keeper = KeyKeeper(keys, session: try session(), logger: logger)
+        let keeper = KeyRefresher(keys, session: try session(), logger: logger)
         let calls = AppleCalls()
         let handler = APIRoutes(
             try routes(answers, desk, accesses, calls.cancellation), keys: keys, keeper: keeper,
@@ -108,12 +108,12 @@ package struct APIServices {
             digest: { Digest.sha256(Array($0.utf8)) })
     }
 
-    private var answers: SubscriberAnswers {
-        SubscriberAnswers(document: document, foldSettings: configuration.foldSettings, clock: clock)
+    private var answers: SubscriberResponses {
+        SubscriberResponses(document: document, foldSettings: configuration.foldSettings, clock: clock)
     }
 
     private func routes(
-        _ answers: SubscriberAnswers, _ desk: SubscriberDesk, _ accesses: [String: ServerAPIAccess],
+        _ answers: SubscriberResponses, _ desk: SubscriberBatcher, _ accesses: [String: ServerAPIAccess],
         _ cancellation: Cancellation
     ) throws -> [APIRoute] {
         let foldSettings = configuration.foldSettings
@@ -150,7 +150,7 @@ package struct APIServices {
     private func posting(
         _ accesses: [String: ServerAPIAccess], _ cancellation: Cancellation
     ) -> PostingSettings {
-        let door = TransactionDoor(
+        let door = TransactionAdmission(
             apps: configuration.appRegistry, verifier: verifier, dictionaries: HeaderDictionaries())
         let lookup = AppleLookup(
             apps: configuration.apps.map(\.id).filter { accesses[$0] != nil }, door: door,
@@ -158,7 +158,7 @@ package struct APIServices {
         return PostingSettings(
             apps: configuration.appRegistry, door: door, lookup: lookup,
             actions: CustomerActions(
-                origin: ActionLog.Origin(actor: "api"), foldSettings: configuration.foldSettings),
+                origin: ActionTable.Origin(actor: "api"), foldSettings: configuration.foldSettings),
             sequence: SequenceGenerator(clock: clock, node: UInt16.random(in: 0...UInt16.max)), clock: clock,
             restoring: configuration.restoreSettings)
     }

@@ -78,7 +78,7 @@ struct DatabaseAccess: Sendable {
                         "SELECT set_config('statement_timeout', $1, false)", [.text(role.statementTimeout)])
                 }
                 try check(connection)
-            } catch let refusal as DatabaseRole.Refusal {
+            } catch let refusal as DatabaseRole.Rejection {
                 refused("\(refusal)")
                 throw refusal
             } catch let refusal as CommandFailure {
@@ -108,10 +108,10 @@ struct DatabaseAccess: Sendable {
         } catch let error as PostgresError
             where error.sqlstate == "22023" || error.message.contains("role \"\(role.rawValue)\" does not exist")
         {
-            throw DatabaseRole.Refusal.notMigrated
+            throw DatabaseRole.Rejection.notMigrated
         } catch let error as PostgresError where error.message.contains("unsupported startup parameter") {
             // PgBouncer's answer to `options`, unless it is told to ignore them.
-            throw DatabaseRole.Refusal.roleNotTaken(wanted: role)
+            throw DatabaseRole.Rejection.roleNotTaken(wanted: role)
         }
     }
 }

@@ -16,12 +16,12 @@ struct HistoryServices: Sendable {
     let accesses: [String: ServerAPIAccess]
     /// Ends the use of the accesses; drains after all services that use them.
     let transports: any Service
-    private let door: NotificationDoor
+    private let door: NotificationAdmission
 
     /// - Parameter verifier: as the store's endpoint has it.
     init(_ configuration: Configuration, verifier: SignedDataVerifier, apple: AppleAccesses) {
         self.configuration = configuration
-        door = NotificationDoor(
+        door = NotificationAdmission(
             apps: configuration.appRegistry, verifier: verifier, dictionaries: HeaderDictionaries())
         (accesses, transports) = apple.use()
     }
@@ -34,24 +34,24 @@ struct HistoryServices: Sendable {
     var jobs: JobKind { HistoryReplayWork.kind(reader, cancellation: cancellation) }
 
     /// Nil where nobody compares.
-    var reconciliation: (places: Set<AppEnvironment>, interval: Duration)? {
+    var reconciliation: (places: Set<AppScope>, interval: Duration)? {
         guard configuration.reconcile.isEnabled, !accesses.isEmpty else { return nil }
         return (Set(duties.map(\.place)), configuration.reconcile.interval)
     }
 
-    private var duties: [(place: AppEnvironment, reader: HistoryReader)] {
+    private var duties: [(place: AppScope, reader: HistoryReader)] {
         configuration.apps.flatMap { app in
             app.environments.compactMap { environment in
-                reader(app.id).map { (AppEnvironment(app: app.id, environment: environment), $0) }
+                reader(app.id).map { (AppScope(app: app.id, environment: environment), $0) }
             }
         }
     }
 
     func reconciler(
         worker: [UInt8], session: PostgresSession, clock: any WallClock, logger: Logger, metrics: Metrics
-    ) -> Reconciler {
-        Reconciler(
-            ReconcilerConfiguration(
+    ) -> ReconciliationDuty {
+        ReconciliationDuty(
+            ReconciliationDutyConfiguration(
                 worker: worker, lease: configuration.worker.lease, interval: configuration.reconcile.interval,
                 clock: clock, duties: reconciliation == nil ? [] : duties,
                 statusCallsPerHour: configuration.reconcile.statusCallsPerHour,

@@ -7,7 +7,7 @@ import Duties
 import Schemas
 import Subscriptions
 
-extension ProcessServices {
+extension Composition {
     /// What answers Apple's questions about refunds; none where no app wants that.
     ///
     /// - Parameters:
@@ -32,7 +32,7 @@ extension ProcessServices {
         let policies = Dictionary(apps.map { ($0.id, $0.refunds.policyOfDesk) }) { first, _ in first }
         let desk = RefundDesk(worker: worker, policies: policies, senders: senders, logger: logger, metrics: metrics)
         let session = try database.session(.worker, logger: logger, refused: refused)
-        return [RefundKeeper(desk: desk, session: session, logger: logger)]
+        return [RefundAnswerDuty(desk: desk, session: session, logger: logger)]
     }
 }
 

@@ -7,7 +7,7 @@ extension Configuration {
     /// Reads a whole configuration: what the file says, with the environment laid over it. Reads no file but those that
     /// the configuration names, and those through `surroundings`. Throws all mistakes at once.
     package static func parse(
-        _ document: JSON, _ surroundings: ConfigurationSurroundings
+        _ document: JSON, _ surroundings: ConfigurationContext
     ) throws(ConfigurationMistakes) -> Configuration {
         var reader = ConfigurationReader(document: document, surroundings: surroundings)
         let stateDirectory = reader.value(

@@ -9,7 +9,7 @@ package enum ConfigurationFile {
 
     /// The file in force: the one given, else the environment's, else the standard one if it exists, else none.
     static func locate(
-        _ given: String?, _ surroundings: ConfigurationSurroundings
+        _ given: String?, _ surroundings: ConfigurationContext
     ) -> (path: String, source: String, isRequired: Bool) {
         if let given { return (surroundings.resolve(given), "--config", true) }
         if let named = surroundings.environment[variable], !named.isEmpty {
@@ -20,7 +20,7 @@ package enum ConfigurationFile {
 
     /// Its content, and its path; an empty object and nil where there is no file and none was asked for.
     static func document(
-        _ given: String?, _ surroundings: ConfigurationSurroundings
+        _ given: String?, _ surroundings: ConfigurationContext
     ) throws(ConfigurationMistakes) -> (document: JSON, path: String?) {
         let (path, source, isRequired) = locate(given, surroundings)
         let reading = surroundings.readFile(path)
@@ -28,7 +28,7 @@ package enum ConfigurationFile {
         guard case .contents(let bytes) = reading else {
             throw mistake(source, "\(JSON.string(path).shown) (\(reading.failure ?? ""))", "the path of a JSON5 file")
         }
-        let faults = JSON5Faults.find(in: String(decoding: bytes, as: UTF8.self))
+        let faults = JSON5Diagnostics.find(in: String(decoding: bytes, as: UTF8.self))
         if case .success(let duplicates) = faults, !duplicates.isEmpty {
             throw ConfigurationMistakes(
                 all: duplicates.map { duplicate in
@@ -50,7 +50,7 @@ package enum ConfigurationFile {
     }
 
     /// Where and why it is none, without showing the text.
-    private static func reason(_ faults: Result<[JSON5Faults.Duplicate], JSON5Faults.Fault>, _ error: any Error)
+    private static func reason(_ faults: Result<[JSON5Diagnostics.Duplicate], JSON5Diagnostics.Fault>, _ error: any Error)
         -> String
     {
         if case .failure(let fault) = faults { return " (line \(fault.line): \(fault.message))" }
@@ -63,7 +63,7 @@ package enum ConfigurationFile {
 extension Configuration {
     /// The configuration of this process: defaults, then the file, then the environment. Throws all mistakes at once.
     package static func load(
-        file: String?, _ surroundings: ConfigurationSurroundings
+        file: String?, _ surroundings: ConfigurationContext
     ) throws(ConfigurationMistakes) -> Configuration {
         try parse(try ConfigurationFile.document(file, surroundings).document, surroundings)
     }

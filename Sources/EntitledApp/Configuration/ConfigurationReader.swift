@@ -12,7 +12,7 @@ struct ConfigurationReader {
         func place(of name: String) -> String { place.isEmpty ? name : "\(place).\(name)" }
     }
 
-    let surroundings: ConfigurationSurroundings
+    let surroundings: ConfigurationContext
     private let document: JSON
     /// By key: the environment variable that set it.
     private let variables: [String: String]
@@ -20,7 +20,7 @@ struct ConfigurationReader {
     private(set) var settings: [EffectiveSetting] = []
 
     /// `document` is what the file says. The environment is laid over it here.
-    init(document: JSON, surroundings: ConfigurationSurroundings) {
+    init(document: JSON, surroundings: ConfigurationContext) {
         self.surroundings = surroundings
         var names = KnownNames()
         names.check(document, section: "", place: "", variable: nil)

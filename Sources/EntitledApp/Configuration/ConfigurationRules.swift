@@ -56,7 +56,7 @@ enum ConfigurationRules {
 
     /// As for other endpoints; names are looked up, and vetted, when something is sent.
     private static func operationsRules(_ webhooks: Configuration.Webhooks) -> [Breach] {
-        guard let url = webhooks.operationsURL.flatMap({ try? WebhookURL(parsing: $0) }) else { return [] }
+        guard let url = webhooks.operationsURL.flatMap({ try? OutgoingURL(parsing: $0) }) else { return [] }
         let policy = AddressPolicy(allowedNetworks: webhooks.allowPrivateNetworks.compactMap(Network.init(parsing:)))
         var fault =
             url.scheme == .http && webhooks.allowPrivateNetworks.isEmpty ? "http: is not encrypted" : nil

@@ -8,9 +8,9 @@ struct EnvironmentOverlay {
     /// By key: the variable that set it.
     private(set) var variables: [String: String] = [:]
     private(set) var mistakes: [ConfigurationMistake] = []
-    private let surroundings: ConfigurationSurroundings
+    private let surroundings: ConfigurationContext
 
-    init(over document: JSON, _ surroundings: ConfigurationSurroundings) {
+    init(over document: JSON, _ surroundings: ConfigurationContext) {
         self.document = document.members == nil ? .object([JSON.Member]()) : document
         self.surroundings = surroundings
         for entry in ConfigurationKeys.all {

@@ -83,7 +83,7 @@ extension ValueFormat where Value == String {
     /// Where webhooks go; as it is used afterwards.
     static var webhookURL: ValueFormat<String> {
         .text("an https: or http: URL without credentials or fragment", write: { $0 }) { text in
-            (try? WebhookURL(parsing: text))?.text
+            (try? OutgoingURL(parsing: text))?.text
         }
     }
 

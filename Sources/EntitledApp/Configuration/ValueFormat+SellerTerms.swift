@@ -77,11 +77,11 @@ extension ValueFormat where Value == [SellerTerms.Commission] {
 /// Reads the terms of a commission out of a document and collects all that is wrong with them.
 private struct CommissionReader {
     let allowed: String
-    let surroundings: ConfigurationSurroundings
+    let surroundings: ConfigurationContext
     private(set) var flaws: [ValueReading<[SellerTerms.Commission]>.Flaw] = []
     private var beginnings: Set<Int64?> = []
 
-    init(allowed: String, surroundings: ConfigurationSurroundings) {
+    init(allowed: String, surroundings: ConfigurationContext) {
         (self.allowed, self.surroundings) = (allowed, surroundings)
     }
 

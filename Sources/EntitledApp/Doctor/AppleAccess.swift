@@ -2,7 +2,7 @@ import AppStore
 import AppStoreAPI
 import Daemon
 
-extension Ward {
+extension CheckContext {
     /// Asks Apple's Server API for this app; the transport ends with it. Nil for an app without `server_api`.
     func withApple<Result>(
         _ app: Configuration.App, _ body: (ServerAPIClient) throws -> Result

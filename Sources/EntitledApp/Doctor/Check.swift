@@ -11,11 +11,11 @@ struct Check: Sendable {
     let role: DatabaseRole?
     /// Longer than this it is not waited for.
     let limit: Duration
-    let look: @Sendable (Ward) throws -> [Finding]
+    let look: @Sendable (CheckContext) throws -> [Finding]
 
     init(
         _ name: String, as role: DatabaseRole? = nil, within limit: Duration = .seconds(20),
-        _ look: @escaping @Sendable (Ward) throws -> [Finding]
+        _ look: @escaping @Sendable (CheckContext) throws -> [Finding]
     ) {
         self.name = name
         self.role = role
@@ -26,13 +26,13 @@ struct Check: Sendable {
     /// A check of what the database holds, on a connection of its own.
     init(
         _ name: String, reading role: DatabaseRole = .api,
-        _ look: @escaping @Sendable (Ward, PostgresConnection) throws -> [Finding]
+        _ look: @escaping @Sendable (CheckContext, PostgresConnection) throws -> [Finding]
     ) {
         self.init(name, as: role) { ward in try look(ward, try ward.connect(role)) }
     }
 
     /// What it finds. Whatever happens inside, this ends, and in time.
-    func findings(_ ward: Ward) -> [Finding] {
+    func findings(_ ward: CheckContext) -> [Finding] {
         let result = Monitor<[Finding]?>(nil)
         let look = look
         let thread = ServiceThread(orNil: "doctor") {
@@ -52,7 +52,7 @@ struct Check: Sendable {
     private static func failure(_ error: any Error) -> Finding {
         if let error = error as? PostgresError, error.sqlstate == "57014" || error.sqlstate == "55P03" {
             return .warning(
-                "the database did not answer within \(Ward.statementTimeout.text)",
+                "the database did not answer within \(CheckContext.statementTimeout.text)",
                 "run it again when the database is less busy")
         }
         return .error("could not be looked at: \(error)", nil)

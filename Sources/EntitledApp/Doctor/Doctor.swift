@@ -4,7 +4,7 @@ import Schemas
 
 /// Looks at everything, one check after the other, whatever comes of those before.
 struct Doctor {
-    let ward: Ward
+    let ward: CheckContext
     /// Whether Apple is left alone.
     let isOffline: Bool
 

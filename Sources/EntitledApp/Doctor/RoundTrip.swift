@@ -10,11 +10,11 @@ import Schemas
 struct RoundTrip {
     private let app: Configuration.App
     private let environment: StoreEnvironment
-    private let ward: Ward
+    private let ward: CheckContext
 
     private static let interval = Duration.milliseconds(500)
 
-    init(_ app: Configuration.App, _ environment: StoreEnvironment, _ ward: Ward) {
+    init(_ app: Configuration.App, _ environment: StoreEnvironment, _ ward: CheckContext) {
         self.app = app
         self.environment = environment
         self.ward = ward
@@ -43,7 +43,7 @@ struct RoundTrip {
         // What Apple says half-way spares waiting for what failed already.
         for share in [0.5, 1] {
             if try waits(for: known, since: begun, until: ward.patience * share, connection) {
-                let took = Age.text((ContinuousClock.now - begun).milliseconds)
+                let took = RelativeTime.text((ContinuousClock.now - begun).milliseconds)
                 return [.ok("\(name): Apple's test notification arrived within \(took)")]
             }
             let status = try client.testNotificationStatus(token, in: environment, options)

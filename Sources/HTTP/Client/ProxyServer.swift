@@ -11,7 +11,7 @@ package struct ProxyServer: Sendable {
     }
 
     package let scheme: Scheme
-    /// As of `WebhookURL`.
+    /// As of `OutgoingURL`.
     package let host: String
     package let port: UInt16
     let user: Redacted<String>?
@@ -31,13 +31,13 @@ package struct ProxyServer: Sendable {
             guard curl_url_get(handle, part, &value, UInt32(flags)) == CURLUE_OK else { return nil }
             return value.map { String(cString: $0) }
         }
-        guard text.utf8.count <= WebhookURL.maximumLength, text.utf8.allSatisfy({ $0 > 0x20 && $0 < 0x7f }),
+        guard text.utf8.count <= OutgoingURL.maximumLength, text.utf8.allSatisfy({ $0 > 0x20 && $0 < 0x7f }),
             curl_url_set(handle, CURLUPART_URL, text, UInt32(CURLU_NON_SUPPORT_SCHEME)) == CURLUE_OK,
             let scheme = part(CURLUPART_SCHEME).flatMap({ Scheme(rawValue: $0.lowercased()) }),
             let host = part(CURLUPART_HOST), let port = part(CURLUPART_PORT),
             part(CURLUPART_ZONEID) == nil,
             // The same rules for hosts as everywhere.
-            let target = try? WebhookURL(parsing: "https://\(host):\(port)/"),
+            let target = try? OutgoingURL(parsing: "https://\(host):\(port)/"),
             ["", "/"].contains(part(CURLUPART_PATH) ?? ""), part(CURLUPART_QUERY) == nil,
             part(CURLUPART_FRAGMENT) == nil
         else { return nil }

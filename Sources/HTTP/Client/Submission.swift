@@ -1,7 +1,7 @@
 /// A request that was handed in, checked as far as that needs no name lookup.
 struct Submission: Sendable {
     let request: OutgoingRequest
-    let url: Result<WebhookURL, TransferFailure>
+    let url: Result<OutgoingURL, TransferFailure>
     let completion: @Sendable (TransferOutcome) -> Void
 
     init(_ request: OutgoingRequest, completion: @escaping @Sendable (TransferOutcome) -> Void) {
@@ -12,7 +12,7 @@ struct Submission: Sendable {
             return
         }
         do {
-            url = .success(try WebhookURL(parsing: request.url))
+            url = .success(try OutgoingURL(parsing: request.url))
         } catch {
             url = .failure(TransferFailure(kind: .invalidURL, message: "\(error)", milliseconds: 0))
         }

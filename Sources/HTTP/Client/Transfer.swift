@@ -7,7 +7,7 @@ import Glibc
 final class Transfer {
     let number: Int
     let submission: Submission
-    let url: WebhookURL
+    let url: OutgoingURL
     let started = ContinuousClock.now
     /// Vetted; nothing else is connected to.
     var addresses: [IPAddress] = []
@@ -33,7 +33,7 @@ final class Transfer {
     private(set) var exhaustion: String?
 
     init(
-        _ number: Int, _ submission: Submission, url: WebhookURL, policy: AddressPolicy,
+        _ number: Int, _ submission: Submission, url: OutgoingURL, policy: AddressPolicy,
         configuration: HTTPClientConfiguration
     ) {
         self.number = number

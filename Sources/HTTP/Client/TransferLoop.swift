@@ -132,7 +132,7 @@ final class TransferLoop: @unchecked Sendable {
     }
 
     private func begin(_ submission: Submission) {
-        let url: WebhookURL
+        let url: OutgoingURL
         switch submission.url {
         case .success(let checked): url = checked
         case .failure(let failure):

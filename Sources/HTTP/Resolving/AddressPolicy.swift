@@ -45,7 +45,7 @@ package struct AddressPolicy: Sendable {
     /// Whether a request to this URL may go to these addresses, all that its name resolves to: one that is refused
     /// refuses all, since a name that also points into a private network is not to be trusted. Plain HTTP goes only
     /// into networks that the operator named, unless the policy allows it.
-    package func verdict(for url: WebhookURL, at addresses: [IPAddress]) -> Verdict {
+    package func verdict(for url: OutgoingURL, at addresses: [IPAddress]) -> Verdict {
         for address in addresses {
             if case .refused(let reason) = verdict(for: address) { return .refused(reason) }
             if case .refused(let reason) = verdict(forPortOf: url), !explicitlyAllows(address) {
@@ -60,14 +60,14 @@ package struct AddressPolicy: Sendable {
 
     /// Whether the port is one that requests go to outside the networks that the operator named; of a URL whose addresses are
     /// not known.
-    package func verdict(forPortOf url: WebhookURL) -> Verdict {
-        guard ServicePorts.contains(url.port) else { return .allowed }
+    package func verdict(forPortOf url: OutgoingURL) -> Verdict {
+        guard BlockedPorts.contains(url.port) else { return .allowed }
         return .refused("port \(url.port) is for another service than HTTP")
     }
 
     /// Whether a request may be handed to a proxy, which resolves the name and judges its addresses. An address is judged
     /// here, as is the port.
-    package func verdictBehindProxy(for url: WebhookURL) -> Verdict {
+    package func verdictBehindProxy(for url: OutgoingURL) -> Verdict {
         if let address = url.literalAddress { return verdict(for: url, at: [address]) }
         if case .refused(let reason) = verdict(forPortOf: url) { return .refused(reason) }
         guard url.scheme == .https || allowsPlainHTTP else {

@@ -39,7 +39,7 @@ extension HTTPConnection {
         guard let target = exchange.target else { return .NO }
         let head: HTTPRequestHead
         let framing: RequestGuard.Framing
-        do throws(RequestGuard.Refusal) {
+        do throws(RequestGuard.Rejection) {
             (head, framing) = try RequestGuard.read(connection, method: method, version: version, target: target)
         } catch {
             core.refusals.wrappingAdd(1, ordering: .relaxed)

@@ -15,7 +15,7 @@ struct RequestGuard {
         case chunked
     }
 
-    struct Refusal: Error, Equatable {
+    struct Rejection: Error, Equatable {
         let status: Int
         let message: String
 
@@ -48,7 +48,7 @@ struct RequestGuard {
     /// Where the next piece must begin, if the layout is checked.
     private var cursor = 0
     private var fields: [UInt8] = []
-    private var problem: Refusal?
+    private var problem: Rejection?
     private var hosts = 0
     private var lengths = 0
     private var codings = 0
@@ -57,7 +57,7 @@ struct RequestGuard {
     /// The head of the request whose header fields were just completed on this connection, and its framing.
     static func read(
         _ connection: OpaquePointer, method: UnsafePointer<CChar>, version: UnsafePointer<CChar>, target: Target
-    ) throws(Refusal) -> (HTTPRequestHead, Framing) {
+    ) throws(Rejection) -> (HTTPRequestHead, Framing) {
         var guarding = RequestGuard(method, size: entitled_mhd_head_size(connection))
         let name = try guarding.requestLine(version, target)
         let isOld = version[7] == CChar(bitPattern: UInt8(ascii: "0"))
@@ -77,20 +77,20 @@ struct RequestGuard {
 
     private mutating func requestLine(
         _ version: UnsafePointer<CChar>, _ target: Target
-    ) throws(Refusal) -> String {
+    ) throws(Rejection) -> String {
         var length = 0
         while base[length] != 0 { length += 1 }
         let method = UnsafeBufferPointer(start: base, count: length)
-        guard HeaderSyntax.isToken(method) else { throw Refusal("The method is malformed.") }
-        guard target.isClean else { throw Refusal("The target is malformed.") }
+        guard HeaderSyntax.isToken(method) else { throw Rejection("The method is malformed.") }
+        guard target.isClean else { throw Rejection("The target is malformed.") }
         let place = UnsafeRawPointer(version) - UnsafeRawPointer(base)
         guard strlen(version) == 8, memcmp(version, "HTTP/1.", 7) == 0 else {
-            throw Refusal("The version is malformed.")
+            throw Rejection("The version is malformed.")
         }
         guard version[7] == CChar(bitPattern: UInt8(ascii: "1")) || version[7] == CChar(bitPattern: UInt8(ascii: "0"))
-        else { throw Refusal("This version of HTTP is not supported.", status: 505) }
+        else { throw Rejection("This version of HTTP is not supported.", status: 505) }
         if RequestGuard.checksLayout {
-            guard place == length + 1 + target.byteCount + 1 else { throw Refusal("The request line is malformed.") }
+            guard place == length + 1 + target.byteCount + 1 else { throw Rejection("The request line is malformed.") }
             cursor = place + 8
             try lineEnd()
         }
@@ -98,9 +98,9 @@ struct RequestGuard {
     }
 
     /// The two bytes of a line's end, which libmicrohttpd replaced by NUL; a bare line feed leaves only one.
-    private mutating func lineEnd() throws(Refusal) {
+    private mutating func lineEnd() throws(Rejection) {
         guard cursor + 2 <= size, base[cursor] == 0, base[cursor + 1] == 0 else {
-            throw Refusal("A line of the request head does not end as it must.")
+            throw Rejection("A line of the request head does not end as it must.")
         }
         cursor += 2
     }
@@ -110,7 +110,7 @@ struct RequestGuard {
         let guarding = context.assumingMemoryBound(to: RequestGuard.self)
         let nameBytes = UnsafeRawPointer(name).assumingMemoryBound(to: UInt8.self)
         let valueBytes = value.map { UnsafeRawPointer($0).assumingMemoryBound(to: UInt8.self) }
-        do throws(Refusal) {
+        do throws(Rejection) {
             try guarding.pointee.field(
                 UnsafeBufferPointer(start: nameBytes, count: nameSize),
                 UnsafeBufferPointer(start: valueBytes, count: valueBytes == nil ? 0 : valueSize))
@@ -123,12 +123,12 @@ struct RequestGuard {
 
     private mutating func field(
         _ name: UnsafeBufferPointer<UInt8>, _ value: UnsafeBufferPointer<UInt8>
-    ) throws(Refusal) {
+    ) throws(Rejection) {
         if RequestGuard.checksLayout {
             try place(name, value)
         }
-        guard HeaderSyntax.isToken(name) else { throw Refusal("The name of a header field is malformed.") }
-        guard HeaderSyntax.isValue(value) else { throw Refusal("A header field has a control character.") }
+        guard HeaderSyntax.isToken(name) else { throw Rejection("The name of a header field is malformed.") }
+        guard HeaderSyntax.isValue(value) else { throw Rejection("A header field has a control character.") }
         let start = fields.count
         for byte in name {
             fields.append(HeaderSyntax.lowercased(byte))
@@ -137,7 +137,7 @@ struct RequestGuard {
         switch name.count {
         case 4 where fields[start...].elementsEqual("host".utf8):
             hosts += 1
-            guard HeaderSyntax.isHost(value) else { throw Refusal("The Host is malformed.") }
+            guard HeaderSyntax.isHost(value) else { throw Rejection("The Host is malformed.") }
         case 14 where fields[start...].elementsEqual("content-length".utf8):
             try length(value)
         case 17 where fields[start...].elementsEqual("transfer-encoding".utf8):
@@ -152,18 +152,18 @@ struct RequestGuard {
     /// Name, colon, spaces, value and line end must follow on what was before, without a gap.
     private mutating func place(
         _ name: UnsafeBufferPointer<UInt8>, _ value: UnsafeBufferPointer<UInt8>
-    ) throws(Refusal) {
+    ) throws(Rejection) {
         guard let start = name.baseAddress, let content = value.baseAddress, start == base + cursor else {
-            throw Refusal("A header field is malformed.")
+            throw Rejection("A header field is malformed.")
         }
         let valueStart = content - base
         var at = cursor + name.count + 1
         guard valueStart >= at, valueStart <= size, value.count <= size - valueStart else {
-            throw Refusal("A header field is malformed.")
+            throw Rejection("A header field is malformed.")
         }
         while at < valueStart {
             guard base[at] == UInt8(ascii: " ") || base[at] == UInt8(ascii: "\t") else {
-                throw Refusal("A header field is malformed.")
+                throw Rejection("A header field is malformed.")
             }
             at += 1
         }
@@ -171,39 +171,39 @@ struct RequestGuard {
         try lineEnd()
     }
 
-    private mutating func length(_ value: UnsafeBufferPointer<UInt8>) throws(Refusal) {
+    private mutating func length(_ value: UnsafeBufferPointer<UInt8>) throws(Rejection) {
         lengths += 1
         var total = 0
         for byte in value {
             guard byte >= UInt8(ascii: "0"), byte <= UInt8(ascii: "9") else {
-                throw Refusal("The Content-Length is malformed.")
+                throw Rejection("The Content-Length is malformed.")
             }
             let (product, overflows) = total.multipliedReportingOverflow(by: 10)
             let (sum, carries) = product.addingReportingOverflow(Int(byte - UInt8(ascii: "0")))
-            guard !overflows, !carries else { throw Refusal("The Content-Length is too large.", status: 413) }
+            guard !overflows, !carries else { throw Rejection("The Content-Length is too large.", status: 413) }
             total = sum
         }
-        guard !value.isEmpty else { throw Refusal("The Content-Length is malformed.") }
+        guard !value.isEmpty else { throw Rejection("The Content-Length is malformed.") }
         framing = .length(total)
     }
 
-    private mutating func coding(_ value: UnsafeBufferPointer<UInt8>) throws(Refusal) {
+    private mutating func coding(_ value: UnsafeBufferPointer<UInt8>) throws(Rejection) {
         codings += 1
         guard value.count == 7, value.lazy.map(HeaderSyntax.lowercased).elementsEqual("chunked".utf8) else {
-            throw Refusal("The only Transfer-Encoding is chunked.", status: 400)
+            throw Rejection("The only Transfer-Encoding is chunked.", status: 400)
         }
         framing = .chunked
     }
 
-    private mutating func end(isOld: Bool) throws(Refusal) {
+    private mutating func end(isOld: Bool) throws(Rejection) {
         if RequestGuard.checksLayout {
             try lineEnd()
-            guard cursor == size else { throw Refusal("The request head is malformed.") }
+            guard cursor == size else { throw Rejection("The request head is malformed.") }
         }
         guard lengths <= 1, codings <= 1, lengths + codings <= 1 else {
-            throw Refusal("The length of the body is given more than once.")
+            throw Rejection("The length of the body is given more than once.")
         }
-        guard codings == 0 || !isOld else { throw Refusal("HTTP/1.0 has no chunks.") }
-        guard hosts == 1 || (hosts == 0 && isOld) else { throw Refusal("There must be exactly one Host.") }
+        guard codings == 0 || !isOld else { throw Rejection("HTTP/1.0 has no chunks.") }
+        guard hosts == 1 || (hosts == 0 && isOld) else { throw Rejection("There must be exactly one Host.") }
     }
 }

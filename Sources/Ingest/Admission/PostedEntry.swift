@@ -16,7 +16,7 @@ package enum PostedEntry {
     /// - Throws: when it cannot be packed.
     static func notification(
         _ text: String, _ jws: VerifiedJWS, _ payload: TransactionPayload, _ originalTransactionID: String,
-        of place: AppEnvironment, _ dictionaries: HeaderDictionaries
+        of place: AppScope, _ dictionaries: HeaderDictionaries
     ) throws -> NewNotification {
         let identity = NotificationIdentity.posted(jws.payload, app: place.app, environment: place.environment)
         let date = payload.signedDate ?? payload.purchaseDate

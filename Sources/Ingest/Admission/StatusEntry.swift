@@ -16,7 +16,7 @@ package enum StatusEntry {
     ///
     /// - Throws: when it cannot be packed.
     package static func notification(
-        _ state: SubscriptionState, of place: AppEnvironment, _ dictionaries: HeaderDictionaries
+        _ state: SubscriptionState, of place: AppScope, _ dictionaries: HeaderDictionaries
     ) throws -> NewNotification {
         let signed = [state.transaction.text] + (state.renewal.map { [$0.text] } ?? [])
         let words = ["status", "\(state.status.rawValue)"] + signed

@@ -8,9 +8,9 @@ import HTTP
 package final class IngestHandler: HTTPHandler {
     package static let path = "/apple/notifications"
 
-    private let door: NotificationDoor
+    private let door: NotificationAdmission
     private let committer: NotificationCommitter
-    private let refused: RefusedSubjects
+    private let refused: UnconfiguredApps
     private let logger: Logger
     private let metrics: Metrics
 
@@ -18,11 +18,11 @@ package final class IngestHandler: HTTPHandler {
         apps: AppRegistry, verifier: SignedDataVerifier, committer: NotificationCommitter,
         dictionaries: HeaderDictionaries, logger: Logger, metrics: Metrics
     ) {
-        door = NotificationDoor(apps: apps, verifier: verifier, dictionaries: dictionaries)
+        door = NotificationAdmission(apps: apps, verifier: verifier, dictionaries: dictionaries)
         self.committer = committer
         self.logger = logger
         self.metrics = metrics
-        refused = RefusedSubjects(logger: logger, metrics: metrics)
+        refused = UnconfiguredApps(logger: logger, metrics: metrics)
     }
 
     package func refuse(_ head: HTTPRequestHead) -> HTTPResponse? {
@@ -53,52 +53,52 @@ package final class IngestHandler: HTTPHandler {
     }
 
     /// An answer other than 200, known before the database is asked.
-    package struct Refusal: Error {
+    package struct Rejection: Error {
         package let status: Int
         package let code: String
         package let message: String
     }
 
     /// Everything between the body and the database.
-    package func read(_ body: [UInt8]) -> Result<NewNotification, Refusal> {
+    package func read(_ body: [UInt8]) -> Result<NewNotification, Rejection> {
         guard let jws = RequestBody.signedPayload(in: body) else {
             return .failure(
-                Refusal(
+                Rejection(
                     status: 400, code: "malformed_body", message: "the body is no JSON object with a signedPayload"))
         }
         return door.admit(jws, from: .store).mapError(refusal)
     }
 
-    private func refusal(for refusal: NotificationDoor.Refusal) -> Refusal {
+    private func refusal(for refusal: NotificationAdmission.Rejection) -> Rejection {
         switch refusal {
         case .unverified(let failure): return self.refusal(for: failure)
         case .noNotification:
-            return Refusal(status: 400, code: "malformed_jws", message: "signed, but no notification of version 2")
+            return Rejection(status: 400, code: "malformed_jws", message: "signed, but no notification of version 2")
         case .unknownApp(let subject, let message):
             refused.note(subject, reason: "unknown_app")
-            return Refusal(status: 403, code: "unknown_app", message: message)
+            return Rejection(status: 403, code: "unknown_app", message: message)
         case .environmentNotAllowed(let subject, let message):
             refused.note(subject, reason: "environment_not_allowed")
-            return Refusal(status: 403, code: "environment_not_allowed", message: message)
+            return Rejection(status: 403, code: "environment_not_allowed", message: message)
         case .unready(let reason):
             logger.error("a notification could not be made ready", ["error": .string(reason)])
-            return Refusal(status: 503, code: "unavailable", message: "please send it again")
+            return Rejection(status: 503, code: "unavailable", message: "please send it again")
         }
     }
 
-    private func refusal(for failure: VerificationFailure) -> Refusal {
+    private func refusal(for failure: VerificationFailure) -> Rejection {
         switch failure.reason {
         case .malformedJWS, .unsupportedAlgorithm, .chainLength, .malformedPayload:
-            Refusal(status: 400, code: "malformed_jws", message: failure.detail)
+            Rejection(status: 400, code: "malformed_jws", message: failure.detail)
         case .wrongEnvironment:
-            Refusal(status: 403, code: "environment_not_allowed", message: failure.detail)
+            Rejection(status: 403, code: "environment_not_allowed", message: failure.detail)
         case .wrongBundleID, .wrongAppleAppID:
-            Refusal(status: 403, code: "unknown_app", message: failure.detail)
+            Rejection(status: 403, code: "unknown_app", message: failure.detail)
         case .revocationUnknown:
             // No forgery: the responder, or the way to it, is away.
-            Refusal(status: 503, code: "unavailable", message: failure.detail)
+            Rejection(status: 503, code: "unavailable", message: failure.detail)
         default:
-            Refusal(status: 403, code: "untrusted", message: failure.detail)
+            Rejection(status: 403, code: "untrusted", message: failure.detail)
         }
     }
 }

@@ -131,7 +131,7 @@ package final class NotificationCommitter: Service {
     /// Writes down that we listen; without it, silence would be taken for an outage of ours.
     private func note(_ session: PostgresSession) {
         do {
-            try session.withConnection { connection in try Listening.note(on: connection) }
+            try session.withConnection { connection in try IngestUptime.note(on: connection) }
         } catch {
             // The database being away is what this is to tell, and what waits is answered with it.
             guard (error as? PostgresError)?.kind != .connection else { return }
@@ -194,7 +194,7 @@ package final class NotificationCommitter: Service {
 
     private func insert(
         _ notifications: [NewNotification], _ session: PostgresSession, _ inserter: inout NotificationInserter
-    ) throws -> [NotificationInserter.Outcome] {
+    ) throws -> [NotificationInserter.InsertResult] {
         do {
             return try session.withConnection { connection in
                 try inserter.insert(notifications, on: connection)
@@ -209,7 +209,7 @@ package final class NotificationCommitter: Service {
         }
     }
 
-    private func answer(_ group: [Waiting], _ outcome: NotificationInserter.Outcome) {
+    private func answer(_ group: [Waiting], _ outcome: NotificationInserter.InsertResult) {
         for (index, waiting) in group.enumerated() {
             let isNew = index == 0 && outcome == .accepted
             FailPoint.ingestBeforeAnswer.pass()

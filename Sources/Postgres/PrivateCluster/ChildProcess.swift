@@ -2,7 +2,7 @@ import Glibc
 
 /// A program that runs to its end, away from our working directory, environment and signal mask.
 enum ChildProcess {
-    struct Outcome {
+    struct ExitResult {
         /// The exit status, or 128 and the signal.
         let status: Int32
         /// Standard output and error, mixed.
@@ -14,7 +14,7 @@ enum ChildProcess {
     /// - Parameters:
     ///   - arguments: the program's absolute path first.
     ///   - folder: the working folder; ours may be closed to another user.
-    static func run(_ arguments: [String], in folder: String = "/") throws(PrivateClusterError) -> Outcome {
+    static func run(_ arguments: [String], in folder: String = "/") throws(PrivateClusterError) -> ExitResult {
         // Sockets, because pipes that no other child inherits (pipe2) are not in Glibc's module.
         var ends: [Int32] = [-1, -1]
         guard socketpair(AF_UNIX, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0, &ends) == 0 else {
@@ -28,7 +28,7 @@ enum ChildProcess {
             guard errno == EINTR else { throw failure("waitpid", errno) }
         }
         let signal = status & 0x7f
-        return Outcome(status: signal == 0 ? (status >> 8) & 0xff : 128 + signal, output: output)
+        return ExitResult(status: signal == 0 ? (status >> 8) & 0xff : 128 + signal, output: output)
     }
 
     private static func spawnAndClose(

@@ -41,7 +41,7 @@ struct PlayCommand: StoresimCommand {
         case folder(String)
     }
 
-    private let plan: LetterPlan
+    private let plan: PlaybackPlan
     private let folder: PKIFolder
     private let target: Target
     private let connections: Int
@@ -82,11 +82,11 @@ struct PlayCommand: StoresimCommand {
         lines = arguments.isSet("--lines") || (!quiet && !json && plan.subscribers <= 10)
     }
 
-    private static func plan(_ arguments: CommandArguments) throws(UsageError) -> LetterPlan {
+    private static func plan(_ arguments: CommandArguments) throws(UsageError) -> PlaybackPlan {
         let now = SystemClock().now()
         // A live story begins when it is signed.
         let end = arguments.isSet("--live") ? now &+ 1000 &+ SubscriberStory.year : now
-        var plan = LetterPlan(end: try arguments.value("--at", "a time in ISO 8601", default: end, Timestamp.parse))
+        var plan = PlaybackPlan(end: try arguments.value("--at", "a time in ISO 8601", default: end, Timestamp.parse))
         plan.app.bundleID = try arguments.value("--bundle-id", "a bundle id", default: plan.app.bundleID) {
             $0.isEmpty ? nil : $0
         }

@@ -38,7 +38,7 @@ struct ServeCommand: StoresimCommand {
     private let path: String
     private let port: UInt16
     private let settings: StoreSettings
-    private let plan: LetterPlan
+    private let plan: PlaybackPlan
     private let json: Bool
 
     init(_ arguments: CommandArguments) throws(UsageError) {
@@ -54,7 +54,7 @@ struct ServeCommand: StoresimCommand {
             ["Sandbox", "Production"].contains($0) ? $0 : nil
         }
         let now = SystemClock().now()
-        var plan = LetterPlan(end: try arguments.value("--at", "a time in ISO 8601", default: now, Timestamp.parse))
+        var plan = PlaybackPlan(end: try arguments.value("--at", "a time in ISO 8601", default: now, Timestamp.parse))
         plan.app = app
         plan.scenario = try arguments.choice("--scenario", default: .mixed)
         plan.subscribers = try arguments.integer("--subscribers", in: 1...100_000, default: 10)
@@ -64,7 +64,7 @@ struct ServeCommand: StoresimCommand {
     }
 
     private static func settings(
-        _ arguments: CommandArguments, _ plan: LetterPlan
+        _ arguments: CommandArguments, _ plan: PlaybackPlan
     ) throws(UsageError) -> StoreSettings {
         var settings = StoreSettings()
         settings.app = plan.app
@@ -132,7 +132,7 @@ struct ServeCommand: StoresimCommand {
     }
 }
 
-extension LetterPlan {
+extension PlaybackPlan {
     /// All of them, by date.
     package func notifications() -> [StoreNotification] {
         var all: [StoreNotification] = []

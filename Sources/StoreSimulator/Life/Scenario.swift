@@ -28,8 +28,8 @@ package enum Scenario: String, Sendable, CaseIterable {
                 app: app, seed: seed, number: number, product: .proMonthly, from: end &- 365 &* StoreProduct.day,
                 until: end)
         case .everyKind:
-            return EveryKind.notifications(
-                app: app, seed: seed, firstNumber: number &* EveryKind.livesUsed, until: end)
+            return EveryNotificationType.notifications(
+                app: app, seed: seed, firstNumber: number &* EveryNotificationType.livesUsed, until: end)
         case .story: return SubscriberStory.notifications(app: app, seed: seed, number: number, until: end)
         }
     }

@@ -19,7 +19,7 @@ package struct Playback: Sendable {
         package let latency: Duration
     }
 
-    package var plan: LetterPlan
+    package var plan: PlaybackPlan
     package var receiver: ReceiverURL
     package var connections = 4
     /// Requests in a second; 0 for as fast as possible.
@@ -35,7 +35,7 @@ package struct Playback: Sendable {
     /// Called on the senders' threads, after each answer.
     package var onAttempt: (@Sendable (Attempt) -> Void)?
 
-    package init(plan: LetterPlan, receiver: ReceiverURL) {
+    package init(plan: PlaybackPlan, receiver: ReceiverURL) {
         self.plan = plan
         self.receiver = receiver
     }
@@ -55,7 +55,7 @@ package struct Playback: Sendable {
         _ pki: StorePKI, onProgress: (Progress) -> Void = { _ in }
     ) -> PlayReport {
         let signer = NotificationSigner(pki)
-        let desk = DeliveryDesk(ahead: max(1, ahead), pace: pace)
+        let desk = PlayQueue(ahead: max(1, ahead), pace: pace)
         let report = Monitor(PlayReport())
         let plan = plan
         _ = ServiceThread("plan") {
@@ -83,17 +83,17 @@ package struct Playback: Sendable {
         return report.read { $0 }
     }
 
-    private var pace: DeliveryDesk.Pace {
+    private var pace: PlayQueue.Pace {
         if isLive { return .asSigned(SystemClock()) }
         return rate > 0 ? .every(.seconds(1 / rate)) : .asFastAsPossible
     }
 
-    private static func progress(_ desk: DeliveryDesk) -> Progress {
+    private static func progress(_ desk: PlayQueue) -> Progress {
         let (planned, taken, isComplete, isOpen) = desk.progress
         return Progress(planned: planned, sent: taken, isComplete: isComplete, isSending: isOpen)
     }
 
-    private static func signAhead(_ desk: DeliveryDesk, _ signer: NotificationSigner) {
+    private static func signAhead(_ desk: PlayQueue, _ signer: NotificationSigner) {
         var isFirst = true
         while let letter = desk.nextToSign(afterFirst: !isFirst) {
             isFirst = false
@@ -102,7 +102,7 @@ package struct Playback: Sendable {
         }
     }
 
-    private func send(from desk: DeliveryDesk, _ signer: NotificationSigner) -> PlayReport {
+    private func send(from desk: PlayQueue, _ signer: NotificationSigner) -> PlayReport {
         let connection = HTTPConnection(to: receiver, timeout: timeout)
         var names = AnswerNames()
         var report = PlayReport()

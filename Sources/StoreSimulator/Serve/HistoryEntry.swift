@@ -10,7 +10,7 @@ struct HistoryEntry {
         let result: String
     }
 
-    let letter: Letter
+    let letter: PlannedNotification
     /// The app transaction id of whom it is about; nil for nobody's.
     let customer: String?
     /// Asked for by the test endpoint: in no history.

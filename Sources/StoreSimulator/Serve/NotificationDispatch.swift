@@ -45,7 +45,7 @@ final class NotificationDispatch: Sendable {
 
     private enum Step {
         case stop
-        case send(Letter, Int, isLost: Bool)
+        case send(PlannedNotification, Int, isLost: Bool)
     }
 
     private func untilNext() -> Duration {
@@ -53,7 +53,7 @@ final class NotificationDispatch: Sendable {
         return .milliseconds(max(1, min(next, clock.now() &+ 60_000) &- clock.now()))
     }
 
-    private func send(_ letter: Letter, on connection: HTTPConnection) -> String {
+    private func send(_ letter: PlannedNotification, on connection: HTTPConnection) -> String {
         do throws(NetworkFailure) {
             guard let body = try? letter.body(signer) else { return "OTHER" }
             let answer = try connection.post(body)

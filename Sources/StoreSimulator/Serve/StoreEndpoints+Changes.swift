@@ -21,10 +21,10 @@ extension StoreEndpoints {
     func extendAll(_ request: StoreRequest, _ state: inout StoreState) throws -> JSON {
         let (days, identifier) = try extensionOf(request.body)
         guard let product = request.body?["productId"]?.stringValue, !product.isEmpty else {
-            throw StoreRefusal(4_000_023)
+            throw StoreRejection(4_000_023)
         }
         let storefronts = request.body?["storefrontCountryCodes"]?.arrayValue.map { $0.compactMap(\.stringValue) }
-        guard storefronts?.isEmpty != true else { throw StoreRefusal(4_000_027) }
+        guard storefronts?.isEmpty != true else { throw StoreRejection(4_000_027) }
         if !state.massExtensions.contains(where: { $0.product == product && $0.identifier == identifier }) {
             state.massExtensions.append(
                 MassExtension(
@@ -37,24 +37,24 @@ extension StoreEndpoints {
     func massExtension(_ product: String, _ identifier: String, _ state: StoreState) throws -> JSON {
         guard
             let found = state.massExtensions.first(where: { $0.product == product && $0.identifier == identifier })
-        else { throw StoreRefusal(4_040_009) }
+        else { throw StoreRejection(4_040_009) }
         return found.json
     }
 
-    private func extensionOf(_ body: JSON?) throws(StoreRefusal) -> (days: Int64, identifier: String) {
-        guard let days = body?["extendByDays"]?.intValue, (1...90).contains(days) else { throw StoreRefusal(4_000_009) }
+    private func extensionOf(_ body: JSON?) throws(StoreRejection) -> (days: Int64, identifier: String) {
+        guard let days = body?["extendByDays"]?.intValue, (1...90).contains(days) else { throw StoreRejection(4_000_009) }
         guard let reason = body?["extendReasonCode"]?.intValue, (0...3).contains(reason) else {
-            throw StoreRefusal(4_000_010)
+            throw StoreRejection(4_000_010)
         }
         guard let identifier = body?["requestIdentifier"]?.stringValue, (1...128).contains(identifier.utf8.count) else {
-            throw StoreRefusal(4_000_011)
+            throw StoreRejection(4_000_011)
         }
         return (days, identifier)
     }
 
     func setToken(_ originalID: String, _ request: StoreRequest, _ state: inout StoreState) throws -> HTTPResponse {
         guard let token = request.body?["appAccountToken"]?.stringValue, StoreEndpoints.isUUID(token) else {
-            throw StoreRefusal(4_000_183)
+            throw StoreRejection(4_000_183)
         }
         try state.ledger.setToken(token.lowercased(), of: originalID, at: now)
         return HTTPResponse(status: 200)
@@ -67,15 +67,15 @@ extension StoreEndpoints {
         guard version == "v1" || version == "v2" else { return nil }
         _ = try transaction(id, state)
         let body = request.body ?? .null
-        guard body["customerConsented"]?.boolValue == true else { throw StoreRefusal(4_000_035) }
+        guard body["customerConsented"]?.boolValue == true else { throw StoreRejection(4_000_035) }
         if version == "v2" {
             let allowed = ["", "QUALITY_ISSUE", "WRONG_ITEM", "SERVER_OUTAGE", "OTHER"].map {
                 $0.isEmpty ? "DELIVERED" : "UNDELIVERED_\($0)"
             }
             guard let delivery = body["deliveryStatus"]?.stringValue, allowed.contains(delivery) else {
-                throw StoreRefusal(4_000_036)
+                throw StoreRejection(4_000_036)
             }
-            guard body["sampleContentProvided"]?.boolValue != nil else { throw StoreRefusal(4_000_041) }
+            guard body["sampleContentProvided"]?.boolValue != nil else { throw StoreRejection(4_000_041) }
         }
         state.consumption[id] = body
         return HTTPResponse(status: 202)

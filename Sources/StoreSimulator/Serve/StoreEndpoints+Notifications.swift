@@ -35,7 +35,7 @@ extension StoreEndpoints {
         if let token = request.value("paginationToken") {
             let parts = token.split(separator: "_", omittingEmptySubsequences: false)
             guard parts.count == 2, parts[0] == query.mark, let number = Int(parts[1]), number >= 0 else {
-                throw StoreRefusal(4_000_014)
+                throw StoreRejection(4_000_014)
             }
             place = number
         }
@@ -52,15 +52,15 @@ extension StoreEndpoints {
     }
 
     private func query(_ body: JSON, _ state: StoreState) throws -> Query {
-        guard let start = body["startDate"]?.intValue else { throw StoreRefusal(4_000_015) }
-        guard let end = body["endDate"]?.intValue else { throw StoreRefusal(4_000_016) }
+        guard let start = body["startDate"]?.intValue else { throw StoreRejection(4_000_015) }
+        guard let end = body["endDate"]?.intValue else { throw StoreRejection(4_000_016) }
         let reach = (state.settings.app.isSandbox ? 30 : 180) &* StoreProduct.day
-        guard start >= now &- reach &- 600_000 else { throw StoreRefusal(4_000_012) }
-        guard start < end else { throw StoreRefusal(4_000_013) }
+        guard start >= now &- reach &- 600_000 else { throw StoreRejection(4_000_012) }
+        guard start < end else { throw StoreRejection(4_000_013) }
         let (type, subtype) = (body["notificationType"]?.stringValue, body["notificationSubtype"]?.stringValue)
-        guard type.map(StoreEndpoints.types.contains) ?? (subtype == nil) else { throw StoreRefusal(4_000_018) }
+        guard type.map(StoreEndpoints.types.contains) ?? (subtype == nil) else { throw StoreRejection(4_000_018) }
         let id = body["transactionId"]?.stringValue
-        guard id == nil || type == nil else { throw StoreRefusal(4_000_019) }
+        guard id == nil || type == nil else { throw StoreRejection(4_000_019) }
         return Query(
             start: start, end: end, type: type, subtype: subtype, customer: try id.map(state.ledger.customer),
             onlyFailures: body["onlyFailures"]?.boolValue ?? false,
@@ -68,7 +68,7 @@ extension StoreEndpoints {
     }
 
     func requestTest(_ state: inout StoreState) throws -> JSON {
-        guard state.settings.receiver != nil else { throw StoreRefusal(4_040_007) }
+        guard state.settings.receiver != nil else { throw StoreRejection(4_040_007) }
         var notices = StoreNotices(app: state.settings.app, seed: state.random.next())
         let token = "\(state.random.uuid())_\(now)"
         state.admitTest(token, notices.test(at: now), at: now)
@@ -77,7 +77,7 @@ extension StoreEndpoints {
 
     func testStatus(_ token: String, _ state: StoreState) throws -> JSON {
         guard let place = state.tests[token], !state.history[place].attempts.isEmpty else {
-            throw StoreRefusal(4_040_008)
+            throw StoreRejection(4_040_008)
         }
         return try state.history[place].json(signer)
     }

@@ -35,7 +35,7 @@ extension StoreEndpoints {
         let customer = try state.ledger.customer(of: id)
         let wanted = try Set(
             request.values("status").map { text in
-                guard let status = Int64(text), (1...5).contains(status) else { throw StoreRefusal(4_000_031) }
+                guard let status = Int64(text), (1...5).contains(status) else { throw StoreRejection(4_000_031) }
                 return status
             })
         var groups: [(id: String, last: [JSON])] = []
@@ -126,9 +126,9 @@ private struct Revision: Comparable {
     }
 
     /// Refuses one of another query.
-    init(_ text: String, mark: String) throws(StoreRefusal) {
+    init(_ text: String, mark: String) throws(StoreRejection) {
         let parts = text.split(separator: "_", omittingEmptySubsequences: false)
-        guard parts.count == 3, parts[0] == mark, let order = Int64(parts[1]) else { throw StoreRefusal(4_000_005) }
+        guard parts.count == 3, parts[0] == mark, let order = Int64(parts[1]) else { throw StoreRejection(4_000_005) }
         self.init(order: order, id: String(parts[2]))
     }
 

@@ -63,7 +63,7 @@ struct StoreEndpoints {
     /// A transaction by its very id.
     func transaction(_ id: String, _ state: StoreState) throws -> LedgerTransaction {
         _ = try state.ledger.customer(of: id)
-        guard let transaction = state.ledger.transactions[id] else { throw StoreRefusal(4_040_010) }
+        guard let transaction = state.ledger.transactions[id] else { throw StoreRejection(4_040_010) }
         return transaction
     }
 }

@@ -75,13 +75,13 @@ package struct StoreFault: Sendable, Equatable {
     func response(at now: Int64) -> HTTPResponse? {
         switch kind {
         case .rateLimited:
-            var response = StoreRefusal(4_290_000).response
+            var response = StoreRejection(4_290_000).response
             response.headers.append(("Retry-After", "\(now &+ Int64(seconds * 1000))"))
             return response
-        case .error: return StoreRefusal(5_000_001).response
+        case .error: return StoreRejection(5_000_001).response
         case .badGateway: return .text(502, "<html>Bad Gateway</html>", type: "text/html")
         case .unauthorized: return HTTPResponse(status: 401)
-        case .notFound: return StoreRefusal(4_040_010).response
+        case .notFound: return StoreRejection(4_040_010).response
         case .garbage: return .text(200, "{\"signedTransactions\":[\"", type: "application/json")
         case .reset: return .reset
         case .outage: return HTTPResponse(status: 503)
@@ -91,7 +91,7 @@ package struct StoreFault: Sendable, Equatable {
 }
 
 /// The faults that are asked for, first come first served.
-struct FaultDesk {
+struct FaultQueue {
     private var faults: [(fault: StoreFault, ends: Int64)] = []
     private var random: SeededRandom
 

@@ -51,12 +51,12 @@ struct StoreLedger {
     // MARK: - Looking up
 
     /// The customer of any transaction id, original transaction id or app transaction id.
-    func customer(of id: String) throws(StoreRefusal) -> String {
+    func customer(of id: String) throws(StoreRejection) -> String {
         guard (1...32).contains(id.utf8.count), id.utf8.allSatisfy({ (0x30...0x39).contains($0) }) else {
-            throw StoreRefusal(4_000_006)
+            throw StoreRejection(4_000_006)
         }
         if let known = transactions[id]?.customer { return known }
-        guard purchases[id] != nil else { throw StoreRefusal(4_040_010) }
+        guard purchases[id] != nil else { throw StoreRejection(4_040_010) }
         return id
     }
 
@@ -80,21 +80,21 @@ struct StoreLedger {
     // MARK: - What sellers change
 
     /// Why a subscription cannot be extended now; nil if it can.
-    func refusalToExtend(_ subscription: LedgerSubscription, at now: Int64) -> StoreRefusal? {
+    func refusalToExtend(_ subscription: LedgerSubscription, at now: Int64) -> StoreRejection? {
         let latest = transactions[subscription.latest]
-        if latest?.isFamilyShared == true { return StoreRefusal(4_030_007) }
-        if subscription.status != 1 { return StoreRefusal(4_030_004) }
-        if latest?.text("offerDiscountType") == "FREE_TRIAL" { return StoreRefusal(4_030_004) }
+        if latest?.isFamilyShared == true { return StoreRejection(4_030_007) }
+        if subscription.status != 1 { return StoreRejection(4_030_004) }
+        if latest?.text("offerDiscountType") == "FREE_TRIAL" { return StoreRejection(4_030_004) }
         let year = now &- 365 &* StoreProduct.day
-        return subscription.extensions.count { $0 > year } >= 2 ? StoreRefusal(4_030_005) : nil
+        return subscription.extensions.count { $0 > year } >= 2 ? StoreRejection(4_030_005) : nil
     }
 
     /// Gives a subscription some days more; when it ends now, and the period it is about.
     mutating func extend(
         _ originalID: String, days: Int64, at now: Int64
-    ) throws(StoreRefusal) -> (ends: Int64, period: LedgerTransaction) {
+    ) throws(StoreRejection) -> (ends: Int64, period: LedgerTransaction) {
         guard var subscription = subscriptions[originalID], let latest = transactions[subscription.latest] else {
-            throw StoreRefusal(4_040_005)
+            throw StoreRejection(4_040_005)
         }
         if let refusal = refusalToExtend(subscription, at: now) { throw refusal }
         let ends = (latest.integer("expiresDate") ?? now) &+ days &* StoreProduct.day
@@ -106,11 +106,11 @@ struct StoreLedger {
     }
 
     /// Ties a purchase and its renewals to this token.
-    mutating func setToken(_ token: String, of originalID: String, at now: Int64) throws(StoreRefusal) {
+    mutating func setToken(_ token: String, of originalID: String, at now: Int64) throws(StoreRejection) {
         let customer = try customer(of: originalID)
-        guard let transaction = transactions[originalID] else { throw StoreRefusal(4_040_010) }
-        guard transaction.originalID == originalID else { throw StoreRefusal(4_000_187) }
-        guard !transaction.isFamilyShared else { throw StoreRefusal(4_000_185) }
+        guard let transaction = transactions[originalID] else { throw StoreRejection(4_040_010) }
+        guard transaction.originalID == originalID else { throw StoreRejection(4_000_187) }
+        guard !transaction.isFamilyShared else { throw StoreRejection(4_000_185) }
         for other in purchases(of: customer) where other.originalID == originalID {
             transactions[other.id]?.change("appAccountToken", .string(token), at: now)
         }

@@ -93,16 +93,16 @@ package final class StoreService: Sendable {
         guard tokenFault == nil else { return HTTPResponse(status: 401) }
         guard let parsed = StoreRequest(request) else { return HTTPResponse(status: 404) }
         if let again = state.limit("\(parsed.method) \(parsed.parts.prefix(2))", at: now) {
-            var response = StoreRefusal(4_290_000).response
+            var response = StoreRejection(4_290_000).response
             response.headers.append(("Retry-After", "\(again)"))
             return response
         }
         do {
             return try StoreEndpoints(signer: signer, now: now).answer(parsed, &state) ?? HTTPResponse(status: 404)
-        } catch let refusal as StoreRefusal {
+        } catch let refusal as StoreRejection {
             return refusal.response
         } catch {
-            return StoreRefusal(5_000_001).response
+            return StoreRejection(5_000_001).response
         }
     }
 }

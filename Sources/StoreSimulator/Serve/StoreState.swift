@@ -4,7 +4,7 @@ import Base
 struct StoreState {
     let settings: StoreSettings
     var ledger: StoreLedger
-    var faults: FaultDesk
+    var faults: FaultQueue
     var lost: Int
     /// In the order in which they were signed.
     private(set) var history: [HistoryEntry] = []
@@ -28,7 +28,7 @@ struct StoreState {
     init(_ settings: StoreSettings, _ notifications: [StoreNotification]) {
         self.settings = settings
         ledger = StoreLedger(app: settings.app)
-        faults = FaultDesk(settings.faults, seed: settings.seed)
+        faults = FaultQueue(settings.faults, seed: settings.seed)
         lost = settings.lost
         random = SeededRandom(seed: settings.seed, stream: 0x7374_6F72)
         planned = notifications[...]
@@ -60,7 +60,7 @@ struct StoreState {
     mutating func admit(_ notification: StoreNotification, isTest: Bool = false, at time: Int64) -> Int {
         let isLost = lost > 0 && !isTest && random.chance(lost)
         let customer = notification.transaction?["appTransactionId"]?.stringValue
-        var entry = HistoryEntry(letter: Letter(notification), customer: customer, isTest: isTest, isLost: isLost)
+        var entry = HistoryEntry(letter: PlannedNotification(notification), customer: customer, isTest: isTest, isLost: isLost)
         let place = history.count
         if settings.receiver == nil {
             entry.attempts.append(.init(date: time &+ 200, result: "NO_RESPONSE"))

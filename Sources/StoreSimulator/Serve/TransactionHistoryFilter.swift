@@ -15,25 +15,25 @@ struct TransactionHistoryFilter {
     private let isRevoked: Bool?
     let isDescending: Bool
 
-    init(_ request: StoreRequest) throws(StoreRefusal) {
-        func date(_ name: String, _ fallback: Int64, _ code: Int64) throws(StoreRefusal) -> Int64 {
+    init(_ request: StoreRequest) throws(StoreRejection) {
+        func date(_ name: String, _ fallback: Int64, _ code: Int64) throws(StoreRejection) -> Int64 {
             guard let text = request.value(name) else { return fallback }
-            guard let date = Int64(text) else { throw StoreRefusal(code) }
+            guard let date = Int64(text) else { throw StoreRejection(code) }
             return date
         }
         start = try date("startDate", .min, 4_000_015)
         end = try date("endDate", .max, 4_000_016)
-        guard start < end else { throw StoreRefusal(4_000_013) }
+        guard start < end else { throw StoreRejection(4_000_013) }
         products = request.values("productId")
         groups = request.values("subscriptionGroupIdentifier")
         ownership = request.value("inAppOwnershipType")
-        guard ["PURCHASED", "FAMILY_SHARED", nil].contains(ownership) else { throw StoreRefusal(4_000_026) }
+        guard ["PURCHASED", "FAMILY_SHARED", nil].contains(ownership) else { throw StoreRejection(4_000_026) }
         let sort = request.value("sort") ?? "ASCENDING"
-        guard ["ASCENDING", "DESCENDING"].contains(sort) else { throw StoreRefusal(4_000_021) }
+        guard ["ASCENDING", "DESCENDING"].contains(sort) else { throw StoreRejection(4_000_021) }
         isDescending = sort == "DESCENDING"
         var kinds: [String] = []
         for name in request.values("productType") {
-            guard let kind = TransactionHistoryFilter.kinds[name] else { throw StoreRefusal(4_000_022) }
+            guard let kind = TransactionHistoryFilter.kinds[name] else { throw StoreRejection(4_000_022) }
             kinds.append(kind.rawValue)
         }
         self.kinds = kinds
@@ -42,7 +42,7 @@ struct TransactionHistoryFilter {
         case nil: isRevoked = nil
         case "true": isRevoked = true
         case "false": isRevoked = false
-        default: throw StoreRefusal(4_000_030)
+        default: throw StoreRejection(4_000_030)
         }
     }
 

@@ -193,7 +193,7 @@ struct AccountCourse {
 
     private mutating func outcome(
         of claim: Claim, _ former: Holder, _ activity: AccountOwners.Activity
-    ) throws -> RestoreBehavior.Outcome {
+    ) throws -> RestoreBehavior.RestoreDecision {
         let behavior = customers.behavior(of: former.customer) ?? claim.behavior
         return behavior.outcome(
             isSame: false, isOwnerAnonymous: false, isRestore: claim.isRestore,

@@ -10,7 +10,7 @@ package enum RestoreBehavior: String, Sendable, CaseIterable {
     /// Both become one customer.
     case share
 
-    package enum Outcome: Sendable, Equatable {
+    package enum RestoreDecision: Sendable, Equatable {
         /// It is theirs already.
         case nothing
         /// The two customers become one.
@@ -29,7 +29,7 @@ package enum RestoreBehavior: String, Sendable, CaseIterable {
     ///   - ownerHasActiveSubscription: whether a subscription of the owner gives access now.
     package func outcome(
         isSame: Bool, isOwnerAnonymous: Bool, isRestore: Bool = true, ownerHasActiveSubscription: Bool
-    ) -> Outcome {
+    ) -> RestoreDecision {
         if isSame { return .nothing }
         if isOwnerAnonymous { return .join }
         switch self {

@@ -1,11 +1,11 @@
 /// Whether a subscription gave access at an instant, grace included, by what is known of it now.
 package struct SubscriptionActivity {
-    private let stretches: [SubscriptionCourse.Stretch]
+    private let stretches: [AccessHistory.Stretch]
 
     /// - Parameter foldSettings: what the configuration adds to facts.
     package init(of facts: PurchaseFacts, key: PurchaseKey, foldSettings: FoldSettings) {
         let purchase = Purchase(folding: facts, key: key, foldSettings: foldSettings)
-        stretches = purchase.map { SubscriptionCourse(of: $0, facts, foldSettings: foldSettings).stretches } ?? []
+        stretches = purchase.map { AccessHistory(of: $0, facts, foldSettings: foldSettings).stretches } ?? []
     }
 
     /// - Parameters:

@@ -43,7 +43,7 @@ extension EventDeriver.Step {
     private func endCause(_ period: Period, _ name: String) -> String { "end/\(period.id)/\(name)" }
 
     /// What must have been told for the end of an extended period to be told: that it was extended, or no end before.
-    private func sequel(_ ending: Ending) -> EventDraft.Sequel? {
+    private func sequel(_ ending: AccessEnd) -> EventDraft.Sequel? {
         guard !ending.period.formerEnds.isEmpty, let expires = ending.period.transaction.expiresDate else { return nil }
         return EventDraft.Sequel(
             ends: ending.period.formerEnds.map { endCause(ending.period, String($0)) },
@@ -70,7 +70,7 @@ extension EventDeriver.Step {
     }
 
     /// A higher price that was not consented to, where no cancellation was told before: once for the period it ended.
-    func refusals(_ belief: EndBelief) -> [EventDraft] {
+    func refusals(_ belief: ExpiryConfirmation) -> [EventDraft] {
         guard after.expirationIntent == Self.priceRefused, after.billingFailure == nil, latest.revocation == nil else {
             return []
         }
@@ -117,7 +117,7 @@ extension EventDeriver.Step {
     }
 
     /// The end of access, once it is believed. Drafted again on each look until a new period comes.
-    func expirations(_ belief: EndBelief) -> [EventDraft] {
+    func expirations(_ belief: ExpiryConfirmation) -> [EventDraft] {
         guard let ending = after.ending else { return [] }
         // An end that had passed before these facts came has passed, and had a reason that they may not know any more.
         let passed = before?.ending.flatMap {

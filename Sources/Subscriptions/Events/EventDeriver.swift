@@ -24,9 +24,9 @@ package enum Cause: Sendable, Equatable {
 /// Telling again is harmless: the drafts have the same causes, and so the same ids.
 package struct EventDeriver: Sendable {
     /// When the end of a subscription that should renew is believed.
-    package let belief: EndBelief
+    package let belief: ExpiryConfirmation
 
-    package init(belief: EndBelief = EndBelief()) {
+    package init(belief: ExpiryConfirmation = ExpiryConfirmation()) {
         self.belief = belief
     }
 

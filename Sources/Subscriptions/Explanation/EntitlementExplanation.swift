@@ -52,9 +52,9 @@ package struct EntitlementExplanation: Sendable, Equatable {
         let product = productID.map { ": \($0)" } ?? ""
         let text =
             switch because {
-            case .given(let grant): "active \(Spoken.until(until))\(product), \(grant.sentence)"
+            case .given(let grant): "active \(DisplayText.until(until))\(product), \(grant.sentence)"
             case .ended(let cause):
-                "not active\(until.map { " since \(Spoken.time($0))" } ?? "")\(product), \(cause.sentence)"
+                "not active\(until.map { " since \(DisplayText.time($0))" } ?? "")\(product), \(cause.sentence)"
                     + (remark.map { " (\($0))" } ?? "")
             case .sandboxDoesNotCount: "not active\(product) was bought in the sandbox, which does not count here"
             case .neverBought: "not active: nothing was bought that gives it"
@@ -99,7 +99,7 @@ extension EntitlementExplanation {
         let isActive = holding.isActive(at: now)
         let remarks = [
             isActive ? held.outlook : held.history,
-            passedOver?.expires.map { "the production purchase ended \(Spoken.time($0))" },
+            passedOver?.expires.map { "the production purchase ended \(DisplayText.time($0))" },
         ].compactMap(\.self)
         self.init(
             name: name, because: isActive ? .given(held.grant(at: now)) : .ended(held.endCause),
@@ -158,14 +158,14 @@ struct HeldPeriod {
         guard isCurrent else { return "then \(purchase.latest.productID)" }
         guard !period.transaction.isBoughtOnce else { return nil }
         if let failure = purchase.billingFailure {
-            return "could not be charged since \(Spoken.time(failure.since))"
+            return "could not be charged since \(DisplayText.time(failure.since))"
         }
         if purchase.willRenew {
             let commitment = purchase.commitment?.renewal.offSince != nil ? ", until the commitment ends" : ""
             return "renews then" + (purchase.pendingProductID.map { " as \($0)" } ?? "") + commitment
         }
         guard let date = purchase.cancelledSince else { return "does not renew" }
-        return "does not renew: switched off \(Spoken.time(date))"
+        return "does not renew: switched off \(DisplayText.time(date))"
     }
 
     /// How access that is gone came to its end.
@@ -182,7 +182,7 @@ struct HeldPeriod {
             }
         }
         switch purchase.endCause {
-        case .switchedOff, .billingFailed: return purchase.endCauseDate.map { "since \(Spoken.time($0))" }
+        case .switchedOff, .billingFailed: return purchase.endCauseDate.map { "since \(DisplayText.time($0))" }
         default: return nil
         }
     }

@@ -20,15 +20,15 @@ package struct OneTimePurchase: Sendable, Equatable {
         productID = transaction.productID
         bought = transaction.purchaseDate
         let number = transaction.quantity > 1 ? " for \(transaction.quantity)" : ""
-        price = Spoken.price(of: period).map { $0 + number }
+        price = DisplayText.price(of: period).map { $0 + number }
         transactionID = transaction.transactionID
         self.key = key
         switch period.revocation {
         case nil: state = transaction.isFamilyShare ? "shared by a family member" : "owned"
         case let revocation? where period.isKeptInPart:
-            state = "owned, refunded in part as of \(Spoken.time(revocation.date))"
-        case let revocation? where revocation.kind == .refund: state = "refunded as of \(Spoken.time(revocation.date))"
-        case let revocation?: state = "no longer shared as of \(Spoken.time(revocation.date))"
+            state = "owned, refunded in part as of \(DisplayText.time(revocation.date))"
+        case let revocation? where revocation.kind == .refund: state = "refunded as of \(DisplayText.time(revocation.date))"
+        case let revocation?: state = "no longer shared as of \(DisplayText.time(revocation.date))"
         }
     }
 }

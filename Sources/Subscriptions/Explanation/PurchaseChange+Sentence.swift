@@ -13,7 +13,7 @@ extension PurchaseChange {
         case .productChanged(let old, let period): "\(old) → \(period.spoken)"
         case .earlierPeriodKnown(let period): "an earlier period became known: \(period.id), \(period.spoken)"
         case .extended(_, let old, let new):
-            "period \(old < new ? "extended" : "shortened"): \(Spoken.time(old)) → \(Spoken.time(new))"
+            "period \(old < new ? "extended" : "shortened"): \(DisplayText.time(old)) → \(DisplayText.time(new))"
         default: nil
         }
     }
@@ -21,20 +21,20 @@ extension PurchaseChange {
     private var moneySentence: String? {
         switch self {
         case .refunded(let period, let date):
-            "period \(period.id) refunded\(period.spokenRefund), as of \(Spoken.time(date))"
+            "period \(period.id) refunded\(period.spokenRefund), as of \(DisplayText.time(date))"
         case .refundTakenBack(let period): "refund of period \(period.id) taken back"
-        case .familyShareTaken(let date): "no longer shared with the family, as of \(Spoken.time(date))"
+        case .familyShareTaken(let date): "no longer shared with the family, as of \(DisplayText.time(date))"
         case .familyShareGivenBack: "shared with the family again"
-        case .grantRevoked(let date): "grant revoked, as of \(Spoken.time(date))"
+        case .grantRevoked(let date): "grant revoked, as of \(DisplayText.time(date))"
         case .billingFailed(let isRetrying):
             isRetrying ? "could not be charged; Apple keeps trying" : "could not be charged"
         case .billingRecovered: "charged after all"
         case .retriesOver: "Apple stopped trying to charge"
         case .grace(let end, let isAssumed):
-            "in grace until \(Spoken.time(end))" + (isAssumed ? ", which is assumed: Apple gave no end" : "")
+            "in grace until \(DisplayText.time(end))" + (isAssumed ? ", which is assumed: Apple gave no end" : "")
         case .refundDeclined: "Apple declined a refund"
         case .consumptionAsked(let reason, let end):
-            "asked for a refund\(reason.map { " (\($0))" } ?? ""): Apple asks how it was used, until \(Spoken.time(end))"
+            "asked for a refund\(reason.map { " (\($0))" } ?? ""): Apple asks how it was used, until \(DisplayText.time(end))"
         default: nil
         }
     }
@@ -44,7 +44,7 @@ extension PurchaseChange {
         case .autoRenewOff: "auto-renew off"
         case .autoRenewOn: "auto-renew on"
         case .commitmentOff(let end):
-            "the commitment does not renew; its periods do\(end.map { " until \(Spoken.time($0))" } ?? "")"
+            "the commitment does not renew; its periods do\(end.map { " until \(DisplayText.time($0))" } ?? "")"
         case .commitmentOn: "the commitment renews"
         case .nextProduct(let product): "\(product) from the next renewal on"
         case .nextProductTakenBack(let product): "stays with \(product) at the next renewal"
@@ -57,10 +57,10 @@ extension PurchaseChange {
 
     private var stateSentence: String {
         switch self {
-        case .accessGiven(let end): "access \(Spoken.until(end))"
-        case .access(let old, let new): "access \(Spoken.until(old)) → \(new.map(Spoken.time) ?? "for ever")"
+        case .accessGiven(let end): "access \(DisplayText.until(end))"
+        case .access(let old, let new): "access \(DisplayText.until(old)) → \(new.map(DisplayText.time) ?? "for ever")"
         case .ended(let cause, let product, let date):
-            "\(product) ended\(date.map { " \(Spoken.time($0))" } ?? ""): \(cause.sentence)"
+            "\(product) ended\(date.map { " \(DisplayText.time($0))" } ?? ""): \(cause.sentence)"
         case .endConfirmed: "Apple confirmed the end"
         case .nothing(.newerWasKnown): "nothing changed: something newer had been heard before"
         case .nothing(.noTransaction): "nothing yet: no transaction of this purchase is known"
@@ -75,9 +75,9 @@ extension Period {
 
     private var terms: String? { type.spoken ?? transaction.offerSentence }
 
-    fileprivate var spokenRefund: String { Spoken.refund(of: self).map { " \($0)" }.orEmpty }
+    fileprivate var spokenRefund: String { DisplayText.refund(of: self).map { " \($0)" }.orEmpty }
 
-    private var price: String { Spoken.price(of: self).map { ", \($0)" }.orEmpty }
+    private var price: String { DisplayText.price(of: self).map { ", \($0)" }.orEmpty }
 }
 
 extension PeriodType {

@@ -22,9 +22,9 @@ package struct PurchaseExplanation: Sendable, Equatable {
             "renews": successor == nil ? purchase.renewalSentence(at: now) : nil,
             "then": purchase.pendingProductID.map { "\($0) from the next renewal on" },
             "commitment": purchase.commitmentSentence,
-            "continues": purchase.continuation.map { "original transaction \($0.of), since \(Spoken.time($0.since))" },
+            "continues": purchase.continuation.map { "original transaction \($0.of), since \(DisplayText.time($0.since))" },
             "grace": purchase.graceSentence, "period": purchase.latest.sentence,
-            "price": key.isGrant ? nil : Spoken.price(of: purchase.latest),
+            "price": key.isGrant ? nil : DisplayText.price(of: purchase.latest),
             "offer": purchase.latest.transaction.offerSentence,
             "ownership": purchase.isFamilyShare ? "shared by a family member" : nil,
             "consent": purchase.priceIncreaseStatus == 0 ? "asked to agree to a higher price, not answered" : nil,
@@ -38,7 +38,7 @@ package struct PurchaseExplanation: Sendable, Equatable {
 extension Purchase {
     /// Of the purchase that goes on as this one.
     fileprivate var successionSentence: String {
-        "goes on\(continuation.map { " since \(Spoken.time($0.since))" } ?? "") as \(latest.productID), original transaction"
+        "goes on\(continuation.map { " since \(DisplayText.time($0.since))" } ?? "") as \(latest.productID), original transaction"
             + " \(key.originalTransactionID)"
     }
 
@@ -50,8 +50,8 @@ extension Purchase {
         }
         let parts = [
             commitment.billingPeriod.map { "period \($0)\(total)" }, price,
-            commitment.until.map { "until \(Spoken.time($0))" },
-            commitment.renewal.offSince.map { "then over: switched off \(Spoken.time($0))" }
+            commitment.until.map { "until \(DisplayText.time($0))" },
+            commitment.renewal.offSince.map { "then over: switched off \(DisplayText.time($0))" }
                 ?? commitment.nextProductID.map { $0 == latest.productID ? "then renewed" : "then \($0)" },
         ]
         let text = parts.compactMap(\.self).joined(separator: ", ")
@@ -59,10 +59,10 @@ extension Purchase {
     }
 
     fileprivate func statusSentence(at now: Int64) -> String {
-        let end = accessUntil.map(Spoken.time)
+        let end = accessUntil.map(DisplayText.time)
         switch status(at: now) {
-        case .active: return "active \(Spoken.until(accessUntil))"
-        case .grace: return "in grace \(Spoken.until(accessUntil)): unpaid, access goes on"
+        case .active: return "active \(DisplayText.until(accessUntil))"
+        case .grace: return "in grace \(DisplayText.until(accessUntil)): unpaid, access goes on"
         case .billingRetry: return "no access since \(end ?? "ever"): unpaid, Apple keeps trying to charge"
         case .expired: return "expired \(end ?? ""): \(endCause.sentence)"
         case .revoked:
@@ -72,7 +72,7 @@ extension Purchase {
                 case .grant: "revoked"
                 case .refund, nil: "refunded"
                 }
-            let date = "\(verb) as of \(latest.revocation.map { Spoken.time($0.date) } ?? "")"
+            let date = "\(verb) as of \(latest.revocation.map { DisplayText.time($0.date) } ?? "")"
             return wasCutShort ? date : "expired \(end ?? ""), \(date)"
         }
     }
@@ -82,13 +82,13 @@ extension Purchase {
         switch renewalObstacle {
         case nil:
             let isDue = paidAccessUntil.map { $0 <= now } ?? false
-            return isDue ? "should have; nothing has been heard of it yet" : paidAccessUntil.map(Spoken.time) ?? "yes"
+            return isDue ? "should have; nothing has been heard of it yet" : paidAccessUntil.map(DisplayText.time) ?? "yes"
         case .notRenewable: return nil
         case .revoked: return "no: taken back"
         case .billingError:
-            return "no: could not be charged since \(billingFailure.map { Spoken.time($0.since) } ?? "?"); \(retries)"
+            return "no: could not be charged since \(billingFailure.map { DisplayText.time($0.since) } ?? "?"); \(retries)"
         case .priceIncrease: return "no: the higher price was not agreed to"
-        case .switchedOff: return "no: switched off \(autoRenewOffSince.map(Spoken.time) ?? "")"
+        case .switchedOff: return "no: switched off \(autoRenewOffSince.map(DisplayText.time) ?? "")"
         case .ended: return "no: \(endCause.sentence)"
         }
     }
@@ -97,15 +97,15 @@ extension Purchase {
         let assumed =
             billingFailure?.isGraceAssumed == true
             ? "; Apple gave no end, this is the configured default_grace_period" : ""
-        return graceUntil.map { "until \(Spoken.time($0))\(assumed)" }
+        return graceUntil.map { "until \(DisplayText.time($0))\(assumed)" }
     }
 }
 
 extension Period {
     fileprivate var sentence: String {
-        let end = transaction.expiresDate.map { " to \(Spoken.time($0))" } ?? ""
+        let end = transaction.expiresDate.map { " to \(DisplayText.time($0))" } ?? ""
         let kind = type.spoken.map { ", \($0)" } ?? ""
-        return "number \(number)\(kind), \(Spoken.time(transaction.purchaseDate))\(end)"
+        return "number \(number)\(kind), \(DisplayText.time(transaction.purchaseDate))\(end)"
     }
 }
 

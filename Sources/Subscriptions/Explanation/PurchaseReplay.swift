@@ -22,7 +22,7 @@ package struct PurchaseArrival: Sendable, Equatable {
     fileprivate func lateness(in environment: StoreEnvironment) -> [Range<Int64>] {
         guard !isFetched else { return [] }
         return facts.notifications.compactMap {
-            EndBelief.lateness(signed: $0.signedDate, arrived: arrived, in: environment)
+            ExpiryConfirmation.lateness(signed: $0.signedDate, arrived: arrived, in: environment)
         }
     }
 }
@@ -51,13 +51,13 @@ package struct ReplayedStep: Sendable {
 /// replay cannot know: the worker waits while news is waiting. Only the record of events can tell.
 package struct PurchaseReplay: Sendable {
     private let key: PurchaseKey
-    private let belief: EndBelief
+    private let belief: ExpiryConfirmation
     private let foldSettings: FoldSettings
 
     /// - Parameters:
     ///   - belief: as the worker's.
     ///   - foldSettings: as the worker's.
-    package init(of key: PurchaseKey, belief: EndBelief, foldSettings: FoldSettings = FoldSettings()) {
+    package init(of key: PurchaseKey, belief: ExpiryConfirmation, foldSettings: FoldSettings = FoldSettings()) {
         self.key = key
         self.foldSettings = foldSettings
         self.belief = belief
@@ -118,7 +118,7 @@ package struct PurchaseReplay: Sendable {
         private var purchase: Purchase?
         private var told: Set<String> = []
 
-        init(belief: EndBelief, environment: StoreEnvironment) {
+        init(belief: ExpiryConfirmation, environment: StoreEnvironment) {
             self.environment = environment
             deriver = EventDeriver(belief: belief)
         }

@@ -80,7 +80,7 @@ extension Period {
     /// Whether it is a renewal that can have been charged ahead when the fact was signed.
     fileprivate func canBeCharged(before fact: some SignedFact) -> Bool {
         transaction.reason == "RENEWAL"
-            && fact.signedDate.later(by: EndBelief.earliestRenewal) >= transaction.purchaseDate
+            && fact.signedDate.later(by: ExpiryConfirmation.earliestRenewal) >= transaction.purchaseDate
     }
 }
 

@@ -79,7 +79,7 @@ struct AccountUpkeep {
 
     /// The owners of records of before stay as they are.
     private mutating func adopt(on connection: PostgresConnection) throws -> Int {
-        let keys = try AccountStore.withoutClaims(
+        let keys = try AccountTable.withoutClaims(
             atMost: AccountUpkeep.legacyLimit, skipping: unadopted, on: connection)
         guard !keys.isEmpty else {
             unadopted = 0

@@ -12,10 +12,10 @@ import Subscriptions
 struct Applier: Sendable {
     private let foldSettings: FoldSettings
     private let bodies: EventBody
-    private let asked: Set<AppEnvironment>
-    private let products = ProductStore()
+    private let asked: Set<AppScope>
+    private let products = ProductTable()
     let planner: TurnPlanner
-    private let deleted: DeletedSubjects
+    private let deleted: DeletedCustomerFilter
     private let settlement: OwnerSettlement
     private let waits: OwnerWait
 
@@ -24,29 +24,29 @@ struct Applier: Sendable {
     ///   - asked: where Apple is asked how purchases stand of which news is missing.
     ///   - waits: how long the first event of a purchase waits for its buyer's name.
     init(
-        foldSettings: FoldSettings, bodies: EventBody, asked: Set<AppEnvironment> = [], waits: OwnerWait = OwnerWait()
+        foldSettings: FoldSettings, bodies: EventBody, asked: Set<AppScope> = [], waits: OwnerWait = OwnerWait()
     ) {
         let salt = OwnerSalt()
         self.foldSettings = foldSettings
         self.bodies = bodies
         self.waits = waits
-        deleted = DeletedSubjects(salt: salt)
+        deleted = DeletedCustomerFilter(salt: salt)
         planner = TurnPlanner(deleted: deleted, foldSettings: foldSettings)
         settlement = OwnerSettlement(salt: salt, foldSettings: foldSettings)
         self.asked = asked
     }
 
     /// What comes of a transaction once it is committed.
-    struct Outcome {
+    struct ApplyResult {
         /// What was applied; the rest waits.
-        var applied: [PreparedNotification] = []
+        var applied: [DecodedNotification] = []
         /// What may be sent.
         var deliveries: [DueDelivery] = []
         /// How many notifications may be sent as they came, and how many events are of lanes of any worker; read like everything
         /// that is due.
         var forwarded = 0
         /// Consumption requests whose time passed without an answer.
-        var unanswered: [RefundQuestion.Key] = []
+        var unanswered: [RefundRequestSummary.Key] = []
     }
 
     /// Writes what was planned, inside a transaction that passed the fence. Lanes that were touched since it was read are read
@@ -55,8 +55,8 @@ struct Applier: Sendable {
     /// - Parameters:
     ///   - beliefs: what silence means.
     func apply(
-        _ planned: TurnPlan, _ passed: Fence.Passed, beliefs: EndBeliefs, on connection: PostgresConnection
-    ) throws -> Outcome {
+        _ planned: TurnPlan, _ passed: Fence.Passed, beliefs: ExpiryConfirmationRule, on connection: PostgresConnection
+    ) throws -> ApplyResult {
         let now = passed.now
         var plan = try planner.again(planned.within(passed.lanes), passed, beliefs, on: connection)
         let line = plan.notifications.map(\.pending).filter { $0.held == nil }
@@ -69,7 +69,7 @@ struct Applier: Sendable {
         plan.leaveOutWakes(in: occupied)
         let (notifications, found) = (plan.notifications, plan.found)
         var works = plan.works
-        let members = try AccountStore.members(works.map(\.key), on: connection)
+        let members = try AccountTable.members(works.map(\.key), on: connection)
         for place in works.indices { works[place].member = members[works[place].key] }
         if !notifications.isEmpty { FailPoint.applyAfterRead.pass() }
         let busy = try waiting(Set(works.filter { $0.isOver(now) }.map(\.key.lane)))
@@ -77,7 +77,7 @@ struct Applier: Sendable {
         tellEnds(of: &works, now)
         try leaveOutUntoldEnds(&works, works.indices, on: connection)
         // Activity is judged by facts that are in the database.
-        try FactStore.insert(
+        try FactTable.insert(
             works.flatMap(\.newFacts) + announcements(notifications), known: knownHeaders(notifications),
             whole: Dictionary(uniqueKeysWithValues: works.compactMap { work in work.whole.map { (work.key, $0) } }),
             on: connection)
@@ -85,36 +85,36 @@ struct Applier: Sendable {
         let released = try waits.decide(&works, now: now, on: connection)
         try leaveOutUntoldEnds(&works, released, on: connection)
         try write(&works, now: now, on: connection)
-        try RefundRequestStore.note(questions(works), on: connection)
-        let deliveries = try EventStore.insert(
+        try RefundRequestTable.note(questions(works), on: connection)
+        let deliveries = try EventTable.insert(
             try events(works, on: connection), now: now, on: connection)
-        let forwarded = try NotificationDeliveryStore.insert(notifications.map(\.pending), now: now, on: connection)
+        let forwarded = try NotificationDeliveryTable.insert(notifications.map(\.pending), now: now, on: connection)
         try settle(notifications, now: now, on: connection)
         let applied = Set(notifications.map(\.pending.seq))
-        try DeletedSubjects.forget(found.unkept.filter { applied.contains($0.seq) }, on: connection)
+        try DeletedCustomerFilter.forget(found.unkept.filter { applied.contains($0.seq) }, on: connection)
         try PostedRepetitions.forget(plan.repetitions, on: connection)
         let late = plan.woken.flatMap { overdue($0, works, now) }
-        return Outcome(
+        return ApplyResult(
             applied: notifications, deliveries: deliveries,
             forwarded: forwarded + settled.transfers.count + settled.others,
-            unanswered: try RefundRequestStore.unanswered(late, on: connection))
+            unanswered: try RefundRequestTable.unanswered(late, on: connection))
     }
 
     /// What Apple asks about the purchases of which something came.
-    private func questions(_ works: [PurchaseWork]) -> [RefundQuestion] {
+    private func questions(_ works: [PurchaseWork]) -> [RefundRequestSummary] {
         works.filter { !$0.newFacts.isEmpty && $0.facts.hasConsumptionRequests }.flatMap { work in
-            RefundQuestion.questions(work.facts, of: work.key)
+            RefundRequestSummary.questions(work.facts, of: work.key)
         }
     }
 
     /// Requests whose time passed between the instant that the timer was set for and now.
-    private func overdue(_ wake: PurchaseStore.DueWake, _ works: [PurchaseWork], _ now: Int64) -> [RefundQuestion.Key] {
+    private func overdue(_ wake: PurchaseTable.DueWake, _ works: [PurchaseWork], _ now: Int64) -> [RefundRequestSummary.Key] {
         guard let work = works.first(where: { $0.key == wake.key }), work.facts.hasConsumptionRequests else {
             return []
         }
         return PurchaseHistory(of: work.facts).consumptionRequests.filter {
             $0.closed == nil && $0.deadline >= wake.at && $0.deadline <= now
-        }.map { RefundQuestion.Key(purchase: work.key, transactionID: $0.transactionID) }
+        }.map { RefundRequestSummary.Key(purchase: work.key, transactionID: $0.transactionID) }
     }
 
     // MARK: - Steps
@@ -144,8 +144,8 @@ struct Applier: Sendable {
     /// Where what the facts say of owners is new, the Apple accounts are judged again. Of all other purchases the owner stays what
     /// the record says when it is written.
     private func settleOwners(
-        _ works: inout [PurchaseWork], _ found: DeletedSubjects.Found, now: Int64, on connection: PostgresConnection
-    ) throws -> OwnerSettlement.Outcome {
+        _ works: inout [PurchaseWork], _ found: DeletedCustomerFilter.Found, now: Int64, on connection: PostgresConnection
+    ) throws -> OwnerSettlement.SettlementResult {
         var claims: [PurchaseKey: PurchaseClaims] = [:]
         for place in works.indices where works[place].purchase != nil && !works[place].key.isGrant {
             let member = works[place].member
@@ -153,7 +153,7 @@ struct Applier: Sendable {
             guard new != member?.claims || member?.judgesActivity == true else { continue }
             claims[works[place].key] = new
         }
-        guard !claims.isEmpty else { return OwnerSettlement.Outcome() }
+        guard !claims.isEmpty else { return OwnerSettlement.SettlementResult() }
         let outcome = try settlement.settle(claims, isWritten: true, by: .worker, now: now, on: connection)
         for place in works.indices {
             let key = works[place].key
@@ -165,7 +165,7 @@ struct Applier: Sendable {
         return outcome
     }
 
-    private func announcements(_ notifications: [PreparedNotification]) -> [FactStore.New] {
+    private func announcements(_ notifications: [DecodedNotification]) -> [FactTable.New] {
         notifications.compactMap { notification in
             guard case .announcement(let key, let row) = notification.content else { return nil }
             return new(key, row, notification.pending)
@@ -186,17 +186,17 @@ struct Applier: Sendable {
             identifiers += new.map { ($0, work.key) }
         }
         try products.note(works.compactMap(\.purchase), now: now, on: connection)
-        let owners = try PurchaseStore.write(records, now: now, on: connection)
+        let owners = try PurchaseTable.write(records, now: now, on: connection)
         for place in works.indices { works[place].owner = owners[works[place].key] ?? works[place].owner }
         // Without a transaction among its facts there is nothing to look at later either.
-        try PurchaseStore.wake(works.filter { $0.purchase == nil }.map(\.key), at: nil, on: connection)
-        try PurchaseStore.identify(identifiers, on: connection)
-        try StatusLook.add(works.compactMap { missing($0, now) }, on: connection)
+        try PurchaseTable.wake(works.filter { $0.purchase == nil }.map(\.key), at: nil, on: connection)
+        try PurchaseTable.identify(identifiers, on: connection)
+        try StatusPollTable.add(works.compactMap { missing($0, now) }, on: connection)
     }
 
     /// What Apple is to be asked about.
-    private func missing(_ work: PurchaseWork, _ now: Int64) -> StatusLook? {
-        guard asked.contains(AppEnvironment(app: work.key.app, environment: work.key.environment)),
+    private func missing(_ work: PurchaseWork, _ now: Int64) -> StatusPollTable? {
+        guard asked.contains(AppScope(app: work.key.app, environment: work.key.environment)),
             let purchase = work.purchase, let end = purchase.endWithoutWord(at: now)
         else { return nil }
         // What was foretold and is believed needs no word; while a charge is being retried it may be taken back.
@@ -205,7 +205,7 @@ struct Applier: Sendable {
         {
             return nil
         }
-        return StatusLook(key: work.key, end: end, next: StatusSchedule.first(after: end))
+        return StatusPollTable(key: work.key, end: end, next: StatusPollSchedule.first(after: end))
     }
 
     /// When time alone changes something; at once, if an end that has passed could not be told now.
@@ -217,7 +217,7 @@ struct Applier: Sendable {
 
     private func events(_ works: [PurchaseWork], on connection: PostgresConnection) throws -> [NewEvent] {
         let telling = works.filter { $0.tell == nil && !$0.drafts.isEmpty }
-        let customers = try CustomerStore.load(Set(telling.compactMap(\.owner)), on: connection)
+        let customers = try CustomerTable.load(Set(telling.compactMap(\.owner)), on: connection)
         return try telling.flatMap { work -> [NewEvent] in
             guard let owner = work.owner, let customer = customers[owner] else {
                 throw PostgresError(.decoding, "the owner of a purchase is no customer")
@@ -238,17 +238,17 @@ struct Applier: Sendable {
             isForTheRecord: made.isForTheRecord)
     }
 
-    private func new(_ key: PurchaseKey, _ row: FactRow, _ pending: PendingNotification) -> FactStore.New {
-        FactStore.New(key: key, seq: pending.seq, fact: row, source: pending.source)
+    private func new(_ key: PurchaseKey, _ row: FactRow, _ pending: PendingNotification) -> FactTable.New {
+        FactTable.New(key: key, seq: pending.seq, fact: row, source: pending.source)
     }
 
     /// Headers that came with notifications are in the database already.
-    private func knownHeaders(_ notifications: [PreparedNotification]) -> Set<[UInt8]> {
+    private func knownHeaders(_ notifications: [DecodedNotification]) -> Set<[UInt8]> {
         Set(notifications.map(\.pending.stored.headerID))
     }
 
     private func settle(
-        _ notifications: [PreparedNotification], now: Int64, on connection: PostgresConnection
+        _ notifications: [DecodedNotification], now: Int64, on connection: PostgresConnection
     ) throws {
         var newlyHeld: [(notification: PendingNotification, reason: String)] = []
         var heldAgain: [(notification: PendingNotification, reason: String)] = []

@@ -41,7 +41,7 @@ package struct OwnerWait: Sendable {
     ///
     /// - Returns: the places of those that waited, and of which everything is told now.
     func decide(_ works: inout [PurchaseWork], now: Int64, on connection: PostgresConnection) throws -> [Int] {
-        var isActive: [AppEnvironment: Bool] = [:]
+        var isActive: [AppScope: Bool] = [:]
         var released: [Int] = []
         for place in works.indices where !works[place].key.isGrant {
             let work = works[place]
@@ -59,7 +59,7 @@ package struct OwnerWait: Sendable {
             if until > now { works[place].tell = until }
         }
         guard !released.isEmpty else { return [] }
-        let arrivals = try ArrivalReader.origins(of: released.map { works[$0].key }, on: connection)
+        let arrivals = try ArrivalQuery.origins(of: released.map { works[$0].key }, on: connection)
         for (place, arrivals) in zip(released, arrivals) { works[place].drafts = drafts(works[place], arrivals, now) }
         return released
     }
@@ -69,16 +69,16 @@ package struct OwnerWait: Sendable {
     }
 
     private func wait(
-        for key: PurchaseKey, now: Int64, _ isActive: inout [AppEnvironment: Bool], on connection: PostgresConnection
+        for key: PurchaseKey, now: Int64, _ isActive: inout [AppScope: Bool], on connection: PostgresConnection
     ) throws -> Int64 {
         switch settings[key.app] {
         case nil: return 0
         case .fixed(let wait): return wait
         case .automatic: break
         }
-        let scope = AppEnvironment(app: key.app, environment: key.environment)
+        let scope = AppScope(app: key.app, environment: key.environment)
         if isActive[scope] == nil {
-            let last = try AppPostStore.last(of: scope, on: connection)
+            let last = try AppPostTable.last(of: scope, on: connection)
             isActive[scope] = last.map { $0 > now - OwnerWait.lately } ?? false
         }
         return isActive[scope] == true ? OwnerWait.automatic : 0
@@ -86,7 +86,7 @@ package struct OwnerWait: Sendable {
 
     /// Everything that there is to tell of a purchase of which nothing was told.
     private func drafts(
-        _ work: PurchaseWork, _ arrivals: [(origin: NewsOrigin, arrival: PurchaseArrival)], _ now: Int64
+        _ work: PurchaseWork, _ arrivals: [(origin: NotificationOrigin, arrival: PurchaseArrival)], _ now: Int64
     ) -> [PurchaseWork.Draft] {
         var facts = PurchaseFacts()
         var before: Purchase?

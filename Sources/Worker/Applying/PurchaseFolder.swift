@@ -104,13 +104,13 @@ package final class PurchaseFolder: Sendable {
             logger)
     }
 
-    private enum Outcome {
+    private enum FoldResult {
         case kept
         /// It has no facts any more.
         case nothing
         /// Rows went while it was folded.
         case outrun
-        case unkept(PurchaseFoldStore.Unkept)
+        case unkept(PurchaseFoldTable.Unkept)
     }
 
     /// Reads all rows without a lock, then what came meanwhile with the lane held, and keeps what they come to.
@@ -118,11 +118,11 @@ package final class PurchaseFolder: Sendable {
     /// - Returns: false: facts were taken away meanwhile, so that it is to be folded again.
     package func foldAnew(_ key: PurchaseKey, on connection: PostgresConnection) throws -> Bool {
         let begun = ContinuousClock.now
-        var reading = FactStore.Reading(of: key)
+        var reading = FactTable.Reading(of: key)
         let isRead = try reading.readAll(page: PurchaseFolder.page, on: connection) { !state.read { $0.isDone } }
         guard isRead else { return true }
         // Twice, so that little is left to read while others wait for the lane.
-        var outcome = Outcome.outrun
+        var outcome = FoldResult.outrun
         if try reading.catchUp(page: PurchaseFolder.page, on: connection) {
             outcome = try connection.transaction {
                 _ = try Fence.hold([key.lane], on: connection)
@@ -151,15 +151,15 @@ package final class PurchaseFolder: Sendable {
 
     /// The lane is held.
     private func keep(
-        _ key: PurchaseKey, _ reading: inout FactStore.Reading, on connection: PostgresConnection
-    ) throws -> Outcome {
+        _ key: PurchaseKey, _ reading: inout FactTable.Reading, on connection: PostgresConnection
+    ) throws -> FoldResult {
         guard try reading.catchUp(page: PurchaseFolder.page, on: connection) else { return .outrun }
         guard reading.known.rows > 0 else {
-            try PurchaseFoldStore.remove([key], on: connection)
+            try PurchaseFoldTable.remove([key], on: connection)
             return .nothing
         }
-        let unkept = try PurchaseFoldStore.write([key: reading.known], on: connection)
-        return unkept[key].map(Outcome.unkept) ?? .kept
+        let unkept = try PurchaseFoldTable.write([key: reading.known], on: connection)
+        return unkept[key].map(FoldResult.unkept) ?? .kept
     }
 
     private enum Look {
@@ -185,13 +185,13 @@ package final class PurchaseFolder: Sendable {
     private func look(after cursor: inout PurchaseKey?, on connection: PostgresConnection) throws {
         let snapshot = PostgresStatement("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
         let look = try connection.transaction(opening: [snapshot]) { _ -> Look in
-            let next = try PurchaseFoldStore.next(after: cursor, on: connection)
+            let next = try PurchaseFoldTable.next(after: cursor, on: connection)
             // Before it is looked at: what fails there must not keep those behind it waiting.
             cursor = next?.key
             guard let next else { return .same }
             guard next.isCurrent else { return .otherForm }
-            guard let kept = try PurchaseFoldStore.read([next.key], on: connection)[0] else { return .different }
-            let known = try FactStore.all(of: next.key, page: PurchaseFolder.page, on: connection) {
+            guard let kept = try PurchaseFoldTable.read([next.key], on: connection)[0] else { return .different }
+            let known = try FactTable.all(of: next.key, page: PurchaseFolder.page, on: connection) {
                 !state.read { $0.isDone }
             }
             guard let known else { return .same }

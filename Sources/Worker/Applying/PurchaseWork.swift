@@ -6,15 +6,15 @@ struct PurchaseWork {
     let key: PurchaseKey
     var known: KnownFacts
     /// Its record; read in the transaction.
-    var member: AccountStore.Member?
+    var member: AccountTable.Member?
     /// As it was before this turn.
     let former: Purchase?
     var purchase: Purchase?
     /// Whether nothing is waiting that could say that access goes on; found out where it matters.
     var isQuiet = true
-    var belief: EndBelief
+    var belief: ExpiryConfirmation
     var drafts: [Draft] = []
-    var newFacts: [FactStore.New] = []
+    var newFacts: [FactTable.New] = []
     /// Whether some of them were signed in the same millisecond as others that say something else: what is kept is written
     /// anew then, with the bytes that decide.
     var isContested = false
@@ -24,7 +24,7 @@ struct PurchaseWork {
     /// The id under which events named the owner, where that is another one of the same customer.
     var told: String?
     /// The first notification that Apple sent of it in this turn.
-    var firstSent: NewsOrigin?
+    var firstSent: NotificationOrigin?
     /// When its first event is told at the latest, in ms; nil: at once.
     var tell: Int64?
 
@@ -38,7 +38,7 @@ struct PurchaseWork {
     /// What is to be folded anew, and kept: purchases that have many facts since this turn, and contested ones.
     var whole: KnownFacts? {
         guard !newFacts.isEmpty, known.isWhole else { return nil }
-        return known.isFolded ? (isContested ? known : nil) : known.rows >= PurchaseFoldStore.leastRows ? known : nil
+        return known.isFolded ? (isContested ? known : nil) : known.rows >= PurchaseFoldTable.leastRows ? known : nil
     }
 
     /// What is to be told, and whether only the record is to know.
@@ -61,15 +61,15 @@ extension PurchaseWork {
             isContested = isContested || !known.facts.rivals(of: fact).isEmpty
         default: addition = .news
         }
-        let origin = NewsOrigin(seq: pending.seq, source: pending.source)
+        let origin = NotificationOrigin(seq: pending.seq, source: pending.source)
         switch addition {
         case .signature(let kept) where row.again.isEmpty:
-            newFacts.append(FactStore.New(key: key, seq: pending.seq, fact: row, source: pending.source, kept: kept))
+            newFacts.append(FactTable.New(key: key, seq: pending.seq, fact: row, source: pending.source, kept: kept))
             known.note(row, origin, in: key.environment, as: kept)
         case .nothing: break
         case .news, .signature:
             known.rows += 1
-            newFacts.append(FactStore.New(key: key, seq: pending.seq, fact: row, source: pending.source))
+            newFacts.append(FactTable.New(key: key, seq: pending.seq, fact: row, source: pending.source))
             known.note(row, origin, in: key.environment)
         }
     }

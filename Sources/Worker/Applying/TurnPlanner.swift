@@ -6,16 +6,16 @@ import Subscriptions
 /// What a turn will write, as far as it can be known before its transaction.
 struct TurnPlan {
     /// Those that are applied in this turn.
-    fileprivate(set) var notifications: [PreparedNotification] = []
+    fileprivate(set) var notifications: [DecodedNotification] = []
     /// Purchases whose time has come.
-    fileprivate(set) var woken: [PurchaseStore.DueWake] = []
+    fileprivate(set) var woken: [PurchaseTable.DueWake] = []
     fileprivate(set) var works: [PurchaseWork] = []
-    fileprivate(set) var found: DeletedSubjects.Found
+    fileprivate(set) var found: DeletedCustomerFilter.Found
     /// Purchases with more facts than a turn reads: they have to be folded first.
     fileprivate(set) var unfolded: [PurchaseKey] = []
     /// What was given, to be planned again where the lane was touched since.
-    fileprivate let given: [PreparedNotification]
-    fileprivate let due: [PurchaseStore.DueWake]
+    fileprivate let given: [DecodedNotification]
+    fileprivate let due: [PurchaseTable.DueWake]
     fileprivate let touched: [Lane: Int64]
     fileprivate let rows: Int
 
@@ -57,7 +57,7 @@ struct TurnPlan {
 /// Reads and folds what a turn is about, before its transaction: however long that takes, no lock is held meanwhile, and no
 /// session is idle in a transaction.
 struct TurnPlanner: Sendable {
-    let deleted: DeletedSubjects
+    let deleted: DeletedCustomerFilter
     let foldSettings: FoldSettings
 
     /// So many rows at most are read of all purchases that were not folded yet; fewer where that takes long.
@@ -73,7 +73,7 @@ struct TurnPlanner: Sendable {
     ///   - beliefs: what silence means.
     ///   - rows: how many are read at most (`mostRows`).
     func plan(
-        _ given: [PreparedNotification], _ due: [PurchaseStore.DueWake], _ beliefs: EndBeliefs, rows: Int,
+        _ given: [DecodedNotification], _ due: [PurchaseTable.DueWake], _ beliefs: ExpiryConfirmationRule, rows: Int,
         on connection: PostgresConnection
     ) throws -> TurnPlan {
         let lanes = Set(given.map(\.pending.lane) + due.map(\.key.lane)).sorted()
@@ -87,10 +87,10 @@ struct TurnPlanner: Sendable {
             if let key = notification.purchase, known.insert(key).inserted { keys.append(key) }
         }
         for wake in due where known.insert(wake.key).inserted { keys.append(wake.key) }
-        let bounds = FactStore.Bounds(
+        let bounds = FactTable.Bounds(
             rows: max(TurnPlanner.leastRows, rows / max(1, keys.count)), bytes: TurnPlanner.mostBytes)
         var left: Set<PurchaseKey> = []
-        for (key, facts) in zip(keys, try FactStore.known(of: keys, within: bounds, on: connection)) {
+        for (key, facts) in zip(keys, try FactTable.known(of: keys, within: bounds, on: connection)) {
             guard let facts, facts.isWhole else {
                 left.insert(key)
                 if facts != nil { plan.unfolded.append(key) }
@@ -112,7 +112,7 @@ struct TurnPlanner: Sendable {
     /// The same plan, or what has to be planned again because others touched its lanes. In the transaction: the lanes that passed are
     /// the worker's until it ends.
     func again(
-        _ plan: TurnPlan, _ passed: Fence.Passed, _ beliefs: EndBeliefs, on connection: PostgresConnection
+        _ plan: TurnPlan, _ passed: Fence.Passed, _ beliefs: ExpiryConfirmationRule, on connection: PostgresConnection
     ) throws -> TurnPlan {
         let moved = plan.lanes.filter { passed.touched[$0] != plan.touched[$0] }
         guard !moved.isEmpty else { return plan }
@@ -152,7 +152,7 @@ struct TurnPlanner: Sendable {
             }
         }
         guard !wanted.isEmpty else { return }
-        for (item, payload) in zip(wanted, try FactStore.payloads(wanted, on: connection)) {
+        for (item, payload) in zip(wanted, try FactTable.payloads(wanted, on: connection)) {
             guard let payload, let place = places[item.key] else { continue }
             plan.works[place].known.supply(item.id, payload)
         }
@@ -169,11 +169,11 @@ struct TurnPlanner: Sendable {
 
     private func fold(
         _ rows: [FactRow], _ cause: Cause, signed: Int64, _ pending: PendingNotification, into work: inout PurchaseWork,
-        _ found: DeletedSubjects.Found, now: Int64
+        _ found: DeletedCustomerFilter.Found, now: Int64
     ) {
         let isKnown = work.purchase != nil || !work.facts.posts.isEmpty || !work.facts.assignments.isEmpty
         for row in rows { work.add(row, of: pending) }
-        let origin = NewsOrigin(seq: pending.seq, source: pending.source)
+        let origin = NotificationOrigin(seq: pending.seq, source: pending.source)
         if let late = origin.lateness(signed: signed, in: work.key.environment) {
             work.belief = work.belief.knowing(late: [late])
         }
@@ -193,7 +193,7 @@ struct TurnPlanner: Sendable {
     }
 }
 
-extension PreparedNotification {
+extension DecodedNotification {
     /// What it has facts about.
     var purchase: PurchaseKey? {
         if case .facts(let key, _, _, _) = content { key } else { nil }

@@ -20,7 +20,7 @@ struct UntoldEnds {
     ) throws {
         let ends = drafts.filter { $0.type == .expiration }
         let ending = Set(ends.map(\.purchase))
-        continued = try PurchaseStore.continued(
+        continued = try PurchaseTable.continued(
             purchases.filter { ending.contains($0.key) }, foldSettings: foldSettings, on: connection)
         let ids = ends.flatMap { draft in
             draft.sequel.map { sequel in
@@ -28,7 +28,7 @@ struct UntoldEnds {
                     + sequel.extensions.map { UntoldEnds.id(of: .subscriptionExtended, $0, draft) }
             } ?? []
         }
-        told = try EventStore.known(ids, on: connection)
+        told = try EventTable.known(ids, on: connection)
     }
 
     func contains(_ draft: EventDraft) -> Bool {

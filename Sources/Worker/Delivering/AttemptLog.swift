@@ -16,14 +16,14 @@ package struct AttemptLog: Sendable {
     /// The head of a response is kept where it was not what is hoped for.
     ///
     /// - Parameter detail: why it is no delivery, for people.
-    func record(_ result: AttemptResult, detail: String?) -> DeliveryStore.AttemptRecord {
+    func record(_ result: AttemptResult, detail: String?) -> DeliveryTable.AttemptRecord {
         let outcome = AttemptOutcome(result.outcome)
         let seen = Seen(result.outcome)
-        var record = DeliveryStore.AttemptRecord(
+        var record = DeliveryTable.AttemptRecord(
             number: result.delivery.attempts + 1, started: result.started, milliseconds: seen.milliseconds,
             outcome: outcome.rawValue, detail: detail, response: keepsResponses ? seen.body : [])
         record.status = seen.status
-        record.timings = DeliveryStore.AttemptRecord.Timings(
+        record.timings = DeliveryTable.AttemptRecord.Timings(
             lookup: seen.trace.timings.lookup, connect: seen.trace.timings.connect,
             handshake: seen.trace.timings.handshake, firstByte: seen.trace.timings.firstByte)
         record.peer = seen.trace.peer.map { "\($0)" }

@@ -17,16 +17,16 @@ package struct SendQueue: Sendable {
     }
 
     private(set) var endpoints: [String: Endpoint] = [:]
-    private(set) var lines: [String: EndpointLine] = [:]
+    private(set) var lines: [String: EndpointQueue] = [:]
     package private(set) var inFlight = 0
     package private(set) var suspectsInFlight = 0
     /// Lines that are known to be longer in the database.
     private(set) var longer: Set<String> = []
-    private var turns = TurnLine()
+    private var turns = OrderedIDQueue()
     /// Those that fail or are slow, which share half of all places.
-    private var suspects = TurnLine()
+    private var suspects = OrderedIDQueue()
     /// Those for whom there was no room; they ask again as places become free.
-    private var crowded = TurnLine()
+    private var crowded = OrderedIDQueue()
     private var isSuspectsTurn = false
     /// Those that may not send before some instant.
     private var paced: Set<String> = []
@@ -105,8 +105,8 @@ package struct SendQueue: Sendable {
         return true
     }
 
-    private func newLine(_ id: String) -> EndpointLine {
-        var line = EndpointLine()
+    private func newLine(_ id: String) -> EndpointQueue {
+        var line = EndpointQueue()
         if let count = failures[id] { line.learn(failures: count) }
         return line
     }
@@ -199,7 +199,7 @@ package struct SendQueue: Sendable {
         inFlight += 1
         return change(id) { line in
             let delivery = line.waiting.removeFirst()
-            line.flights.append(EndpointLine.Flight(id: delivery.id, begun: now))
+            line.flights.append(EndpointQueue.Flight(id: delivery.id, begun: now))
             return delivery
         }
     }
@@ -215,7 +215,7 @@ package struct SendQueue: Sendable {
 
     /// Changes a line where it is, and keeps the count of what suspects have in flight.
     @discardableResult
-    private mutating func change<Result>(_ id: String, _ body: (inout EndpointLine) -> Result) -> Result? {
+    private mutating func change<Result>(_ id: String, _ body: (inout EndpointQueue) -> Result) -> Result? {
         guard let place = lines.index(forKey: id) else { return nil }
         let before = lines.values[place].isSuspect ? lines.values[place].flights.count : 0
         let result = body(&lines.values[place])

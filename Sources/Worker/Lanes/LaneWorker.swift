@@ -24,9 +24,9 @@ package final class LaneWorker: Service {
     private let configuration: LaneWorkerConfiguration
     private let session: PostgresSession
     private let folder: PurchaseFolder
-    private let preparer: NotificationPreparer
+    private let preparer: NotificationDecoder
     private let applier: Applier
-    private let settler: Settler
+    private let settler: AttemptRecorder
     private let engine: @Sendable (@escaping @Sendable () -> Void) -> DeliveryEngine
     private let sealer: SecretSealer
     private let clock: any WallClock
@@ -40,14 +40,14 @@ package final class LaneWorker: Service {
     package init(
         configuration: LaneWorkerConfiguration, session: PostgresSession, foldSession: PostgresSession,
         verifier: SignedDataVerifier,
-        settler: Settler, sealer: SecretSealer,
+        settler: AttemptRecorder, sealer: SecretSealer,
         engine: @escaping @Sendable (@escaping @Sendable () -> Void) -> DeliveryEngine, clock: any WallClock,
         logger: Logger, metrics: Metrics
     ) {
         self.configuration = configuration
         self.session = session
         folder = PurchaseFolder(session: foldSession, logger: logger, metrics: metrics)
-        preparer = NotificationPreparer(
+        preparer = NotificationDecoder(
             verifier: verifier, dictionaries: HeaderDictionaries(), bundleIDs: configuration.bundleIDs)
         applier = Applier(
             foldSettings: configuration.foldSettings, bodies: configuration.bodies,
@@ -107,7 +107,7 @@ package final class LaneWorker: Service {
 
     private func run() {
         let engine = engine { [self] in ring() }
-        var turn = LaneTurn(
+        var turn = LaneCycle(
             configuration: configuration, preparer: preparer, applier: applier, settler: settler, engine: engine,
             folder: folder, sealer: sealer, clock: clock, logger: logger, metrics: metrics)
         var rest = LaneWorker.shortestRest
@@ -123,7 +123,7 @@ package final class LaneWorker: Service {
     }
 
     /// One turn; true if there was something to do.
-    private func take(_ turn: inout LaneTurn) -> Bool {
+    private func take(_ turn: inout LaneCycle) -> Bool {
         do {
             let wasBusy = try session.withConnection { connection in try turn.take(on: connection) }
             state.change { $0.isReady = true }
@@ -136,7 +136,7 @@ package final class LaneWorker: Service {
     }
 
     /// The orderly end: nothing new is begun, what is in flight ends, results are written down, lanes are given back.
-    private func finish(_ turn: inout LaneTurn, _ engine: DeliveryEngine) {
+    private func finish(_ turn: inout LaneCycle, _ engine: DeliveryEngine) {
         let deadline = ContinuousClock.now + configuration.drainTimeout * 0.7
         engine.close()
         while engine.inFlight > 0, ContinuousClock.now < deadline {
@@ -189,17 +189,17 @@ package struct LaneWorkerConfiguration: Sendable {
     /// How long first events wait for the names of buyers, by the ids of apps.
     package var ownerWaits: [String: OwnerWait.Setting]
     /// What decides about the owners of purchases; written down when the worker begins.
-    package var owners: [OwnerSettingStore.Current]
+    package var owners: [OwnerSettingTable.Current]
 
     /// Looks into Apple's history, and questions, as far as ends have to do with them.
     package struct Reconciliation: Sendable {
         /// Those with a key.
-        package let places: Set<AppEnvironment>
+        package let places: Set<AppScope>
         package let interval: Duration
         /// Whether Apple is asked too how purchases stand of which news is missing.
         package let asksStatuses: Bool
 
-        package init(places: Set<AppEnvironment>, interval: Duration, asksStatuses: Bool = true) {
+        package init(places: Set<AppScope>, interval: Duration, asksStatuses: Bool = true) {
             self.places = places
             self.interval = interval
             self.asksStatuses = asksStatuses
@@ -210,7 +210,7 @@ package struct LaneWorkerConfiguration: Sendable {
         worker: [UInt8], host: String, lease: Duration, expiryPatience: Duration, drainTimeout: Duration,
         foldSettings: FoldSettings, bodies: EventBody, health: HealthPolicy = HealthPolicy(disableAfter: nil),
         operationsURL: String? = nil, reconciliation: Reconciliation? = nil, bundleIDs: [String: String] = [:],
-        ownerWaits: [String: OwnerWait.Setting] = [:], owners: [OwnerSettingStore.Current] = []
+        ownerWaits: [String: OwnerWait.Setting] = [:], owners: [OwnerSettingTable.Current] = []
     ) {
         self.worker = worker
         self.host = host

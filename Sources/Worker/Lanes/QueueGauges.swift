@@ -38,13 +38,13 @@ struct QueueGauges {
             metrics.gauge(.pendingOldestSeconds, Double(age) / 1000)
             let held = try HeldNotifications.count(in: lanes, eachAtMost: QueueGauges.perLane, on: connection)
             metrics.gauge(.heldNow, Double(held))
-            let pastDue = try DeliveryStore.pastDue(
+            let pastDue = try DeliveryTable.pastDue(
                 in: lanes, before: now - QueueGauges.deliveryTolerance, now: now, eachAtMost: QueueGauges.perLane,
                 on: connection)
             metrics.gauge(.deliveriesPastDue, Double(pastDue))
             let blocked = try DeliveryOrder.oldestBlocked(in: lanes, on: connection).map { max(0, now - $0) } ?? 0
             metrics.gauge(.deliveriesBlockedSeconds, Double(blocked) / 1000)
-            let overdue = try PurchaseStore.overdue(
+            let overdue = try PurchaseTable.overdue(
                 in: lanes, before: now - QueueGauges.timerTolerance, eachAtMost: QueueGauges.perLane, on: connection)
             metrics.gauge(.timersOverdue, Double(overdue))
         }

@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 
 struct AttributeRouteTests {
-    private func write(_ attributes: JSON, of id: String = "al", _ scene: IdentityScene) -> HTTPCall {
+    private func write(_ attributes: JSON, of id: String = "al", _ scene: IdentityFixture) -> HTTPCall {
         scene.post("/v1/subscribers/\(id)/attributes", ["attributes": attributes])
     }
 
@@ -13,7 +13,7 @@ struct AttributeRouteTests {
     }
 
     @Test func `attributes are saved for who was not known yet, and only a secret key reads them`() throws {
-        let scene = try IdentityScene()
+        let scene = try IdentityFixture()
         let answer = write(.object(["k": value(.string("v"), at: 1_678_307_200_000)]), scene)
         #expect(answer.status == 200)
         #expect(answer.json["subscriber"]?["original_app_user_id"] == .string("al"))
@@ -30,7 +30,7 @@ struct AttributeRouteTests {
     }
 
     @Test func `what is wrong is named with its code, and the rest is saved`() throws {
-        let scene = try IdentityScene()
+        let scene = try IdentityFixture()
         let answer = write(
             .object([
                 "good": value(.string("v"), at: 5), "$email": value(.string("nobody"), at: 5),
@@ -55,7 +55,7 @@ struct AttributeRouteTests {
     }
 
     @Test func `whoever become one have the attributes of both, the newer of each key`() throws {
-        let scene = try IdentityScene()
+        let scene = try IdentityFixture()
         let anonymous = "$RCAnonymousID:0123456789abcdef0123456789abcdef"
         let path = "$RCAnonymousID%3A0123456789abcdef0123456789abcdef"
         _ = write(
@@ -79,7 +79,7 @@ struct AttributeRouteTests {
     }
 
     @Test func `what old SDKs send of networks becomes attributes`() throws {
-        let scene = try IdentityScene()
+        let scene = try IdentityFixture()
         let answer = scene.post(
             "/v1/subscribers/al/attribution",
             ["data": .object(["rc_idfa": .string("I"), "campaign": .string("c"), "x": .int(1)]), "network": .int(1)])

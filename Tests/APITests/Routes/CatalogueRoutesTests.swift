@@ -66,7 +66,7 @@ struct CatalogueRoutesTests {
     {
         let api = try KeyedAPI()
         let connection = try api.database.connect(role: "entitled_worker")
-        try CustomerStore.make(["somebody", "$RCAnonymousID:1"], now: 1, on: connection)
+        try CustomerTable.make(["somebody", "$RCAnonymousID:1"], now: 1, on: connection)
         func current(_ id: String = "somebody") -> JSON? {
             api.call("GET", "/v1/subscribers/\(id)/offerings", headers: ["X-Platform": "ios"]).json[
                 "current_offering_id"]
@@ -81,8 +81,8 @@ struct CatalogueRoutesTests {
         #expect(current("$RCAnonymousID:1") == .string("default"))
         // The older, anonymous one stays as the customer; what was chosen stays chosen.
         try connection.transaction {
-            let roots = try CustomerStore.lock(["somebody", "$RCAnonymousID:1"], on: connection)
-            _ = try CustomerStore.unite(try #require(roots[0]), try #require(roots[1]), on: connection)
+            let roots = try CustomerTable.lock(["somebody", "$RCAnonymousID:1"], on: connection)
+            _ = try CustomerTable.unite(try #require(roots[0]), try #require(roots[1]), on: connection)
         }
         #expect(current() == .string("sale") && current("$RCAnonymousID:1") == .string("sale"))
         #expect(try api.database.count("SELECT count(*) FROM entitled.customer") == 1)

@@ -13,7 +13,7 @@ struct GrantRouteTests {
     private static let day: Int64 = 86_400_000
 
     private func running() throws -> RunningAPI {
-        let answers = SubscriberAnswers(
+        let answers = SubscriberResponses(
             document: SubscriberDocument(catalogue: Self.catalogue) { Array($0.utf8) },
             foldSettings: FoldSettings(defaultGrace: .seconds(72 * 3600)), clock: SystemClock())
         let routes = GrantRoutes(

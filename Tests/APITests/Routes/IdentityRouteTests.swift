@@ -22,7 +22,7 @@ struct IdentityRouteTests {
     ]
 
     @Test func `who may call is asked first`() throws {
-        let scene = try IdentityScene()
+        let scene = try IdentityFixture()
         for (method, path, isPublic) in Self.routes {
             for key in [nil, "appl_another_key"] {
                 let answer = scene.api.call(method, path, .object([]), key: key)
@@ -37,7 +37,7 @@ struct IdentityRouteTests {
 
     @Test(arguments: ["identify", "al/alias", "al/restore/eligibility", "al/attributes", "al/attribution"])
     func `a body that is no object, or says nothing, is 400`(path: String) throws {
-        let scene = try IdentityScene()
+        let scene = try IdentityFixture()
         #expect(scene.api.call("POST", "/v1/subscribers/\(path)", .array([])).json["code"] == .int(7226))
         let empty = scene.post("/v1/subscribers/\(path)")
         #expect(empty.status == 400)
@@ -47,7 +47,7 @@ struct IdentityRouteTests {
     // MARK: - Who is who
 
     @Test func `logging in says 201 once, and answers with who it is now`() throws {
-        let scene = try IdentityScene()
+        let scene = try IdentityFixture()
         func logIn(_ id: String, _ other: String) -> HTTPCall {
             scene.post("/v1/subscribers/identify", ["app_user_id": .string(id), "new_app_user_id": .string(other)])
         }
@@ -66,7 +66,7 @@ struct IdentityRouteTests {
     }
 
     @Test func `an alias is an empty object, and two persons are joined for backends only`() throws {
-        let scene = try IdentityScene()
+        let scene = try IdentityFixture()
         func alias(_ id: String, _ other: String, key: String = RunningAPI.publicKey) -> HTTPCall {
             scene.post("/v1/subscribers/\(id)/alias", ["new_app_user_id": .string(other)], key: key)
         }
@@ -87,7 +87,7 @@ struct IdentityRouteTests {
     }
 
     @Test func `who is deleted is gone under every id, with what was said of them`() throws {
-        let scene = try IdentityScene()
+        let scene = try IdentityFixture()
         _ = scene.post(
             "/v1/subscribers/identify", ["app_user_id": .string(Self.anonymous), "new_app_user_id": .string("bob")])
         let attributes = JSON.object(["k": .object(["value": .string("v")])])
@@ -104,24 +104,24 @@ struct IdentityRouteTests {
     }
 
     @Test func `many are made at once, and spellings of one UUID are one customer`() throws {
-        let scene = try IdentityScene()
+        let scene = try IdentityFixture()
         let connection = try scene.api.database.connect(role: "entitled_api")
-        let actions = CustomerActions(origin: ActionLog.Origin(actor: "tester"), foldSettings: FoldSettings())
+        let actions = CustomerActions(origin: ActionTable.Origin(actor: "tester"), foldSettings: FoldSettings())
         let uuid = "abcdefab-cdef-4abc-8def-abcdefabcdef"
         let ids: Set = ["al", "bo", "AL", uuid, uuid.uppercased()]
         #expect(try actions.admit("al", on: connection))
         #expect(try actions.admit(ids, on: connection) == ["bo", "AL", uuid.uppercased()])
-        #expect(try CustomerStore.load([uuid], on: connection)[uuid]?.appUserIDs.count == 2)
+        #expect(try CustomerTable.load([uuid], on: connection)[uuid]?.appUserIDs.count == 2)
         #expect(try scene.api.database.count("SELECT count(*) FROM entitled.customer") == 4)
         #expect(try actions.admit(ids, on: connection) == [])
     }
 
     @Test func `apps may give a customer a hundred ids, and no more`() throws {
-        let scene = try IdentityScene()
+        let scene = try IdentityFixture()
         let uuid = "abcdefab-cdef-4abc-8def-abcdefabcdef"
         _ = scene.subscriber(uuid)
         let connection = try scene.api.database.connect()
-        func count() throws -> Int { try CustomerStore.load([uuid], on: connection)[uuid]?.appUserIDs.count ?? 0 }
+        func count() throws -> Int { try CustomerTable.load([uuid], on: connection)[uuid]?.appUserIDs.count ?? 0 }
         func alias(_ number: Int, key: String = RunningAPI.publicKey) -> HTTPCall {
             let id = "$RCAnonymousID:\(String(repeating: "0", count: 28))\(1000 + number)"
             return scene.post("/v1/subscribers/\(uuid)/alias", ["new_app_user_id": .string(id)], key: key)
@@ -140,12 +140,12 @@ struct IdentityRouteTests {
     // MARK: - Restoring
 
     @Test func `the key of an app learns nothing of another app's purchases`() throws {
-        let scene = try IdentityScene()
+        let scene = try IdentityFixture()
         var life = SubscriberLife(seed: 4)
         _ = life.start(at: SystemClock().now() - 1_000)
         let token = try scene.token(life)
         let connection = try scene.api.database.connect()
-        let actions = CustomerActions(origin: ActionLog.Origin(actor: "tester"), foldSettings: FoldSettings())
+        let actions = CustomerActions(origin: ActionTable.Origin(actor: "tester"), foldSettings: FoldSettings())
         for app in [nil, "demo"] {
             #expect(try scene.restoring.isAllowed(token, of: app, to: "bob", actions, on: connection))
         }
@@ -156,7 +156,7 @@ struct IdentityRouteTests {
     }
 
     @Test func `whether a purchase may be restored is told before, and nothing changes`() throws {
-        let scene = try IdentityScene(
+        let scene = try IdentityFixture(
             RestoreSettings(general: .transfer, apps: ["demo": .init(behavior: .keep, sandboxBehavior: nil)]))
         var life = SubscriberLife(seed: 3)
         _ = life.start(at: SystemClock().now() - 1_000)
@@ -197,7 +197,7 @@ struct IdentityRouteTests {
     }
 
     @Test func `what Apple did not sign for this app is judged by nobody`() throws {
-        let scene = try IdentityScene()
+        let scene = try IdentityFixture()
         func code(_ token: String) -> Int64? {
             let answer = scene.post("/v1/subscribers/al/restore/eligibility", ["fetch_token": .string(token)])
             return answer.status == 400 ? answer.json["code"]?.intValue : nil

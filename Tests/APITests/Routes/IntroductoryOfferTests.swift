@@ -32,7 +32,7 @@ struct IntroductoryOfferTests {
         let row = FactRow(
             kind: .transaction, signedDate: 1_790_000_000_000, header: Array("e30".utf8), signature: [1],
             payload: payload.bytes)
-        try FactStore.insert([FactStore.New(key: key, seq: 1, fact: row)], on: connection)
+        try FactTable.insert([FactTable.New(key: key, seq: 1, fact: row)], on: connection)
         try connection.query(
             """
             INSERT INTO entitled.purchase
@@ -40,11 +40,11 @@ struct IntroductoryOfferTests {
             VALUES ($1, 'demo', $2, $3, $4, $5, true, 1, 1)
             """,
             [.int2(key.lane.number), .int2(environment.code), .text(id), .text(owner), .text(product)])
-        try CustomerStore.make([owner], now: 1, on: connection)
+        try CustomerTable.make([owner], now: 1, on: connection)
         var facts = PurchaseFacts()
         row.insert(into: &facts)
         let purchase = try #require(Purchase(folding: facts, key: key, foldSettings: FoldSettings()))
-        try ProductStore().note([purchase], now: 1, on: connection)
+        try ProductTable().note([purchase], now: 1, on: connection)
     }
 
     private func ask(_ products: [String], of id: String, headers: [String: String] = [:]) -> JSON {
@@ -86,10 +86,10 @@ struct IntroductoryOfferTests {
             INSERT INTO entitled.product (product_id, app, environment, kind, first_seen_ms)
             VALUES ('monthly', 'demo', 0, 'Auto-Renewable Subscription', 1)
             """)
-        #expect(try ProductStore.groups(of: ["monthly"], app: nil, on: connection).isEmpty)
+        #expect(try ProductTable.groups(of: ["monthly"], app: nil, on: connection).isEmpty)
         try buy("monthly", group: "21", by: "somebody", "1")
-        #expect(try ProductStore.groups(of: ["monthly"], app: "demo", on: connection) == ["monthly": "21"])
-        #expect(try ProductStore.groups(of: ["monthly"], app: "other", on: connection).isEmpty)
-        #expect(try ProductStore.list(on: connection).map(\.product.group) == ["21"])
+        #expect(try ProductTable.groups(of: ["monthly"], app: "demo", on: connection) == ["monthly": "21"])
+        #expect(try ProductTable.groups(of: ["monthly"], app: "other", on: connection).isEmpty)
+        #expect(try ProductTable.list(on: connection).map(\.product.group) == ["21"])
     }
 }

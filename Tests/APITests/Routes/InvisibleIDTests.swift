@@ -11,7 +11,7 @@ struct InvisibleIDTests {
 
     @Test(arguments: ids)
     func `asking for one makes nobody`(id: String) throws {
-        let scene = try IdentityScene()
+        let scene = try IdentityFixture()
         for key in [RunningAPI.publicKey, RunningAPI.secretKey] {
             let answer = scene.api.call("GET", "/v1/subscribers/\(id)", key: key)
             #expect(answer.status == 400)
@@ -34,7 +34,7 @@ struct InvisibleIDTests {
 
     @Test(arguments: ids)
     func `one that is there is read, used and deleted`(id: String) throws {
-        let scene = try IdentityScene()
+        let scene = try IdentityFixture()
         let name = try #require(PercentEncoding.decode(id[...]))
         for table in ["customer (original_app_user_id", "app_user_id (id, original_app_user_id"] {
             let values = table.hasPrefix("app") ? "$1, $1" : "$1"
@@ -52,7 +52,7 @@ struct InvisibleIDTests {
     }
 
     @Test func `one that is refused fails nobody who asks at the same time`() throws {
-        let scene = try IdentityScene()
+        let scene = try IdentityFixture()
         let threads = (0..<24).map { number in
             let (id, wanted) = number % 3 == 0 ? ("a%E2%80%8B", 400) : ("customer-\(number)", 201)
             return TestThread { scene.api.call("GET", "/v1/subscribers/\(id)").status == wanted }

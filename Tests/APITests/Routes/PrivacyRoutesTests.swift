@@ -21,7 +21,7 @@ import Testing
 
     @Test func `an export names the customer, and whoever asks for a stranger makes nobody`() throws {
         let api = try api()
-        try CustomerStore.make(["user-42"], now: 1, on: try api.database.connect(role: "entitled_worker"))
+        try CustomerTable.make(["user-42"], now: 1, on: try api.database.connect(role: "entitled_worker"))
         let call = api.call("GET", Self.path, key: RunningAPI.secretKey)
         #expect(call.status == 200)
         #expect(call.json["customer"]?["original_app_user_id"] == .string("user-42"))
@@ -33,7 +33,7 @@ import Testing
     @Test func `an export is of the id as it is, or of a UUID in any case`() throws {
         let api = try api()
         let uuid = "dddddddd-1111-4111-8111-00000000beef"
-        try CustomerStore.make(["Kim", uuid], now: 1, on: try api.database.connect(role: "entitled_worker"))
+        try CustomerTable.make(["Kim", uuid], now: 1, on: try api.database.connect(role: "entitled_worker"))
         func status(_ id: String) -> Int {
             api.call("GET", "/v1/subscribers/\(id)/export", key: RunningAPI.secretKey).status
         }
@@ -44,7 +44,7 @@ import Testing
 
     @Test func `more than an answer holds names the command`() throws {
         let api = try api(limit: 10)
-        try CustomerStore.make(["user-42"], now: 1, on: try api.database.connect(role: "entitled_worker"))
+        try CustomerTable.make(["user-42"], now: 1, on: try api.database.connect(role: "entitled_worker"))
         let call = api.call("GET", Self.path, key: RunningAPI.secretKey)
         #expect(call.status == 413)
         #expect(call.json["message"]?.stringValue?.contains("customers export") == true)

@@ -79,7 +79,7 @@ struct CoreTests {
     }
 
     @Test func `who waits for what is never applied is told to come again, and whoever is applied goes on`() throws {
-        let subject = AppliedWatch.Subject(lane: Lane(number: 7), seq: 70)
+        let subject = AppliedWaiter.Subject(lane: Lane(number: 7), seq: 70)
         let route = APIRoute("POST", "/v1/wait", .anyKey) { _ in
             .whenApplied([subject]) { _ in .response(.document(200, .string("applied"))) }
         }

@@ -119,7 +119,7 @@ struct WorkShareTests {
     // MARK: - The line by itself
 
     @Test func `owners take turns, however much one of them brings`() throws {
-        let line = WorkLine<Int>(limit: 1000, part: .init(busy: 1, waiting: 500, waitingOfAccount: 500))
+        let line = BoundedQueue<Int>(limit: 1000, part: .init(busy: 1, waiting: 500, waitingOfAccount: 500))
         for number in 0..<100 {
             #expect(line.add(number, as: WorkShare(owner: 1, isBounded: true)))
         }
@@ -135,7 +135,7 @@ struct WorkShareTests {
     }
 
     @Test func `an owner fills their own places and nobody else's, and what was begun goes on`() {
-        let line = WorkLine<Int>(limit: 100, part: .init(busy: 1, waiting: 10, waitingOfAccount: 3))
+        let line = BoundedQueue<Int>(limit: 100, part: .init(busy: 1, waiting: 10, waitingOfAccount: 3))
         let (one, other) = (WorkShare(owner: 1, isBounded: true), WorkShare(owner: 2, account: 5, isBounded: true))
         #expect((0..<20).count { line.add($0, as: one) } == 10)
         #expect((0..<20).count { line.add($0, as: other) } == 3)

@@ -13,13 +13,13 @@ import Testing
     /// The id by which an event names the customer now.
     private func used(_ id: String, _ database: TestDatabase) throws -> String? {
         let connection = try database.connect(role: "entitled_worker")
-        return try CustomerStore.load([id], on: connection)[id]?.identity(of: id).appUserID
+        return try CustomerTable.load([id], on: connection)[id]?.identity(of: id).appUserID
     }
 
     @Test func `reading by one id and by another is a change that is recorded at once, and by the same writes nothing`()
         throws
     {
-        let scene = try SubscriberScene()
+        let scene = try SubscriberFixture()
         _ = scene.get("al")
         try scene.database.execute("INSERT INTO entitled.app_user_id VALUES ('albert', 'al', 1, NULL)")
         #expect(try used("al", scene.database) == "al")
@@ -44,7 +44,7 @@ import Testing
     }
 
     @Test func `posting attributes, logging in and an alias use the id that they are about`() throws {
-        let scene = try IdentityScene()
+        let scene = try IdentityFixture()
         func alias(_ id: String, _ other: String) {
             let path = "/v1/subscribers/\(id)/alias"
             #expect(scene.post(path, ["new_app_user_id": .string(other)], key: RunningAPI.secretKey).status == 200)
@@ -68,14 +68,14 @@ import Testing
     }
 
     @Test func `a device's id comes before one that was made here`() throws {
-        let scene = try IdentityScene()
+        let scene = try IdentityFixture()
         let made = "$RCAnonymousID:fedcba9876543210fedcba9876543210"
         let worker = try scene.api.database.connect(role: "entitled_worker")
-        try CustomerStore.make([made], now: 1, on: worker)
+        try CustomerTable.make([made], now: 1, on: worker)
         _ = scene.subscriber(Self.devicePath)
         let actions = CustomerActions(origin: .init(actor: "tester"), foldSettings: FoldSettings())
         _ = try actions.alias(Self.device, made, on: worker)
-        let customer = try #require(try CustomerStore.load([made], on: worker)[made])
+        let customer = try #require(try CustomerTable.load([made], on: worker)[made])
         #expect(customer.identity(of: made).appUserID == Self.device)
     }
 }

@@ -20,7 +20,7 @@ struct SubscriberTests {
     // MARK: - Who is asked for
 
     @Test func `who is asked for is made once, however many ask at once`() throws {
-        let scene = try SubscriberScene()
+        let scene = try SubscriberFixture()
         let threads = (0..<12).map { _ in TestThread { scene.get("somebody").status } }
         let statuses = try threads.map { try $0.value() }
         #expect(statuses.sorted() == Array(repeating: 200, count: 11) + [201])
@@ -33,7 +33,7 @@ struct SubscriberTests {
         (String(repeating: "x", count: 101), 7256),
     ])
     func `what cannot be an id makes nobody`(id: String, code: Int) throws {
-        let scene = try SubscriberScene()
+        let scene = try SubscriberFixture()
         let answer = scene.get(id)
         #expect(answer.status == 400)
         #expect(answer.json["code"] == .int(Int64(code)))
@@ -41,7 +41,7 @@ struct SubscriberTests {
     }
 
     @Test func `two spellings of an id are one id`() throws {
-        let scene = try SubscriberScene()
+        let scene = try SubscriberFixture()
         #expect(scene.get("%C3%A9").status == 201)
         let other = scene.get("e%CC%81")
         #expect(other.status == 200)
@@ -51,7 +51,7 @@ struct SubscriberTests {
     }
 
     @Test func `an alias shows the same customer, with all purchases`() throws {
-        let scene = try SubscriberScene()
+        let scene = try SubscriberFixture()
         try scene.tell("first", "1")
         try scene.tell("second", "2", price: 2, hours: 48)
         try scene.database.execute("UPDATE entitled.app_user_id SET original_app_user_id = 'first'")
@@ -62,7 +62,7 @@ struct SubscriberTests {
     }
 
     @Test func `attributes are for secret keys alone`() throws {
-        let scene = try SubscriberScene()
+        let scene = try SubscriberFixture()
         let (mine, theirs) = (scene.get("bob"), scene.get("bob", key: RunningAPI.secretKey))
         #expect(mine.json["subscriber"]?["subscriber_attributes"] == nil)
         #expect(theirs.json["subscriber"]?["subscriber_attributes"] == .object([]))
@@ -72,7 +72,7 @@ struct SubscriberTests {
     // MARK: - Snapshots
 
     @Test func `the first reading keeps what the next ones need, and says the same`() throws {
-        let scene = try SubscriberScene()
+        let scene = try SubscriberFixture()
         try scene.tell("bob")
         let cold = scene.get("bob")
         try scene.untilKept(1)
@@ -80,44 +80,44 @@ struct SubscriberTests {
         try scene.database.execute("DELETE FROM entitled.fact")
         let hot = scene.get("bob")
         #expect(hot.body == cold.body)
-        #expect(SubscriberScene.price(hot) == 1)
+        #expect(SubscriberFixture.price(hot) == 1)
     }
 
     @Test func `a snapshot of before is never shown`() throws {
-        let scene = try SubscriberScene()
+        let scene = try SubscriberFixture()
         try scene.tell("bob")
         for price in Int64(2)...5 {
-            #expect(SubscriberScene.price(scene.get("bob")) == price - 1)
+            #expect(SubscriberFixture.price(scene.get("bob")) == price - 1)
             try scene.untilKept(1)
             try scene.tell("bob", price: price, signed: price)
         }
-        #expect(SubscriberScene.price(scene.get("bob")) == 5)
+        #expect(SubscriberFixture.price(scene.get("bob")) == 5)
     }
 
     @Test func `a purchase that was removed and came again is read again`() throws {
-        let scene = try SubscriberScene()
+        let scene = try SubscriberFixture()
         let worker = try scene.database.connect(role: "entitled_worker")
         try scene.tell("bob")
         _ = scene.get("bob")
         try scene.untilKept(1)
-        try PurchaseStore.remove([SubscriberScene.key("1")], on: worker)
+        try PurchaseTable.remove([SubscriberFixture.key("1")], on: worker)
         #expect(try scene.database.count("SELECT count(*) FROM entitled.purchase_snapshot") == 0)
         #expect(scene.get("bob").json["subscriber"]?["subscriptions"] == .object([]))
         // Of the same version, in the same millisecond.
         try worker.query("DELETE FROM entitled.fact")
         try scene.tell("bob", price: 7, on: worker)
-        #expect(SubscriberScene.price(scene.get("bob")) == 7)
+        #expect(SubscriberFixture.price(scene.get("bob")) == 7)
     }
 
     @Test func `a snapshot that was made too slowly is not kept, and one without a purchase is not shown`() throws {
-        let scene = try SubscriberScene()
+        let scene = try SubscriberFixture()
         let reader = try scene.database.connect(role: "entitled_api")
         try scene.tell("bob")
         let slow = try #require(
-            try SubscriberReader(foldSettings: FoldSettings()).find(["bob"], on: reader).first ?? nil)
+            try SubscriberQuery(foldSettings: FoldSettings()).find(["bob"], on: reader).first ?? nil)
         #expect(slow.made.count == 1)
         try scene.tell("bob", price: 2, signed: 1)
-        try SnapshotStore.write(slow.made, on: reader)
+        try SnapshotTable.write(slow.made, on: reader)
         #expect(try scene.database.count("SELECT count(*) FROM entitled.purchase_snapshot") == 0)
         _ = scene.get("bob")
         try scene.untilKept(1)
@@ -126,19 +126,19 @@ struct SubscriberTests {
     }
 
     @Test func `bytes that nobody wrote are made again`() throws {
-        let scene = try SubscriberScene()
+        let scene = try SubscriberFixture()
         try scene.tell("bob")
         _ = scene.get("bob")
         try scene.untilKept(1)
         try scene.database.execute("UPDATE entitled.purchase_snapshot SET body = '\\x00ff'")
-        #expect(SubscriberScene.price(scene.get("bob")) == 1)
+        #expect(SubscriberFixture.price(scene.get("bob")) == 1)
         try eventually("it is written again") {
             try scene.database.count("SELECT count(*) FROM entitled.purchase_snapshot WHERE length(body) > 2") == 1
         }
     }
 
     @Test func `no reading is older than what was committed before it, while a worker writes`() throws {
-        let scene = try SubscriberScene()
+        let scene = try SubscriberFixture()
         try scene.tell("bob")
         let committed = Atomic<Int64>(1)
         let last: Int64 = 150
@@ -147,7 +147,7 @@ struct SubscriberTests {
                 var (read, stale) = (0, 0)
                 while committed.load(ordering: .acquiring) < last {
                     let least = committed.load(ordering: .acquiring)
-                    guard let price = SubscriberScene.price(scene.get("bob")) else { throw TestFailure("no price") }
+                    guard let price = SubscriberFixture.price(scene.get("bob")) else { throw TestFailure("no price") }
                     read += 1
                     if price < least { stale += 1 }
                 }
@@ -161,13 +161,13 @@ struct SubscriberTests {
         }
         let counts = try readers.map { try $0.value() }
         #expect(counts.allSatisfy { $0.0 > 0 && $0.1 == 0 })
-        #expect(SubscriberScene.price(scene.get("bob")) == last)
+        #expect(SubscriberFixture.price(scene.get("bob")) == last)
         try scene.untilKept(1)
-        #expect(SubscriberScene.price(scene.get("bob")) == last)
+        #expect(SubscriberFixture.price(scene.get("bob")) == last)
     }
 
     @Test func `one customer whose facts cannot be read does not take the others along`() throws {
-        let scene = try SubscriberScene()
+        let scene = try SubscriberFixture()
         for number in 0..<8 { try scene.tell("user\(number)", "\(number)") }
         try scene.database.execute("UPDATE entitled.fact SET payload = '\\x01' WHERE original_transaction_id = '3'")
         let threads = (0..<8).map { number in TestThread { scene.get("user\(number)").status } }
@@ -178,7 +178,7 @@ struct SubscriberTests {
     // MARK: - Tags
 
     @Test func `the tag is answered 304, until access ends without a word`() throws {
-        let scene = try SubscriberScene()
+        let scene = try SubscriberFixture()
         try scene.tell("bob", hours: 24)
         let first = scene.get("bob")
         let tag = try #require(first.header("x-revenuecat-etag"))
@@ -190,7 +190,7 @@ struct SubscriberTests {
             #expect(known.status == 304)
             #expect(known.body.isEmpty)
             #expect(known.header("x-revenuecat-etag") == tag)
-            #expect(known.header("x-revenuecat-request-time") == "\(SubscriberScene.start + 23 * SubscriberScene.hour)")
+            #expect(known.header("x-revenuecat-request-time") == "\(SubscriberFixture.start + 23 * SubscriberFixture.hour)")
         }
         scene.clock.advance(by: .seconds(3600))
         for header in headers {
@@ -201,7 +201,7 @@ struct SubscriberTests {
     }
 
     @Test func `another tag, none, and a wish for signed answers get the whole document`() throws {
-        let scene = try SubscriberScene()
+        let scene = try SubscriberFixture()
         let tag = try #require(scene.get("bob").header("x-revenuecat-etag"))
         for headers in [
             [:], ["X-RevenueCat-ETag": ""], ["X-RevenueCat-ETag": "0123456789abcdef"], ["If-None-Match": "\"x\""],
@@ -215,7 +215,7 @@ struct SubscriberTests {
     }
 
     @Test func `what was posted is answered in full, without a tag, and somebody unknown is 404`() throws {
-        let answers = SubscriberAnswers(
+        let answers = SubscriberResponses(
             document: SubscriberDocument(catalogue: EntitlementCatalogue([:])) { Crypto.Digest.sha256(Array($0.utf8)) },
             foldSettings: FoldSettings(), clock: SystemClock())
         let api = try RunningAPI(more: [
@@ -234,27 +234,27 @@ struct SubscriberTests {
     // MARK: - What is written
 
     @Test func `last_seen is noted by the hour, where an app asks`() throws {
-        let scene = try SubscriberScene()
+        let scene = try SubscriberFixture()
         let seen = "SELECT coalesce(max(last_seen_ms), 0) FROM entitled.customer"
         _ = scene.get("bob")
         _ = scene.get("bob", headers: ["X-Platform": "iOS"])
-        try eventually("it is noted") { try scene.database.count(seen) == SubscriberScene.start }
+        try eventually("it is noted") { try scene.database.count(seen) == SubscriberFixture.start }
         scene.clock.advance(by: .seconds(3599))
         let again = scene.get("bob", headers: ["X-Platform": "iOS"])
         #expect(again.json["subscriber"]?["last_seen"] == .date(scene.clock.now()))
         scene.clock.advance(by: .seconds(7200))
         // Not noted by a backend; and what is noted of another one comes after what was not noted of this one.
-        #expect(scene.get("bob").json["subscriber"]?["last_seen"] == .date(SubscriberScene.start))
+        #expect(scene.get("bob").json["subscriber"]?["last_seen"] == .date(SubscriberFixture.start))
         _ = scene.get("eve", headers: ["X-Platform": "iOS"])
         try eventually("eve is noted") { try scene.database.count(seen) == scene.clock.now() }
         #expect(
             try scene.database.count("SELECT last_seen_ms FROM entitled.customer WHERE original_app_user_id = 'bob'")
-                == SubscriberScene.start)
+                == SubscriberFixture.start)
     }
 
     /// This lock lets nobody write, and nobody lock a row: who tries is answered 503.
     @Test func `reading waits for nobody, cold or hot, though there is something to note`() throws {
-        let scene = try SubscriberScene { database in
+        let scene = try SubscriberFixture { database in
             try database.execute("ALTER DATABASE \(database.name) SET lock_timeout = '2s'")
         }
         try scene.tell("bob")
@@ -274,7 +274,7 @@ struct SubscriberTests {
     }
 
     @Test func `reading who is known takes exactly one statement`() throws {
-        let scene = try SubscriberScene { database in
+        let scene = try SubscriberFixture { database in
             try database.execute("ALTER DATABASE \(database.name) SET log_statement = 'all'")
         }
         try scene.tell("bob")

@@ -9,11 +9,11 @@ import Testing
 
 /// Every call against the simulated store, which checks the token of each.
 @Suite struct EndpointTests {
-    private let bench: StoreBench
+    private let bench: StoreFixture
     private let client: ServerAPIClient
 
     init() throws {
-        bench = try StoreBench()
+        bench = try StoreFixture()
         client = try bench.client()
     }
 
@@ -108,7 +108,7 @@ import Testing
 
     @Test func `the history holds every notification once, and knows what was not delivered`() throws {
         let now = SystemClock().now()
-        let query = NotificationHistoryQuery(from: now - 29 * StoreBench.day, to: now)
+        let query = NotificationHistoryQuery(from: now - 29 * StoreFixture.day, to: now)
         let all = try items(query)
         let lives = [bench.subscriber, bench.refunded, bench.family]
         let wanted = lives.flatMap(\.notifications).filter { $0.signedDate <= now }
@@ -129,7 +129,7 @@ import Testing
 
     @Test func `the history goes on from a token that was kept`() throws {
         let now = SystemClock().now()
-        let query = NotificationHistoryQuery(from: now - 29 * StoreBench.day, to: now)
+        let query = NotificationHistoryQuery(from: now - 29 * StoreFixture.day, to: now)
         var pages = client.notificationPages(query, in: .sandbox)
         let first = try #require(try pages.next())
         #expect(first.items.count == 20)
@@ -151,14 +151,14 @@ import Testing
                 RenewalExtension(days: days, reason: .customerSatisfaction, requestIdentifier: "again"), in: .sandbox)
         }
         let result = try extend(3)
-        #expect(result.isDone && result.effectiveDate == life.expires + 3 * StoreBench.day)
+        #expect(result.isDone && result.effectiveDate == life.expires + 3 * StoreFixture.day)
         #expect(result.webOrderLineItemID == life.latest.orderLineID)
         let state = try client.subscriptions(of: life.latest.id, in: .only(.sandbox)).answer.first
         #expect(state?.transaction.payload.expiresDate == result.effectiveDate)
         #expect(state?.renewal?.payload.renewalDate == result.effectiveDate)
         let now = SystemClock().now()
         let told = NotificationHistoryQuery(
-            from: now - StoreBench.day, to: now + 1000, subject: .type("RENEWAL_EXTENDED", subtype: nil))
+            from: now - StoreFixture.day, to: now + 1000, subject: .type("RENEWAL_EXTENDED", subtype: nil))
         #expect(try items(told).count == 1)
         _ = try extend(1)
         #expect(try failure { try extend(1) }.code == .subscriptionMaxExtension)
@@ -187,7 +187,7 @@ import Testing
         let done = try progress()
         #expect(done.succeeded == 1 && done.failed == 1, "the family member's cannot be extended")
         let state = try client.subscriptions(of: bench.subscriber.latest.id, in: .only(.sandbox)).answer.first
-        #expect(state?.transaction.payload.expiresDate == bench.subscriber.expires + 5 * StoreBench.day)
+        #expect(state?.transaction.payload.expiresDate == bench.subscriber.expires + 5 * StoreFixture.day)
         #expect(
             try failure {
                 try client.extensionProgress(of: "pro_monthly", requestIdentifier: "other", in: .sandbox)
@@ -265,7 +265,7 @@ import Testing
     }
 
     @Test func `what production does not know is looked up in the sandbox`() throws {
-        let production = try StoreBench(.production, seed: 8)
+        let production = try StoreFixture(.production, seed: 8)
         let both = try bench.client(
             keys: [bench.key()], environments: [.production, .sandbox],
             urls: [.production: production.service.baseURL, .sandbox: bench.service.baseURL])
@@ -282,7 +282,7 @@ import Testing
         let impatient = try bench.client(
             keys: [bench.key()], environments: [.production, .sandbox],
             urls: [.production: production.service.baseURL, .sandbox: bench.service.baseURL],
-            retries: RetryPolicy(attempts: 1))
+            retries: ServerAPIRetryPolicy(attempts: 1))
         #expect(
             try failure {
                 try impatient.subscriptions(of: bench.subscriber.latest.id, in: .productionThenSandbox)

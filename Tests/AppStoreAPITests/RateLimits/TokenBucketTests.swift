@@ -49,11 +49,11 @@ struct TokenBucketTests {
     }
 }
 
-struct PaceLineTests {
-    private static func line(burst: Double) -> PaceLine { PaceLine(TokenBucket(rate: 1, burst: burst, now: 0)) }
+struct RateLimitQueueTests {
+    private static func line(burst: Double) -> RateLimitQueue { RateLimitQueue(TokenBucket(rate: 1, burst: burst, now: 0)) }
 
     @Test func `an interactive call goes before sweeps that came earlier`() {
-        var line = PaceLineTests.line(burst: 1)
+        var line = RateLimitQueueTests.line(burst: 1)
         let sweeps = [line.join(.sweep), line.join(.sweep)]
         let person = line.join(.interactive)
         let another = line.join(.interactive)
@@ -68,7 +68,7 @@ struct PaceLineTests {
     }
 
     @Test func `who leaves holds up nobody`() {
-        var line = PaceLineTests.line(burst: 5)
+        var line = RateLimitQueueTests.line(burst: 5)
         let (first, second) = (line.join(.interactive), line.join(.interactive))
         #expect(line.ask(second, at: 0) == .queue)
         line.leave(first)

@@ -11,10 +11,10 @@ import Testing
 
 /// What a client does when Apple's side is not well.
 @Suite struct FaultTests {
-    private let bench: StoreBench
+    private let bench: StoreFixture
 
     init() throws {
-        bench = try StoreBench()
+        bench = try StoreFixture()
     }
 
     private var id: String { bench.subscriber.latest.id }
@@ -52,7 +52,7 @@ import Testing
     @Test func `what does not end is given up, with the last reason`() throws {
         bench.service.add(StoreFault(.error))
         let error = try failure {
-            try bench.client(retries: RetryPolicy(base: .milliseconds(1), attempts: 3)).transaction(
+            try bench.client(retries: ServerAPIRetryPolicy(base: .milliseconds(1), attempts: 3)).transaction(
                 id, in: .only(.sandbox))
         }
         #expect(error.code == .generalInternalRetryable && error.isRetryable)
@@ -103,7 +103,7 @@ import Testing
     @Test(arguments: [StoreFault(.slow, seconds: 30), StoreFault(.rateLimited, seconds: 30), StoreFault(.error)])
     func `a call that waits is cancelled at once`(fault: StoreFault) throws {
         bench.service.add(fault)
-        let client = try bench.client(retries: RetryPolicy(base: .seconds(30), longest: .seconds(30)))
+        let client = try bench.client(retries: ServerAPIRetryPolicy(base: .seconds(30), longest: .seconds(30)))
         let cancellation = Cancellation()
         let outcome = Monitor<ServerAPIError?>(nil)
         let id = id
@@ -129,7 +129,7 @@ import Testing
         }
         bench.service.add(StoreFault(.rateLimited, percent: 10, seconds: 0.02))
         bench.service.add(StoreFault(.slow, percent: 10, seconds: 0.02))
-        let client = try bench.client(retries: RetryPolicy(base: .milliseconds(5), attempts: 40))
+        let client = try bench.client(retries: ServerAPIRetryPolicy(base: .milliseconds(5), attempts: 40))
         for _ in 0..<3 {
             let all = try client.transactions(of: id, in: .only(.sandbox)).answer
             #expect(all.count == 47)
@@ -176,7 +176,7 @@ import Testing
     /// Nobody listens there.
     @Test func `a server that cannot be reached is said`() throws {
         let error = try failure {
-            try bench.client(url: "http://127.0.0.1:1", retries: RetryPolicy(base: .milliseconds(1), attempts: 2))
+            try bench.client(url: "http://127.0.0.1:1", retries: ServerAPIRetryPolicy(base: .milliseconds(1), attempts: 2))
                 .transaction(id, in: .only(.sandbox))
         }
         guard case .unreachable(let text) = error else { throw TestFailure("\(error)") }

@@ -36,17 +36,17 @@ import Testing
         var url: String { "http://127.0.0.1:\(server.boundPort ?? 0)" }
     }
 
-    private let bench: StoreBench
+    private let bench: StoreFixture
     private let id: String
 
     init() throws {
-        bench = try StoreBench()
+        bench = try StoreFixture()
         id = bench.subscriber.latest.id
     }
 
     private func client(_ impostor: Impostor) throws -> ServerAPIClient {
         bench.keep(impostor)
-        return try bench.client(url: impostor.url, retries: RetryPolicy(base: .milliseconds(1), attempts: 2))
+        return try bench.client(url: impostor.url, retries: ServerAPIRetryPolicy(base: .milliseconds(1), attempts: 2))
     }
 
     private func answering(_ json: JSON) throws -> Impostor { try Impostor { _ in .json(200, json) } }
@@ -115,7 +115,7 @@ import Testing
         var app = bench.app
         if reason == .wrongBundleID { app.bundleID = "com.example.other" } else { app.environment = "Production" }
         var life = SubscriberLife(app: app, seed: 9)
-        life.start(at: SystemClock().now() - StoreBench.day)
+        life.start(at: SystemClock().now() - StoreFixture.day)
         let text = try NotificationSigner(bench.pki).sign(life.latest.payload(signedDate: SystemClock().now()))
         let answer = JSON.object(["signedTransactionInfo": .string(text)])
         let error = try failure { try client(try answering(answer)).transaction(life.latest.id, in: .only(.sandbox)) }
@@ -216,7 +216,7 @@ import Testing
             HTTPResponse(status: 302, headers: [("Location", url + request.head.target)])
         }
         let error = try failure { try client(impostor).transaction(id, in: .only(.sandbox)) }
-        #expect(error == .refused(ServerAPIRefusal(status: 302)))
+        #expect(error == .refused(ServerAPIRejection(status: 302)))
     }
 
     @Test func `a rate limit until the end of time ends with the deadline`() throws {
@@ -226,6 +226,6 @@ import Testing
         let error = try failure {
             try client(impostor).transaction(id, in: .only(.sandbox), CallOptions(within: .seconds(2)))
         }
-        #expect(error == .refused(ServerAPIRefusal(status: 429)))
+        #expect(error == .refused(ServerAPIRejection(status: 429)))
     }
 }

@@ -26,10 +26,10 @@ struct RetryAfterTests {
 }
 
 struct RetryPolicyTests {
-    private let policy = RetryPolicy(base: .milliseconds(100), longest: .seconds(1), attempts: 4)
+    private let policy = ServerAPIRetryPolicy(base: .milliseconds(100), longest: .seconds(1), attempts: 4)
 
     @Test(arguments: [
-        (RetryPolicy.Result.final, 1, ServerAPICall.Repetition.always, nil as Duration?),
+        (ServerAPIRetryPolicy.Result.final, 1, ServerAPICall.Repetition.always, nil as Duration?),
         (.failed, 1, .always, .milliseconds(100)), (.failed, 3, .always, .milliseconds(400)),
         (.failed, 4, .always, nil), (.failed, 1, .ifUnsent, nil), (.unknown, 1, .ifUnsent, nil),
         (.unknown, 2, .always, .milliseconds(200)), (.unsent, 2, .ifUnsent, .milliseconds(200)),
@@ -37,7 +37,7 @@ struct RetryPolicyTests {
         (.turnedAway(after: .seconds(4)), 1, .ifUnsent, .milliseconds(4020)),
     ])
     func `what is sent again, and when`(
-        result: RetryPolicy.Result, number: Int, repetition: ServerAPICall.Repetition, wait: Duration?
+        result: ServerAPIRetryPolicy.Result, number: Int, repetition: ServerAPICall.Repetition, wait: Duration?
     ) {
         #expect(policy.wait(after: result, attempt: number, repetition, jitter: 1) == wait)
     }
@@ -48,7 +48,7 @@ struct RetryPolicyTests {
     }
 
     @Test func `the waits do not grow without end`() {
-        let patient = RetryPolicy(base: .milliseconds(100), longest: .seconds(1), attempts: 1000)
+        let patient = ServerAPIRetryPolicy(base: .milliseconds(100), longest: .seconds(1), attempts: 1000)
         #expect(patient.wait(after: .failed, attempt: 900, .always, jitter: 1) == .seconds(1))
     }
 }
@@ -69,7 +69,7 @@ struct ServerAPIErrorTests {
     }
 
     @Test func `a code that is not known is kept`() {
-        let refusal = ServerAPIRefusal(
+        let refusal = ServerAPIRejection(
             status: 400, body: Array(#"{"errorCode":4000999,"errorMessage":"New.","more":[1]}"#.utf8))
         #expect(refusal.rawCode == 4_000_999 && refusal.code == nil && !refusal.isRetryable)
         #expect("\(ServerAPIError.refused(refusal))" == "Apple says: New. (4000999)")
@@ -77,9 +77,9 @@ struct ServerAPIErrorTests {
 
     @Test(arguments: ["", "<html>", "[]", "{}", #"{"errorCode":"x","errorMessage":7}"#])
     func `an answer without a code counts as its status does`(body: String) {
-        let refusal = ServerAPIRefusal(status: 502, body: Array(body.utf8))
+        let refusal = ServerAPIRejection(status: 502, body: Array(body.utf8))
         #expect(refusal.code == nil && refusal.isRetryable && "\(refusal)" == "HTTP status 502")
-        #expect(!ServerAPIRefusal(status: 404, body: Array(body.utf8)).isRetryable)
+        #expect(!ServerAPIRejection(status: 404, body: Array(body.utf8)).isRetryable)
     }
 
     @Test func `a 401 is explained by the clock, if that is wrong, else by what can be`() {

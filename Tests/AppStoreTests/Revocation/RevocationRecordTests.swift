@@ -9,7 +9,7 @@ import Testing
 struct RevocationRecordTests {
     private static let pki = TestPKI.withResponder()
     private let now: Int64
-    private let schedule = CheckSchedule(longestRetry: 120_000)
+    private let schedule = RevocationSchedule(longestRetry: 120_000)
     private let minute: Int64 = 60_000
 
     init() {

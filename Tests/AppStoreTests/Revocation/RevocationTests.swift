@@ -16,11 +16,11 @@ struct RevocationTests {
     private let pki = RevocationTests.pki
     private let start = SystemClock().now()
     private let clock: ManualClock
-    private let book: RevocationBook
+    private let book: RevocationCache
 
     init() {
         clock = ManualClock(start)
-        book = RevocationBook(longestRetry: .seconds(120), clock: clock, chance: { 0.5 })
+        book = RevocationCache(longestRetry: .seconds(120), clock: clock, chance: { 0.5 })
     }
 
     private func verifier(_ mode: RevocationMode, _ other: TestPKI? = nil) -> SignedDataVerifier {
@@ -149,11 +149,11 @@ struct RevocationTests {
         let jws = signed()
         _ = verifier(.soft).verify(jws)
         ask(RevocationTests.revokedInJanuary)
-        let kept = try #require(RevocationMemory.decode(RevocationMemory.encode(book.answers())))
+        let kept = try #require(RevocationCacheFile.decode(RevocationCacheFile.encode(book.answers())))
         #expect(kept == book.answers() && !kept.isEmpty)
         clock.advance(by: .seconds(401 * 86_400))
         func restarted(_ remembered: [[UInt8]: OCSPAnswer]) -> SignedDataVerifier {
-            let book = RevocationBook(remembered: remembered, clock: clock)
+            let book = RevocationCache(remembered: remembered, clock: clock)
             return SignedDataVerifier(
                 trust: pki.trust, clock: clock, revocation: RevocationPolicy(book: book, requiresAnswer: false))
         }
@@ -163,12 +163,12 @@ struct RevocationTests {
 
     @Test(arguments: ["", "{", "[]", #"{"certificates":7}"#])
     func `a file of something else is no memory`(text: String) {
-        #expect(RevocationMemory.decode(Array(text.utf8)) == nil)
+        #expect(RevocationCacheFile.decode(Array(text.utf8)) == nil)
     }
 
     @Test func `entries that make no sense are left out`() {
         let text = #"{"certificates":[7,{"certificate":"abcd"},{"certificate":"zz","this_update_ms":1}]}"#
-        #expect(RevocationMemory.decode(Array(text.utf8)) == [:])
+        #expect(RevocationCacheFile.decode(Array(text.utf8)) == [:])
     }
 
     @Test func `a clock that was ahead does not stop the asking`() {
@@ -205,14 +205,14 @@ struct RevocationTests {
     }
 
     @Test func `beyond its capacity the book forgets what was seen first, and revoked ones last`() throws {
-        let small = RevocationBook(capacity: 3, clock: clock, chance: { 0.5 })
+        let small = RevocationCache(capacity: 3, clock: clock, chance: { 0.5 })
         func path(_ pki: TestPKI) throws -> CertificatePath {
             CertificatePath(
                 leaf: try #require(Certificate(der: pki.leaf)),
                 intermediate: try #require(Certificate(der: pki.intermediate)),
                 anchor: try #require(Certificate(der: pki.root)))
         }
-        func see(_ pki: TestPKI) throws -> RevocationBook.Verdict {
+        func see(_ pki: TestPKI) throws -> RevocationCache.Verdict {
             small.verdict(on: try path(pki), signedAt: nil, requiresAnswer: false)
         }
         _ = try see(pki)

@@ -55,26 +55,26 @@ struct ResolvedIDTests {
 
     private func own(_ original: String, app: String, by owner: String, _ bench: Bench) throws {
         let key = PurchaseKey(app: app, environment: .production, originalTransactionID: original)
-        try PurchaseStore.write(
+        try PurchaseTable.write(
             [
                 PurchaseRecord(
                     key: key, owner: owner, productID: "pro", accessEnds: nil, graceEnds: nil, revoked: nil,
                     willRenew: true, wake: nil)
             ], now: 1, on: bench.connection)
-        try PurchaseStore.identify([(original, key)], on: bench.connection)
+        try PurchaseTable.identify([(original, key)], on: bench.connection)
     }
 
     @Test func `the database is asked in the same way for every command, also as the role that reads`() throws {
         let bench = try Bench()
         let uuid = "dddddddd-1111-4111-8111-00000000beef"
         for (place, id) in ["Zoe", "zoe", "Kim", "ann", "ben", uuid].enumerated() {
-            try CustomerStore.make([id], now: Int64(place), on: bench.connection)
+            try CustomerTable.make([id], now: Int64(place), on: bench.connection)
         }
         try own("2000", app: "demo", by: "ann", bench)
         try own("3000", app: "demo", by: "ann", bench)
         try own("3000", app: "other", by: "ben", bench)
         let reader = try bench.database.connect(role: "entitled_api")
-        func resolve(_ id: String) throws -> ResolvedID { try CustomerReader.resolve(id, on: reader) }
+        func resolve(_ id: String) throws -> ResolvedID { try CustomerQuery.resolve(id, on: reader) }
         #expect(try resolve("zoe").match == .exact)
         #expect(try resolve("zoe").spellings.map(\.id) == ["Zoe"])
         #expect(try resolve("ZOE").match == nil)
@@ -89,15 +89,15 @@ struct ResolvedIDTests {
         #expect(try resolve("nothing") == ResolvedID("nothing", isUUID: false, caseless: [], owners: []))
         // One customer with both: then it does not matter which is meant.
         try bench.connection.transaction {
-            let roots = try CustomerStore.lock(["ann", "ben"], on: bench.connection).compactMap { $0 }
-            _ = try CustomerStore.unite(roots[0], roots[1], on: bench.connection)
+            let roots = try CustomerTable.lock(["ann", "ben"], on: bench.connection).compactMap { $0 }
+            _ = try CustomerTable.unite(roots[0], roots[1], on: bench.connection)
         }
         #expect(try resolve("3000").match == .purchase)
     }
 
     @Test func `two spellings of one character are one id`() throws {
         let bench = try Bench()
-        try CustomerStore.make(["jos\u{e9}"], now: 1, on: bench.connection)
-        #expect(try CustomerReader.resolve("jose\u{301}", on: bench.connection).match == .exact)
+        try CustomerTable.make(["jos\u{e9}"], now: 1, on: bench.connection)
+        #expect(try CustomerQuery.resolve("jose\u{301}", on: bench.connection).match == .exact)
     }
 }

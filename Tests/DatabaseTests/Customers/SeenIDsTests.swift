@@ -56,7 +56,7 @@ struct SeenIDsTests {
     /// A customer with these ids.
     private func bench(_ ids: [String]) throws -> Bench {
         let bench = try Bench()
-        try CustomerStore.make([ids[0]], now: 1, on: bench.connection)
+        try CustomerTable.make([ids[0]], now: 1, on: bench.connection)
         for id in ids.dropFirst() {
             try bench.database.execute(
                 "INSERT INTO entitled.app_user_id VALUES ($1, $2, 2)", [.text(id), .text(ids[0])])
@@ -75,7 +75,7 @@ struct SeenIDsTests {
         let bench = try bench(["a", "b"])
         let api = try bench.database.connect(role: "entitled_api")
         func used() throws -> String? {
-            try CustomerStore.load(["a"], on: bench.connection)["a"]?.identity(of: "a").appUserID
+            try CustomerTable.load(["a"], on: bench.connection)["a"]?.identity(of: "a").appUserID
         }
         #expect(try used() == "b")
         try SeenIDs.mark(["a"], now: 10_000, on: api)
@@ -106,15 +106,15 @@ struct SeenIDsTests {
             try bench.connection.execute(script: "SET lock_timeout = '5s'")
             try SeenIDs.mark(["a", "b"], now: 5, on: bench.connection)
         }
-        let customer = try CustomerStore.load(["a"], on: bench.connection)["a"]
+        let customer = try CustomerTable.load(["a"], on: bench.connection)["a"]
         #expect(customer?.seen == ["b": 5])
     }
 
     @Test func `an id that the api makes is used, one that a worker makes is not`() throws {
         let bench = try Bench()
-        _ = try CustomerStore.makeMissing(["a"], isSeen: true, now: 7, on: bench.connection)
-        _ = try CustomerStore.makeMissing(["b"], now: 7, on: bench.connection)
-        let found = try CustomerStore.load(["a", "b"], on: bench.connection)
+        _ = try CustomerTable.makeMissing(["a"], isSeen: true, now: 7, on: bench.connection)
+        _ = try CustomerTable.makeMissing(["b"], now: 7, on: bench.connection)
+        let found = try CustomerTable.load(["a", "b"], on: bench.connection)
         #expect(found["a"]?.seen == ["a": 7] && found["b"]?.seen == [:])
     }
 }

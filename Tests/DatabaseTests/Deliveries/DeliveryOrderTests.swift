@@ -150,7 +150,7 @@ import Testing
     @Test func `events of a disabled endpoint are held, and freed in order when it is enabled`() throws {
         let (bench, endpoint) = try makeBench()
         let first = try #require(try bench.insert([Bench.event(1), Bench.event(2)]).first)
-        _ = try EndpointStore.disable(endpoint, reason: "x", on: bench.connection)
+        _ = try EndpointTable.disable(endpoint, reason: "x", on: bench.connection)
         try bench.followEndpoints()
         #expect(try bench.insert([Bench.event(3), Bench.event(4, purchase: "2001")]).isEmpty)
         #expect(try bench.insert([Bench.event(5, purchase: "2001")]).isEmpty)
@@ -160,7 +160,7 @@ import Testing
         #expect(try bench.settle(first, .delivered).map { $0.event[0] } == [2])
         try bench.followEndpoints()
         #expect(try due(bench, endpoint).isEmpty)
-        _ = try EndpointStore.enable(endpoint, on: bench.connection)
+        _ = try EndpointTable.enable(endpoint, on: bench.connection)
         try bench.followEndpoints()
         #expect(try due(bench, endpoint) == [2, 4])
         for next in try bench.due([endpoint: 10]) { try bench.settle(next, .delivered) }
@@ -170,7 +170,7 @@ import Testing
     @Test func `a removed endpoint's blocked deliveries are given up with the others`() throws {
         let (bench, endpoint) = try makeBench()
         try bench.insert([Bench.event(1), Bench.event(2), Bench.event(3)])
-        _ = try EndpointStore.remove(endpoint, now: Bench.now, on: bench.connection)
+        _ = try EndpointTable.remove(endpoint, now: Bench.now, on: bench.connection)
         try bench.followEndpoints()
         #expect(try states(bench, of: endpoint) == [2, 2, 2])
         #expect(Set(try bench.deliveries().map(\.reason)) == ["endpoint removed"])
@@ -190,22 +190,22 @@ import Testing
         try bench.insert([Bench.event(1)])
         try bench.insert([Bench.event(2)], now: Bench.now + 5)
         try bench.insert([Bench.event(3)], now: Bench.now + 9)
-        let shown = try #require(try DeliveryReader.show(delivery(3, endpoint), on: bench.connection))
+        let shown = try #require(try DeliveryQuery.show(delivery(3, endpoint), on: bench.connection))
         #expect(shown.delivery.state == .pending && shown.delivery.blockedSince == Bench.now + 9)
         #expect(shown.blockedBy == delivery(1, endpoint) && shown.sequence == 3)
-        let first = try #require(try DeliveryReader.show(delivery(1, endpoint), on: bench.connection))
+        let first = try #require(try DeliveryQuery.show(delivery(1, endpoint), on: bench.connection))
         #expect(first.blockedBy == nil && first.delivery.blockedSince == nil)
         let api = try bench.database.connect(role: "entitled_api")
-        #expect(try DeliveryReader.list(endpoint: endpoint, state: .pending, atMost: 9, on: api).count == 3)
-        #expect(try DeliveryReader.list(endpoint: endpoint, state: .held, atMost: 9, on: api).isEmpty)
+        #expect(try DeliveryQuery.list(endpoint: endpoint, state: .pending, atMost: 9, on: api).count == 3)
+        #expect(try DeliveryQuery.list(endpoint: endpoint, state: .held, atMost: 9, on: api).isEmpty)
         #expect(try DeliveryOrder.blocked(of: endpoint, atMost: 1000, on: api) == 2)
         #expect(try DeliveryOrder.blocked(of: endpoint, atMost: 1, on: api) == 1)
         #expect(try DeliveryOrder.oldestBlocked(in: Lane.all, on: bench.connection) == Bench.now + 5)
         #expect(try DeliveryOrder.oldestBlocked(in: [Lane(number: 6)], on: bench.connection) == nil)
-        _ = try EndpointStore.disable(endpoint, reason: "x", on: bench.connection)
+        _ = try EndpointTable.disable(endpoint, reason: "x", on: bench.connection)
         #expect(try DeliveryOrder.oldestBlocked(in: Lane.all, on: bench.connection) == nil)
-        #expect(try DeliveryReader.list(endpoint: endpoint, state: .held, atMost: 9, on: api).count == 2)
-        #expect(try EndpointStore.list(on: api).map(\.ordering) == [.purchase])
+        #expect(try DeliveryQuery.list(endpoint: endpoint, state: .held, atMost: 9, on: api).count == 2)
+        #expect(try EndpointTable.list(on: api).map(\.ordering) == [.purchase])
     }
 
     /// Blocks of tables and indexes that a statement touched.
@@ -232,8 +232,8 @@ import Testing
         try bench.insert([Bench.event(1), Bench.event(2)])
         func look() throws {
             #expect(try bench.due([endpoint: 512]).count == 1)
-            _ = try DeliveryStore.followEndpoints(in: Lane.all, now: Bench.now, on: bench.connection)
-            _ = try DeliveryStore.pastDue(
+            _ = try DeliveryTable.followEndpoints(in: Lane.all, now: Bench.now, on: bench.connection)
+            _ = try DeliveryTable.pastDue(
                 in: Lane.all, before: Bench.now + 1, now: Bench.now, eachAtMost: 100, on: bench.connection)
             _ = try DeliveryOrder.oldestBlocked(in: Lane.all, on: bench.connection)
         }

@@ -8,7 +8,7 @@ import Testing
     @Test func `those of one endpoint are given up, but for those that were made later`() throws {
         let bench = try Bench()
         let (endpoint, other) = (try bench.addEndpoint(), try bench.addEndpoint())
-        for id in [endpoint, other] { _ = try EndpointStore.disable(id, reason: "test", on: bench.connection) }
+        for id in [endpoint, other] { _ = try EndpointTable.disable(id, reason: "test", on: bench.connection) }
         try bench.insert((0..<20).map { Bench.event($0, lane: Int16($0)) })
         try bench.insert([Bench.event(20)], now: Bench.now + 1)
         #expect(try HeldDeliveries.count(of: endpoint, on: bench.connection) == 21)
@@ -35,7 +35,7 @@ import Testing
         let endpoint = try bench.addEndpoint(ordering: .purchase)
         try bench.insert([1, 2, 3].map { Bench.event($0) })
         try bench.insert([4, 5].map { Bench.event($0, purchase: "2001", lane: 6) })
-        _ = try EndpointStore.disable(endpoint, reason: "test", on: bench.connection)
+        _ = try EndpointTable.disable(endpoint, reason: "test", on: bench.connection)
         try bench.followEndpoints()
         try bench.insert([6, 7].map { Bench.event($0) }, now: Bench.now + 1)
         #expect(try HeldDeliveries.count(of: endpoint, on: bench.connection) == 7)
@@ -46,7 +46,7 @@ import Testing
         #expect(try drop() == 0)
         try bench.followEndpoints()
         #expect(try HeldDeliveries.count(of: endpoint, on: bench.connection) == 2)
-        _ = try EndpointStore.enable(endpoint, on: bench.connection)
+        _ = try EndpointTable.enable(endpoint, on: bench.connection)
         try bench.followEndpoints()
         let next = try #require(try bench.due([endpoint: 9]).first)
         #expect(next.sequence == 4)
@@ -57,7 +57,7 @@ import Testing
         let bench = try Bench()
         let (ordered, free) = (try bench.addEndpoint(ordering: .purchase), try bench.addEndpoint())
         try bench.insert([1, 2].map { Bench.event($0) })
-        for id in [ordered, free] { _ = try EndpointStore.disable(id, reason: "test", on: bench.connection) }
+        for id in [ordered, free] { _ = try EndpointTable.disable(id, reason: "test", on: bench.connection) }
         try bench.followEndpoints()
         let database = bench.database
         let drop = try bench.connection.transaction {
@@ -72,7 +72,7 @@ import Testing
                     on: try database.connect(role: "entitled_worker"))
             }
             try database.untilBlocked()
-            _ = try EventStore.insert([Bench.event(3)], now: Bench.now + 1, on: bench.connection)
+            _ = try EventTable.insert([Bench.event(3)], now: Bench.now + 1, on: bench.connection)
             return drop
         }
         #expect(try drop.value() == 2)

@@ -32,7 +32,7 @@ import Testing
         "X:\u{301}a", "X\r\n: a", "X:\r\n a",
     ])
     func `what could be read as anything else is refused`(text: String) {
-        #expect(throws: CustomHeader.Refusal.self) { try CustomHeader(parsing: text) }
+        #expect(throws: CustomHeader.Rejection.self) { try CustomHeader(parsing: text) }
     }
 
     @Test(arguments: [
@@ -44,14 +44,14 @@ import Testing
         "User-Agent",
     ])
     func `names that belong to somebody else are refused, and it says why`(name: String) {
-        let refusal = #expect(throws: CustomHeader.Refusal.self) { try CustomHeader(name: name, value: "hunter2") }
+        let refusal = #expect(throws: CustomHeader.Rejection.self) { try CustomHeader(name: name, value: "hunter2") }
         #expect(refusal?.description.contains(name) == true)
         #expect(refusal?.description.contains("hunter2") == false)
     }
 
     @Test func `a header has 4096 bytes at most`() throws {
         _ = try CustomHeader(name: "x", value: String(repeating: "a", count: 4095))
-        #expect(throws: CustomHeader.Refusal.self) {
+        #expect(throws: CustomHeader.Rejection.self) {
             try CustomHeader(name: "x", value: String(repeating: "a", count: 4096))
         }
     }

@@ -13,7 +13,7 @@ import Testing
 
     init() throws {
         bench = try Bench()
-        let added = try EndpointStore.add(
+        let added = try EndpointTable.add(
             url: "https://example.com", authorization: nil, environments: [], events: [], apps: [],
             sealer: bench.sealer, now: Bench.now, on: bench.connection)
         (id, first) = (added.id, added.secret.exposed)
@@ -28,7 +28,7 @@ import Testing
     private func endpoint(at hours: Int64) throws -> Endpoint {
         let now = Bench.now + hours * Self.hour
         return try #require(
-            try EndpointStore.load(id: id, sealer: bench.sealer, now: now, on: bench.connection).first)
+            try EndpointTable.load(id: id, sealer: bench.sealer, now: now, on: bench.connection).first)
     }
 
     private func live(at hours: Int64) throws -> [[UInt8]] { try endpoint(at: hours).secrets.map(\.exposed) }

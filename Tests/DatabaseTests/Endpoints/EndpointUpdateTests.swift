@@ -10,7 +10,7 @@ import Testing
 
     init() throws {
         bench = try Bench()
-        id = try EndpointStore.add(
+        id = try EndpointTable.add(
             url: "https://example.com/old", authorization: "Bearer old", environments: [.sandbox],
             events: ["RENEWAL"], apps: ["demo"], retrySchedule: try RetrySchedule(parsing: "1m,2m"),
             headers: [try CustomHeader(parsing: "X-One: 1"), try CustomHeader(parsing: "X-Two: 2")],
@@ -20,14 +20,14 @@ import Testing
 
     private func load() throws -> Endpoint {
         try #require(
-            try EndpointStore.load(id: id, sealer: bench.sealer, now: Bench.now, on: bench.connection).first)
+            try EndpointTable.load(id: id, sealer: bench.sealer, now: Bench.now, on: bench.connection).first)
     }
 
     /// Runs it with these changes.
     @discardableResult
     private func update(
         _ sealer: SecretSealer? = nil, _ body: (inout EndpointEdit) throws -> Void
-    ) throws -> EndpointUpdate.Outcome {
+    ) throws -> EndpointUpdate.UpdateResult {
         var changes = EndpointEdit()
         try body(&changes)
         return try EndpointUpdate.run(
@@ -136,7 +136,7 @@ import Testing
     }
 
     @Test func `who is not there is not changed`() throws {
-        #expect(try EndpointStore.remove(id, now: Bench.now, on: bench.connection))
+        #expect(try EndpointTable.remove(id, now: Bench.now, on: bench.connection))
         #expect(try update { $0.url = "https://example.com" } == .notFound)
         let left = try bench.database.count(
             """
@@ -150,7 +150,7 @@ import Testing
         let sealed = try bench.connection.query("SELECT headers_sealed FROM entitled.endpoint").one().bytes(0)
         #expect(!sealed.contains(Array("X-Two:2".utf8)))
         let api = try bench.database.connect(role: "entitled_api")
-        #expect(try EndpointStore.list(on: api).first?.headerNames == ["X-One", "X-Two"])
+        #expect(try EndpointTable.list(on: api).first?.headerNames == ["X-One", "X-Two"])
         for column in ["e.headers_sealed", "e.authorization_sealed", "s.sealed"] {
             #expect(throws: PostgresError.self) {
                 try api.query("SELECT \(column) FROM entitled.endpoint e, entitled.endpoint_secret s")

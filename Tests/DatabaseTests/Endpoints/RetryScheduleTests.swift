@@ -32,7 +32,7 @@ import Testing
         "1h;2h", "99999999999999999999h", "30d,30d,30d,100ms", String(repeating: "1s,", count: 100) + "1s",
     ])
     func `anything else is refused`(text: String) {
-        #expect(throws: RetrySchedule.Refusal.self) { try RetrySchedule(parsing: text) }
+        #expect(throws: RetrySchedule.Rejection.self) { try RetrySchedule(parsing: text) }
     }
 
     @Test func `a hundred waits are taken`() throws {

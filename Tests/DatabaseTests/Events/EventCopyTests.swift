@@ -31,14 +31,14 @@ import Testing
         let bench = try Bench()
         let endpoint = try bench.addEndpoint()
         let delivery = try #require(try bench.insert([Bench.event(1, body: #"{"event":{}}"#)]).first)
-        func send(_ id: DeliveryID) throws -> EventCopy.Outcome {
+        func send(_ id: DeliveryID) throws -> EventCopy.CopyResult {
             try EventCopy.send(id, as: new, now: Bench.now, on: bench.connection)
         }
         #expect(try send(delivery.id) == .bodyUnclear)
         #expect(try send(DeliveryID(lane: delivery.id.lane, bytes: new)) == .notFound)
         try bench.database.execute("UPDATE entitled.event SET body = ''")
         #expect(try send(delivery.id) == .bodyGone)
-        _ = try EndpointStore.disable(endpoint, reason: "by an operator", on: bench.connection)
+        _ = try EndpointTable.disable(endpoint, reason: "by an operator", on: bench.connection)
         #expect(try send(delivery.id) == .endpointDisabled("by an operator"))
         #expect(try bench.database.count("SELECT count(*) FROM entitled.event_copy") == 0)
         #expect(try bench.database.count("SELECT count(*) FROM entitled.event") == 1)

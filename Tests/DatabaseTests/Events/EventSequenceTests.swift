@@ -46,7 +46,7 @@ import Testing
         struct Stop: Error {}
         #expect(throws: Stop.self) {
             try bench.connection.transaction {
-                _ = try EventStore.insert([Bench.event(1), Bench.event(2)], now: Bench.now, on: bench.connection)
+                _ = try EventTable.insert([Bench.event(1), Bench.event(2)], now: Bench.now, on: bench.connection)
                 throw Stop()
             }
         }
@@ -88,7 +88,7 @@ import Testing
         try bench.settle(second, .dead, reason: "x")
         #expect(try DeliveryRepair.resend(second.id, now: Bench.now, on: bench.connection) == .reopened)
         #expect(try bench.due([id: 10]).first { $0.id == second.id }?.sequence == 2)
-        #expect(try DeliveryReader.show(second.id, on: bench.connection)?.sequence == 2)
+        #expect(try DeliveryQuery.show(second.id, on: bench.connection)?.sequence == 2)
     }
 
     @Test func `the last number is found by its index, however many events there are`() throws {

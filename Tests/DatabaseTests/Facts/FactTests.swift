@@ -61,12 +61,12 @@ import Testing
         var (rows, kept) = (KnownFacts(), KnownFacts())
         let first = transaction()
         let again = transaction(signed: 1_790_000_000_777)
-        kept.note(first, NewsOrigin(seq: 5, source: .store), in: .sandbox)
-        kept.note(again, NewsOrigin(seq: 9, source: .posted), in: .sandbox, as: first.id)
+        kept.note(first, NotificationOrigin(seq: 5, source: .store), in: .sandbox)
+        kept.note(again, NotificationOrigin(seq: 9, source: .posted), in: .sandbox, as: first.id)
         rows.note(
             FactRow(
                 kind: .transaction, signedDate: first.signedDate, header: nil, signature: nil, payload: first.payload,
-                again: [again.signedDate]), NewsOrigin(seq: 5, source: .store), in: .sandbox)
+                again: [again.signedDate]), NotificationOrigin(seq: 5, source: .store), in: .sandbox)
         #expect(kept.isSame(as: rows))
         #expect(kept.lastPost == nil)
     }
@@ -165,11 +165,11 @@ import Testing
     @Test func `facts come back from the database as they were told`() throws {
         let bench = try Bench()
         let rows = [transaction(), renewal, notification]
-        try FactStore.insert(rows.map { FactStore.New(key: key, seq: 1, fact: $0) }, on: bench.connection)
+        try FactTable.insert(rows.map { FactTable.New(key: key, seq: 1, fact: $0) }, on: bench.connection)
         var told = PurchaseFacts()
         for row in rows { row.insert(into: &told) }
         #expect(told.transactions.count == 1 && told.renewals.count == 1 && told.notifications.count == 1)
-        #expect(try FactStore.load([key], on: bench.connection) == [told])
+        #expect(try FactTable.load([key], on: bench.connection) == [told])
         #expect(told.transactions.first?.price == 9990)
         #expect(told.notifications.first?.uuid == "u-1")
     }
@@ -177,19 +177,19 @@ import Testing
     @Test func `a fact that is known is kept once`() throws {
         let bench = try Bench()
         for seq in Int64(1)...3 {
-            try FactStore.insert(
-                [transaction(), transaction(), renewal].map { FactStore.New(key: key, seq: seq, fact: $0) },
+            try FactTable.insert(
+                [transaction(), transaction(), renewal].map { FactTable.New(key: key, seq: seq, fact: $0) },
                 on: bench.connection)
         }
         #expect(try bench.database.count("SELECT count(*) FROM entitled.fact") == 2)
         #expect(try bench.database.count("SELECT max(seq) FROM entitled.fact") == 1)
-        try FactStore.insert([.init(key: key, seq: 4, fact: transaction(price: 1))], on: bench.connection)
+        try FactTable.insert([.init(key: key, seq: 4, fact: transaction(price: 1))], on: bench.connection)
         #expect(try bench.database.count("SELECT count(*) FROM entitled.fact") == 3)
     }
 
     @Test func `the JWS of a fact can be put together again`() throws {
         let bench = try Bench()
-        try FactStore.insert([.init(key: key, seq: 1, fact: transaction())], on: bench.connection)
+        try FactTable.insert([.init(key: key, seq: 1, fact: transaction())], on: bench.connection)
         let row = try bench.connection.query(
             "SELECT j.header, f.payload, f.signature FROM entitled.fact f JOIN entitled.jws_header j ON j.id = f.header"
         ).one()
@@ -201,12 +201,12 @@ import Testing
     @Test func `purchases are loaded each with its own facts, in the order asked for`() throws {
         let bench = try Bench()
         let other = PurchaseKey(app: "demo", environment: .production, originalTransactionID: key.originalTransactionID)
-        try FactStore.insert([.init(key: key, seq: 1, fact: transaction())], on: bench.connection)
-        try FactStore.insert([.init(key: other, seq: 1, fact: renewal)], on: bench.connection)
-        let loaded = try FactStore.load([other, key], on: bench.connection)
+        try FactTable.insert([.init(key: key, seq: 1, fact: transaction())], on: bench.connection)
+        try FactTable.insert([.init(key: other, seq: 1, fact: renewal)], on: bench.connection)
+        let loaded = try FactTable.load([other, key], on: bench.connection)
         #expect(loaded.map(\.transactions.count) == [0, 1])
         #expect(loaded.map(\.renewals.count) == [1, 0])
-        #expect(try FactStore.load([], on: bench.connection).isEmpty)
+        #expect(try FactTable.load([], on: bench.connection).isEmpty)
     }
 
     @Test(arguments: [nil, "INITIAL_BUY"])

@@ -14,7 +14,7 @@ import Testing
     private let new = SecretSealer(keys: [key(2)])
 
     private func add(_ sealer: SecretSealer) throws -> String {
-        try EndpointStore.add(
+        try EndpointTable.add(
             url: "https://example.com", authorization: "Bearer x", environments: [], events: [], apps: [],
             headers: [try CustomHeader(parsing: "X-Key: y")], isAsymmetric: true, sealer: sealer, now: Bench.now,
             on: try bench.get().connection
@@ -23,13 +23,13 @@ import Testing
 
     /// How many endpoints can be sent to with these keys.
     private func sendable(_ sealer: SecretSealer) throws -> Int {
-        try EndpointStore.load(sealer: sealer, now: Bench.now, on: try bench.get().connection)
+        try EndpointTable.load(sealer: sealer, now: Bench.now, on: try bench.get().connection)
             .filter(\.isSendable).count
     }
 
     private func rewrap(
         _ sealer: SecretSealer, isForced: Bool = false, now: Int64 = Bench.now
-    ) throws -> SecretRewrap.Outcome {
+    ) throws -> SecretRewrap.RewrapResult {
         try SecretRewrap.run(
             with: sealer, patience: 60_000, isForced: isForced, now: now, on: try bench.get().connection)
     }
@@ -59,10 +59,10 @@ import Testing
         try check(old)
         let ids = try [add(old), add(old)]
         _ = try EndpointSecrets.rotate(of: ids[0], sealer: old, now: Bench.now, on: bench.get().connection)
-        let before = try EndpointStore.load(sealer: old, now: Bench.now, on: bench.get().connection)
+        let before = try EndpointTable.load(sealer: old, now: Bench.now, on: bench.get().connection)
         let first = try rewrap(both)
         #expect(first.sealed == 10 && first.changed == 10 && first.unreadable.isEmpty)
-        let after = try EndpointStore.load(sealer: new, now: Bench.now, on: bench.get().connection)
+        let after = try EndpointTable.load(sealer: new, now: Bench.now, on: bench.get().connection)
         #expect(after.map(\.secrets) == before.map(\.secrets))
         #expect(after.map(\.signingKeys) == before.map(\.signingKeys))
         #expect(
@@ -121,7 +121,7 @@ import Testing
         let connection = try bench.get().connection
         let (both, keys) = (both, old)
         let rewrapping = try connection.transaction {
-            _ = try EndpointStore.add(
+            _ = try EndpointTable.add(
                 url: "https://example.com", authorization: nil, environments: [], events: [], apps: [], sealer: keys,
                 now: Bench.now, on: connection)
             let rewrapping = TestThread {

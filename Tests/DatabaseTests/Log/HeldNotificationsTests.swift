@@ -92,7 +92,7 @@ import Testing
         let due = try bench.due(now)
         try HeldNotifications.postpone(due.map { ($0, "forged") }, now: now, on: bench.connection)
         #expect(try bench.due(.max).isEmpty)
-        let listed = try NotificationReader.list(
+        let listed = try NotificationQuery.list(
             state: .held, app: nil, environment: nil, atMost: 10, on: bench.connection)
         let hold = try #require(listed.first?.hold)
         #expect(hold.reason == "forged")
@@ -103,7 +103,7 @@ import Testing
     @Test func `what lost its JWS header is shown all the same, with what is missing`() throws {
         let bench = try Bench(1)
         try bench.database.execute("DELETE FROM entitled.jws_header")
-        let found = try NotificationReader.find(
+        let found = try NotificationQuery.find(
             uuid: Sample.uuid(0), app: nil, environment: nil, on: bench.connection)
         #expect(found.whole.map(\.gap) == ["its JWS header is missing"])
     }

@@ -28,7 +28,7 @@ import Testing
         ]
         #expect(try inserter.insert(copies, on: connection) == [.accepted, .accepted, .accepted])
         #expect(try inserter.insert(copies, on: connection) == [.duplicate, .duplicate, .duplicate])
-        let found = try NotificationReader.find(
+        let found = try NotificationQuery.find(
             uuid: Sample.uuid(1), app: "demo", environment: .sandbox, on: try database.connect())
         #expect(found.whole.count == 1)
     }

@@ -54,14 +54,14 @@ import Testing
             try PendingNotification.remove(Array(pending.prefix(2)), on: connection)
         }
         func uuids(_ state: NotificationState?) throws -> [String] {
-            try NotificationReader.list(state: state, app: nil, environment: nil, atMost: 10, on: connection)
+            try NotificationQuery.list(state: state, app: nil, environment: nil, atMost: 10, on: connection)
                 .map(\.identity.uuid)
         }
         #expect(try uuids(.held) == [Sample.uuid(0)])
         #expect(try uuids(.applied) == [Sample.uuid(1)])
         #expect(try uuids(.pending) == [Sample.uuid(2)])
         #expect(try uuids(nil).count == 3)
-        let whole = try NotificationReader.find(
+        let whole = try NotificationQuery.find(
             uuid: Sample.uuid(0), app: nil, environment: nil, on: connection
         ).whole
         #expect(whole.first?.summary.hold?.reason == "forged")

@@ -5,7 +5,7 @@ import TestSupport
 import Testing
 
 /// What came, and what became of what was told, as it is read back.
-@Suite struct ArrivalReaderTests {
+@Suite struct ArrivalQueryTests {
     private let key = PurchaseKey(app: "demo", environment: .production, originalTransactionID: "2000")
 
     private func row(_ kind: FactRow.Kind, signed: Int64, _ payload: JSON) -> FactRow {
@@ -44,10 +44,10 @@ import Testing
             (key, first, notification("a", signed: 100)), (key, second, transaction("2001", signed: 50)),
             (key, second, notification("b", signed: 50)), (key, second, transaction("2000", signed: 100)),
             (other, second, transaction("3000", signed: 7)),
-        ].map { FactStore.New(key: $0, seq: $1, fact: $2) }
-        try FactStore.insert(facts, on: bench.connection)
+        ].map { FactTable.New(key: $0, seq: $1, fact: $2) }
+        try FactTable.insert(facts, on: bench.connection)
         let empty = PurchaseKey(app: "demo", environment: .sandbox, originalTransactionID: "2000")
-        let found = try ArrivalReader.arrivals(of: [key, empty, other], on: bench.connection)
+        let found = try ArrivalQuery.arrivals(of: [key, empty, other], on: bench.connection)
         #expect(found.map(\.count) == [3, 0, 1])
         #expect(found[0].map(\.arrived) == [Bench.now, Bench.now + 5000, Bench.now + 5000])
         #expect(found[0].map { $0.facts.transactions.map(\.transactionID) } == [["2000"], ["2001"], ["2002"]])
@@ -59,9 +59,9 @@ import Testing
     }
 }
 
-@Suite struct EventTraceReaderTests {
-    private func names(_ events: [NewEvent]) -> [EventTraceReader.EventName] {
-        events.map { EventTraceReader.EventName(lane: $0.lane, id: UUIDText.upper($0.id)) }
+@Suite struct EventTraceQueryTests {
+    private func names(_ events: [NewEvent]) -> [EventTraceQuery.EventName] {
+        events.map { EventTraceQuery.EventName(lane: $0.lane, id: UUIDText.upper($0.id)) }
     }
 
     @Test func `an event is found with its reason and the state of each of its deliveries`() throws {
@@ -72,8 +72,8 @@ import Testing
         try bench.settle(made[0], .delivered, attempts: 2, status: 200, started: Bench.now + 100)
         try bench.settle(made[1], .dead, attempts: 6, status: 500, reason: "status")
         try bench.settle(made[2], .pending, attempts: 1, wait: 3_600_000, status: 503)
-        _ = try EndpointStore.remove(endpoints[1], now: Bench.now, on: bench.connection)
-        let traces = try EventTraceReader.traces(of: names([event, Bench.event(7)]), on: bench.connection)
+        _ = try EndpointTable.remove(endpoints[1], now: Bench.now, on: bench.connection)
+        let traces = try EventTraceQuery.traces(of: names([event, Bench.event(7)]), on: bench.connection)
         #expect(traces.count == 1)
         let trace = try #require(traces.values.first)
         #expect(traces.keys.first == UUIDText.upper(event.id))
@@ -93,16 +93,16 @@ import Testing
         let event = Bench.event(1)
         try bench.insert([event])
         let reader = try bench.database.connect(role: "entitled_api")
-        #expect(try EventTraceReader.traces(of: names([event]), on: reader).values.first?.deliveries.count == 1)
-        #expect(try ArrivalReader.arrivals(of: [], on: reader).isEmpty)
+        #expect(try EventTraceQuery.traces(of: names([event]), on: reader).values.first?.deliveries.count == 1)
+        #expect(try ArrivalQuery.arrivals(of: [], on: reader).isEmpty)
     }
 
     @Test func `an event that no endpoint wanted has no deliveries`() throws {
         let bench = try Bench()
         let event = Bench.event(1, body: #"{"event":{}}"#)
         try bench.insert([event])
-        let traces = try EventTraceReader.traces(of: names([event]), on: bench.connection)
+        let traces = try EventTraceQuery.traces(of: names([event]), on: bench.connection)
         #expect(traces.values.first == EventTrace(made: Bench.now, reason: nil, deliveries: []))
-        #expect(try EventTraceReader.traces(of: [], on: bench.connection).isEmpty)
+        #expect(try EventTraceQuery.traces(of: [], on: bench.connection).isEmpty)
     }
 }

@@ -21,13 +21,13 @@ import Testing
         let job = try bench.open(bench.replay(endpoint, .failed))
         #expect(try bench.open(bench.replay(endpoint, .failed)).id == job.id)
         #expect(try bench.open(bench.replay(endpoint, .failed), words: "others").id != job.id)
-        let made = try JobLedger.make(
+        let made = try JobTable.make(
             bench.replay(endpoint, .failed).request(since: "test", until: nil, rate: nil, madeBy: "tester"),
             on: bench.connection)
         #expect(made == nil)
         #expect(try bench.run(job, consuming: endpoint).state == .done)
         #expect(try bench.open(bench.replay(endpoint, .failed)).id > job.id)
-        #expect(try JobLedger.list(atMost: 10, on: bench.connection).map(\.state) == [.running, .running, .done])
+        #expect(try JobTable.list(atMost: 10, on: bench.connection).map(\.state) == [.running, .running, .done])
     }
 
     @Test func `one drives, another only after the lease, and who comes back late writes nothing`() throws {
@@ -67,7 +67,7 @@ import Testing
             }
         }
         #expect(try bench.database.count("SELECT count(*) FROM entitled.delivery") == 0)
-        #expect(try JobLedger.find(job.id, on: bench.connection)?.counts == JobCounts())
+        #expect(try JobTable.find(job.id, on: bench.connection)?.counts == JobCounts())
     }
 
     @Test func `a cancelled one stops where it is, and what it put in line stays`() throws {
@@ -75,17 +75,17 @@ import Testing
         try bench.insert(0..<100)
         let endpoint = try bench.addEndpoint()
         let job = try bench.openAlone(bench.replay(endpoint, .missing))
-        let end = try JobAttendant(job.id, kinds: [WebhookReplayWork.kind]).attend(
+        let end = try JobDriver(job.id, kinds: [WebhookReplayWork.kind]).attend(
             on: bench.connection, rest: { _ in }
         ) { job, _ in
-            let cancelled = try JobLedger.cancel(job.id, on: bench.connection)
+            let cancelled = try JobTable.cancel(job.id, on: bench.connection)
             #expect(cancelled?.state == .cancelled)
             return false
         }
         #expect(end.state == .cancelled)
         #expect(end.counts.queued == 64)
         #expect(try bench.count(endpoint, .pending) == 64)
-        #expect(try JobLedger.cancel(job.id, on: bench.connection) == nil)
+        #expect(try JobTable.cancel(job.id, on: bench.connection) == nil)
     }
 
     @Test func `an endpoint that is disabled meanwhile stops it, and the same words go on there`() throws {
@@ -93,16 +93,16 @@ import Testing
         try bench.insert(0..<100)
         let endpoint = try bench.addEndpoint()
         let job = try bench.openAlone(bench.replay(endpoint, .missing))
-        let end = try JobAttendant(job.id, kinds: [WebhookReplayWork.kind]).attend(
+        let end = try JobDriver(job.id, kinds: [WebhookReplayWork.kind]).attend(
             on: bench.connection, rest: { _ in }
         ) { _, _ in
             try bench.consume(endpoint)
-            _ = try EndpointStore.disable(endpoint, reason: "status 410", on: bench.connection)
+            _ = try EndpointTable.disable(endpoint, reason: "status 410", on: bench.connection)
             return false
         }
         #expect(end.state == .failed)
         #expect(end.error?.contains("status 410") == true)
-        _ = try EndpointStore.enable(endpoint, on: bench.connection)
+        _ = try EndpointTable.enable(endpoint, on: bench.connection)
         let again = try bench.open(bench.replay(endpoint, .missing))
         #expect(again.id == job.id && again.state == .running && again.counts.queued == 64)
         #expect(try bench.run(again, consuming: endpoint).counts == JobCounts(matched: 100, queued: 100))
@@ -114,7 +114,7 @@ import Testing
         let endpoint = try bench.addEndpoint()
         let job = try bench.open(bench.replay(endpoint, .missing))
         let left = try #require(try JobLease.take(job.id, driver: other, on: bench.connection))
-        let keeper = JobKeeper(
+        let keeper = JobDuty(
             worker: driver, kinds: [WebhookReplayWork.kind],
             session: PostgresSession(bench.database.target(role: "entitled_worker")), logger: .silent)
         keeper.start()
@@ -126,7 +126,7 @@ import Testing
             "UPDATE entitled.lane SET owner = $1, lease_until = clock_timestamp() + interval '1 hour' WHERE lane = 0",
             [.uuid(driver)])
         try eventually("the worker has done it") {
-            try JobLedger.find(job.id, on: bench.connection)?.state == .done
+            try JobTable.find(job.id, on: bench.connection)?.state == .done
         }
         #expect(try bench.count(endpoint, .pending) == 30)
     }

@@ -94,51 +94,51 @@ private let hour: Int64 = 3_600_000
 }
 
 /// What is asked for.
-@Suite struct HistoryQuestionTests {
-    private let place = AppEnvironment(app: "demo", environment: .sandbox)
+@Suite struct HistoryFilterTests {
+    private let place = AppScope(app: "demo", environment: .sandbox)
 
     @Test func `several types are several questions, and a customer excludes them`() {
-        let all = HistoryQuestion(place)
+        let all = HistoryFilter(place)
         #expect(all.parts == 1)
         #expect(all.query(0, from: 1, to: 2).subject == .all)
-        let types = HistoryQuestion(place, types: ["REFUND", "DID_RENEW"], onlyFailures: true)
+        let types = HistoryFilter(place, types: ["REFUND", "DID_RENEW"], onlyFailures: true)
         #expect(types.parts == 2)
         #expect(types.query(1, from: 1, to: 2).subject == .type("DID_RENEW", subtype: nil))
         #expect(types.query(1, from: 1, to: 2).onlyFailures)
-        let customer = HistoryQuestion(place, types: ["REFUND", "DID_RENEW"], transactionID: "2000")
+        let customer = HistoryFilter(place, types: ["REFUND", "DID_RENEW"], transactionID: "2000")
         #expect(customer.parts == 1)
         #expect(customer.query(0, from: 1, to: 2).subject == .customer(of: "2000"))
     }
 
     @Test func `a replay comes back from its JSON, and its words tell replays apart`() {
-        let question = HistoryQuestion(place, types: ["REFUND"], transactionID: "7", onlyFailures: true)
+        let question = HistoryFilter(place, types: ["REFUND"], transactionID: "7", onlyFailures: true)
         let replay = HistoryReplay(question, from: 5, until: 9, sendsEvents: true)
         #expect(HistoryReplay(json: replay.json) == replay)
         #expect(HistoryReplay(json: .object([])) == nil)
-        let plain = HistoryReplay(HistoryQuestion(place), from: 5, until: 9)
+        let plain = HistoryReplay(HistoryFilter(place), from: 5, until: 9)
         #expect(HistoryReplay(json: plain.json) == plain)
         func words(_ replay: HistoryReplay, rate: Int? = nil, from: String = "7d") -> String {
             replay.request(from: from, until: "0s", rate: rate, madeBy: "a test").words
         }
         let different = [
             words(plain), words(replay), words(plain, rate: 3), words(plain, from: "8d"),
-            words(HistoryReplay(HistoryQuestion(place, onlyFailures: true), from: 5, until: 9)),
-            words(HistoryReplay(HistoryQuestion(place), from: 5, until: 9, sendsEvents: true)),
-            words(HistoryReplay(HistoryQuestion(place, types: ["7"]), from: 5, until: 9)),
-            words(HistoryReplay(HistoryQuestion(place, transactionID: "7"), from: 5, until: 9)),
+            words(HistoryReplay(HistoryFilter(place, onlyFailures: true), from: 5, until: 9)),
+            words(HistoryReplay(HistoryFilter(place), from: 5, until: 9, sendsEvents: true)),
+            words(HistoryReplay(HistoryFilter(place, types: ["7"]), from: 5, until: 9)),
+            words(HistoryReplay(HistoryFilter(place, transactionID: "7"), from: 5, until: 9)),
         ]
         #expect(Set(different).count == different.count)
         // The same words an hour later are the same replay.
-        #expect(words(HistoryReplay(HistoryQuestion(place), from: 6, until: 10)) == words(plain))
+        #expect(words(HistoryReplay(HistoryFilter(place), from: 6, until: 10)) == words(plain))
     }
 
     @Test func `a walk comes back from its words`() {
-        let question = HistoryQuestion(place, types: ["REFUND", "DID_RENEW"])
-        let walk = HistoryWalk(question, from: 0, until: 100 * day)
-        #expect(HistoryWalk(question, words: walk.words) == walk)
+        let question = HistoryFilter(place, types: ["REFUND", "DID_RENEW"])
+        let walk = HistoryScan(question, from: 0, until: 100 * day)
+        #expect(HistoryScan(question, words: walk.words) == walk)
         #expect(!walk.isDone)
-        #expect(HistoryWalk(question, words: ["2"] + HistoryCursor(from: 0, until: 1).words)?.isDone == true)
-        #expect(HistoryWalk(question, words: [String]()) == nil)
-        #expect(HistoryWalk(question, words: ["-1"] + HistoryCursor(from: 0, until: 1).words) == nil)
+        #expect(HistoryScan(question, words: ["2"] + HistoryCursor(from: 0, until: 1).words)?.isDone == true)
+        #expect(HistoryScan(question, words: [String]()) == nil)
+        #expect(HistoryScan(question, words: ["-1"] + HistoryCursor(from: 0, until: 1).words) == nil)
     }
 }

@@ -32,7 +32,7 @@ import Testing
     private func arrivals(_ state: DeliveryState = .delivered) throws -> [Lane: [Int64]] {
         var arrived: [Lane: [Int64]] = [:]
         while true {
-            let due = try DeliveryStore.due(
+            let due = try DeliveryTable.due(
                 room: [endpoint: 100], lanes: Lane.all, now: SystemClock().now() + 1000, on: bench.connection
             ).deliveries
             guard !due.isEmpty else { return arrived }
@@ -45,7 +45,7 @@ import Testing
     /// Steps of the job alone: nothing arrives before it is over.
     private func run(_ mode: WebhookReplay.Mode, types: [String] = []) throws -> Job {
         let job = try bench.openAlone(bench.replay(endpoint, mode, types: types))
-        return try JobAttendant(job.id, kinds: [WebhookReplayWork.kind]).attend(
+        return try JobDriver(job.id, kinds: [WebhookReplayWork.kind]).attend(
             on: bench.connection, rest: { _ in },
             isEnough: { _, isWaiting in
                 if isWaiting { throw TestFailure("it waits for the consumer") }
@@ -84,7 +84,7 @@ import Testing
         #expect(try bench.dryRun(bench.replay(endpoint, .failed)) == JobCounts(matched: 6, queued: 6))
         #expect(try run(.failed).counts == JobCounts(matched: 6, queued: 6))
         // The first of the newer ones was free when it was asked for, and may be in flight.
-        let due = try DeliveryStore.due(
+        let due = try DeliveryTable.due(
             room: [endpoint: 100], lanes: Lane.all, now: SystemClock().now() + 1000, on: bench.connection
         ).deliveries
         #expect(due.filter { $0.id.lane == Lane(number: 0) }.compactMap(\.sequence).sorted() == [1, 3])
@@ -122,7 +122,7 @@ import Testing
         let job = try bench.openAlone(bench.replay(endpoint, .failed))
         let replay = TestThread { [database = bench.database] in
             let connection = try database.connect(role: "entitled_worker")
-            return try JobAttendant(job.id, kinds: [WebhookReplayWork.kind]).attend(
+            return try JobDriver(job.id, kinds: [WebhookReplayWork.kind]).attend(
                 on: connection, rest: { _ in }, isEnough: { _, _ in false })
         }
         try bench.database.untilBlocked()

@@ -22,14 +22,14 @@ final class ReplayFixture {
     func addEndpoint(
         events: [String] = [], apps: [String] = [], environments: [StoreEnvironment] = [], ordering: Ordering = .none
     ) throws -> String {
-        try EndpointStore.add(
+        try EndpointTable.add(
             url: "https://example.com/hooks", authorization: nil, environments: environments, events: events,
             apps: apps, ordering: ordering, sealer: sealer, now: now - 100 * ReplayFixture.day, on: connection
         ).id
     }
 
     func endpoint(_ id: String) throws -> Endpoint {
-        guard let endpoint = try EndpointStore.list(id: id, on: connection).first else {
+        guard let endpoint = try EndpointTable.list(id: id, on: connection).first else {
             throw TestFailure("there is no endpoint \(id)")
         }
         return endpoint
@@ -48,7 +48,7 @@ final class ReplayFixture {
     /// Makes events as a worker did so long ago, with their deliveries.
     @discardableResult
     func insert(_ events: [NewEvent], ago: Int64 = 60_000) throws -> [DueDelivery] {
-        try connection.transaction { try EventStore.insert(events, now: now - ago, on: connection) }
+        try connection.transaction { try EventTable.insert(events, now: now - ago, on: connection) }
     }
 
     @discardableResult
@@ -57,9 +57,9 @@ final class ReplayFixture {
     }
 
     func settle(_ deliveries: [DueDelivery], _ state: DeliveryState, at time: Int64? = nil) throws {
-        try DeliveryStore.settle(
+        try DeliveryTable.settle(
             deliveries.map {
-                DeliveryStore.Settlement(
+                DeliveryTable.Settlement(
                     of: $0, state: state, attempts: $0.attempts + 1, wait: 0, status: state == .delivered ? 200 : 500,
                     reason: state == .dead ? "status 500" : nil, attempt: nil)
             }, now: time ?? now, on: connection)
@@ -68,7 +68,7 @@ final class ReplayFixture {
     /// What is due for the endpoint, arriving.
     @discardableResult
     func consume(_ endpoint: String, atMost limit: Int = 1000) throws -> [DueDelivery] {
-        let due = try DeliveryStore.due(
+        let due = try DeliveryTable.due(
             room: [endpoint: limit], lanes: Lane.all, now: SystemClock().now() + 1000, on: connection)
         try settle(due.deliveries, .delivered)
         return due.deliveries
@@ -91,7 +91,7 @@ final class ReplayFixture {
     }
 
     func open(_ replay: WebhookReplay, rate: Int? = nil, words: String = "test") throws -> Job {
-        try JobLedger.open(
+        try JobTable.open(
             replay.request(since: words, until: nil, rate: rate, madeBy: "tester"), on: connection
         ).job
     }
@@ -111,7 +111,7 @@ final class ReplayFixture {
 
     @discardableResult
     func run(_ job: Job, consuming endpoint: String) throws -> Job {
-        try JobAttendant(job.id, kinds: [WebhookReplayWork.kind]).attend(on: connection, rest: { _ in }) {
+        try JobDriver(job.id, kinds: [WebhookReplayWork.kind]).attend(on: connection, rest: { _ in }) {
             _, isWaiting in
             if isWaiting { try consume(endpoint) }
             return false

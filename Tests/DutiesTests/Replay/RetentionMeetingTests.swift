@@ -69,7 +69,7 @@ import Testing
         try cleaner.query("UPDATE entitled.event SET body = '' WHERE lane = 1")
         let job = try bench.openAlone(bench.replay(endpoint, .missing))
         let replay = TestThread { [bench = Sent(bench)] in
-            try JobAttendant(job.id, kinds: [WebhookReplayWork.kind]).attend(
+            try JobDriver(job.id, kinds: [WebhookReplayWork.kind]).attend(
                 on: bench.value.connection, rest: { _ in }, isEnough: { _, _ in false })
         }
         try bench.database.untilBlocked()

@@ -102,7 +102,7 @@ import Testing
         var most: Int64 = 0
         var waits = 0
         let job = try bench.open(bench.replay(endpoint, .missing))
-        let end = try JobAttendant(job.id, kinds: [WebhookReplayWork.kind]).attend(
+        let end = try JobDriver(job.id, kinds: [WebhookReplayWork.kind]).attend(
             on: bench.connection, rest: { _ in }
         ) { _, isWaiting in
             most = max(most, try bench.count(endpoint, .pending))
@@ -125,7 +125,7 @@ import Testing
         let job = try bench.open(bench.replay(endpoint, .missing), rate: 50)
         var last: Int64 = 0
         var most: Int64 = 0
-        let end = try JobAttendant(job.id, kinds: [WebhookReplayWork.kind]).attend(
+        let end = try JobDriver(job.id, kinds: [WebhookReplayWork.kind]).attend(
             on: bench.connection, rest: { _ in }
         ) { job, isWaiting in
             most = max(most, job.counts.queued - last)
@@ -142,11 +142,11 @@ import Testing
         let bench = try ReplayFixture()
         let late = try bench.database.connect(role: "entitled_worker")
         try late.query("BEGIN")
-        _ = try EventStore.insert([ReplayFixture.event(1)], now: bench.now - 1000, on: late)
+        _ = try EventTable.insert([ReplayFixture.event(1)], now: bench.now - 1000, on: late)
         let endpoint = try bench.addEndpoint()
         let job = try bench.open(bench.replay(endpoint, .missing))
         var looks = 0
-        let end = try JobAttendant(job.id, kinds: [WebhookReplayWork.kind]).attend(
+        let end = try JobDriver(job.id, kinds: [WebhookReplayWork.kind]).attend(
             on: bench.connection, rest: { _ in }
         ) { job, _ in
             looks += 1

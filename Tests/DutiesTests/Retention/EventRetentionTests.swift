@@ -12,7 +12,7 @@ import Testing
 
     @discardableResult
     private func addEndpoint(_ bench: RetentionFixture) throws -> String {
-        try EndpointStore.add(
+        try EndpointTable.add(
             url: "https://example.com/hooks", authorization: nil, environments: [], events: [], apps: [],
             sealer: Self.sealer, now: bench.now - 600 * RetentionFixture.day, on: bench.connection
         ).id
@@ -27,7 +27,7 @@ import Testing
     @discardableResult
     private func insert(_ event: NewEvent, daysAgo: Int64, _ bench: RetentionFixture) throws -> [DueDelivery] {
         try bench.connection.transaction {
-            try EventStore.insert([event], now: bench.now - daysAgo * RetentionFixture.day, on: bench.connection)
+            try EventTable.insert([event], now: bench.now - daysAgo * RetentionFixture.day, on: bench.connection)
         }
     }
 
@@ -35,11 +35,11 @@ import Testing
         throws
     {
         let then = bench.now - daysAgo * RetentionFixture.day
-        try DeliveryStore.settle(
+        try DeliveryTable.settle(
             deliveries.map {
-                DeliveryStore.Settlement(
+                DeliveryTable.Settlement(
                     of: $0, state: state, attempts: 1, wait: 0, status: 200, reason: nil,
-                    attempt: DeliveryStore.AttemptRecord(
+                    attempt: DeliveryTable.AttemptRecord(
                         number: 1, started: then, milliseconds: 5, outcome: "status", detail: nil, response: []))
             }, now: then, on: bench.connection)
     }
@@ -78,11 +78,11 @@ import Testing
         try bench.takeRounds()
         #expect(try insert(Self.event(1, body: "another"), daysAgo: 0, bench).isEmpty)
         #expect(try whole(bench) == [])
-        let due = try DeliveryStore.due(room: [endpoint: 10], lanes: Lane.all, now: bench.now, on: bench.connection)
+        let due = try DeliveryTable.due(room: [endpoint: 10], lanes: Lane.all, now: bench.now, on: bench.connection)
         #expect(due.deliveries.isEmpty)
         let id = UUIDText.upper([UInt8](repeating: 1, count: 16))
-        let name = EventTraceReader.EventName(lane: Lane(number: 1), id: id)
-        let trace = try EventTraceReader.traces(of: [name], on: bench.connection).values.first
+        let name = EventTraceQuery.EventName(lane: Lane(number: 1), id: id)
+        let trace = try EventTraceQuery.traces(of: [name], on: bench.connection).values.first
         #expect(trace?.isKept == false)
         #expect(trace?.made == bench.now - 500 * RetentionFixture.day)
     }
@@ -108,13 +108,13 @@ import Testing
         let made = try insert(Self.event(1), daysAgo: 500, bench)
         try settle(made, .dead, daysAgo: 490, bench)
         _ = try DeliveryRepair.resend(made[0].id, now: bench.now - 100 * RetentionFixture.day, on: bench.connection)
-        let again = try DeliveryStore.due(
+        let again = try DeliveryTable.due(
             room: [made[0].endpoint: 1], lanes: Lane.all, now: bench.now, on: bench.connection)
         try settle(again.deliveries, state, daysAgo: 100, bench)
         try bench.takeRounds()
         #expect(try whole(bench) == ["01"])
         // Its first attempt went, it itself is shown with the second.
-        let shown = try #require(try DeliveryReader.show(made[0].id, on: bench.connection))
+        let shown = try #require(try DeliveryQuery.show(made[0].id, on: bench.connection))
         #expect(shown.delivery.state == state)
         #expect(!shown.body.isEmpty)
     }
@@ -129,7 +129,7 @@ import Testing
         try command.query("BEGIN")
         try command.query("UPDATE entitled.delivery SET state = 0 WHERE endpoint = $1", [.text(one)])
         let database = bench.database
-        let cleaning = TestThread { [bench = UncheckedBench(bench)] in try bench.bench.takeRounds() }
+        let cleaning = TestThread { [bench = UncheckedFixture(bench)] in try bench.bench.takeRounds() }
         try database.untilBlocked()
         try command.query("COMMIT")
         try cleaning.value()
@@ -139,7 +139,7 @@ import Testing
     }
 
     /// Used by one thread at a time.
-    private struct UncheckedBench: @unchecked Sendable {
+    private struct UncheckedFixture: @unchecked Sendable {
         let bench: RetentionFixture
 
         init(_ bench: RetentionFixture) {

@@ -12,7 +12,7 @@ import Testing
 
     @Test func `they go once their notification is gone, and not while somebody could apply it again`() throws {
         let bench = try RetentionFixture()
-        _ = try EndpointStore.add(
+        _ = try EndpointTable.add(
             url: "https://example.com", authorization: nil, environments: [], events: [], apps: [], format: .raw,
             sealer: sealer, now: bench.now - 600 * RetentionFixture.day, on: bench.connection)
         for (number, daysAgo) in [(1, 500), (2, 500), (3, 399)] as [(Int, Int64)] {
@@ -20,11 +20,11 @@ import Testing
             let pending = try bench.pending()
             #expect(pending.map(\.isForwarded) == [true])
             let made = try bench.connection.transaction {
-                try NotificationDeliveryStore.insert(pending, now: bench.now, on: bench.connection)
+                try NotificationDeliveryTable.insert(pending, now: bench.now, on: bench.connection)
             }
             #expect(made == 1)
             try bench.owner.query("DELETE FROM entitled.pending")
-            _ = try DayTable.notifications.make(bench.today(daysAgo), on: bench.connection)
+            _ = try DayPartitions.notifications.make(bench.today(daysAgo), on: bench.connection)
         }
         func left() throws -> [String] {
             try bench.database.texts("SELECT webhook_id FROM entitled.delivery ORDER BY 1")

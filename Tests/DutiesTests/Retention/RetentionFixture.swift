@@ -69,7 +69,7 @@ final class RetentionFixture {
 
     /// Takes a notification as the endpoint did so many days ago; it waits to be applied.
     @discardableResult
-    func receive(_ number: Int, daysAgo: Int64) throws -> NotificationInserter.Outcome {
+    func receive(_ number: Int, daysAgo: Int64) throws -> NotificationInserter.InsertResult {
         let clock = ManualClock(now - daysAgo * RetentionFixture.day)
         var inserter = NotificationInserter(sequence: SequenceGenerator(clock: clock, node: 1), clock: clock)
         let ingest = try database.connect(role: "entitled_ingest")
@@ -80,7 +80,7 @@ final class RetentionFixture {
     func receiveAndApply(_ number: Int, daysAgo: Int64) throws {
         try receive(number, daysAgo: daysAgo)
         try owner.query("DELETE FROM entitled.pending")
-        _ = try DayTable.notifications.make(today(daysAgo), on: connection)
+        _ = try DayPartitions.notifications.make(today(daysAgo), on: connection)
     }
 
     func pending() throws -> [PendingNotification] {
@@ -88,7 +88,7 @@ final class RetentionFixture {
     }
 
     func list(_ state: NotificationState? = nil) throws -> [String] {
-        try NotificationReader.list(state: state, app: nil, environment: nil, atMost: 100, on: connection)
+        try NotificationQuery.list(state: state, app: nil, environment: nil, atMost: 100, on: connection)
             .map(\.identity.uuid)
     }
 

@@ -35,7 +35,7 @@ import Testing
             try bench.connection.query(
                 "INSERT INTO entitled.attempt VALUES (1, gen_random_uuid(), 1, $1, 1, 200, 'status', NULL, NULL)",
                 [.int8(bench.now - daysAgo * RetentionFixture.day)])
-            _ = try DayTable.attempts.make(bench.today(daysAgo), on: bench.connection)
+            _ = try DayPartitions.attempts.make(bench.today(daysAgo), on: bench.connection)
         }
         try bench.takeRounds()
         #expect(try bench.days("attempt").filter { $0 >= 0 } == [0, 6, 7])
@@ -47,7 +47,7 @@ import Testing
         try bench.receiveAndApply(1, daysAgo: 502)
         try bench.receive(2, daysAgo: 501)
         try bench.receive(3, daysAgo: 500)
-        for day in [500, 501] as [Int64] { _ = try DayTable.notifications.make(bench.today(day), on: bench.connection) }
+        for day in [500, 501] as [Int64] { _ = try DayPartitions.notifications.make(bench.today(day), on: bench.connection) }
         let pending = try bench.pending()
         try HeldNotifications.hold([(pending[0], "forged")], now: bench.now, on: bench.connection)
         try PendingNotification.remove([pending[0]], on: bench.connection)
@@ -151,14 +151,14 @@ import Testing
         let ages: [Int64] = [0, 1, 2, 3, 5, 9, 40, 200, 399]
         for (number, age) in ages.enumerated().reversed() {
             try bench.receive(number, daysAgo: age)
-            if age.isMultiple(of: 2) { _ = try DayTable.notifications.make(bench.today(age), on: bench.connection) }
+            if age.isMultiple(of: 2) { _ = try DayPartitions.notifications.make(bench.today(age), on: bench.connection) }
         }
         let all = ages.indices.map(RetentionFixture.uuid)
         #expect(try bench.list() == all)
         #expect(try bench.list(.pending) == all)
         #expect(try bench.list(.applied) == [])
         for limit in 1...ages.count {
-            let some = try NotificationReader.list(
+            let some = try NotificationQuery.list(
                 state: nil, app: "demo", environment: .production, atMost: limit, on: bench.connection)
             #expect(some.map(\.identity.uuid) == Array(all.prefix(limit)))
         }
@@ -170,8 +170,8 @@ import Testing
         let bench = try RetentionFixture()
         try bench.receiveAndApply(1, daysAgo: 405)
         let received = bench.now - 405 * RetentionFixture.day
-        #expect(try DayTable.notifications.drop(bench.today(405), on: bench.connection) == .dropped)
-        let found = try NotificationReader.find(
+        #expect(try DayPartitions.notifications.drop(bench.today(405), on: bench.connection) == .dropped)
+        let found = try NotificationQuery.find(
             uuid: RetentionFixture.uuid(1), app: nil, environment: nil, on: bench.connection)
         #expect(found.whole.isEmpty)
         #expect(found.dropped == [received])

@@ -16,14 +16,14 @@ struct ContractPropertyTests {
     ///   - file: the contract.
     ///   - more: what it is given besides.
     private func find(
-        _ scene: APIScene, _ file: String, _ more: KeyValuePairs<String, JSON?>
+        _ scene: APIFixture, _ file: String, _ more: KeyValuePairs<String, JSON?>
     ) throws -> [String: String] {
         let id = try scene.makeCustomer()
         // The one operation that is for apps only, by its two names.
         let appsOnly = ["/v1/subscribers", "/subscribers"].map { "GET \($0)/{app_user_id}/offerings" }
         let keys =
-            appsOnly.map { JSON.Member(name: $0, value: .string(APIScene.publicKey)) }
-            + [JSON.Member(name: "", value: .string(APIScene.secretKey))]
+            appsOnly.map { JSON.Member(name: $0, value: .string(APIFixture.publicKey)) }
+            + [JSON.Member(name: "", value: .string(APIFixture.secretKey))]
         let input: JSON = .object([
             "base_url": .string(scene.baseURL), "keys": .object(keys), "examples": .int(Self.examples),
             "values": .object([
@@ -49,7 +49,7 @@ struct ContractPropertyTests {
         // Of the other listener; its requests are Apple's to make.
         let operations = document.operations.keys.filter { !$0.hasSuffix("/apple/notifications") }.sorted()
         let found = try find(
-            try APIScene(), ContractFiles.contract,
+            try APIFixture(), ContractFiles.contract,
             [
                 "prefix": .string(""), "only": .strings(operations), "parameters": .object([]), "nullable": .array([]),
                 "more": .array([]),
@@ -62,7 +62,7 @@ struct ContractPropertyTests {
     func `what we share with RevenueCat's API is answered as its document says`() throws {
         let ours = try ContractFiles.read().document
         let found = try find(
-            try APIScene(), ContractFiles.revenueCat,
+            try APIFixture(), ContractFiles.revenueCat,
             [
                 "prefix": .string("/v1"), "only": .null,
                 // There any text is an app user id.

@@ -16,7 +16,7 @@ struct ContractTourTests {
 
     @Test(.timeLimit(.minutes(3)))
     func `every success of the contract is answered, and every answer is one of the contract`() throws {
-        let scene = try APIScene()
+        let scene = try APIFixture()
         let id = try scene.makeCustomer()
         try visitCustomers(scene, id)
         try visitCatalogue(scene)
@@ -35,14 +35,14 @@ struct ContractTourTests {
         #expect(Set(refusals) == ["400", "401", "403", "404"])
     }
 
-    private func visitCustomers(_ scene: APIScene, _ id: String) throws {
+    private func visitCustomers(_ scene: APIFixture, _ id: String) throws {
         let path = "/v1/subscribers"
         let anonymous = "$RCAnonymousID:0a53b8ecf4de4bd2a3a1b7c1c9f3ad52"
-        scene.call("GET", "\(path)/\(anonymous.replacing(":", with: "%3A"))", key: APIScene.publicKey)
-        let read = scene.call("GET", "\(path)/\(id)", key: APIScene.publicKey)
+        scene.call("GET", "\(path)/\(anonymous.replacing(":", with: "%3A"))", key: APIFixture.publicKey)
+        let read = scene.call("GET", "\(path)/\(id)", key: APIFixture.publicKey)
         let tag = try #require(read.header("X-RevenueCat-ETag"))
-        scene.call("GET", "\(path)/\(id)", key: APIScene.publicKey, headers: ["X-RevenueCat-ETag": tag])
-        scene.call("GET", "\(path)/null", key: APIScene.publicKey)
+        scene.call("GET", "\(path)/\(id)", key: APIFixture.publicKey, headers: ["X-RevenueCat-ETag": tag])
+        scene.call("GET", "\(path)/null", key: APIFixture.publicKey)
         scene.call("GET", "\(path)/\(id)", key: nil)
         scene.call("GET", "\(path)/\(id)", headers: ["X-Client-Bundle-ID": Site.app.bundleID])
         for _ in 0..<2 {
@@ -70,44 +70,44 @@ struct ContractTourTests {
         scene.call("POST", "\(path)/ada/restore_behavior", .object(["restore_behavior": .string("sometimes")]))
         scene.call("GET", "\(path)/\(id)/export")
         scene.call("GET", "\(path)/nobody/export")
-        scene.call("GET", "\(path)/ada/export", key: APIScene.publicKey)
+        scene.call("GET", "\(path)/ada/export", key: APIFixture.publicKey)
         scene.call("GET", "\(path)/ada/virtual_currencies")
         scene.call("GET", "\(path)/ada/health_report_availability", key: nil)
     }
 
-    private func visitCatalogue(_ scene: APIScene) throws {
+    private func visitCatalogue(_ scene: APIFixture) throws {
         let path = "/v1/subscribers/ada"
         func offerings(_ key: String, _ platform: String) -> HTTPCall {
             scene.call("GET", "\(path)/offerings", key: key, headers: ["X-Platform": platform])
         }
-        #expect(offerings(APIScene.publicKey, "iOS").json["current_offering_id"]?.stringValue == "default")
-        #expect(offerings(APIScene.secretKey, "iOS").json["code"]?.intValue == 7243)
-        #expect(offerings(APIScene.publicKey, "toaster").json["code"]?.intValue == 7000)
+        #expect(offerings(APIFixture.publicKey, "iOS").json["current_offering_id"]?.stringValue == "default")
+        #expect(offerings(APIFixture.secretKey, "iOS").json["code"]?.intValue == 7243)
+        #expect(offerings(APIFixture.publicKey, "toaster").json["code"]?.intValue == 7000)
         scene.call("POST", "\(path)/offerings/sale/override")
-        #expect(offerings(APIScene.publicKey, "iOS").json["current_offering_id"]?.stringValue == "sale")
+        #expect(offerings(APIFixture.publicKey, "iOS").json["current_offering_id"]?.stringValue == "sale")
         scene.call("DELETE", "\(path)/offerings/override")
         scene.call("POST", "\(path)/offerings/other/override")
-        scene.call("GET", "/v1/product_entitlement_mapping", key: APIScene.publicKey)
+        scene.call("GET", "/v1/product_entitlement_mapping", key: APIFixture.publicKey)
         let grants = "\(path)/entitlements"
         scene.call("POST", "\(grants)/pro/promotional", .object(["duration": .string("weekly")]))
-        scene.call("GET", path, key: APIScene.publicKey)
+        scene.call("GET", path, key: APIFixture.publicKey)
         scene.call("POST", "\(grants)/pro/promotional", .object([:]))
         scene.call("POST", "\(grants)/none/promotional", .object(["duration": .string("weekly")]))
         scene.call(
-            "POST", "\(grants)/pro/promotional", .object(["duration": .string("weekly")]), key: APIScene.publicKey)
+            "POST", "\(grants)/pro/promotional", .object(["duration": .string("weekly")]), key: APIFixture.publicKey)
         scene.call("POST", "\(grants)/pro/revoke_promotionals")
         scene.call("POST", "\(grants)/none/revoke_promotionals")
     }
 
-    private func visitPurchases(_ scene: APIScene, _ id: String) throws {
+    private func visitPurchases(_ scene: APIFixture, _ id: String) throws {
         let transaction = try scene.transaction(seed: 870)
         let receipt: JSON = .object(["app_user_id": .string("ada"), "fetch_token": .string(transaction)])
         scene.call(
             "POST", "/v1/subscribers/ada/restore/eligibility", .object(["fetch_token": .string(transaction)]),
-            key: APIScene.publicKey)
-        scene.call("POST", "/v1/receipts", receipt, key: APIScene.publicKey, headers: ["X-Platform": "iOS"])
+            key: APIFixture.publicKey)
+        scene.call("POST", "/v1/receipts", receipt, key: APIFixture.publicKey, headers: ["X-Platform": "iOS"])
         scene.call("POST", "/v1/receipts", receipt, headers: ["X-Platform": "android"])
-        scene.call("POST", "/v1/receipts", .object(["fetch_token": .string(transaction)]), key: APIScene.publicKey)
+        scene.call("POST", "/v1/receipts", .object(["fetch_token": .string(transaction)]), key: APIFixture.publicKey)
         scene.call(
             "POST", "/v1/subscribers/\(id)/intro_eligibility",
             .object(["product_identifiers": .strings(["pro_monthly", "basic_monthly", "unheard_of"])]))
@@ -118,7 +118,7 @@ struct ContractTourTests {
                 "generate_offers": .array([
                     .object(["offer_id": .string("half"), "product_id": .string("pro_monthly")])
                 ]),
-            ]), key: APIScene.publicKey)
+            ]), key: APIFixture.publicKey)
         scene.call(
             "POST", "/v1/subscribers/ada/subscriptions/1/extend",
             .object(["extend_by_days": .int(7), "extend_reason_code": .int(1)]))
@@ -127,7 +127,7 @@ struct ContractTourTests {
         scene.call("POST", "/apple/transactions", .object([:]))
     }
 
-    private func visitService(_ scene: APIScene) {
+    private func visitService(_ scene: APIFixture) {
         scene.call("GET", "/v1/health", key: nil)
         scene.call("GET", "/healthz", key: nil)
         scene.call("POST", "/apple/notifications", .object(["signedPayload": .string("a.b.c")]), key: nil)
@@ -138,11 +138,11 @@ struct ContractTourTests {
     func `with Apple behind it the rest is answered, and as the contract has it`() throws {
         try TemporaryFolder.with { folder in
             let store = try SimulatedApple(folder)
-            let scene = try APIScene(store.configuration)
+            let scene = try APIFixture(store.configuration)
             var extended = 0
             for original in try store.subscriptions() {
                 let named: JSON = .object(["original_transaction_id": .string(original)])
-                #expect(scene.call("POST", "/apple/transactions", named, key: APIScene.publicKey).status == 200)
+                #expect(scene.call("POST", "/apple/transactions", named, key: APIFixture.publicKey).status == 200)
                 let camel: JSON = .object(["originalTransactionId": .string(original), "displayPrice": .string("9")])
                 let owner = scene.call("POST", "/apple/transactions", camel).json["subscriber"]
                 let id = try #require(owner?["original_app_user_id"]?.stringValue).replacing(":", with: "%3A")
@@ -159,7 +159,7 @@ struct ContractTourTests {
     }
 
     @Test func `what is said not to be supported is answered 404 with an error`() throws {
-        let scene = try APIScene()
+        let scene = try APIFixture()
         let unsupported = try ContractFiles.read().document.root["x-unsupported"]?.arrayValue ?? []
         #expect(unsupported.count > 20)
         for operation in unsupported.compactMap(\.stringValue) {

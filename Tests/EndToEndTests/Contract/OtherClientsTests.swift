@@ -11,7 +11,7 @@ import Testing
 struct OtherClientsTests {
     @Test(.timeLimit(.minutes(3)))
     func `two clients of RevenueCat's REST API read every kind of purchase, and write what they can`() throws {
-        let scene = try APIScene()
+        let scene = try APIFixture()
         let id = try scene.makeCustomer()
         let granted = scene.call(
             "POST", "/v1/subscribers/\(id)/entitlements/basic/promotional", .object(["duration": .string("monthly")]))
@@ -23,8 +23,8 @@ struct OtherClientsTests {
         let said = try ContractFiles.run(
             "clients.py", [],
             input: .object([
-                "base_url": .string(scene.baseURL), "public_key": .string(APIScene.publicKey),
-                "secret_key": .string(APIScene.secretKey), "customer": .string(id),
+                "base_url": .string(scene.baseURL), "public_key": .string(APIFixture.publicKey),
+                "secret_key": .string(APIFixture.secretKey), "customer": .string(id),
                 "transaction": .string(try scene.transaction(seed: 850)),
             ]))
         for failure in said["failed"]?.members ?? [] {

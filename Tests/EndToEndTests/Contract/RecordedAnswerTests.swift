@@ -35,7 +35,7 @@ struct RecordedAnswerTests {
     }
 
     @Test func `a customer's information has every member that the SDK is tested with, field by field`() throws {
-        let scene = try APIScene()
+        let scene = try APIFixture()
         let id = try scene.makeCustomer()
         let files = [
             "CustomerInfo", "CustomerInfo-v2", "CustomerInfoWithDuplicateMappedProductKeys",
@@ -51,9 +51,9 @@ struct RecordedAnswerTests {
             scene.call(
                 "POST", "/v1/receipts",
                 .object(["app_user_id": .string(id), "app_transaction": .string(transaction)]),
-                key: APIScene.publicKey, headers: ["X-Platform": "iOS"]
+                key: APIFixture.publicKey, headers: ["X-Platform": "iOS"]
             ).status == 200)
-        let answer = scene.call("GET", "/v1/subscribers/\(id)", key: APIScene.publicKey)
+        let answer = scene.call("GET", "/v1/subscribers/\(id)", key: APIFixture.publicKey)
         let faults = AnswerShape([answer.json], maps: Self.maps)
             .faults(readBy: AnswerShape(recorded, maps: Self.maps))
         let unexplained = faults.filter { fault in !Self.exceptions.keys.contains { fault.hasPrefix("\($0): ") } }
@@ -63,9 +63,9 @@ struct RecordedAnswerTests {
     }
 
     @Test func `offerings have every member that the SDK is tested with`() throws {
-        let scene = try APIScene()
+        let scene = try APIFixture()
         let answer = scene.call(
-            "GET", "/v1/subscribers/ada/offerings", key: APIScene.publicKey, headers: ["X-Platform": "iOS"])
+            "GET", "/v1/subscribers/ada/offerings", key: APIFixture.publicKey, headers: ["X-Platform": "iOS"])
         let recorded = try ["Offerings", "OfferingsWithoutPlatformProductPlanIdentifier"].map(Self.recorded)
         let maps: Set = ["offerings[].metadata"]
         // Paywalls are RevenueCat's own, and metadata is whatever the configuration has.
@@ -75,19 +75,19 @@ struct RecordedAnswerTests {
     }
 
     @Test func `other answers have every member that the SDK is tested with`() throws {
-        let scene = try APIScene()
-        let mapping = scene.call("GET", "/v1/product_entitlement_mapping", key: APIScene.publicKey).json
+        let scene = try APIFixture()
+        let mapping = scene.call("GET", "/v1/product_entitlement_mapping", key: APIFixture.publicKey).json
         #expect(
             AnswerShape([mapping], maps: ["product_entitlement_mapping"]).faults(
                 readBy: AnswerShape(
                     [try Self.recorded("ProductsEntitlements")], maps: ["product_entitlement_mapping"])) == [])
         let eligibility = scene.call(
             "POST", "/v1/subscribers/ada/intro_eligibility",
-            .object(["product_identifiers": .strings(["producta", "productb"])]), key: APIScene.publicKey
+            .object(["product_identifiers": .strings(["producta", "productb"])]), key: APIFixture.publicKey
         ).json
         #expect(eligibility.members?.map(\.name) == ["producta", "productb"])
         #expect(eligibility.members?.allSatisfy { $0.value == .null || $0.value.boolValue != nil } == true)
-        let currencies = scene.call("GET", "/v1/subscribers/ada/virtual_currencies", key: APIScene.publicKey).json
+        let currencies = scene.call("GET", "/v1/subscribers/ada/virtual_currencies", key: APIFixture.publicKey).json
         #expect(currencies == (try Self.recorded("VirtualCurrenciesEmpty")))
     }
 

@@ -35,7 +35,7 @@ struct RecordedRequest {
     }
 }
 
-extension APIScene {
+extension APIFixture {
     /// Sends it as the SDK would with this host and a key of this installation.
     func send(_ recorded: RecordedRequest) -> HTTPCall {
         var headers = recorded.headers
@@ -43,6 +43,6 @@ extension APIScene {
         headers["Authorization"] = nil
         headers["content-type"] = nil
         return call(
-            recorded.method, recorded.path, recorded.body, key: needsKey ? APIScene.publicKey : nil, headers: headers)
+            recorded.method, recorded.path, recorded.body, key: needsKey ? APIFixture.publicKey : nil, headers: headers)
     }
 }

@@ -23,7 +23,7 @@ struct RecordedRequestTests {
 
     @Test(.timeLimit(.minutes(3)))
     func `each recorded request is answered as the SDK expects`() throws {
-        let scene = try APIScene()
+        let scene = try APIFixture()
         let all = try RecordedRequest.all()
         #expect(all.count == 25)
         var transaction: UInt64 = 900
@@ -49,7 +49,7 @@ struct RecordedRequestTests {
     }
 
     /// As it was recorded its token is nobody's signature; with one of Apple's it is a question that has an answer.
-    private func expectRestoreEligibility(_ scene: APIScene, _ recorded: RecordedRequest) throws {
+    private func expectRestoreEligibility(_ scene: APIFixture, _ recorded: RecordedRequest) throws {
         let refused = scene.send(recorded)
         #expect(refused.status == 400, "\(refused.text)")
         let answer = scene.send(recorded.with(["fetch_token": .string(try scene.transaction(seed: 890))]))
@@ -59,7 +59,7 @@ struct RecordedRequestTests {
 
     /// With a transaction that Apple signed instead of the recorded token the purchase is the customer's; with the token,
     /// which nothing will ever make good, the SDK is told to give it up (no 5xx).
-    private func expectReceipt(_ scene: APIScene, _ recorded: RecordedRequest, _ seed: UInt64) throws {
+    private func expectReceipt(_ scene: APIFixture, _ recorded: RecordedRequest, _ seed: UInt64) throws {
         let refused = scene.send(recorded)
         #expect(refused.status == 400, "\(recorded.name): \(refused.text)")
         #expect([7103, 7662].contains(refused.json["code"]?.intValue), "\(recorded.name): \(refused.text)")

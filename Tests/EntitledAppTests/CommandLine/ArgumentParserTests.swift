@@ -156,7 +156,7 @@ struct ArgumentParserTests {
         (["verify\u{1B}[31m\n"], "unknown command 'verify [31m '"),
     ])
     func `wrong use is one line and status 2`(words: [String], message: String) {
-        let done = ProgramBench().run(words)
+        let done = ProgramFixture().run(words)
         #expect(done.status == 2)
         #expect(done.output.isEmpty)
         #expect(done.errors.contains(message), "\(done.errors)")
@@ -172,7 +172,7 @@ struct ArgumentParserTests {
         (["customers", "show", "--help"], ["ANY-ID"]),
     ])
     func `help is at every level`(words: [String], parts: [String]) {
-        let done = ProgramBench().run(words)
+        let done = ProgramFixture().run(words)
         #expect(done.status == 0)
         #expect(done.errors.isEmpty)
         for part in parts + ["Usage: ", "--config FILE", "--json", "--help"] {

@@ -25,8 +25,8 @@ struct ProgramTests {
         }
     }
 
-    private func run(_ how: String) -> ProgramBench.Outcome {
-        var bench = ProgramBench(program: Program(root: CommandNode("entitled", "Test.", [CommandNode(Asked.self)])))
+    private func run(_ how: String) -> ProgramFixture.Outcome {
+        var bench = ProgramFixture(program: Program(root: CommandNode("entitled", "Test.", [CommandNode(Asked.self)])))
         bench.configuration.environment = ["HOW": how, "ENTITLED_LOG_LEVEL": "loud", "ENTITLED_INGEST_LISTEN": "x"]
         return bench.run(["asked"])
     }
@@ -44,25 +44,25 @@ struct ProgramTests {
     }
 
     @Test func `a declared command that is not built in is unknown`() {
-        let done = ProgramBench(program: Program(root: CommandTree.root([:]))).run(["migrate"])
+        let done = ProgramFixture(program: Program(root: CommandTree.root([:]))).run(["migrate"])
         #expect(done.status == 2)
         #expect(done.errors.contains("unknown command 'migrate'"))
     }
 
     @Test func `makers are found by the words of the command`() throws {
         let root = CommandTree.root(["endpoints add": { try Asked($0) }, "run": { try Asked($0) }])
-        let bench = ProgramBench(program: Program(root: root))
+        let bench = ProgramFixture(program: Program(root: root))
         #expect(bench.run(["endpoints", "add", "https://x"]).status == 7)
         #expect(bench.run(["run"]).status == 7)
     }
 
     @Test func `version says the version`() {
-        #expect(ProgramBench().run(["version"]).output == "entitled \(Version.current)\n")
-        #expect(ProgramBench().run(["version", "--json"]).document?["version"] == .string(Version.current))
+        #expect(ProgramFixture().run(["version"]).output == "entitled \(Version.current)\n")
+        #expect(ProgramFixture().run(["version", "--json"]).document?["version"] == .string(Version.current))
     }
 
     @Test func `check-config says ok and what is in force`() throws {
-        var bench = ProgramBench()
+        var bench = ProgramFixture()
         bench.configuration.file("/srv/c.json5", "{ worker: { lease: '5s' } }")
         let done = bench.run(["check-config", "--config", "c.json5"])
         #expect(done.status == 0)
@@ -77,7 +77,7 @@ struct ProgramTests {
     }
 
     @Test func `check-config reports all mistakes`() throws {
-        var bench = ProgramBench()
+        var bench = ProgramFixture()
         bench.configuration.file("/srv/c.json5", "{ worker: { lease: '5' }, colour: 'blue', ingset: {} }")
         let done = bench.run(["check-config", "--config", "c.json5"])
         #expect(done.status == 2)
@@ -115,14 +115,14 @@ struct TerminalTests {
                   "d": "é\\n"
                 }
                 """)
-        #expect(!ProgramBench().run(["version", "--json"]).output.dropLast().contains("\n"))
-        #expect(ProgramBench(isInteractive: true).run(["version", "--json"]).output.contains("\n  "))
+        #expect(!ProgramFixture().run(["version", "--json"]).output.dropLast().contains("\n"))
+        #expect(ProgramFixture(isInteractive: true).run(["version", "--json"]).output.contains("\n  "))
     }
 
     @Test func `a document says the same to people and to programs, and steers no terminal`() throws {
         let evil = JSON.object(["id": .string("a\u{1B}[2J\u{9B}2J\u{7F}b\u{202E}c\u{2028}d\u{E0001}é\n")])
         for isInteractive in [false, true] {
-            let output = ProgramBench.Tape()
+            let output = ProgramFixture.Tape()
             Terminal(isInteractive: isInteractive, output: output.add, errors: { _ in }).document(evil)
             let text = output.text
             #expect(try JSON(parsing: Array(text.utf8)) == evil)

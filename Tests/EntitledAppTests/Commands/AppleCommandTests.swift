@@ -11,7 +11,7 @@ import Testing
 
     private let life: SubscriberLife
     private let service: StoreService
-    private let bench: ProgramBench
+    private let bench: ProgramFixture
 
     init() throws {
         let now = SystemClock().now()
@@ -29,7 +29,7 @@ import Testing
             settings, pki, token: .generate(bundleID: app.bundleID), notifications: life.notifications)
         try service.start()
         self.service = service
-        var bench = ProgramBench()
+        var bench = ProgramFixture()
         bench.configuration.file("/srv/key.p8", try service.token.key.pem())
         bench.configuration.file(
             "/srv/entitled.json5",
@@ -45,7 +45,7 @@ import Testing
         self.bench = bench
     }
 
-    private func run(_ words: String...) -> ProgramBench.Outcome {
+    private func run(_ words: String...) -> ProgramFixture.Outcome {
         defer { withExtendedLifetime(service) {} }
         return bench.run(["apple"] + words + ["--config", "/srv/entitled.json5"])
     }

@@ -9,14 +9,14 @@ import Testing
 /// Every command takes an id of a customer in the same way, and says for whom it was taken.
 @Suite struct CustomerIDTests {
     private static let uuid = "dddddddd-1111-4111-8111-00000000beef"
-    private let bench: DoctorBench
+    private let bench: DoctorFixture
 
     /// Customers Zoe, zoe, Kim (with the alias kim), Ann and a UUID.
     init() throws {
-        bench = try DoctorBench()
+        bench = try DoctorFixture()
         let connection = try bench.database.connect(role: "entitled_worker")
         for (place, id) in ["Zoe", "zoe", "Kim", "Ann", Self.uuid].enumerated() {
-            try CustomerStore.make([id], now: Int64(place), on: connection)
+            try CustomerTable.make([id], now: Int64(place), on: connection)
         }
         try bench.database.execute("INSERT INTO entitled.app_user_id VALUES ('kim', 'Kim', 9)")
     }
@@ -25,9 +25,9 @@ import Testing
         get throws { try bench.database.texts("SELECT original_app_user_id FROM entitled.customer ORDER BY 1") }
     }
 
-    private func run(_ words: String...) -> ProgramBench.Outcome { bench.run(words) }
+    private func run(_ words: String...) -> ProgramFixture.Outcome { bench.run(words) }
 
-    private func resolved(_ outcome: ProgramBench.Outcome) -> [JSON] {
+    private func resolved(_ outcome: ProgramFixture.Outcome) -> [JSON] {
         outcome.document?["resolved"]?.arrayValue ?? []
     }
 

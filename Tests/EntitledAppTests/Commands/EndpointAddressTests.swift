@@ -8,7 +8,7 @@ import Testing
 struct EndpointAddressTests {
     @Test(arguments: [22, 25, 5432, 6379])
     func `a port of another service is refused, whether or not the name resolves`(port: Int) throws {
-        let bench = try DoctorBench()
+        let bench = try DoctorFixture()
         for host in ["nowhere.invalid", "198.100.1.1"] {
             let outcome = bench.run(["endpoints", "add", "https://\(host):\(port)/hooks"])
             #expect(outcome.status == 1)
@@ -24,7 +24,7 @@ struct EndpointAddressTests {
     }
 
     @Test func `a query that seems to hold a secret is warned of`() throws {
-        let bench = try DoctorBench()
+        let bench = try DoctorFixture()
         for (url, isWarned) in [
             ("https://example.com/hooks?token=abc", true), ("https://example.com/hooks?a=1&API_Key=abc", true),
             ("https://example.com/token", false), ("https://example.com/hooks?tenant=demo", false),
@@ -37,7 +37,7 @@ struct EndpointAddressTests {
     }
 
     @Test func `secrets of an endpoint are taken from files`() throws {
-        let bench = try DoctorBench()
+        let bench = try DoctorFixture()
         let (authorization, headers) = ("\(bench.folder)/authorization", "\(bench.folder)/headers")
         try "Bearer hunter2\n".write(toFile: authorization, atomically: false, encoding: .utf8)
         try "X-Tenant: demo\nX-Key: hunter3\n".write(toFile: headers, atomically: false, encoding: .utf8)

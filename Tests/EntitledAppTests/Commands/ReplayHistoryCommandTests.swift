@@ -9,8 +9,8 @@ struct ReplayHistoryCommandTests {
             { id: 'young', bundle_id: 'com.example.young', environments: ['Sandbox'] }] }
         """
 
-    private func run(_ words: String...) -> ProgramBench.Outcome {
-        var bench = ProgramBench()
+    private func run(_ words: String...) -> ProgramFixture.Outcome {
+        var bench = ProgramFixture()
         bench.configuration.file("/srv/c.json5", Self.app)
         return bench.run(["replay", "history"] + words + ["--config", "c.json5"])
     }
@@ -32,7 +32,7 @@ struct ReplayHistoryCommandTests {
     @Test(arguments: refusals) func `wrong use is one line that says what is right`(words: [String], part: String) {
         var all = ["--app": "demo", "--from": "7d", "--to": "0s"]
         for index in stride(from: 0, to: words.count, by: 2) { all[words[index]] = words[index + 1] }
-        var bench = ProgramBench()
+        var bench = ProgramFixture()
         bench.configuration.file("/srv/c.json5", Self.app)
         let done = bench.run(
             ["replay", "history", "--config", "c.json5"]

@@ -4,13 +4,13 @@ import Testing
 /// `entitled api --routes`: what the listener answers, said without a listener and without a database.
 struct RoutesCommandTests {
     @Test func `routes are listed with their keys, for people and for machines`() throws {
-        let people = ProgramBench().run(["api", "--routes"])
+        let people = ProgramFixture().run(["api", "--routes"])
         #expect(people.status == 0)
         let lines = people.output.split(separator: "\n")
         #expect(lines.first?.split(separator: " ") == ["METHOD", "PATH", "KEY", "SUPPORTED"])
         #expect(lines.contains { $0.split(separator: " ") == ["GET", "/v1/health", "none", "yes"] })
         #expect(lines.contains { $0.split(separator: " ") == ["POST", "/v1/events", "none", "no,", "404"] })
-        let machines = ProgramBench().run(["api", "--routes", "--json"])
+        let machines = ProgramFixture().run(["api", "--routes", "--json"])
         let routes = try #require(machines.document?["routes"]?.arrayValue)
         #expect(routes.count == lines.count - 1)
         let reading = try #require(

@@ -23,7 +23,7 @@ struct AppleAccessesTests {
         defer { TemporaryFolder.remove(folder) }
         try store.token.key.pem().write(toFile: "\(folder)/key.p8", atomically: true, encoding: .utf8)
         let app = StoreApp()
-        var bench = ConfigurationBench()
+        var bench = ConfigurationFixture()
         bench.file("\(folder)/key.p8", try store.token.key.pem())
         let configuration = try bench.parse(
             """

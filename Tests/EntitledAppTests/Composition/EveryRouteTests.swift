@@ -29,12 +29,12 @@ struct EveryRouteTests {
         database = try cluster.makeMigratedDatabase()
         let connection = try database.connect(role: "entitled_worker")
         func make(_ scope: String) throws -> (id: String, key: Redacted<String>) {
-            try APIKeyStore.create(.secret, app: nil, scope: scope, name: nil, now: 1, on: connection)
+            try APIKeyTable.create(.secret, app: nil, scope: scope, name: nil, now: 1, on: connection)
         }
         let gone = try make("write")
-        _ = try APIKeyStore.revoke(gone.id, now: 2, on: connection)
+        _ = try APIKeyTable.revoke(gone.id, now: 2, on: connection)
         (revoked, reading) = (gone.key.exposed, try make("read").key.exposed)
-        let configuration = try ConfigurationBench().parse(
+        let configuration = try ConfigurationFixture().parse(
             """
             { database: { url: "\(database.url)" }, api: { cors_origins: ["*"],
                 public_keys: ["\(EveryRouteTests.publicKey)"], secret_keys: ["\(EveryRouteTests.secretKey)"] } }

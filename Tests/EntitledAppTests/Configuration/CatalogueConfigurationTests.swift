@@ -6,7 +6,7 @@ import Testing
 
 /// Offerings, keys of apps and origins of pages in the configuration.
 struct CatalogueConfigurationTests {
-    private let bench = ConfigurationBench()
+    private let bench = ConfigurationFixture()
 
     @Test func `offerings keep the order of their packages, and a product for all or by platform`() throws {
         let catalogue = try bench.parse(

@@ -49,14 +49,14 @@ struct ConfigurationDocumentsTests {
         }
         let settable = ConfigurationKeys.all.filter { !$0.path.contains("[]") && $0.fallback != .null }.map(\.path)
         #expect(Set(leaves.keys) == Set(settable))
-        #expect(try ConfigurationBench().keys(text).isEmpty)
+        #expect(try ConfigurationFixture().keys(text).isEmpty)
     }
 
     @Test func `the example file shows every key, and its examples are right`() throws {
         let text = Self.everything(try Self.read(Self.example))
         let leaves = Self.leaves(try JSON(parsing: Array(text.utf8), json5: true))
         #expect(Set(leaves.keys) == Set(ConfigurationKeys.all.map(\.path)))
-        var bench = ConfigurationBench()
+        var bench = ConfigurationFixture()
         bench.files["/etc/entitled/AuthKey_2X9R4HXF34.p8"] = .denied
         bench.files["/etc/entitled/AuthKey_7B3M2KX9QA.p8"] = .denied
         for name in ["fullchain.pem", "privkey.pem"] {
@@ -100,7 +100,7 @@ struct ConfigurationDocumentsTests {
     }
 
     @Test func `the help of check-config has every key`() {
-        let help = ProgramBench().run(["check-config", "--help"])
+        let help = ProgramFixture().run(["check-config", "--help"])
         #expect(help.status == 0)
         for entry in ConfigurationKeys.all {
             #expect(help.output.contains("  \(entry.path)"), "\(entry.path)")

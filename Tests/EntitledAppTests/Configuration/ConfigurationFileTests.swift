@@ -4,12 +4,12 @@ import EntitledApp
 import Testing
 
 struct ConfigurationFileTests {
-    private func level(_ bench: ConfigurationBench, file: String? = nil) throws -> String {
+    private func level(_ bench: ConfigurationFixture, file: String? = nil) throws -> String {
         try Configuration.load(file: file, bench.surroundings).log.level.rawValue
     }
 
     @Test func `the option outranks the variable, and that the standard file`() throws {
-        var bench = ConfigurationBench()
+        var bench = ConfigurationFixture()
         #expect(try level(bench) == "info")
         bench.file("/etc/entitled/entitled.json5", "{log: {level: 'error'}}")
         #expect(try level(bench) == "error")
@@ -21,7 +21,7 @@ struct ConfigurationFileTests {
     }
 
     @Test func `a file that was asked for must be there`() throws {
-        var bench = ConfigurationBench()
+        var bench = ConfigurationFixture()
         let byOption = #expect(throws: ConfigurationMistakes.self) { try level(bench, file: "a.json5") }
         #expect(byOption?.all.map(\.key) == ["--config"])
         bench.environment["ENTITLED_CONFIG"] = "b.json5"
@@ -31,14 +31,14 @@ struct ConfigurationFileTests {
     }
 
     @Test func `a standard file that cannot be read is not skipped`() throws {
-        var bench = ConfigurationBench()
+        var bench = ConfigurationFixture()
         bench.files["/etc/entitled/entitled.json5"] = .denied
         #expect(throws: ConfigurationMistakes.self) { try level(bench) }
     }
 
     @Test(arguments: ["", "{", "{ log: { level: secret-word } }", "{} {}", "\u{0}", "{ a: 'secret-word }"])
     func `what is no JSON5 is said without showing it`(text: String) throws {
-        var bench = ConfigurationBench()
+        var bench = ConfigurationFixture()
         bench.file("/srv/a.json5", text)
         let mistakes = #expect(throws: ConfigurationMistakes.self) { try level(bench, file: "a.json5") }
         let line = try #require(mistakes?.all.first).description
@@ -57,14 +57,14 @@ struct ConfigurationFileTests {
         ("{ ingest: { max_body_bytes: 1e4000 } }", "ingest.max_body_bytes: a number too large"),
     ])
     func `the place where JSON5 ends is said`(text: String, reason: String) throws {
-        var bench = ConfigurationBench()
+        var bench = ConfigurationFixture()
         bench.file("/srv/a.json5", text)
         let mistakes = #expect(throws: ConfigurationMistakes.self) { try level(bench, file: "a.json5") }
         #expect(mistakes?.all.first?.found.contains(reason) == true, "\(mistakes?.description ?? "")")
     }
 
     @Test func `a key that is there twice is a mistake`() throws {
-        var bench = ConfigurationBench()
+        var bench = ConfigurationFixture()
         bench.file(
             "/srv/a.json5",
             "{ log: { level: 'info',\n 'level': 'debug' }, apps: [{}, { id: 1,\n id: 2 }],\n log: {}, }")
@@ -78,7 +78,7 @@ struct ConfigurationFileTests {
         "\u{FEFF}/* a */ // b\n{ log: { level: 'in\\'fo' }, /**/ m: \"a\\\nb\" } // c",
     ])
     func `all of JSON5 is let through`(text: String) throws {
-        var bench = ConfigurationBench()
+        var bench = ConfigurationFixture()
         bench.file("/srv/a.json5", text)
         let mistakes = #expect(throws: ConfigurationMistakes.self) { try level(bench, file: "a.json5") }
         #expect(mistakes?.description.contains("no JSON5") == false, "\(mistakes?.description ?? "")")

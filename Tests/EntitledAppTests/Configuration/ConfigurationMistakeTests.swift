@@ -5,7 +5,7 @@ import EntitledApp
 import Testing
 
 struct ConfigurationMistakeTests {
-    let bench = ConfigurationBench()
+    let bench = ConfigurationFixture()
 
     @Test func `all mistakes are reported at once`() throws {
         let keys = try bench.keys(

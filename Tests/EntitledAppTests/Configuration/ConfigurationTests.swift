@@ -7,7 +7,7 @@ import Subscriptions
 import Testing
 
 struct ConfigurationTests {
-    let bench = ConfigurationBench()
+    let bench = ConfigurationFixture()
 
     @Test func `an empty file means the documented defaults`() throws {
         let configuration = try bench.parse()

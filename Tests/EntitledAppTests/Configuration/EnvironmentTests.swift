@@ -5,7 +5,7 @@ import Testing
 
 struct EnvironmentTests {
     @Test func `the environment outranks the file`() throws {
-        var bench = ConfigurationBench()
+        var bench = ConfigurationFixture()
         bench.environment = ["ENTITLED_INGEST_LISTEN": "0.0.0.0:80", "ENTITLED_WORKER_LEASE": ""]
         let configuration = try bench.parse("{ ingest: { listen: '127.0.0.1:1' }, worker: { lease: '7s' } }")
         #expect(configuration.ingest.listen.description == "0.0.0.0:80")
@@ -18,13 +18,13 @@ struct EnvironmentTests {
 
     @Test(arguments: ["1s,2s", " 1s , 2s ", #"["1s","2s"]"#, "['1s', '2s',]"])
     func `lists have commas or are JSON`(text: String) throws {
-        var bench = ConfigurationBench()
+        var bench = ConfigurationFixture()
         bench.environment = ["ENTITLED_WEBHOOKS_RETRY_SCHEDULE": text]
         #expect(try bench.parse().webhooks.retrySchedule == [.seconds(1), .seconds(2)])
     }
 
     @Test func `every kind of value can be set`() throws {
-        var bench = ConfigurationBench()
+        var bench = ConfigurationFixture()
         bench.environment = [
             "ENTITLED_STATE_DIR": "here", "ENTITLED_INGEST_MAX_BODY_BYTES": "2048", "ENTITLED_LOG_LEVEL": "error",
             "ENTITLED_ENTITLEMENTS_FROM_SANDBOX": "none", "ENTITLED_ENTITLEMENTS": "{pro: ['a']}",
@@ -48,7 +48,7 @@ struct EnvironmentTests {
         ("all", Configuration.SandboxAccess.all), ("a,b", .customers(["a", "b"])), ("a", .customers(["a"])),
     ])
     func `sandbox access is a word or a list`(text: String, access: Configuration.SandboxAccess) throws {
-        var bench = ConfigurationBench()
+        var bench = ConfigurationFixture()
         bench.environment = ["ENTITLED_ENTITLEMENTS_FROM_SANDBOX": text]
         #expect(try bench.parse().entitlementsFromSandbox == access)
     }
@@ -63,7 +63,7 @@ struct EnvironmentTests {
         ("ENTITLED_WEBHOOKS_RETRY_SCHEDULE", "[", "webhooks.retry_schedule"),
     ])
     func `a mistake names the variable`(variable: String, text: String, key: String) throws {
-        var bench = ConfigurationBench()
+        var bench = ConfigurationFixture()
         bench.environment = [variable: text]
         let mistakes = try bench.mistakes()
         #expect(mistakes.map(\.key) == [key])
@@ -72,7 +72,7 @@ struct EnvironmentTests {
     }
 
     @Test func `a secret can come from a file`() throws {
-        var bench = ConfigurationBench()
+        var bench = ConfigurationFixture()
         bench.environment = [
             "ENTITLED_DATABASE_URL_FILE": "/run/secrets/url", "ENTITLED_API_SECRET_KEYS_FILE": "keys",
         ]
@@ -92,7 +92,7 @@ struct EnvironmentTests {
     func `a file of a secret that cannot be used says why`(
         environment: [String: String], key: String, reason: String
     ) throws {
-        var bench = ConfigurationBench()
+        var bench = ConfigurationFixture()
         bench.environment = environment
         bench.file("/url", "postgres://x")
         bench.file("/empty", " \n")
@@ -105,7 +105,7 @@ struct EnvironmentTests {
 
     @Test(arguments: [("true", true), ("false", false)])
     func `a switch is set by a word`(text: String, value: Bool) throws {
-        var bench = ConfigurationBench()
+        var bench = ConfigurationFixture()
         bench.environment = ["ENTITLED_WEBHOOKS_HTTP2": text, "ENTITLED_WEBHOOKS_KEEP_RESPONSE_BODIES": text]
         let webhooks = try bench.parse("{}").webhooks
         #expect(webhooks.http2 == value && webhooks.keepResponseBodies == value)
@@ -128,7 +128,7 @@ struct EnvironmentTests {
         ("ENTITLED_DATABASE_URL_FLIE", "ENTITLED_DATABASE_URL_FILE"),
     ])
     func `a variable that is nearly one is a mistake`(name: String, meant: String) throws {
-        var bench = ConfigurationBench()
+        var bench = ConfigurationFixture()
         bench.environment = [name: "x"]
         #expect(try bench.mistakes().map(\.suggestion) == [meant])
         #expect(try bench.keys() == [name])
@@ -139,7 +139,7 @@ struct EnvironmentTests {
         "ENTITLED_CONFIG", "ENTITLED_KEEP", "ENTITLED_SEED",
     ])
     func `other variables with the prefix are left alone`(name: String) throws {
-        var bench = ConfigurationBench()
+        var bench = ConfigurationFixture()
         bench.environment = [name: "x"]
         #expect(try bench.keys().isEmpty)
     }

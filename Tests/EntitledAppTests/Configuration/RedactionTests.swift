@@ -17,7 +17,7 @@ struct RedactionTests {
     }
 
     @Test func `no description of a configuration shows a secret`() throws {
-        let configuration = try ConfigurationBench().parse(Self.text)
+        let configuration = try ConfigurationFixture().parse(Self.text)
         var dumped = ""
         dump(configuration, to: &dumped)
         #expect(shown(dumped).isEmpty)
@@ -27,7 +27,7 @@ struct RedactionTests {
 
     @Test(arguments: [[], ["--json"]])
     func `check-config shows no secret`(flags: [String]) {
-        var bench = ProgramBench()
+        var bench = ProgramFixture()
         bench.configuration.file("/srv/c.json5", Self.text)
         let done = bench.run(["check-config", "--config", "c.json5"] + flags)
         #expect(done.status == 0, "\(done.errors)")
@@ -37,7 +37,7 @@ struct RedactionTests {
 
     @Test(arguments: [[], ["--json"]])
     func `mistakes in secrets show no secret`(flags: [String]) {
-        var bench = ProgramBench()
+        var bench = ProgramFixture()
         bench.configuration.environment = ["ENTITLED_API_SECRET_KEYS": "a hunter2"]
         bench.configuration.file(
             "/srv/c.json5",

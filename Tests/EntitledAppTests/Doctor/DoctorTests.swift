@@ -9,7 +9,7 @@ import Testing
 /// What the doctor says of a good installation, and of each that is broken in one way.
 struct DoctorTests {
     @Test func `of a good installation every line is ok, and nothing is changed`() throws {
-        let bench = try DoctorBench()
+        let bench = try DoctorFixture()
         let outcome = bench.run(["doctor", "--json"])
         #expect(outcome.status == 0, "\(bench.complaints())")
         #expect(outcome.errors.isEmpty)
@@ -31,9 +31,9 @@ struct DoctorTests {
         let line: String
         /// A part of what to do.
         let action: String
-        let make: @Sendable (DoctorBench) throws -> Void
+        let make: @Sendable (DoctorFixture) throws -> Void
 
-        init(_ what: String, _ line: String, _ action: String, _ make: @escaping @Sendable (DoctorBench) throws -> Void)
+        init(_ what: String, _ line: String, _ action: String, _ make: @escaping @Sendable (DoctorFixture) throws -> Void)
         {
             testDescription = what
             self.line = line
@@ -201,7 +201,7 @@ struct DoctorTests {
     ]
 
     /// A RENEWAL of 9.99 of each of these currencies, as it is stored.
-    private static func pay(_ currencies: [String], _ bench: DoctorBench) throws {
+    private static func pay(_ currencies: [String], _ bench: DoctorFixture) throws {
         for (place, currency) in currencies.enumerated() {
             let body =
                 #"{"event":{"currency":"\#(currency)","price":null,"price_in_purchased_currency":9.99,"type":"RENEWAL"}}"#
@@ -323,12 +323,12 @@ struct DoctorTests {
 
     @Test(arguments: database + work + money + endpoints + apps + apple)
     func `each damage has its line and no other line but its own`(damage: Damage) throws {
-        let bench = try DoctorBench()
+        let bench = try DoctorFixture()
         try damage.make(bench)
         let section = damage.line.prefix { $0 != "." }
         let more = section == "app_store" ? [] : ["--offline"]
         let outcome = bench.run(["doctor", "--json"] + more)
-        let complaints = DoctorBench.complaints(of: outcome)
+        let complaints = DoctorFixture.complaints(of: outcome)
         let found = try #require(complaints.first { $0.hasPrefix(damage.line) }, "\(complaints)")
         #expect(found.contains(" → ") && found.contains(damage.action), "\(found)")
         #expect(complaints.allSatisfy { $0.hasPrefix(section) }, "\(complaints)")
@@ -337,7 +337,7 @@ struct DoctorTests {
         #expect(outcome.errorLines == (isError ? 1 : 0))
     }
 
-    private static func deliver(state: Int16, attempts: Int16, due: Int64, _ bench: DoctorBench) throws {
+    private static func deliver(state: Int16, attempts: Int16, due: Int64, _ bench: DoctorFixture) throws {
         try bench.database.execute(
             """
             INSERT INTO entitled.delivery
@@ -347,7 +347,7 @@ struct DoctorTests {
     }
 
     @Test func `a cluster that forgets, and roles that may too much, have their lines`() throws {
-        let bench = try DoctorBench(try TestCluster())
+        let bench = try DoctorFixture(try TestCluster())
         try bench.database.execute("ALTER ROLE entitled_ingest CREATEDB")
         try bench.database.execute("GRANT entitled_worker TO entitled_ingest")
         let complaints = bench.complaints(["--offline"])
@@ -359,7 +359,7 @@ struct DoctorTests {
 
     @Test func `without a database the rest is looked at all the same`() throws {
         let cluster = try TestCluster()
-        let bench = try DoctorBench(cluster)
+        let bench = try DoctorFixture(cluster)
         try cluster.stop()
         let complaints = bench.complaints()
         #expect(complaints.count { $0.hasPrefix("database.connection error entitled_") } == 3)
@@ -370,13 +370,13 @@ struct DoctorTests {
     }
 
     @Test func `a database that nobody migrated is told to migrate`() throws {
-        let bench = try DoctorBench()
+        let bench = try DoctorFixture()
         try bench.database.execute("DROP SCHEMA entitled CASCADE")
         #expect(bench.complaints(["--offline"]).contains { $0.hasSuffix("→ entitled migrate") })
     }
 
     @Test func `all mistakes of the configuration have lines, and machines get them as one document`() throws {
-        let bench = try DoctorBench()
+        let bench = try DoctorFixture()
         bench.configure("worker", .object(["leese": .string("10s"), "expiry_patience": .string("soon")]))
         let complaints = bench.complaints()
         #expect(complaints.count == 2)
@@ -387,7 +387,7 @@ struct DoctorTests {
     }
 
     @Test func `offline nobody asks Apple`() throws {
-        let bench = try DoctorBench()
+        let bench = try DoctorFixture()
         bench.apple.become(.refusesKey)
         #expect(bench.complaints(["--offline"]).isEmpty)
     }

@@ -6,7 +6,7 @@ struct PlainHTTPTests {
     private let open = AddressPolicy(allowedNetworks: [], allowsPlainHTTP: true)
 
     private func verdict(_ policy: AddressPolicy, _ url: String, _ address: String) throws -> AddressPolicy.Verdict {
-        policy.verdict(for: try WebhookURL(parsing: url), at: [try #require(IPAddress(parsing: address))])
+        policy.verdict(for: try OutgoingURL(parsing: url), at: [try #require(IPAddress(parsing: address))])
     }
 
     @Test func `plain HTTP reaches public addresses where it is allowed, and nowhere else`() throws {

@@ -48,7 +48,7 @@ struct TransferTests {
     private func makeTransfer(_ url: String) throws -> Transfer {
         let configuration = HTTPClientConfiguration(allowedNetworks: [Network(parsing: "10.0.0.0/8")].compactMap { $0 })
         return Transfer(
-            1, Submission(OutgoingRequest(url: url)) { _ in }, url: try WebhookURL(parsing: url),
+            1, Submission(OutgoingRequest(url: url)) { _ in }, url: try OutgoingURL(parsing: url),
             policy: AddressPolicy(allowedNetworks: configuration.allowedNetworks), configuration: configuration)
     }
 }

@@ -115,19 +115,19 @@ struct AddressPolicyTests {
     @Test func `ports of other services are refused outside of allowed networks`() throws {
         let policy = AddressPolicy(allowedNetworks: [try network("10.0.0.0/8")])
         for port in [22, 25, 53, 465, 587, 3306, 5432, 6379, 9200, 11211, 27017] {
-            let url = try WebhookURL(parsing: "https://example.com:\(port)/")
+            let url = try OutgoingURL(parsing: "https://example.com:\(port)/")
             #expect(policy.verdict(for: url, at: [try address("8.8.8.8")]) != .allowed)
             #expect(policy.verdict(for: url, at: [try address("10.0.0.1")]) == .allowed)
             #expect(policy.verdictBehindProxy(for: url) != .allowed)
         }
         for port in [80, 443, 3000, 8000, 8080, 8443, 9000] {
-            let url = try WebhookURL(parsing: "https://example.com:\(port)/")
+            let url = try OutgoingURL(parsing: "https://example.com:\(port)/")
             #expect(policy.verdict(for: url, at: [try address("8.8.8.8")]) == .allowed)
         }
     }
 
     @Test func `one private address refuses a name`() throws {
-        let url = try WebhookURL(parsing: "https://example.com/")
+        let url = try OutgoingURL(parsing: "https://example.com/")
         let good = try address("8.8.8.8")
         #expect(strict.verdict(for: url, at: [good]) == .allowed)
         #expect(strict.verdict(for: url, at: [good, try address("::1")]) != .allowed)
@@ -135,7 +135,7 @@ struct AddressPolicyTests {
     }
 
     @Test func `plain http goes only into networks that the operator named`() throws {
-        let url = try WebhookURL(parsing: "http://example.com/")
+        let url = try OutgoingURL(parsing: "http://example.com/")
         let policy = AddressPolicy(allowedNetworks: [try network("10.0.0.0/8")])
         #expect(policy.verdict(for: url, at: [try address("10.1.2.3")]) == .allowed)
         #expect(policy.verdict(for: url, at: [try address("8.8.8.8")]) != .allowed)

@@ -13,7 +13,7 @@ struct RevocationTests {
     @Test(arguments: [RevocationMode.soft, .hard])
     func `a good certificate passes`(mode: RevocationMode) throws {
         let responder = try OCSPResponder("V")
-        let door = try Door(mode, responder.pki)
+        let door = try IngestFixture(mode, responder.pki)
         let first = try door.verdict()
         #expect(first == (mode == .soft ? "accepted" : "503 unavailable"))
         try door.wait("good")
@@ -26,7 +26,7 @@ struct RevocationTests {
     @Test(arguments: [RevocationMode.soft, .hard])
     func `a revoked certificate is refused, and a person is told`(mode: RevocationMode) throws {
         let responder = try OCSPResponder("R")
-        let door = try Door(mode, responder.pki)
+        let door = try IngestFixture(mode, responder.pki)
         _ = try door.verdict()
         try door.wait("revoked")
         let answer = try door.answer()
@@ -41,7 +41,7 @@ struct RevocationTests {
     @Test(arguments: [(RevocationMode.soft, "accepted"), (.hard, "503 unavailable")])
     func `a certificate that the responder does not know is no forgery`(mode: RevocationMode, verdict: String) throws {
         let responder = try OCSPResponder(nil)
-        let door = try Door(mode, responder.pki)
+        let door = try IngestFixture(mode, responder.pki)
         _ = try door.verdict()
         try door.wait("unknown")
         #expect(try door.verdict() == verdict)
@@ -52,7 +52,7 @@ struct RevocationTests {
         let silent = try Consumer { _, _ in .hold }
         defer { silent.stop() }
         let responder = try OCSPResponder("V", location: silent.url("/status"))
-        let door = try Door(mode, responder.pki, patience: .zero)
+        let door = try IngestFixture(mode, responder.pki, patience: .zero)
         for _ in 0..<3 {
             #expect(try door.verdict() == verdict)
         }
@@ -69,7 +69,7 @@ struct RevocationTests {
     @Test func `a slow responder counts when it answers`() throws {
         let responder = try OCSPResponder("R")
         let isOpen = Monitor(false)
-        let door = try Door(.soft, responder.pki, held: isOpen)
+        let door = try IngestFixture(.soft, responder.pki, held: isOpen)
         #expect(try door.verdict() == "accepted")
         #expect(try door.verdict() == "accepted")
         isOpen.change { $0 = true }
@@ -82,7 +82,7 @@ struct RevocationTests {
         let broken = try Consumer { _, _ in .status(status, headers: ["location": "http://127.0.0.1:1/"]) }
         defer { broken.stop() }
         let responder = try OCSPResponder("V", location: broken.url("/status"))
-        let door = try Door(.soft, responder.pki)
+        let door = try IngestFixture(.soft, responder.pki)
         #expect(try door.verdict() == "accepted")
         try door.wait("no_answer")
     }
@@ -90,7 +90,7 @@ struct RevocationTests {
     @Test func `an answer of another authority's responder counts for nothing`() throws {
         let (own, other) = (try OCSPResponder("V"), try OCSPResponder("R"))
         let misled = try OCSPResponder("V", location: other.address)
-        let door = try Door(.soft, misled.pki)
+        let door = try IngestFixture(.soft, misled.pki)
         #expect(try door.verdict() == "accepted")
         try door.wait("untrusted")
         #expect(try door.verdict() == "accepted")
@@ -99,14 +99,14 @@ struct RevocationTests {
 
     @Test func `where nothing is asked, a revoked certificate passes`() throws {
         let responder = try OCSPResponder("R")
-        let door = try Door(.off, responder.pki)
+        let door = try IngestFixture(.off, responder.pki)
         #expect(try door.verdict() == "accepted")
         #expect(door.book.census().isEmpty)
     }
 
     @Test func `an answer that is required and missing asks the store to come again`() throws {
         let responder = try OCSPResponder(nil)
-        let door = try Door(.hard, responder.pki)
+        let door = try IngestFixture(.hard, responder.pki)
         let answer = try door.answer()
         #expect(answer.status == 503)
         #expect(answer.headers.contains { $0.name == "Retry-After" })
@@ -116,7 +116,7 @@ struct RevocationTests {
 
     @Test func `apps and environments that were refused although Apple signed are counted and named`() throws {
         let responder = try OCSPResponder("V")
-        let door = try Door(.off, responder.pki)
+        let door = try IngestFixture(.off, responder.pki)
         #expect(
             try door.verdict(StoreApp(bundleID: "com.example.\"other\n", environment: "Production"))
                 == "403 unknown_app")

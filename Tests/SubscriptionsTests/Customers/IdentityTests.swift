@@ -66,19 +66,19 @@ struct IdentityTests {
 
     // MARK: - Restoring
 
-    private typealias Outcome = RestoreBehavior.Outcome
+    private typealias Outcome = RestoreBehavior.RestoreDecision
 
     /// Rows of RevenueCat's table of restore behaviours: owner identified, without and with an active subscription.
     @Test(arguments: [
-        (RestoreBehavior.transfer, RestoreBehavior.Outcome.move, RestoreBehavior.Outcome.move),
+        (RestoreBehavior.transfer, RestoreBehavior.RestoreDecision.move, RestoreBehavior.RestoreDecision.move),
         (.transferIfNoActiveSubscriptions, .move, .refused("the owner has an active subscription")),
         (.keep, .refused("purchases stay with their owner"), .refused("purchases stay with their owner")),
         (.share, .join, .join),
     ])
     func `each restore behaviour does what its name says`(
-        behavior: RestoreBehavior, idle: RestoreBehavior.Outcome, active: RestoreBehavior.Outcome
+        behavior: RestoreBehavior, idle: RestoreBehavior.RestoreDecision, active: RestoreBehavior.RestoreDecision
     ) {
-        func outcome(_ isActive: Bool, isSame: Bool = false, isAnonymous: Bool = false) -> RestoreBehavior.Outcome {
+        func outcome(_ isActive: Bool, isSame: Bool = false, isAnonymous: Bool = false) -> RestoreBehavior.RestoreDecision {
             behavior.outcome(
                 isSame: isSame, isOwnerAnonymous: isAnonymous, ownerHasActiveSubscription: isActive)
         }

@@ -27,7 +27,7 @@ struct RestoreSettingsTests {
     }
 
     @Test func `a new purchase makes nobody one with the owner of others, unless they are anonymous`() {
-        func outcome(_ behavior: RestoreBehavior, isAnonymous: Bool = false) -> RestoreBehavior.Outcome {
+        func outcome(_ behavior: RestoreBehavior, isAnonymous: Bool = false) -> RestoreBehavior.RestoreDecision {
             behavior.outcome(
                 isSame: false, isOwnerAnonymous: isAnonymous, isRestore: false, ownerHasActiveSubscription: true)
         }

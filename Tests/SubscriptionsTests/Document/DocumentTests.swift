@@ -151,8 +151,8 @@ struct DocumentTests {
         #expect(pro.isActive && pro.isSandbox)
         #expect(
             pro.sentence
-                == "active until \(Spoken.time(played.expires)): pro_monthly, paid; renews then; the production purchase"
-                + " ended \(Spoken.time(real.expires)) [sandbox]")
+                == "active until \(DisplayText.time(played.expires)): pro_monthly, paid; renews then; the production purchase"
+                + " ended \(DisplayText.time(real.expires)) [sandbox]")
     }
 
     @Test func `what an upgrade gave back is no refund of the old product`() throws {

@@ -130,11 +130,11 @@ struct GrantTests {
     @Test func `nothing renews it, and its end is believed at once`() throws {
         let purchase = try Self.purchase(Self.grant())
         #expect(purchase.willRenew == false)
-        #expect(purchase.nextWake(after: epoch, belief: EndBelief()) == epoch + 7 * day)
-        let outage = EndBelief(patience: 30 * day, outages: [epoch..<(epoch + 20 * day)], covered: epoch)
+        #expect(purchase.nextWake(after: epoch, belief: ExpiryConfirmation()) == epoch + 7 * day)
+        let outage = ExpiryConfirmation(patience: 30 * day, outages: [epoch..<(epoch + 20 * day)], covered: epoch)
         #expect(purchase.nextWake(after: epoch, belief: outage) == epoch + 7 * day)
         let ever = try Self.purchase(Self.grant(end: nil, product: "rc_promo_pro_lifetime"))
-        #expect(ever.nextWake(after: epoch, belief: EndBelief()) == nil)
+        #expect(ever.nextWake(after: epoch, belief: ExpiryConfirmation()) == nil)
         #expect(ever.hasAccess(at: .max))
     }
 
@@ -288,7 +288,7 @@ struct GrantTests {
         let running = try Self.purchase(given)
         #expect(
             sentence(running, at: epoch + day)
-                == "active until \(Spoken.time(epoch + 7 * day)): rc_promo_pro_weekly, granted")
+                == "active until \(DisplayText.time(epoch + 7 * day)): rc_promo_pro_weekly, granted")
         #expect(sentence(running, at: epoch + 8 * day)?.hasSuffix("it was granted for that long") == true)
         let over = try Self.purchase(given, given.revoked(at: epoch + day, action: 2))
         #expect(sentence(over, at: epoch + 2 * day)?.hasSuffix("the grant was revoked") == true)

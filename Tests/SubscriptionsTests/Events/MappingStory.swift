@@ -31,7 +31,7 @@ struct MappingStory: CustomTestStringConvertible, Sendable {
     var name: String { "\(number) \(condition)" }
     var testDescription: String { variant.map { "\(name): \($0)" } ?? name }
 
-    var row: EventTable.Row? { EventTable.rows.first { $0.name == name } }
+    var row: EventTypeTable.Row? { EventTypeTable.rows.first { $0.name == name } }
 
     /// What came of it.
     struct Outcome {

@@ -53,7 +53,7 @@ struct MappingTests {
         }
     }
 
-    @Test(arguments: EventTable.rows.map(\.name))
+    @Test(arguments: EventTypeTable.rows.map(\.name))
     func `every row has a story`(name: String) {
         #expect(MappingStory.all.contains { $0.name == name })
     }

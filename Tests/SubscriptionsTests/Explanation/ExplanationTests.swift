@@ -39,7 +39,7 @@ struct ExplanationTests {
     }
 
     static let situations: [Situation] = {
-        func time(_ instant: Int64) -> String { Spoken.time(instant) }
+        func time(_ instant: Int64) -> String { DisplayText.time(instant) }
         let grace = end + 6 * day
         let refunded = epoch + 2 * day - 2 * second
         return [
@@ -166,7 +166,7 @@ struct ExplanationTests {
         #expect(basic.word == "product_changed")
         #expect(
             basic.sentence
-                == "not active since \(Spoken.time(epoch + day)): basic_monthly, the customer changed to another product (since then pro_yearly)"
+                == "not active since \(DisplayText.time(epoch + day)): basic_monthly, the customer changed to another product (since then pro_yearly)"
         )
         #expect(explanation.entitlements.last?.isActive == true)
     }
@@ -217,7 +217,7 @@ struct ExplanationTests {
             })
         for now in [Int64.min, 0, .max] {
             let steps = PurchaseReplay(
-                of: life.key, belief: EndBelief(patience: .max),
+                of: life.key, belief: ExpiryConfirmation(patience: .max),
                 foldSettings: FoldSettings(defaultGrace: .milliseconds(Int64.max))
             ).steps(
                 arrivals, until: now)

@@ -15,7 +15,7 @@ struct ReplayTests {
     }
 
     static func steps(_ life: Life, until now: Int64? = nil) -> [ReplayedStep] {
-        PurchaseReplay(of: life.key, belief: EndBelief(patience: day)).steps(
+        PurchaseReplay(of: life.key, belief: ExpiryConfirmation(patience: day)).steps(
             arrivals(life.tellings), until: now ?? life.tellings.last?.signed ?? epoch)
     }
 
@@ -26,7 +26,7 @@ struct ReplayTests {
         return Self.steps(life).last?.changes.map(\.sentence) ?? []
     }
 
-    private func time(_ milliseconds: Int64) -> String { Spoken.time(milliseconds) }
+    private func time(_ milliseconds: Int64) -> String { DisplayText.time(milliseconds) }
 
     @Test func `the first purchase is told with its price and its end`() {
         #expect(
@@ -152,9 +152,9 @@ struct ReplayTests {
         _ = (life.start(), life.autoRenewOff(at: epoch + day), life.autoRenewOn(at: epoch + 2 * day))
         let off = Self.arrivals(life.tellings)
         let order = [off[0], off[2], off[1]]
-        let steps = PurchaseReplay(of: life.key, belief: EndBelief(patience: day)).steps(order, until: epoch + 3 * day)
+        let steps = PurchaseReplay(of: life.key, belief: ExpiryConfirmation(patience: day)).steps(order, until: epoch + 3 * day)
         #expect(steps.last?.changes == [.nothing(.newerWasKnown)])
-        let again = PurchaseReplay(of: life.key, belief: EndBelief(patience: day)).steps(
+        let again = PurchaseReplay(of: life.key, belief: ExpiryConfirmation(patience: day)).steps(
             off + [off[2]], until: epoch + 3 * day)
         #expect(again.last?.changes == [.nothing(.nothingNew)])
         #expect(again.last?.drafts.isEmpty == true)
@@ -164,7 +164,7 @@ struct ReplayTests {
         var life = Life()
         _ = (life.start(), life.renew(at: epoch + 30 * day))
         let order = Self.arrivals(life.tellings).reversed()
-        let steps = PurchaseReplay(of: life.key, belief: EndBelief(patience: day)).steps(
+        let steps = PurchaseReplay(of: life.key, belief: ExpiryConfirmation(patience: day)).steps(
             Array(order), until: epoch + 31 * day)
         #expect(steps.last?.changes.map(\.sentence) == ["an earlier period became known: 1000, pro_monthly, 9.99 USD"])
     }
@@ -205,7 +205,7 @@ struct ReplayTests {
         var tellings = life.tellings
         tellings[1].renewal?.gracePeriodExpiresDate = nil
         let replay = PurchaseReplay(
-            of: life.key, belief: EndBelief(patience: day),
+            of: life.key, belief: ExpiryConfirmation(patience: day),
             foldSettings: FoldSettings(defaultGrace: .milliseconds(3 * day)))
         let steps = replay.steps(Self.arrivals(tellings), until: life.expires)
         let end = life.expires + 3 * day
@@ -244,7 +244,7 @@ struct ReplayTests {
 
     /// When a worker's timer would fire.
     private func wakes(_ story: Story, from: Int64, to: Int64) -> [Int64] {
-        guard let wake = story.purchase?.nextWake(after: from, belief: EndBelief(patience: day)), wake <= to else {
+        guard let wake = story.purchase?.nextWake(after: from, belief: ExpiryConfirmation(patience: day)), wake <= to else {
             return []
         }
         return [wake]

@@ -33,7 +33,7 @@ struct TimelineTests {
         let last = try #require(entries.last)
         #expect(last.events.map(\.type) == ["EXPIRATION"])
         #expect(last.events.first?.trace == trace())
-        let sentence = "pro_monthly ended \(Spoken.time(life.expires)): the customer had switched renewal off"
+        let sentence = "pro_monthly ended \(DisplayText.time(life.expires)): the customer had switched renewal off"
         #expect(last.changes.map(\.sentence) == [sentence])
     }
 
@@ -88,7 +88,7 @@ struct TimelineTests {
             PurchaseArrival(
                 arrived: now + Int64(place), isFetched: true, facts: arrival.facts, cause: arrival.cause)
         }
-        let replay = PurchaseReplay(of: life.key, belief: EndBelief(patience: day))
+        let replay = PurchaseReplay(of: life.key, belief: ExpiryConfirmation(patience: day))
         func entries(_ order: TimelineOrder) -> [TimelineEntry] {
             let steps = replay.steps(arrivals, until: now + day, order: order)
             return Timeline(

@@ -88,12 +88,12 @@ struct CommitmentTests {
             ).purchases.first?.lines.first { $0.label == "commitment" }?.text
         }
         #expect(
-            try line(life) == "period 3 of 12, 119.88 USD in all, until \(Spoken.time(until)), then renewed")
+            try line(life) == "period 3 of 12, 119.88 USD in all, until \(DisplayText.time(until)), then renewed")
         _ = life.commitmentOff(at: epoch + day)
         #expect(
             try line(life)
-                == "period 3 of 12, 119.88 USD in all, until \(Spoken.time(until)), then over: switched off"
-                + " \(Spoken.time(epoch + day))")
+                == "period 3 of 12, 119.88 USD in all, until \(DisplayText.time(until)), then over: switched off"
+                + " \(DisplayText.time(epoch + day))")
         let row = PurchaseSummary(catalogue: EventBodyTests.catalogue)
             .row(try #require(life.purchase()), ofCustomer: ["bob"], now: epoch + 2 * day)
         #expect(row["will_renew"] == .bool(true))
@@ -104,7 +104,7 @@ struct CommitmentTests {
             telling.add(to: &facts)
             return PurchaseArrival(arrived: telling.signed, facts: facts, cause: .notification(telling.notification))
         }
-        let steps = PurchaseReplay(of: life.key, belief: EndBelief(patience: day)).steps(
+        let steps = PurchaseReplay(of: life.key, belief: ExpiryConfirmation(patience: day)).steps(
             arrivals, until: epoch + 2 * day)
         #expect(steps.last?.changes == [.commitmentOff(until: until)])
         #expect(steps.last?.drafts.names == ["CANCELLATION(UNSUBSCRIBE)"])

@@ -52,7 +52,7 @@ struct MigrationTests {
         let explained = CustomerExplanation(Self.customer, purchases, catalogue: Self.catalogue, now: now)
         #expect(
             explained.purchases.first?.lines.first?.text
-                == "goes on since \(Spoken.time(Self.moved)) as pro_generic, original transaction 2000")
+                == "goes on since \(DisplayText.time(Self.moved)) as pro_generic, original transaction 2000")
         #expect(explained.purchases.first?.lines.contains { $0.label == "renews" } == false)
         let pro = explained.entitlements.first { $0.name == "pro" }
         #expect(pro?.word == "migrated")

@@ -51,6 +51,6 @@ struct MissingEndTests {
             EventType.objection(to: "invoice_issuance")?.hasPrefix("entitled never sends INVOICE_ISSUANCE.") == true)
         #expect(EventType.objection(to: "NOTHING")?.hasPrefix("there is no such event; known are TEST, ") == true)
         #expect(AbsentEvent.all.allSatisfy { EventType(rawValue: $0.type) == nil && $0.reason.hasSuffix(".") })
-        #expect(AbsentEvent.all.allSatisfy { EventTable.document.contains("| `\($0.type)` | \($0.reason) |") })
+        #expect(AbsentEvent.all.allSatisfy { EventTypeTable.document.contains("| `\($0.type)` | \($0.reason) |") })
     }
 }

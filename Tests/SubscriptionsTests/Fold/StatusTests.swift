@@ -206,8 +206,8 @@ struct StatusTests {
             Purchase(folding: facts, key: life.key, foldSettings: FoldSettings(defaultGrace: .milliseconds(Int64.max))))
         for now in [Int64.min, 0, .max] {
             _ = purchase.status(at: now)
-            _ = purchase.nextWake(after: now, belief: EndBelief(patience: .max))
-            let drafts = EventDeriver(belief: EndBelief(patience: .max)).events(
+            _ = purchase.nextWake(after: now, belief: ExpiryConfirmation(patience: .max))
+            let drafts = EventDeriver(belief: ExpiryConfirmation(patience: .max)).events(
                 before: nil, after: purchase, cause: .time, now: now)
             let body = EventBody(catalogue: EntitlementCatalogue(), rates: DollarRates(millionths: ["EUR": .max]))
             for draft in drafts {

@@ -91,19 +91,19 @@ import Worker
     }
 }
 
-@Suite struct EndpointTellingTests {
+@Suite struct EndpointNoticeTests {
     private let policy = HealthPolicy(disableAfter: .seconds(100))
     private let now: Int64 = 1_795_000_000_000
 
-    private func concern() -> EndpointConcern {
-        EndpointConcern(health: EndpointHealth(endpoint: "we_1"), url: "https://example.com/secret-path?key=1")
+    private func concern() -> NoticeCandidate {
+        NoticeCandidate(health: EndpointHealth(endpoint: "we_1"), url: "https://example.com/secret-path?key=1")
     }
 
     @Test func `each warning is told once, with the forecast and without what a URL may hide`() throws {
         var concern = concern()
         concern.health.streak = EndpointHealth.Streak(since: now - 20_000, failures: 12)
         concern.health.lastFailure = EndpointHealth.Failure(at: now - 5, outcome: "timeout")
-        let first = EndpointTelling.all(of: concern, policy: policy, now: now)
+        let first = EndpointNotice.all(of: concern, policy: policy, now: now)
         #expect(first.map(\.mark) == [.warned(1, since: now - 20_000)])
         let data = try #require(first.first?.event.data)
         #expect(data["endpoint_id"]?.stringValue == "we_1" && data["failures"]?.intValue == 12)
@@ -112,16 +112,16 @@ import Worker
         #expect(data["disables_at"]?.stringValue == Timestamp.precise(now + 80_000))
         #expect(data["last_failure"]?.stringValue == "timeout")
         concern.health.warned = 1
-        #expect(EndpointTelling.all(of: concern, policy: policy, now: now).isEmpty)
+        #expect(EndpointNotice.all(of: concern, policy: policy, now: now).isEmpty)
         #expect(
-            EndpointTelling.all(of: concern, policy: policy, now: now + 40_000).map(\.mark)
+            EndpointNotice.all(of: concern, policy: policy, now: now + 40_000).map(\.mark)
                 == [.warned(2, since: now - 20_000)])
         concern.health.warned = 0
-        let both = EndpointTelling.all(of: concern, policy: policy, now: now + 40_000)
+        let both = EndpointNotice.all(of: concern, policy: policy, now: now + 40_000)
         #expect(both.map(\.mark) == [.warned(1, since: now - 20_000), .warned(2, since: now - 20_000)])
         #expect(both[0].event.id == first[0].event.id && both[0].event.id != both[1].event.id)
         concern.disabledReason = "by an operator"
-        #expect(EndpointTelling.all(of: concern, policy: policy, now: now + 40_000).isEmpty)
+        #expect(EndpointNotice.all(of: concern, policy: policy, now: now + 40_000).isEmpty)
     }
 
     @Test func `that it is disabled and that it works again is told once`() throws {
@@ -129,25 +129,25 @@ import Worker
         concern.health.recovery = EndpointHealth.Recovery(since: now - 50, at: now - 10)
         concern.disabledReason = EndpointDisabling.gone.text
         (concern.disabling, concern.disabledAt) = (.gone, now - 3)
-        let told = EndpointTelling.all(of: concern, policy: policy, now: now)
+        let told = EndpointNotice.all(of: concern, policy: policy, now: now)
         #expect(told.map(\.event.kind) == [.recovered, .disabled])
         #expect(told.map(\.mark) == [.recovered(at: now - 10), .disabled(at: now - 3)])
         #expect(told.last?.event.data["code"]?.stringValue == "gone")
         concern.isDisablingTold = true
         concern.health.recovery = nil
-        #expect(EndpointTelling.all(of: concern, policy: policy, now: now).isEmpty)
+        #expect(EndpointNotice.all(of: concern, policy: policy, now: now).isEmpty)
     }
 
     @Test func `deliveries that are given up are told once an hour, with their number`() throws {
         var concern = concern()
         (concern.dead, concern.deadNewest) = (700, ["dlv_1", "dlv_2"])
-        let told = try #require(EndpointTelling.all(of: concern, policy: policy, now: now).first)
+        let told = try #require(EndpointNotice.all(of: concern, policy: policy, now: now).first)
         #expect(told.event.kind == .dead && told.mark == .dead(700, at: now))
         #expect(told.event.data["count"]?.intValue == 700)
         concern.deadTold = now
-        #expect(EndpointTelling.all(of: concern, policy: policy, now: now + 3_599_999).isEmpty)
-        #expect(EndpointTelling.all(of: concern, policy: policy, now: now + 3_600_000).count == 1)
+        #expect(EndpointNotice.all(of: concern, policy: policy, now: now + 3_599_999).isEmpty)
+        #expect(EndpointNotice.all(of: concern, policy: policy, now: now + 3_600_000).count == 1)
         // A clock that went back does not keep it quiet.
-        #expect(EndpointTelling.all(of: concern, policy: policy, now: now - 1).count == 1)
+        #expect(EndpointNotice.all(of: concern, policy: policy, now: now - 1).count == 1)
     }
 }

@@ -7,7 +7,7 @@ import Worker
 
 @Suite struct RetryPolicyTests {
     private let hour: Int64 = 3_600_000
-    private let policy = RetryPolicy(schedule: [1, 12, 24, 48, 72].map { .seconds($0 * 3600) })
+    private let policy = DeliveryRetryPolicy(schedule: [1, 12, 24, 48, 72].map { .seconds($0 * 3600) })
     /// Sat, 21 Nov 2026 14:00:00 GMT.
     private let now: Int64 = 1_795_269_600_000
 
@@ -24,7 +24,7 @@ import Worker
 
     private func decide(
         _ outcome: TransferOutcome, round: Int = 1, jitter: Double = 0
-    ) -> RetryPolicy.Decision {
+    ) -> DeliveryRetryPolicy.Decision {
         policy.decide(outcome, round: round, now: now, jitter: jitter)
     }
 
@@ -124,7 +124,7 @@ import Worker
     }
 
     @Test func `without waits there is one attempt`() {
-        let once = RetryPolicy(schedule: [])
+        let once = DeliveryRetryPolicy(schedule: [])
         #expect(once.decide(response(500), round: 1, now: now, jitter: 1).state == .dead)
         #expect(once.decide(response(200), round: 1, now: now, jitter: 1).state == .delivered)
     }
@@ -135,7 +135,7 @@ import Worker
     }
 
     @Test func `the longest wait that can be configured does not overflow`() {
-        let long = RetryPolicy(schedule: [.seconds(30 * 86400)])
+        let long = DeliveryRetryPolicy(schedule: [.seconds(30 * 86400)])
         let decision = long.decide(response(500), round: 1, now: .max, jitter: 1)
         #expect(decision.wait == 2_592_000_000 + 51_840_000)
     }
@@ -191,7 +191,7 @@ import Worker
         var random = SystemRandomNumberGenerator()
         for _ in 0..<5000 {
             let planned = Int64.random(in: 100...2_592_000_000, using: &random)
-            let once = RetryPolicy(schedule: [.milliseconds(planned)])
+            let once = DeliveryRetryPolicy(schedule: [.milliseconds(planned)])
             let wait = once.decide(
                 response(500), round: 1, now: now, jitter: .random(in: -2...3, using: &random)
             ).wait

@@ -80,7 +80,7 @@ import Worker
         _ = try sender.addEndpoint(consumer.url())
         try sender.addEvents([1, 2])
         #expect(try sender.turn() == 2)
-        let deliveries = try DeliveryReader.list(endpoint: nil, state: .dead, atMost: 9, on: sender.connection)
+        let deliveries = try DeliveryQuery.list(endpoint: nil, state: .dead, atMost: 9, on: sender.connection)
         #expect(deliveries.map(\.reason) == ["the consumer asked to give it up: status 422"])
         #expect(try sender.states().sorted() == ["dead", "delivered"])
     }
@@ -93,9 +93,9 @@ import Worker
         try sender.addEvents([1])
         try sender.turn()
         try sender.turn()
-        let endpoint = try #require(try EndpointStore.list(id: id, on: sender.connection).first)
+        let endpoint = try #require(try EndpointTable.list(id: id, on: sender.connection).first)
         #expect(endpoint.disabledReason == EndpointDisabling.asked.text)
-        #expect(try EndpointHealthStore.disablings(on: sender.connection) == [id: .asked])
+        #expect(try EndpointHealthTable.disablings(on: sender.connection) == [id: .asked])
         #expect(try sender.states() == ["held"])
     }
 }

@@ -17,8 +17,8 @@ final class VirtualSender {
     let engine: DeliveryEngine
     private let sealer = SecretSealer(keys: [Redacted([UInt8](repeating: 1, count: 32))])
     private let client: HTTPClient
-    private var settler: Settler
-    private var changes = EndpointChanges()
+    private var settler: AttemptRecorder
+    private var changes = ConsumerDirectives()
 
     init(schedule: [Duration], limits: SendLimits = SendLimits()) throws {
         now = SystemClock().now()
@@ -31,7 +31,7 @@ final class VirtualSender {
         client.start()
         engine = DeliveryEngine(
             client: client, limits: limits, timeout: .seconds(20), clock: wall, metrics: Metrics(), onResult: {})
-        settler = Settler(policy: RetryPolicy(schedule: schedule), logger: .silent, metrics: Metrics())
+        settler = AttemptRecorder(policy: DeliveryRetryPolicy(schedule: schedule), logger: .silent, metrics: Metrics())
     }
 
     deinit {
@@ -39,7 +39,7 @@ final class VirtualSender {
     }
 
     func addEndpoint(_ url: String) throws -> String {
-        try EndpointStore.add(
+        try EndpointTable.add(
             url: url, authorization: nil, environments: [], events: [], apps: [], sealer: sealer, now: now,
             on: connection
         ).id
@@ -52,7 +52,7 @@ final class VirtualSender {
                 app: "demo", environment: .production, originalTransactionID: nil,
                 body: Array(#"{"event":{"type":"RENEWAL"}}"#.utf8))
         }
-        _ = try connection.transaction { try EventStore.insert(events, only: endpoint, now: now, on: connection) }
+        _ = try connection.transaction { try EventTable.insert(events, only: endpoint, now: now, on: connection) }
     }
 
     /// Sends what is due now, once, and writes down what came of it; how many.
@@ -60,10 +60,10 @@ final class VirtualSender {
     func turn() throws -> Int {
         if !changes.isEmpty {
             _ = try changes.make(on: connection)
-            changes = EndpointChanges()
+            changes = ConsumerDirectives()
         }
-        engine.update(try EndpointStore.load(sealer: sealer, now: now, on: connection), now: now)
-        let due = try DeliveryStore.due(room: engine.room(), lanes: Lane.all, now: now, on: connection).deliveries
+        engine.update(try EndpointTable.load(sealer: sealer, now: now, on: connection), now: now)
+        let due = try DeliveryTable.due(room: engine.room(), lanes: Lane.all, now: now, on: connection).deliveries
         engine.add(due)
         var results: [AttemptResult] = []
         try eventually("what was due is sent") {
@@ -84,6 +84,6 @@ final class VirtualSender {
     }
 
     func states() throws -> [String] {
-        try DeliveryReader.list(endpoint: nil, state: nil, atMost: 100, on: connection).map(\.state.name)
+        try DeliveryQuery.list(endpoint: nil, state: nil, atMost: 100, on: connection).map(\.state.name)
     }
 }

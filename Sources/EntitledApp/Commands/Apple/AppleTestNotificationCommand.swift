@@ -84,7 +84,7 @@ struct AppleTestNotificationCommand: Command {
     private func isStored(
         _ uuid: String, _ app: String, _ environment: StoreEnvironment, _ connection: PostgresConnection
     ) throws -> Bool {
-        let found = try NotificationReader.find(uuid: uuid, app: app, environment: environment, on: connection)
+        let found = try NotificationQuery.find(uuid: uuid, app: app, environment: environment, on: connection)
         return !found.whole.isEmpty
     }
 

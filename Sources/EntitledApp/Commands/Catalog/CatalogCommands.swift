@@ -14,7 +14,7 @@ enum CatalogCommands {
         func run(_ context: CommandContext) throws -> Int32 {
             let configuration = try context.configuration()
             let connection = try DatabaseAccess(configuration).connect(.api)
-            let bought = try ProductStore.list(on: connection).map {
+            let bought = try ProductTable.list(on: connection).map {
                 CatalogueCheck.Bought(productID: $0.product.productID, kind: $0.product.kind)
             }
             let findings = CatalogueCheck(

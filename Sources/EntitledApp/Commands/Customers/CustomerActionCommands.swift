@@ -18,7 +18,7 @@ enum CustomerActionCommands {
 
         func run(_ context: CommandContext) throws -> Int32 {
             let connection = try DatabaseAccess(try context.configuration()).connect(.api)
-            let found = try CustomerReader.list(atMost: options.limit, on: connection)
+            let found = try CustomerQuery.list(atMost: options.limit, on: connection)
             if context.json {
                 let rows = found.map { customer in
                     JSON.object([

@@ -23,7 +23,7 @@ struct CustomerArgument {
 
     /// - Throws: `CommandFailure` where the id names no customer, or is not sure enough.
     init(_ given: String, for use: Use, on connection: PostgresConnection) throws {
-        resolved = try CustomerReader.resolve(given, on: connection)
+        resolved = try CustomerQuery.resolve(given, on: connection)
         switch (use, resolved.match) {
         case (_, .exact), (_, .uuid), (.reading, .some):
             (id, isNew) = (resolved.appUserID ?? resolved.given, false)

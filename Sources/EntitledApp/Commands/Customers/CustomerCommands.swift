@@ -21,19 +21,19 @@ enum CustomerCommands {
             let connection = try DatabaseAccess(configuration).connect(.api)
             let foldSettings = configuration.foldSettings
             let customer = try CustomerArgument(options.anyID, for: .reading, on: connection)
-            guard let found = try CustomerReader.find(customer.id, foldSettings: foldSettings, on: connection) else {
+            guard let found = try CustomerQuery.find(customer.id, foldSettings: foldSettings, on: connection) else {
                 throw CommandFailure("no customer is known by \(options.anyID)")
             }
             let now = SystemClock().now()
             let ids = found.customer.appUserIDs
-            let attributes = try AttributeStore.load(ids, own: found.customer.originalAppUserID, on: connection).all
+            let attributes = try AttributeTable.load(ids, own: found.customer.originalAppUserID, on: connection).all
             let profile = CustomerProfile(
                 originalAppUserID: found.customer.originalAppUserID, appUserIDs: ids,
                 firstSeen: found.customer.firstSeen, lastSeen: found.lastSeen, attributes: attributes.json)
             let explanation = CustomerExplanation(
                 profile, found.purchases, catalogue: configuration.catalogue, sandboxRule: configuration.sandboxRule,
                 now: now)
-            let timeline = try TimelineReader.timeline(
+            let timeline = try TimelineQuery.timeline(
                 of: found.purchases.map(\.key), appUserIDs: found.customer.appUserIDs,
                 patience: configuration.worker.expiryPatience.milliseconds, foldSettings: foldSettings, now: now,
                 order: options.order, on: connection)
@@ -58,11 +58,11 @@ enum CustomerCommands {
     /// The same for programs.
     private struct Documents {
         let configuration: Configuration
-        let found: CustomerReader.Found
+        let found: CustomerQuery.Found
         let profile: CustomerProfile
         let now: Int64
 
-        init(_ configuration: Configuration, _ found: CustomerReader.Found, _ profile: CustomerProfile, now: Int64) {
+        init(_ configuration: Configuration, _ found: CustomerQuery.Found, _ profile: CustomerProfile, now: Int64) {
             (self.configuration, self.found, self.profile, self.now) = (configuration, found, profile, now)
         }
 

@@ -25,7 +25,7 @@ struct CustomerDeleteCommand: Command {
             customer.id, policy: policy, on: connection)
         FailPoint.deletionAfterCommit.pass()
         try sweep(deletion, configuration, context, on: connection)
-        let record = try DeletionLedger.find(deletion.id, on: connection)
+        let record = try DeletionTable.find(deletion.id, on: connection)
         tell(deletion, of: customer, policy, record, context)
         return 0
     }
@@ -34,7 +34,7 @@ struct CustomerDeleteCommand: Command {
         _ deletion: CustomerActions.Deletion, _ configuration: Configuration, _ context: CommandContext,
         on connection: PostgresConnection
     ) throws {
-        let sweep = DeletionSweep(foldSettings: configuration.foldSettings)
+        let sweep = CustomerErasure(foldSettings: configuration.foldSettings)
         var bar = ProgressBar(context.terminal)
         defer { bar.clear() }
         let parts = Double(deletion.purchases.count + 2)
@@ -47,7 +47,7 @@ struct CustomerDeleteCommand: Command {
 
     private func tell(
         _ deletion: CustomerActions.Deletion, of customer: CustomerArgument, _ policy: DeletionPolicy,
-        _ record: DeletionLedger.Entry?, _ context: CommandContext
+        _ record: DeletionTable.Entry?, _ context: CommandContext
     ) {
         guard !context.json else {
             context.terminal.document(
@@ -55,7 +55,7 @@ struct CustomerDeleteCommand: Command {
                     "app_user_id": .string(customer.id), "deleted": .bool(true), "deletion": .int(deletion.id),
                     "policy": .string(policy.rawValue), "app_user_ids": .strings(deletion.appUserIDs),
                     "purchases": .array(deletion.purchases.map(\.document)),
-                    "counts": DeletionLedger.json(record?.counts ?? [:]), "state": .text(record?.state.rawValue),
+                    "counts": DeletionTable.json(record?.counts ?? [:]), "state": .text(record?.state.rawValue),
                 ]).naming([customer]))
             return
         }

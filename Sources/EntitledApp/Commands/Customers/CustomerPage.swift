@@ -47,7 +47,7 @@ package struct CustomerPage {
         let profile = customer.profile
         return [
             bold(Terminal.harmless(profile.originalAppUserID)) + (profile.isAnonymous ? " (anonymous)" : ""),
-            "first seen \(Spoken.time(profile.firstSeen)), last change \(Spoken.time(profile.lastSeen)); all times in UTC",
+            "first seen \(DisplayText.time(profile.firstSeen)), last change \(DisplayText.time(profile.lastSeen)); all times in UTC",
         ]
     }
 
@@ -77,7 +77,7 @@ package struct CustomerPage {
         CustomerPage.columns(
             customer.oneTimePurchases.map { item in
                 [
-                    item.productID, Spoken.time(item.bought), item.price ?? "", item.state, item.transactionID,
+                    item.productID, DisplayText.time(item.bought), item.price ?? "", item.state, item.transactionID,
                     "\(item.key.app), \(item.key.environment.rawValue)",
                 ]
             })
@@ -118,7 +118,7 @@ package struct CustomerPage {
 
     private func lines(of entry: TimelineEntry, namesPurchase: Bool) -> [String] {
         let purchase = entry.purchase.map { "  [\(entry.productID ?? ""), \($0.originalTransactionID)]" } ?? ""
-        let title = "\(Spoken.time(entry.date(in: timeline.order)))  \(entry.title)\(otherDate(of: entry))"
+        let title = "\(DisplayText.time(entry.date(in: timeline.order)))  \(entry.title)\(otherDate(of: entry))"
         return [title + (namesPurchase ? purchase : "")] + entry.changes.map { "    \($0.sentence)" }
             + entry.events.flatMap(lines)
     }
@@ -127,8 +127,8 @@ package struct CustomerPage {
     private func otherDate(of entry: TimelineEntry) -> String {
         guard let signed = entry.signed, entry.isLate else { return "" }
         switch timeline.order {
-        case .happened: return " (came \(Spoken.time(entry.instant)))"
-        case .heard: return " (signed \(Spoken.time(signed)))"
+        case .happened: return " (came \(DisplayText.time(entry.instant)))"
+        case .heard: return " (signed \(DisplayText.time(signed)))"
         }
     }
 
@@ -150,10 +150,10 @@ package struct CustomerPage {
         switch delivery.state {
         case "delivered":
             let effort = delivery.attempts > 1 ? " after \(attempts)" : ""
-            let late = event.lateDelivery(delivery).map { " \(Spoken.time($0))" } ?? ""
+            let late = event.lateDelivery(delivery).map { " \(DisplayText.time($0))" } ?? ""
             return "delivered to \(delivery.endpoint)\(late)\(effort)"
         case "pending":
-            let next = delivery.next.map { ", next try \(Spoken.time($0))" } ?? ""
+            let next = delivery.next.map { ", next try \(DisplayText.time($0))" } ?? ""
             return "pending for \(delivery.endpoint), \(attempts) so far\(answer)\(next)"
         case "dead": return "GIVEN UP for \(delivery.endpoint) after \(attempts)\(answer)\(reason)"
         default: return "\(delivery.state) for \(delivery.endpoint)\(reason)"

@@ -14,7 +14,7 @@ struct DeletionsCommand: Command {
 
     func run(_ context: CommandContext) throws -> Int32 {
         let connection = try DatabaseAccess(try context.configuration()).connect(.api)
-        let found = try DeletionLedger.list(naming: options.id, atMost: options.limit, on: connection)
+        let found = try DeletionTable.list(naming: options.id, atMost: options.limit, on: connection)
         if context.json {
             context.terminal.document(.object(["deletions": .array(found.map(document))]))
             return 0
@@ -36,11 +36,11 @@ struct DeletionsCommand: Command {
         return 0
     }
 
-    private func document(_ deletion: DeletionLedger.Entry) -> JSON {
+    private func document(_ deletion: DeletionTable.Entry) -> JSON {
         .object([
             "deletion": .int(deletion.id), "at": .date(deletion.at), "policy": .string(deletion.policy.rawValue),
             "state": .string(deletion.state.rawValue), "ids": .int(deletion.ids),
-            "counts": DeletionLedger.json(deletion.counts), "actor": .string(deletion.origin.actor),
+            "counts": DeletionTable.json(deletion.counts), "actor": .string(deletion.origin.actor),
             "reason": .text(deletion.origin.reason), "finished_at": .date(deletion.finished),
         ])
     }

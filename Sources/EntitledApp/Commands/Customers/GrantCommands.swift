@@ -85,5 +85,5 @@ extension Grant {
     }
 
     /// `until …` or `for ever`.
-    fileprivate var span: String { Spoken.until(end) }
+    fileprivate var span: String { DisplayText.until(end) }
 }

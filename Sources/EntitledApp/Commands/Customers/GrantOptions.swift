@@ -6,8 +6,8 @@ package struct GrantOptions: Sendable, Equatable {
     package let id: String
     package let entitlement: String
     package let duration: GrantDuration?
-    package let until: Moment?
-    package let start: Moment?
+    package let until: TimeArgument?
+    package let start: TimeArgument?
     package let reason: String?
     /// Whether the id may be one that no customer has.
     package let mayCreate: Bool
@@ -16,8 +16,8 @@ package struct GrantOptions: Sendable, Equatable {
         id = parsed.text("ID") ?? ""
         entitlement = parsed.text("ENTITLEMENT") ?? ""
         duration = parsed.text("--duration").flatMap(GrantDuration.init)
-        until = parsed.text("--until").flatMap(Moment.init(text:))
-        start = parsed.text("--start").flatMap(Moment.init(text:))
+        until = parsed.text("--until").flatMap(TimeArgument.init(text:))
+        start = parsed.text("--start").flatMap(TimeArgument.init(text:))
         reason = parsed.text("--reason")
         mayCreate = parsed.has(CustomerIDs.create.name)
     }

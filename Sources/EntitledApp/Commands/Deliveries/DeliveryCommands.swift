@@ -18,10 +18,10 @@ enum DeliveryCommands {
 
         func run(_ context: CommandContext) throws -> Int32 {
             let connection = try DatabaseAccess(try context.configuration()).connect(.api)
-            let found = try DeliveryReader.list(
+            let found = try DeliveryQuery.list(
                 endpoint: options.endpoint, state: options.state, atMost: options.limit, on: connection)
             if found.isEmpty, let endpoint = options.endpoint,
-                try EndpointStore.list(id: endpoint, on: connection).isEmpty
+                try EndpointTable.list(id: endpoint, on: connection).isEmpty
             {
                 throw EndpointCommands.noSuch(endpoint)
             }
@@ -58,7 +58,7 @@ enum DeliveryCommands {
         func run(_ context: CommandContext) throws -> Int32 {
             let id = try DeliveryCommands.id(options.id)
             let connection = try DatabaseAccess(try context.configuration()).connect(.api)
-            guard let found = try DeliveryReader.show(id, on: connection) else { throw DeliveryCommands.noSuch(id) }
+            guard let found = try DeliveryQuery.show(id, on: connection) else { throw DeliveryCommands.noSuch(id) }
             let original = try EventCopy.original(of: found.delivery.event, in: id.lane, on: connection)
             if context.json {
                 let more = [

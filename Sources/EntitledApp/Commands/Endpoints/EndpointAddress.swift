@@ -12,9 +12,9 @@ enum EndpointAddress {
     ///
     /// - Parameter isProxied: whether a proxy resolves names, and judges them.
     static func check(_ text: String, allowed: [Network], isProxied: Bool = false) throws -> String {
-        let url: WebhookURL
+        let url: OutgoingURL
         do {
-            url = try WebhookURL(parsing: text)
+            url = try OutgoingURL(parsing: text)
         } catch {
             throw UsageError("\(Terminal.harmless(text)) cannot be used: \(error)")
         }

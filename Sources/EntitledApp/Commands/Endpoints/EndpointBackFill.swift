@@ -8,20 +8,20 @@ import Postgres
 enum EndpointBackFill {
     /// Call it in the transaction that adds the endpoint. Nil if nothing of before is wanted.
     static func make(
-        for endpoint: String, _ since: Moment?, now: Int64, _ context: CommandContext, on connection: PostgresConnection
+        for endpoint: String, _ since: TimeArgument?, now: Int64, _ context: CommandContext, on connection: PostgresConnection
     ) throws -> Job? {
         guard let since else { return nil }
         let replay = WebhookReplay(
             endpoint: endpoint, mode: .missing, since: try since.milliseconds(ofOption: "--since", now: now),
             until: nil, types: [])
-        let origin = ActionLog.Origin.commandLine(context.environment, reason: nil)
-        return try JobLedger.make(
+        let origin = ActionTable.Origin.commandLine(context.environment, reason: nil)
+        return try JobTable.make(
             replay.request(since: since.text, until: nil, rate: nil, madeBy: origin.actor), on: connection)
     }
 
     static func text(_ job: Job, on connection: PostgresConnection) throws -> String {
         let who =
-            try JobLedger.isWorkerRunning(on: connection) ? "a worker sends" : "no worker is running: one will send"
+            try JobTable.isWorkerRunning(on: connection) ? "a worker sends" : "no worker is running: one will send"
         return "\(who) it the events since then; see: entitled replay show \(job.id)"
     }
 }

@@ -29,7 +29,7 @@ enum EndpointCommands {
             let (connection, sealer) = try EndpointCommands.open(configuration)
             let now = SystemClock().now()
             let (added, job) = try connection.transaction {
-                let added = try EndpointStore.add(
+                let added = try EndpointTable.add(
                     url: url, authorization: options.request.authorization?.exposed,
                     environments: options.environments, events: options.events, apps: options.apps,
                     ordering: options.ordering, retrySchedule: options.request.schedule,
@@ -44,7 +44,7 @@ enum EndpointCommands {
             return 0
         }
 
-        private func tell(_ added: EndpointStore.Added, _ url: String, _ job: Job?, _ context: CommandContext) {
+        private func tell(_ added: EndpointTable.Added, _ url: String, _ job: Job?, _ context: CommandContext) {
             let secret = WebhookSecret.text(added.secret.exposed)
             let publicKey = added.publicKey.map(WebhookSecret.publicKeyText)
             if context.json {
@@ -73,7 +73,7 @@ enum EndpointCommands {
         func run(_ context: CommandContext) throws -> Int32 {
             let configuration = try context.configuration()
             let connection = try DatabaseAccess(configuration).connect(.api)
-            let endpoints = try EndpointStore.list(on: connection)
+            let endpoints = try EndpointTable.list(on: connection)
             let health = try EndpointHealthPage.load(configuration, on: connection)
             if context.json {
                 context.terminal.document(
@@ -124,7 +124,7 @@ enum EndpointCommands {
 
         func run(_ context: CommandContext) throws -> Int32 {
             try EndpointCommands.change(options.id, context) { connection in
-                try EndpointStore.disable(options.id, reason: "by an operator", on: connection)
+                try EndpointTable.disable(options.id, reason: "by an operator", on: connection)
             }
         }
     }
@@ -140,7 +140,7 @@ enum EndpointCommands {
         func run(_ context: CommandContext) throws -> Int32 {
             let configuration = try context.configuration()
             let connection = try DatabaseAccess(configuration).connect(.worker)
-            guard let endpoint = try EndpointStore.list(id: options.id, on: connection).first else {
+            guard let endpoint = try EndpointTable.list(id: options.id, on: connection).first else {
                 throw EndpointCommands.noSuch(options.id)
             }
             guard endpoint.isEnabled else {
@@ -180,7 +180,7 @@ enum EndpointCommands {
                         + " again")
             }
             let connection = try DatabaseAccess(try context.configuration()).connect(.worker)
-            guard try EndpointStore.remove(options.id, now: SystemClock().now(), on: connection) else {
+            guard try EndpointTable.remove(options.id, now: SystemClock().now(), on: connection) else {
                 throw EndpointCommands.noSuch(options.id)
             }
             try EndpointCommands.settleDeliveries(on: connection)
@@ -215,7 +215,7 @@ enum EndpointCommands {
 
     /// Deliveries follow their endpoint; if this is cut short, the workers go on with it.
     static func settleDeliveries(on connection: PostgresConnection) throws {
-        while try DeliveryStore.followEndpoints(in: Lane.all, now: SystemClock().now(), on: connection) > 0 {}
+        while try DeliveryTable.followEndpoints(in: Lane.all, now: SystemClock().now(), on: connection) > 0 {}
     }
 
     /// - Parameter more: members that the document has beside the endpoint's.
@@ -223,7 +223,7 @@ enum EndpointCommands {
         _ id: String, more: [JSON.Member] = [], _ configuration: Configuration, on connection: PostgresConnection,
         _ context: CommandContext
     ) throws {
-        guard let endpoint = try EndpointStore.list(id: id, on: connection).first else { throw noSuch(id) }
+        guard let endpoint = try EndpointTable.list(id: id, on: connection).first else { throw noSuch(id) }
         let page = EndpointPage(
             endpoint, health: try EndpointHealthPage.load(id: id, configuration, on: connection).of(endpoint),
             live: try EndpointSecrets.list(of: id, now: SystemClock().now(), on: connection),

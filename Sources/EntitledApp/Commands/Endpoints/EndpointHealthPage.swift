@@ -27,8 +27,8 @@ struct EndpointHealthPage {
         id: String? = nil, _ configuration: Configuration, on connection: PostgresConnection
     ) throws -> Index {
         Index(
-            health: try EndpointHealthStore.load(id: id, on: connection),
-            disablings: try EndpointHealthStore.disablings(id: id, on: connection),
+            health: try EndpointHealthTable.load(id: id, on: connection),
+            disablings: try EndpointHealthTable.disablings(id: id, on: connection),
             policy: configuration.healthPolicy)
     }
 

@@ -15,7 +15,7 @@ package enum EndpointOptions {
         package let apps: [String]
         package let ordering: Ordering
         /// Events since then are sent to it too.
-        package let since: Moment?
+        package let since: TimeArgument?
         package let format: EndpointFormat
         package let isAsymmetric: Bool
         package let request: EndpointRequestOptions

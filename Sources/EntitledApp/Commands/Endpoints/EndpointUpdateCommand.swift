@@ -15,7 +15,7 @@ extension EndpointCommands {
         func run(_ context: CommandContext) throws -> Int32 {
             let configuration = try context.configuration()
             let (connection, sealer) = try EndpointCommands.open(configuration)
-            guard let former = try EndpointStore.list(id: options.id, on: connection).first else {
+            guard let former = try EndpointTable.list(id: options.id, on: connection).first else {
                 throw EndpointCommands.noSuch(options.id)
             }
             var changes = options.changes

@@ -28,7 +28,7 @@ enum TestEventMaker {
     static func insert(_ event: NewEvent, for endpoint: Endpoint, on connection: PostgresConnection) throws {
         try connection.transaction {
             _ = try connection.query("SELECT set_config('synchronous_commit', 'on', true)")
-            _ = try EventStore.insert([event], only: endpoint.id, now: SystemClock().now(), on: connection)
+            _ = try EventTable.insert([event], only: endpoint.id, now: SystemClock().now(), on: connection)
         }
     }
 }

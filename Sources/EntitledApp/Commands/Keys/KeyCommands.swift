@@ -23,7 +23,7 @@ enum KeyCommands {
                         : "--app has to be one of those configured: \(apps.joined(separator: ", "))")
             }
             let connection = try DatabaseAccess(configuration).connect(.worker)
-            let (id, key) = try APIKeyStore.create(
+            let (id, key) = try APIKeyTable.create(
                 options.kind, app: options.app, scope: options.scope, name: options.name, now: SystemClock().now(),
                 on: connection)
             if context.json {
@@ -51,7 +51,7 @@ enum KeyCommands {
 
         func run(_ context: CommandContext) throws -> Int32 {
             let configuration = try context.configuration()
-            let stored = try APIKeyStore.list(on: try DatabaseAccess(configuration).connect(.api))
+            let stored = try APIKeyTable.list(on: try DatabaseAccess(configuration).connect(.api))
             let rows = KeyCommands.rows(configuration) + stored.map(KeyCommands.row)
             if context.json {
                 context.terminal.document(.object(["keys": .array(rows)]))
@@ -88,7 +88,7 @@ enum KeyCommands {
                 throw CommandFailure("a key of the configuration ends there: take it out, and restart `entitled api`")
             }
             let connection = try DatabaseAccess(try context.configuration()).connect(.worker)
-            let outcome = try APIKeyStore.revoke(id, now: SystemClock().now(), on: connection)
+            let outcome = try APIKeyTable.revoke(id, now: SystemClock().now(), on: connection)
             // Whoever gives the key itself by mistake must not find it in a log.
             guard outcome != .unknown else {
                 throw CommandFailure("there is no key with this id; see `entitled keys list`")

@@ -16,7 +16,7 @@ enum NotificationCommands {
 
         func run(_ context: CommandContext) throws -> Int32 {
             let connection = try DatabaseAccess(try context.configuration()).connect(.api)
-            let found = try NotificationReader.list(
+            let found = try NotificationQuery.list(
                 state: options.state, app: options.app, environment: options.environment, atMost: options.limit,
                 on: connection)
             if context.json {
@@ -53,7 +53,7 @@ enum NotificationCommands {
 
         func run(_ context: CommandContext) throws -> Int32 {
             let connection = try DatabaseAccess(try context.configuration()).connect(.api)
-            let known = try NotificationReader.find(
+            let known = try NotificationQuery.find(
                 uuid: options.uuid, app: options.app, environment: options.environment, on: connection)
             let found = known.whole
             guard let whole = found.first else {
@@ -80,7 +80,7 @@ enum NotificationCommands {
         }
 
         /// What Apple signed and nothing else, without a line end: a program reads it.
-        private func showRaw(_ whole: NotificationReader.Whole, _ context: CommandContext) throws {
+        private func showRaw(_ whole: NotificationQuery.Whole, _ context: CommandContext) throws {
             if let gap = whole.gap { throw CommandFailure(gap) }
             guard !whole.signedPayload.isEmpty else {
                 throw CommandFailure("it is an answer that Apple gave, and signed in parts only: leave out --raw")
@@ -93,7 +93,7 @@ enum NotificationCommands {
             }
         }
 
-        private func show(_ whole: NotificationReader.Whole, _ terminal: Terminal) {
+        private func show(_ whole: NotificationQuery.Whole, _ terminal: Terminal) {
             let summary = whole.summary
             let payload = whole.gap ?? (try? JSON(parsing: whole.payload).indentedText) ?? ""
             let attempts = summary.hold.map { "\nattempts     \($0.attempts), next \($0.nextText)" } ?? ""

@@ -18,7 +18,7 @@ enum PurchaseCommands {
         func run(_ context: CommandContext) throws -> Int32 {
             let configuration = try context.configuration()
             let connection = try DatabaseAccess(configuration).connect(.api)
-            let found = try PurchaseReader.list(
+            let found = try PurchaseQuery.list(
                 isUnclaimed: options.isUnclaimed, app: options.app, environment: options.environment,
                 atMost: options.limit, foldSettings: configuration.foldSettings, on: connection)
             let now = SystemClock().now()
@@ -61,7 +61,7 @@ enum PurchaseCommands {
         func run(_ context: CommandContext) throws -> Int32 {
             let configuration = try context.configuration()
             let connection = try DatabaseAccess(configuration).connect(.worker)
-            let keys = try PurchaseReader.keys(
+            let keys = try PurchaseQuery.keys(
                 of: options.purchase, app: options.app, environment: options.environment, on: connection)
             guard let key = keys.first else {
                 throw CommandFailure("there is no purchase with the id \(options.purchase)")
@@ -121,7 +121,7 @@ enum PurchaseCommands {
         func run(_ context: CommandContext) throws -> Int32 {
             let configuration = try context.configuration()
             let connection = try DatabaseAccess(configuration).connect(.api)
-            let found = try ProductStore.list(on: connection).map { product, firstSeen in
+            let found = try ProductTable.list(on: connection).map { product, firstSeen in
                 (
                     product: product, firstSeen: firstSeen,
                     gives: configuration.catalogue.entitlements(of: product.productID)

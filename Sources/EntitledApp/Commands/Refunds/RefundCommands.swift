@@ -18,7 +18,7 @@ enum RefundCommands {
         func run(_ context: CommandContext) throws -> Int32 {
             let connection = try DatabaseAccess(try context.configuration()).connect(.api)
             let now = SystemClock().now()
-            let found = try RefundRequestStore.list(
+            let found = try RefundRequestTable.list(
                 app: options.app, openAt: options.isOpen ? now : nil, atMost: options.limit, on: connection)
             if context.json {
                 context.terminal.document(
@@ -66,12 +66,12 @@ enum RefundCommands {
                     "no worker answers for the app \(request.key.purchase.app): set apps[].refunds.policy to \"ask\", and"
                         + " server_api")
             }
-            let actor = ActionLog.Origin.commandLine(context.environment, reason: nil).actor
+            let actor = ActionTable.Origin.commandLine(context.environment, reason: nil).actor
             let (now, isTaken) = try connection.transaction {
                 let now = try Fence.hold([request.key.purchase.lane], on: connection)
                 return (
                     now,
-                    try RefundRequestStore.answer(request.key, options.answer, by: actor, now: now, on: connection)
+                    try RefundRequestTable.answer(request.key, options.answer, by: actor, now: now, on: connection)
                 )
             }
             guard isTaken else { throw CommandFailure("\(id) cannot be answered any more: \(reason(request, now))") }
@@ -85,7 +85,7 @@ enum RefundCommands {
         }
 
         private func find(on connection: PostgresConnection) throws -> RefundRequest {
-            let found = try RefundRequestStore.list(
+            let found = try RefundRequestTable.list(
                 app: options.app, transactionID: options.transactionID, atMost: 10, on: connection
             ).map(\.request).filter {
                 options.environment == nil || $0.key.purchase.environment == options.environment
@@ -112,7 +112,7 @@ enum RefundCommands {
 extension RefundRequest {
     /// How long there is to answer; empty where it does not matter any more.
     fileprivate func left(at now: Int64) -> String {
-        isOpen(at: now) ? "\(Timestamp.text(deadline)), in \(Age.text(deadline - now))" : ""
+        isOpen(at: now) ? "\(Timestamp.text(deadline)), in \(RelativeTime.text(deadline - now))" : ""
     }
 
     fileprivate var outcome: String {

@@ -30,7 +30,7 @@ struct ReplayHistoryCommand: Command {
         let access = try ServerAPIAccess(
             app, verifier: verifier, readFile: context.surroundings.readFile, logger: .silent, metrics: Metrics())
         defer { access.close() }
-        let door = NotificationDoor(
+        let door = NotificationAdmission(
             apps: configuration.appRegistry, verifier: verifier, dictionaries: HeaderDictionaries())
         let reader = HistoryReader(client: access.client, door: door)
         let database = try DatabaseAccess(configuration)
@@ -62,8 +62,8 @@ struct ReplayHistoryCommand: Command {
                     + " nothing is known before \(Timestamp.text(now - reach))")
         }
         guard from < until else { throw UsageError("--to must be after --from, and --from must be past") }
-        let question = HistoryQuestion(
-            AppEnvironment(app: app.id, environment: environment), types: options.types,
+        let question = HistoryFilter(
+            AppScope(app: app.id, environment: environment), types: options.types,
             transactionID: options.transactionID, onlyFailures: options.onlyFailures)
         return HistoryReplay(question, from: from, until: until, sendsEvents: options.sendsEvents)
     }
@@ -95,8 +95,8 @@ struct ReplayHistoryCommand: Command {
         _ replay: HistoryReplay, by reader: HistoryReader, on connection: PostgresConnection,
         _ context: CommandContext
     ) throws -> Int32 {
-        let origin = ActionLog.Origin.commandLine(context.environment, reason: nil)
-        let opened = try JobLedger.open(
+        let origin = ActionTable.Origin.commandLine(context.environment, reason: nil)
+        let opened = try JobTable.open(
             replay.request(
                 from: options.from.text, until: options.to.text, rate: options.rate, madeBy: origin.actor),
             on: connection)
@@ -117,7 +117,7 @@ struct ReplayHistoryCommand: Command {
         defer { bar.clear() }
         let app = options.app
         let kind = HistoryReplayWork.kind({ $0 == app ? reader : nil })
-        return try JobAttendant(job.id, kinds: [kind]).attend(
+        return try JobDriver(job.id, kinds: [kind]).attend(
             on: connection, rest: { usleep(UInt32(clamping: $0.milliseconds * 1000)) }
         ) { job, isWaiting in
             let counts = "\(job.counts.matched) found, \(job.counts.queued) new"

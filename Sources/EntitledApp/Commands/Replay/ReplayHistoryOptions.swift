@@ -6,8 +6,8 @@ extension ReplayOptions {
     package struct History: Sendable, Equatable {
         package let app: String
         package let environment: StoreEnvironment?
-        package let from: Moment
-        package let to: Moment
+        package let from: TimeArgument
+        package let to: TimeArgument
         package let onlyFailures: Bool
         /// Types of notifications; empty: all.
         package let types: [String]

@@ -16,7 +16,7 @@ enum ReplayJobCommands {
 
         func run(_ context: CommandContext) throws -> Int32 {
             let connection = try DatabaseAccess(try context.configuration()).connect(.api)
-            let jobs = try JobLedger.list(atMost: limit, on: connection)
+            let jobs = try JobTable.list(atMost: limit, on: connection)
             if context.json {
                 context.terminal.document(.object(["replays": .array(jobs.map(\.document))]))
                 return 0
@@ -47,7 +47,7 @@ enum ReplayJobCommands {
 
         func run(_ context: CommandContext) throws -> Int32 {
             let connection = try DatabaseAccess(try context.configuration()).connect(.api)
-            guard let job = try JobLedger.find(options.id, on: connection) else {
+            guard let job = try JobTable.find(options.id, on: connection) else {
                 throw ReplayJobCommands.noSuch(options.id)
             }
             ReplayJobCommands.show(job, context)
@@ -65,8 +65,8 @@ enum ReplayJobCommands {
 
         func run(_ context: CommandContext) throws -> Int32 {
             let connection = try DatabaseAccess(try context.configuration()).connect(.worker)
-            guard let job = try JobLedger.cancel(options.id, on: connection) else {
-                guard let job = try JobLedger.find(options.id, on: connection) else {
+            guard let job = try JobTable.cancel(options.id, on: connection) else {
+                guard let job = try JobTable.find(options.id, on: connection) else {
                     throw ReplayJobCommands.noSuch(options.id)
                 }
                 throw CommandFailure("replay \(job.id) is over already: \(job.state.rawValue)")

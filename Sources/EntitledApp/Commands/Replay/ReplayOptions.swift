@@ -7,9 +7,9 @@ package enum ReplayOptions {
     package struct Webhooks: Sendable, Equatable {
         package let endpoint: String
         package let mode: WebhookReplay.Mode
-        package let since: Moment
+        package let since: TimeArgument
         /// Nil: up to now.
-        package let until: Moment?
+        package let until: TimeArgument?
         /// Types of events; empty: all.
         package let events: [String]
         /// Deliveries each second.

@@ -25,7 +25,7 @@ struct ReplayWebhooksCommand: Command {
             until: options.until?.milliseconds(now: now), types: options.events)
         if let until = replay.until, until <= replay.since { throw UsageError("--until must be after --since") }
         let connection = try database.connect(options.isDry ? .api : .worker)
-        guard let endpoint = try EndpointStore.list(id: options.endpoint, on: connection).first else {
+        guard let endpoint = try EndpointTable.list(id: options.endpoint, on: connection).first else {
             throw EndpointCommands.noSuch(options.endpoint)
         }
         if let misuse = replay.misuse(of: endpoint) { throw UsageError(misuse) }
@@ -79,11 +79,11 @@ struct ReplayWebhooksCommand: Command {
                 "endpoint \(endpoint.id) is disabled (\(reason)): enable it first, with: entitled endpoints enable \(endpoint.id)"
             )
         }
-        let origin = ActionLog.Origin.commandLine(context.environment, reason: nil)
+        let origin = ActionTable.Origin.commandLine(context.environment, reason: nil)
         let request = replay.request(
             since: options.since.text, until: options.until?.text, words: options.rate.map { ["\($0)/s"] } ?? [],
             rate: options.rate, madeBy: origin.actor)
-        let opened = try JobLedger.open(request, on: connection)
+        let opened = try JobTable.open(request, on: connection)
         if !opened.isNew, !context.json {
             context.terminal.print("going on with replay \(opened.job.id), begun \(Timestamp.text(opened.job.created))")
         }
@@ -100,13 +100,13 @@ struct ReplayWebhooksCommand: Command {
         var lacksWorker = false
         // One that is starting shows itself by then.
         var nextLook = ContinuousClock.now + .seconds(2)
-        let attendant = JobAttendant(job.id, kinds: [WebhookReplayWork.kind])
+        let attendant = JobDriver(job.id, kinds: [WebhookReplayWork.kind])
         let end = try attendant.attend(on: connection, rest: { usleep(UInt32(clamping: $0.milliseconds * 1000)) }) {
             job, isWaiting in
             bar.show(job.fraction, "\(job.counts.queued) in line\(isWaiting ? ", waiting for the consumer" : "")")
             guard isWaiting, ContinuousClock.now >= nextLook else { return false }
             nextLook = ContinuousClock.now + .seconds(2)
-            lacksWorker = try !JobLedger.isWorkerRunning(on: connection)
+            lacksWorker = try !JobTable.isWorkerRunning(on: connection)
             return lacksWorker
         }
         return (end, lacksWorker)

@@ -69,7 +69,7 @@ enum SecretCommands {
             let connection = try DatabaseAccess(configuration).connect(.worker)
             let sealer = try SealingKeys.load(configuration)
             if !isForced { try SealingKeys.check(sealer, configuration, on: connection) }
-            let outcome: SecretRewrap.Outcome
+            let outcome: SecretRewrap.RewrapResult
             do {
                 outcome = try SecretRewrap.run(
                     with: sealer, patience: Rewrap.patience, isForced: isForced, now: SystemClock().now(),
@@ -90,7 +90,7 @@ enum SecretCommands {
             return 0
         }
 
-        private func tell(_ outcome: SecretRewrap.Outcome, _ sealer: SecretSealer, _ context: CommandContext) {
+        private func tell(_ outcome: SecretRewrap.RewrapResult, _ sealer: SecretSealer, _ context: CommandContext) {
             if context.json {
                 context.terminal.document(
                     .object([

@@ -11,7 +11,7 @@ enum AppChecks {
         Check("apps.products") { ward, connection in try products(ward, connection) },
     ]
 
-    private static func configured(_ ward: Ward) -> [Finding] {
+    private static func configured(_ ward: CheckContext) -> [Finding] {
         let apps = ward.configuration.apps
         guard !apps.isEmpty else {
             return [.error("no app is configured: every notification is refused", "add one to apps")]
@@ -30,12 +30,12 @@ enum AppChecks {
     /// Subscribers renew every day where there are some.
     private static let silence: Int64 = 7 * 86_400_000
 
-    private static func notifications(_ ward: Ward, _ connection: PostgresConnection) throws -> [Finding] {
+    private static func notifications(_ ward: CheckContext, _ connection: PostgresConnection) throws -> [Finding] {
         let now = ward.clock.now()
         let sources = ward.configuration.apps.flatMap { app in
-            app.environments.map { Arrivals.Source(app: app.id, environment: $0) }
+            app.environments.map { NewestNotifications.Source(app: app.id, environment: $0) }
         }
-        let newest = try Arrivals(of: sources, reach: reach, now: now, on: connection).newest
+        let newest = try NewestNotifications(of: sources, reach: reach, now: now, on: connection).newest
         return sources.map { source in
             let name = "\(source.app), \(source.environment.rawValue)"
             let action = "look at the URL in App Store Connect (App Information, App Store Server Notifications, V2)"
@@ -48,11 +48,11 @@ enum AppChecks {
         }
     }
 
-    private static func ago(_ age: Int64) -> String { age < 2000 ? "just now" : "\(Age.text(age)) ago" }
+    private static func ago(_ age: Int64) -> String { age < 2000 ? "just now" : "\(RelativeTime.text(age)) ago" }
 
-    private static func products(_ ward: Ward, _ connection: PostgresConnection) throws -> [Finding] {
+    private static func products(_ ward: CheckContext, _ connection: PostgresConnection) throws -> [Finding] {
         let catalogue = ward.configuration.catalogue
-        let products = try ProductStore.list(on: connection).map(\.product.productID)
+        let products = try ProductTable.list(on: connection).map(\.product.productID)
         let unmapped = Set(products).filter { catalogue.entitlements(of: $0).isEmpty }.sorted()
         guard !unmapped.isEmpty else {
             return [.ok(products.isEmpty ? "nothing was bought yet" : "every product that was bought gives something")]

@@ -30,7 +30,7 @@ enum AppleChecks {
     // MARK: - The clock
 
     /// Without a token: any answer has the time.
-    private static func clock(_ ward: Ward) throws -> [Finding] {
+    private static func clock(_ ward: CheckContext) throws -> [Finding] {
         let http = try HTTPClient(configuration: HTTPClientConfiguration(), logger: .silent, metrics: Metrics())
         http.start()
         defer { http.stop() }
@@ -54,11 +54,11 @@ enum AppleChecks {
 
     // MARK: - The keys
 
-    private static func key(_ app: Configuration.App, _ ward: Ward) throws -> [Finding] {
+    private static func key(_ app: Configuration.App, _ ward: CheckContext) throws -> [Finding] {
         try ward.withApple(app) { client in key(app, client, ward) } ?? []
     }
 
-    private static func key(_ app: Configuration.App, _ client: ServerAPIClient, _ ward: Ward) -> [Finding] {
+    private static func key(_ app: Configuration.App, _ client: ServerAPIClient, _ ward: CheckContext) -> [Finding] {
         var errors: [StoreEnvironment: ServerAPIError] = [:]
         for environment in app.environments {
             ward.progress(0, "asking Apple (\(app.id), \(environment.rawValue))")

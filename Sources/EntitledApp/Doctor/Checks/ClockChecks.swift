@@ -12,7 +12,7 @@ enum ClockChecks {
     static let tolerance: Int64 = 2_000
     static let limit: Int64 = 60_000
 
-    private static func database(_ ward: Ward, _ connection: PostgresConnection) throws -> [Finding] {
+    private static func database(_ ward: CheckContext, _ connection: PostgresConnection) throws -> [Finding] {
         let before = ward.clock.now()
         let theirs = try connection.query("SELECT clock_timestamp()").one().timestamp(0)
         let after = ward.clock.now()
@@ -23,7 +23,7 @@ enum ClockChecks {
     static func compared(_ difference: Int64, with theirs: String) -> Finding {
         guard abs(difference) > tolerance else { return .ok("this host's clock and \(theirs) agree") }
         let side = difference > 0 ? "ahead of" : "behind"
-        let message = "this host's clock is \(Age.text(abs(difference))) \(side) \(theirs)"
+        let message = "this host's clock is \(RelativeTime.text(abs(difference))) \(side) \(theirs)"
         let action = "let both hosts set their clocks by NTP"
         return abs(difference) > limit ? .error(message, action) : .warning(message, action)
     }
@@ -35,9 +35,9 @@ enum ClockChecks {
         """
 
     /// What was signed in our future tells that we are behind; the past tells nothing.
-    private static func notifications(_ ward: Ward, _ connection: PostgresConnection) throws -> [Finding] {
+    private static func notifications(_ ward: CheckContext, _ connection: PostgresConnection) throws -> [Finding] {
         let now = ward.clock.now()
-        let since = Arrivals.least(daysAgo: 30, now)
+        let since = NewestNotifications.least(daysAgo: 30, now)
         guard let signed = try connection.query(newest, [.int8(since)]).one().optionalInt(0) else {
             return [.ok("no notification in the last 30 days to compare with")]
         }

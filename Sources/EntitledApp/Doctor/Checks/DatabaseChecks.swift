@@ -20,7 +20,7 @@ enum DatabaseChecks {
             (SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'client backend')
         """
 
-    private static func server(_ ward: Ward, _ connection: PostgresConnection) throws -> [Finding] {
+    private static func server(_ ward: CheckContext, _ connection: PostgresConnection) throws -> [Finding] {
         let row = try connection.query(settings).one()
         var findings: [Finding] = []
         if connection.serverVersion < leastVersion {
@@ -56,10 +56,10 @@ enum DatabaseChecks {
     }
 
     /// Days are made a week ahead. Without one, rows still find a place, which has to be cleared later.
-    private static func days(_ ward: Ward, _ connection: PostgresConnection) throws -> [Finding] {
+    private static func days(_ ward: CheckContext, _ connection: PostgresConnection) throws -> [Finding] {
         let today = Day(of: ward.clock.now())
         var least = Int.max
-        for table in DayTable.allCases {
+        for table in DayPartitions.allCases {
             let made = Set(try table.days(on: connection))
             let ahead = (0...31).prefix { made.contains(today.adding(Int64($0))) }.count
             least = min(least, ahead)

@@ -9,7 +9,7 @@ struct DatabaseReach: Sendable {
     private(set) var roles: Set<DatabaseRole> = []
 
     /// Roles that do not answer cost their time once.
-    init(_ ward: Ward) {
+    init(_ ward: CheckContext) {
         for role in DatabaseRole.allCases {
             let isReached = Monitor(false)
             let check = Check("database.connection", within: .seconds(15)) { ward in

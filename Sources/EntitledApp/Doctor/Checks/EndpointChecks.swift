@@ -10,8 +10,8 @@ enum EndpointChecks {
         Check("endpoints.secrets", reading: .worker) { ward, connection in try secrets(ward, connection) },
     ]
 
-    private static func state(_ ward: Ward, _ connection: PostgresConnection) throws -> [Finding] {
-        let endpoints = try EndpointStore.list(on: connection)
+    private static func state(_ ward: CheckContext, _ connection: PostgresConnection) throws -> [Finding] {
+        let endpoints = try EndpointTable.list(on: connection)
         guard !endpoints.isEmpty else {
             return [.warning("there is no endpoint: nobody gets webhooks", "entitled endpoints add URL")]
         }
@@ -52,10 +52,10 @@ enum EndpointChecks {
         return try row.optionalInt(0).map { "\($0)" } ?? "none"
     }
 
-    private static func secrets(_ ward: Ward, _ connection: PostgresConnection) throws -> [Finding] {
+    private static func secrets(_ ward: CheckContext, _ connection: PostgresConnection) throws -> [Finding] {
         let sealer = try SealingKeys.existing(ward.configuration)
         guard let sealer else {
-            return try EndpointStore.list(on: connection).isEmpty
+            return try EndpointTable.list(on: connection).isEmpty
                 ? [.ok("there is no secret yet")]
                 : [
                     .error(
@@ -64,7 +64,7 @@ enum EndpointChecks {
                             + " or set webhooks.secret_keys")
                 ]
         }
-        let endpoints = try EndpointStore.load(sealer: sealer, now: ward.clock.now(), on: connection)
+        let endpoints = try EndpointTable.load(sealer: sealer, now: ward.clock.now(), on: connection)
         let broken = endpoints.filter { !$0.isSendable }
         guard broken.isEmpty else {
             return broken.map { endpoint in

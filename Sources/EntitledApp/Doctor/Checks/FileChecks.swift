@@ -6,7 +6,7 @@ import Glibc
 enum FileChecks {
     static let all = [Check("configuration.files", within: .seconds(10)) { look($0) }]
 
-    private static func look(_ ward: Ward) -> [Finding] {
+    private static func look(_ ward: CheckContext) -> [Finding] {
         let secrets = secretFiles(ward)
         guard !secrets.isEmpty else { return [.ok("no private key is in a file")] }
         let found = secrets.flatMap { key, path in judge(key, path) }
@@ -14,7 +14,7 @@ enum FileChecks {
     }
 
     /// What holds a secret: the key of the configuration, or the variable, and the path.
-    private static func secretFiles(_ ward: Ward) -> [(key: String, path: String)] {
+    private static func secretFiles(_ ward: CheckContext) -> [(key: String, path: String)] {
         let configuration = ward.configuration
         var files: [(key: String, path: String)] = []
         if let tls = configuration.ingest.tls { files.append(("ingest.tls_key_file", tls.key)) }

@@ -18,7 +18,7 @@ enum MoneyChecks {
         WHERE e.type IN ('INITIAL_PURCHASE', 'RENEWAL', 'NON_RENEWING_PURCHASE') AND octet_length(e.body) > 0
         """
 
-    private static func currencies(_ ward: Ward, _ connection: PostgresConnection) throws -> [Finding] {
+    private static func currencies(_ ward: CheckContext, _ connection: PostgresConnection) throws -> [Finding] {
         let rates = DollarRates(millionths: ward.configuration.webhooks.usdRates)
         var (payments, missing): (Int, [String: Int]) = (0, [:])
         for row in try connection.query(sample) {

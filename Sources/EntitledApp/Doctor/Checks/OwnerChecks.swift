@@ -16,12 +16,12 @@ enum OwnerChecks {
         """
 
     /// Owners that an upgrade found and keeps, where the rules of today would give others.
-    private static func rules(_ ward: Ward, _ connection: PostgresConnection) throws -> [Finding] {
+    private static func rules(_ ward: CheckContext, _ connection: PostgresConnection) throws -> [Finding] {
         var findings: [Finding] = []
         if try connection.query(remaining).one().bool(0) {
             findings.append(.ok("workers are still comparing the owners that an upgrade found with the rules"))
         }
-        let accounts = try AccountStore.differing(atMost: shown + 1, on: connection)
+        let accounts = try AccountTable.differing(atMost: shown + 1, on: connection)
         guard !accounts.isEmpty else {
             return findings + [.ok("no purchase has an owner from before an upgrade whom the rules would not give")]
         }

@@ -14,7 +14,7 @@ enum TrustChecks {
     /// 2039-04-30T18:19:06Z, as the certificate says.
     private static let appleRootEnd: Int64 = 2_187_800_346_000
 
-    private static func roots(_ ward: Ward) -> [Finding] {
+    private static func roots(_ ward: CheckContext) -> [Finding] {
         let trust = ward.configuration.trust
         let now = ward.clock.now()
         var findings = trust.rootSHA256.map { digest -> Finding in
@@ -47,11 +47,11 @@ enum TrustChecks {
         return findings
     }
 
-    private static func hasProduction(_ ward: Ward) -> Bool {
+    private static func hasProduction(_ ward: CheckContext) -> Bool {
         ward.configuration.apps.contains { $0.environments.contains(.production) }
     }
 
-    private static func own(_ ward: Ward) -> [Finding] {
+    private static func own(_ ward: CheckContext) -> [Finding] {
         guard let files = ward.configuration.ingest.tls else {
             return [.ok("ingest speaks plain HTTP: TLS ends at a proxy in front of it")]
         }
@@ -68,7 +68,7 @@ enum TrustChecks {
         let date = Timestamp.text(end)
         if end <= now { return .error("\(name) ended \(date)", "replace it") }
         if end - now < soon * day {
-            return .warning("\(name) ends \(date), in \(Age.text(end - now))", "replace it in time")
+            return .warning("\(name) ends \(date), in \(RelativeTime.text(end - now))", "replace it in time")
         }
         return .ok("\(name) is valid until \(date)")
     }

@@ -23,7 +23,7 @@ enum WorkChecks {
         """
 
     /// By the server's clock, as the minutes are noted.
-    private static func ingest(_ ward: Ward, _ connection: PostgresConnection) throws -> [Finding] {
+    private static func ingest(_ ward: CheckContext, _ connection: PostgresConnection) throws -> [Finding] {
         let row = try connection.query(heard).one()
         let now = try row.int(1)
         guard let last = try row.optionalInt(0) else {
@@ -32,13 +32,13 @@ enum WorkChecks {
         guard now - last < 5 * 60_000 else {
             return [
                 .error(
-                    "no ingest process could store anything for \(Age.text(now - last))",
+                    "no ingest process could store anything for \(RelativeTime.text(now - last))",
                     "start `entitled ingest`, or look at its log")
             ]
         }
-        let outages = try Listening.outages(now: now, on: connection).filter { $0.upperBound > now - 7 * 86_400_000 }
+        let outages = try IngestUptime.outages(now: now, on: connection).filter { $0.upperBound > now - 7 * 86_400_000 }
         guard let latest = outages.last else { return [.ok("ingest stores what comes")] }
-        let length = Age.text(latest.upperBound - latest.lowerBound)
+        let length = RelativeTime.text(latest.upperBound - latest.lowerBound)
         return [
             .warning(
                 "ingest stores what comes, but could not for \(length) from \(Timestamp.text(latest.lowerBound)) on",
@@ -51,7 +51,7 @@ enum WorkChecks {
             count(*) FILTER (WHERE lease_until >= clock_timestamp()), count(*) FROM entitled.lane
         """
 
-    private static func workers(_ ward: Ward, _ connection: PostgresConnection) throws -> [Finding] {
+    private static func workers(_ ward: CheckContext, _ connection: PostgresConnection) throws -> [Finding] {
         // A lease that was renewed a moment too late is taken again at once.
         let row = try connection.query(living, [.int8(2 * ward.configuration.worker.lease.milliseconds)]).one()
         let (workers, owned, lanes) = (try row.int(0), try row.int(1), try row.int(2))
@@ -69,12 +69,12 @@ enum WorkChecks {
         return [.ok("\(count), all \(lanes) lanes are owned")]
     }
 
-    private static func pending(_ ward: Ward, _ connection: PostgresConnection) throws -> [Finding] {
+    private static func pending(_ ward: CheckContext, _ connection: PostgresConnection) throws -> [Finding] {
         guard let oldest = try PendingNotification.oldest(in: every, on: connection) else {
             return [.ok("no notification waits to be applied")]
         }
         let age = ward.clock.now() - SequenceGenerator.instant(of: oldest)
-        let message = "the oldest notification that is not applied yet has waited for \(Age.text(age))"
+        let message = "the oldest notification that is not applied yet has waited for \(RelativeTime.text(age))"
         guard age > 60_000 else { return [.ok(message)] }
         var (named, logs) = (message, "look at the workers' logs")
         do {
@@ -101,7 +101,7 @@ enum WorkChecks {
             case WaitingPurchase.countedFacts...: "with \(purchase.facts) facts or more"
             default: "with \(purchase.facts) facts"
             }
-        let isUnfolded = !purchase.isFolded && purchase.facts >= PurchaseFoldStore.leastRows
+        let isUnfolded = !purchase.isFolded && purchase.facts >= PurchaseFoldTable.leastRows
         return "\(key.originalTransactionID) of \(key.app) in \(key.environment.rawValue) since "
             + "\(Timestamp.text(purchase.since)), \(facts)" + (isUnfolded ? " that are not folded yet" : "")
     }
@@ -125,9 +125,9 @@ enum WorkChecks {
         ]
     }
 
-    private static func pastDue(_ ward: Ward, _ connection: PostgresConnection) throws -> [Finding] {
+    private static func pastDue(_ ward: CheckContext, _ connection: PostgresConnection) throws -> [Finding] {
         let now = ward.clock.now()
-        let late = try DeliveryStore.pastDue(
+        let late = try DeliveryTable.pastDue(
             in: every, before: now - 5 * 60_000, now: now, eachAtMost: 20, on: connection)
         guard late > 0 else { return [.ok("no webhook is late")] }
         return [
@@ -143,7 +143,7 @@ enum WorkChecks {
         ) d
         """
 
-    private static func dead(_ ward: Ward, _ connection: PostgresConnection) throws -> [Finding] {
+    private static func dead(_ ward: CheckContext, _ connection: PostgresConnection) throws -> [Finding] {
         let since = ward.clock.now() - 14 * 86_400_000
         let found = try connection.query(dead, [.int8(since), .int8(Int64(counted))]).one().int(0)
         guard found > 0 else { return [.ok("no webhook of the last 14 days was given up")] }
@@ -156,14 +156,14 @@ enum WorkChecks {
     }
 
     /// Only of apps where somebody means to answer.
-    private static func refunds(_ ward: Ward, _ connection: PostgresConnection) throws -> [Finding] {
+    private static func refunds(_ ward: CheckContext, _ connection: PostgresConnection) throws -> [Finding] {
         let answering = Set(ward.configuration.apps.filter { $0.refunds.policy != .never }.map(\.id))
         let now = ward.clock.now()
-        let open = try RefundRequestStore.list(openAt: now, atMost: counted, on: connection).map(\.request)
+        let open = try RefundRequestTable.list(openAt: now, atMost: counted, on: connection).map(\.request)
             .filter { answering.contains($0.key.purchase.app) }
         guard let first = open.map(\.deadline).min() else { return [.ok("Apple waits for no answer about a refund")] }
         let message =
-            "Apple waits for \(open.count) answers about refunds, for the first one \(Age.text(first - now)) more"
+            "Apple waits for \(open.count) answers about refunds, for the first one \(RelativeTime.text(first - now)) more"
         guard first - now < 2 * 3_600_000 else { return [.ok(message)] }
         return [.warning(message, "entitled refunds list --open; then `entitled refunds answer TRANSACTION-ID`")]
     }

@@ -18,7 +18,7 @@ extension ModelRun {
     func replay(_ id: String, _ chance: inout ModelChance) throws {
         let (isAll, isWhole) = (chance.pick(2) == 0, chance.pick(2) == 0)
         let events = model.events.filter { _ in isWhole || chance.pick(2) == 0 }
-        guard let endpoint = try EndpointStore.list(id: id, on: operating).first else { return }
+        guard let endpoint = try EndpointTable.list(id: id, on: operating).first else { return }
         func key(_ event: ReferenceModel.Published) -> DeliveryReplay.EventKey {
             DeliveryReplay.EventKey(lane: event.lane, id: event.id)
         }
@@ -54,7 +54,7 @@ extension ModelRun {
         let endpoint = disabled[chance.pick(disabled.count)]
         let times = model.order.compactMap { model.deliveries[$0]?.created } + [clock.now()]
         let last = chance.pick(2) == 0 ? clock.now() : times[chance.pick(times.count)]
-        while try DeliveryStore.followEndpoints(in: Lane.all, now: clock.now(), on: operating) > 0 {}
+        while try DeliveryTable.followEndpoints(in: Lane.all, now: clock.now(), on: operating) > 0 {}
         model.follow()
         while try HeldDeliveries.drop(of: endpoint, madeUntil: last, now: clock.now(), on: operating) > 0 {}
         model.drop(endpoint, madeUntil: last)

@@ -98,7 +98,7 @@ final class ModelRun {
     }
 
     private func addEndpoint(isOrdered: Bool) throws {
-        let added = try EndpointStore.add(
+        let added = try EndpointTable.add(
             url: "https://example.com/", authorization: nil, environments: [], events: [], apps: [],
             ordering: isOrdered ? .purchase : .none, sealer: Self.sealer, now: clock.now(), on: operating)
         model.add(ReferenceModel.Endpoint(id: added.id, isOrdered: isOrdered))
@@ -168,15 +168,15 @@ final class ModelRun {
         model.change(endpoint, body)
         guard let changed = model.endpoint(endpoint) else { return }
         if changed.isRemoved {
-            _ = try EndpointStore.remove(endpoint, now: clock.now(), on: operating)
+            _ = try EndpointTable.remove(endpoint, now: clock.now(), on: operating)
         } else if changed.isDisabled {
-            _ = try EndpointStore.disable(endpoint, reason: "x", on: operating)
+            _ = try EndpointTable.disable(endpoint, reason: "x", on: operating)
         } else {
-            _ = try EndpointStore.enable(endpoint, on: operating)
+            _ = try EndpointTable.enable(endpoint, on: operating)
         }
         // A command may be cut short here; then the workers go on with it.
         guard isFollowed else { return }
-        while try DeliveryStore.followEndpoints(in: Lane.all, now: clock.now(), on: operating) > 0 {}
+        while try DeliveryTable.followEndpoints(in: Lane.all, now: clock.now(), on: operating) > 0 {}
         model.follow()
     }
 

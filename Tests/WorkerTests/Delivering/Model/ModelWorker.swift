@@ -15,7 +15,7 @@ final class ModelWorker {
     let consumer: HoldingConsumer
     private let connection: PostgresConnection
     private let clock: ManualClock
-    private var settler: Settler
+    private var settler: AttemptRecorder
     private let client: HTTPClient
     private let engine: DeliveryEngine
     private let results = Monitor(0)
@@ -29,8 +29,8 @@ final class ModelWorker {
         self.clock = clock
         connection = try database.connect(role: "entitled_worker")
         leases = LaneLeases(worker: SecureRandom.bytes(16), host: "model", duration: .seconds(3600))
-        settler = Settler(
-            policy: RetryPolicy(schedule: ModelWorker.schedule), logger: .silent, metrics: Metrics())
+        settler = AttemptRecorder(
+            policy: DeliveryRetryPolicy(schedule: ModelWorker.schedule), logger: .silent, metrics: Metrics())
         client = try HTTPClient(
             configuration: HTTPClientConfiguration(
                 allowedNetworks: ["127.0.0.0/8"].compactMap { Network(parsing: $0) }), logger: .silent,
@@ -57,14 +57,14 @@ final class ModelWorker {
     func look() throws -> Bool {
         let lanes = leases.owned
         guard !lanes.isEmpty else { return false }
-        let endpoints = try EndpointStore.load(sealer: ModelWorker.sealer, now: clock.now(), on: connection)
+        let endpoints = try EndpointTable.load(sealer: ModelWorker.sealer, now: clock.now(), on: connection)
         enabled = Set(endpoints.filter(\.isEnabled).map(\.id))
         engine.update(
             endpoints.map { $0.with(url: consumer.url(of: $0.id)) }, failures: try tried(), now: clock.now())
         engine.resume()
-        while try DeliveryStore.followEndpoints(in: lanes, now: clock.now(), on: connection) > 0 {}
+        while try DeliveryTable.followEndpoints(in: lanes, now: clock.now(), on: connection) > 0 {}
         let room = engine.room()
-        let due = try DeliveryStore.due(room: room, lanes: lanes, now: clock.now(), on: connection)
+        let due = try DeliveryTable.due(room: room, lanes: lanes, now: clock.now(), on: connection)
         engine.add(due.deliveries)
         engine.note(hasMore: due.hasMore, of: room.keys)
         return true
@@ -81,13 +81,13 @@ final class ModelWorker {
         let taken = engine.takeResults(atMost: 1000)
         let lanes = Set(taken.map(\.delivery.id.lane) + events.map(\.lane)).sorted()
         guard !lanes.isEmpty else { return ([], []) }
-        var decided: [Settler.Decided] = []
+        var decided: [AttemptRecorder.Decided] = []
         var made: [DueDelivery] = []
         let ours = try connection.transaction {
             let passed = try Fence.pass(lanes, leases: leases, on: connection).lanes
             decided = settler.decide(taken.filter { passed.contains($0.delivery.id.lane) }, now: clock.now())
             made = try settler.settle(decided, now: clock.now(), on: connection)
-            made += try EventStore.insert(
+            made += try EventTable.insert(
                 events.filter { passed.contains($0.lane) }, now: clock.now(), on: connection)
             return passed
         }
@@ -99,7 +99,7 @@ final class ModelWorker {
         let changed = decided.filter(\.changesEndpoint).map(\.endpoint)
         engine.hold(changed)
         enabled.subtract(changed)
-        var changes = EndpointChanges()
+        var changes = ConsumerDirectives()
         for item in decided { changes.note(item.changes, of: item.endpoint, now: clock.now()) }
         _ = try changes.make(on: connection)
         engine.add(made)

@@ -1,0 +1,47 @@
+import Base
+import Daemon
+import Postgres
+import Synchronization
+
+/// Takes connections away that answer nothing any more: a database that hangs must not hold all threads for ever. They
+/// connect again with their next work.
+package final class ConnectionWatchdog: Service {
+    package let name = "session-watch"
+
+    /// Longer than the statement timeout of the role: a server that lives ends a statement itself.
+    package static let patience = Duration.seconds(35)
+    private static let interval = Duration.seconds(1)
+
+    private let sessions = Mutex<[PostgresSession]>([])
+    private let isStopping = Monitor(false)
+    private let patience: Duration
+    private let logger: Logger
+
+    package init(patience: Duration = ConnectionWatchdog.patience, logger: Logger) {
+        self.patience = patience
+        self.logger = logger
+    }
+
+    /// From any thread.
+    package func add(_ session: PostgresSession) {
+        sessions.withLock { $0.append(session) }
+    }
+
+    package func start() {
+        _ = ServiceThread("api-watch") { [self] in
+            while isStopping.wait(timeout: ConnectionWatchdog.interval, for: { $0 ? true : nil }) == nil { look() }
+        }
+    }
+
+    package func drain(until deadline: ContinuousClock.Instant) {
+        isStopping.change { $0 = true }
+    }
+
+    private func look() {
+        let cut = sessions.withLock { $0 }.filter { $0.cut(ifBusyFor: patience) }.count
+        guard cut > 0 else { return }
+        logger.warning(
+            "connections that the database did not answer on were given up",
+            ["count": .int(Int64(cut)), "patience_ms": .int(patience.milliseconds)])
+    }
+}

@@ -1,0 +1,106 @@
+import Base
+import Daemon
+import Database
+import Postgres
+
+/// Brings the keys of the database into the table: every two seconds, so that a revoked one ends soon, and at once when
+/// somebody comes with one that nobody knows, so that a new one works.
+package final class KeyRefresher: Service {
+    package let name = "api-keys"
+
+    /// What came of a look for an unfamiliar key.
+    enum Look: Sendable {
+        case done
+        /// The database did not answer: nobody can say whether there is such a key.
+        case failed
+    }
+
+    private struct State {
+        var waiting: [@Sendable (Look) -> Void] = []
+        var isStopping = false
+    }
+
+    /// From one look to the next when nobody waits for one.
+    private static let interval = Duration.seconds(2)
+    /// At least, whoever comes: keys that are tried out cost ten statements a second at most.
+    private static let shortest = Duration.milliseconds(100)
+    /// Who waits for a look at the same time; beyond, they come again.
+    private static let waitingLimit = 256
+
+    private let table: KeyTable
+    private let session: PostgresSession
+    private let logger: Logger
+    private let state = Monitor(State())
+    private let finished = Monitor(false)
+    private let isReachable = Monitor(false)
+
+    /// Whether the database answered last time.
+    package var isReady: Bool { isReachable.read { $0 } }
+
+    package init(_ table: KeyTable, session: PostgresSession, logger: Logger) {
+        self.table = table
+        self.session = session
+        self.logger = logger
+    }
+
+    package func start() {
+        _ = ServiceThread("api-keys") { [self] in
+            run()
+            finished.change { $0 = true }
+        }
+    }
+
+    package func drain(until deadline: ContinuousClock.Instant) {
+        state.change { $0.isStopping = true }
+        let isDone = finished.wait(timeout: max(.zero, deadline - .now)) { $0 ? true : nil } ?? false
+        isDone ? session.close() : session.cut()
+    }
+
+    /// Whether no more can wait for a look.
+    var isFull: Bool { state.read { $0.waiting.count >= KeyRefresher.waitingLimit } }
+
+    /// Calls `done` once, after a look that begins from now on, on the keeper's thread; false: too many wait.
+    func look(_ done: @escaping @Sendable (Look) -> Void) -> Bool {
+        state.change { state in
+            guard !state.isStopping, state.waiting.count < KeyRefresher.waitingLimit else { return false }
+            state.waiting.append(done)
+            return true
+        }
+    }
+
+    private func run() {
+        while true {
+            let (waiting, isStopping) = state.change { state in
+                defer { state.waiting = [] }
+                return (state.waiting, state.isStopping)
+            }
+            let look = refresh()
+            isReachable.change { $0 = look == .done }
+            for done in waiting { done(look) }
+            if isStopping { return }
+            // Not for news, but to let time pass; then for whoever comes first.
+            _ = state.wait(timeout: KeyRefresher.shortest) { $0.isStopping ? true : nil }
+            _ = state.wait(timeout: KeyRefresher.interval - KeyRefresher.shortest) { state in
+                state.isStopping || !state.waiting.isEmpty ? true : nil
+            }
+        }
+    }
+
+    private func refresh() -> Look {
+        do {
+            try session.withConnection { table.replace(try APIKeyTable.list(live: true, on: $0)) }
+        } catch {
+            // Said once by the session where it is away.
+            logger.debug("the keys of the database could not be read", ["error": .string("\(error)")])
+            return .failed
+        }
+        let uses = table.takeUses()
+        do {
+            try session.withConnection { try APIKeyTable.note(uses, on: $0) }
+        } catch {
+            table.giveBack(uses)
+            logger.warning("it could not be noted when keys were used", ["error": .string("\(error)")])
+        }
+        return .done
+    }
+}

@@ -1,0 +1,112 @@
+import Base
+import Daemon
+import HTTP
+import Postgres
+
+/// Runs actions on threads of its own: those with a connection each, and those that wait for Apple.
+package final class RequestExecutor: Service {
+    package let name = "api-engine"
+
+    private struct Step: Sendable {
+        let request: APIRequest
+        let responder: HTTPResponder
+        let action: APIRoute.Action
+    }
+
+    /// Requests that wait for a connection at most; beyond, 503.
+    private static let waitingLimit = 4096
+    /// Of these from one address, and of them about one Apple account.
+    private static let waitingPart = (address: 1024, account: 16)
+
+    private let sessions: [PostgresSession]
+    private let watch: AppliedWaiter
+    private let steps: BoundedQueue<Step>
+    private let errands = AppleCallLines()
+    private let patience: Duration
+    private let logger: Logger
+
+    /// - Parameters:
+    ///   - sessions: makes one for each thread, and one to look what is applied.
+    ///   - patience: how long an answer waits for what has to be applied first.
+    package init(
+        threads: Int, sessions: () throws -> PostgresSession, patience: Duration, logger: Logger
+    ) rethrows {
+        self.sessions = try (0..<max(1, threads)).map { _ in try sessions() }
+        watch = AppliedWaiter(session: try sessions())
+        // One address gets half of the threads at most.
+        steps = BoundedQueue(
+            limit: RequestExecutor.waitingLimit,
+            part: .init(
+                busy: max(1, threads / 2), waiting: RequestExecutor.waitingPart.address,
+                waitingOfAccount: RequestExecutor.waitingPart.account))
+        self.patience = patience
+        self.logger = logger
+    }
+
+    package func start() {
+        watch.start()
+        for (number, session) in sessions.enumerated() {
+            _ = ServiceThread("api-\(number)") { [self] in steps.run { perform($0, session) } }
+        }
+        errands.start()
+    }
+
+    package func drain(until deadline: ContinuousClock.Instant) {
+        // In the order in which a request goes from one to the next, and once more for those that came back.
+        watch.stop(until: deadline)
+        errands.end(until: deadline)
+        // Closed for whoever keeps the handler alive; what hangs is cut, and closes itself.
+        let isDone = steps.end(until: deadline)
+        for session in sessions { isDone ? session.close() : session.cut() }
+    }
+
+    /// Answers a request by its action, in its turn.
+    func run(_ action: @escaping APIRoute.Action, _ request: APIRequest, _ responder: HTTPResponder) {
+        add(Step(request: request, responder: responder, action: action))
+    }
+
+    /// - Parameter goesOn: whether the request was begun and has something to show.
+    private func add(_ step: Step, goesOn: Bool = false) {
+        guard steps.add(step, as: step.request.share, goesOn: goesOn) else {
+            return step.responder.respond(APIError.unavailable("Too many requests wait.").response)
+        }
+    }
+
+    private func perform(_ step: Step, _ session: PostgresSession) {
+        do {
+            settle(try session.withConnection { try step.action(APICall(step.request, on: $0)) }, step)
+        } catch {
+            step.responder.respond(APIError(failure: error, of: step.request, logger).response)
+        }
+    }
+
+    private func perform(_ work: @Sendable () throws -> APIRoute.Action, _ step: Step) {
+        do {
+            add(Step(request: step.request, responder: step.responder, action: try work()), goesOn: true)
+        } catch {
+            step.responder.respond(APIError(failure: error, of: step.request, logger).response)
+        }
+    }
+
+    private func settle(_ answer: APIAnswer, _ step: Step) {
+        switch answer {
+        case .response(let response):
+            step.responder.respond(response)
+        case .outside(let kind, let work):
+            let errand = AppleCallLines.AppleCall(
+                share: step.request.share, isBackend: step.request.key?.kind == .secret, kind: kind
+            ) { [self] in perform(work, step) }
+            guard errands.add(errand) else {
+                return step.responder.respond(APIError.unavailable("Too many requests wait for Apple.").response)
+            }
+        case .whenApplied(let subjects, let next):
+            watch.wait(for: subjects, until: .now + patience) { [self] isApplied in
+                guard isApplied else {
+                    return step.responder.respond(
+                        APIError.unavailable("It is kept, and not applied yet. Ask again.").response)
+                }
+                add(Step(request: step.request, responder: step.responder, action: next), goesOn: true)
+            }
+        }
+    }
+}

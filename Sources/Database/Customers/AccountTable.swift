@@ -1,0 +1,236 @@
+import Base
+import Postgres
+import Subscriptions
+
+/// Apple accounts in the database, with what their purchases claim.
+package enum AccountTable {
+    /// A purchase as its record has it.
+    package struct Member: Sendable {
+        package let key: PurchaseKey
+        package let owner: String
+        /// Nil where the record has none that this program reads.
+        package let claims: PurchaseClaims?
+        /// Whether the record is of before there were claims.
+        let isFound: Bool
+        /// When its first event is told at the latest, in ms; nil: events named its owner.
+        package let tell: Int64?
+        /// The id under which events named the owner, where that is another one of the same customer.
+        let told: String?
+        /// Whether its account judges activity.
+        package let judgesActivity: Bool
+
+        var isTold: Bool { tell == nil }
+
+        var account: String? { claims?.account }
+    }
+
+    private static let make = """
+        INSERT INTO entitled.account (number) SELECT * FROM unnest($1::int8[]) ORDER BY 1
+        ON CONFLICT DO NOTHING RETURNING number
+        """
+
+    /// What an account's row says of it.
+    struct State: Sendable, Equatable {
+        /// Whether some act was judged by whether a subscription was active.
+        var judgesActivity = false
+        /// Whether owners that an upgrade found are others than the rules say.
+        var rulesDiffer = false
+    }
+
+    private static let hold = """
+        SELECT number, judges_activity, rules_differ FROM entitled.account WHERE number = ANY($1::int8[])
+        ORDER BY number FOR NO KEY UPDATE
+        """
+
+    /// Locks these accounts until the end of the transaction, in the order of their numbers; those that are not there are made.
+    static func lock(
+        _ accounts: Set<AccountKey>, on connection: PostgresConnection
+    ) throws -> [AccountKey: State] {
+        guard !accounts.isEmpty else { return [:] }
+        var missing = Set(accounts.map(\.number))
+        var states: [Int64: State] = [:]
+        // One that was there may be removed before it could be locked.
+        while !missing.isEmpty {
+            missing.subtract(try connection.query(make, [.int8s(missing.sorted())]).map { try $0.int(0) })
+            guard !missing.isEmpty else { break }
+            for row in try connection.query(hold, [.int8s(missing.sorted())]) {
+                let number = try row.int(0)
+                states[number] = State(judgesActivity: try row.bool(1), rulesDiffer: try row.bool(2))
+                missing.remove(number)
+            }
+        }
+        return accounts.reduce(into: [:]) { $0[$1] = states[$1.number] }
+    }
+
+    private static let setStates = """
+        UPDATE entitled.account a SET judges_activity = t.judges, rules_differ = t.differ, id = t.id, app = t.app,
+            environment = t.environment
+        FROM unnest($1::int8[], $2::bool[], $3::bool[], $4::text[], $5::text[], $6::int2[])
+            AS t(number, judges, differ, id, app, environment)
+        WHERE a.number = t.number
+        """
+
+    static func set(_ states: [AccountKey: State], on connection: PostgresConnection) throws {
+        guard !states.isEmpty else { return }
+        let accounts = states.keys.sorted()
+        let named = accounts.map { states[$0]?.rulesDiffer == true ? $0 : nil }
+        _ = try connection.query(
+            setStates,
+            [
+                .int8s(accounts.map(\.number)), .bools(accounts.map { states[$0]?.judgesActivity ?? false }),
+                .bools(named.map { $0 != nil }), .texts(named.map { $0?.id }), .texts(named.map { $0?.app }),
+                .int2s(accounts.map(\.environment.code)),
+            ])
+    }
+
+    private static let selectDiffering = """
+        SELECT id, app, environment FROM entitled.account WHERE rules_differ ORDER BY app, environment, id LIMIT $1
+        """
+
+    /// Accounts of which an upgrade keeps owners that the rules would not give.
+    package static func differing(atMost limit: Int, on connection: PostgresConnection) throws -> [AccountKey] {
+        try connection.query(selectDiffering, [.int8(Int64(limit))]).compactMap { row in
+            guard let environment = StoreEnvironment(code: Int16(clamping: try row.int(2))) else { return nil }
+            return AccountKey(id: try row.text(0), app: try row.text(1), environment: environment)
+        }
+    }
+
+    private static let remove = "DELETE FROM entitled.account WHERE number = ANY($1::int8[])"
+
+    /// Removes accounts that no purchase has.
+    static func remove(_ accounts: Set<AccountKey>, on connection: PostgresConnection) throws {
+        guard !accounts.isEmpty else { return }
+        _ = try connection.query(remove, [.int8s(accounts.map(\.number).sorted())])
+    }
+
+    // MARK: - Purchases
+
+    private static let columns = """
+        p.app, p.environment, p.original_transaction_id, p.owner, p.claims, p.tell_ms, p.told_owner, coalesce((
+            SELECT a.judges_activity FROM entitled.account a WHERE a.number = p.account), false)
+        """
+
+    private static let selectMembers = """
+        SELECT \(columns) FROM entitled.purchase p WHERE p.account = ANY($1::int8[])
+        """
+
+    private static let selectPurchases = """
+        SELECT \(columns) FROM unnest($1::int2[], $2::text[], $3::text[], $4::int2[]) AS t(lane, otid, app, environment)
+        JOIN entitled.purchase p ON p.lane = t.lane AND p.original_transaction_id = t.otid AND p.app = t.app
+            AND p.environment = t.environment
+        """
+
+    /// All purchases of these accounts that have records.
+    static func members(
+        of accounts: Set<AccountKey>, on connection: PostgresConnection
+    ) throws -> [PurchaseKey: Member] {
+        guard !accounts.isEmpty else { return [:] }
+        let numbers = accounts.map(\.number).sorted()
+        return try read(try connection.query(selectMembers, [.int8s(numbers)])).filter { key, member in
+            member.claims == nil || accounts.contains(AccountKey(of: key, account: member.account))
+        }
+    }
+
+    /// The records of these purchases.
+    package static func members(
+        _ keys: some Collection<PurchaseKey>, on connection: PostgresConnection
+    ) throws -> [PurchaseKey: Member] {
+        guard !keys.isEmpty else { return [:] }
+        return try read(
+            try connection.query(
+                selectPurchases,
+                [
+                    .int2s(keys.map(\.lane.number)), .texts(keys.map(\.originalTransactionID)), .texts(keys.map(\.app)),
+                    .int2s(keys.map(\.environment.code)),
+                ]))
+    }
+
+    private static func read(_ rows: some Sequence<PostgresRow>) throws -> [PurchaseKey: Member] {
+        var members: [PurchaseKey: Member] = [:]
+        for row in rows {
+            guard let environment = StoreEnvironment(code: Int16(clamping: try row.int(1))) else { continue }
+            let key = PurchaseKey(
+                app: try row.text(0), environment: environment, originalTransactionID: try row.text(2))
+            let claims = try row.optionalBytes(4)
+            members[key] = Member(
+                key: key, owner: try row.text(3), claims: claims.flatMap(PurchaseClaims.init(bytes:)),
+                isFound: claims == nil, tell: try row.optionalInt(5), told: try row.optionalText(6),
+                judgesActivity: try row.bool(7))
+        }
+        return members
+    }
+
+    /// The accounts with these numbers that have purchases.
+    static func accounts(_ numbers: Set<Int64>, on connection: PostgresConnection) throws -> Set<AccountKey> {
+        guard !numbers.isEmpty else { return [] }
+        let members = try read(try connection.query(selectMembers, [.int8s(numbers.sorted())]))
+        return Set(members.map { AccountKey(of: $0, account: $1.account) })
+    }
+
+    private static let selectWithoutClaims = """
+        SELECT app, environment, original_transaction_id FROM entitled.purchase
+        WHERE claims IS NULL AND app <> '$promotional' ORDER BY lane, original_transaction_id LIMIT $1 OFFSET $2
+        """
+
+    /// Records of before there were claims.
+    ///
+    /// - Parameter skipped: so many of them are passed over.
+    package static func withoutClaims(
+        atMost limit: Int, skipping skipped: Int, on connection: PostgresConnection
+    ) throws -> Set<PurchaseKey> {
+        Set(
+            try connection.query(selectWithoutClaims, [.int8(Int64(limit)), .int8(Int64(skipped))]).compactMap { row in
+                guard let environment = StoreEnvironment(code: Int16(clamping: try row.int(1))) else { return nil }
+                return PurchaseKey(
+                    app: try row.text(0), environment: environment, originalTransactionID: try row.text(2))
+            })
+    }
+
+    private static let setOwners = """
+        UPDATE entitled.purchase p SET owner = t.owner, account = t.account, claims = t.claims,
+            told_owner = t.told, version = p.version + 1, updated_ms = $9
+        FROM unnest($1::int2[], $2::text[], $3::text[], $4::int2[], $5::text[], $6::int8[], $7::bytea[], $8::text[])
+            AS t(lane, otid, app, environment, owner, account, claims, told)
+        WHERE p.lane = t.lane AND p.original_transaction_id = t.otid AND p.app = t.app
+            AND p.environment = t.environment
+        """
+
+    private static let holdPurchases = """
+        SELECT 1 FROM unnest($1::int2[], $2::text[], $3::text[], $4::int2[]) AS t(lane, otid, app, environment)
+        JOIN entitled.purchase p ON p.lane = t.lane AND p.original_transaction_id = t.otid AND p.app = t.app
+            AND p.environment = t.environment
+        ORDER BY p.lane, p.original_transaction_id, p.app, p.environment FOR NO KEY UPDATE OF p
+        """
+
+    /// What is written into a record.
+    struct Written {
+        let key: PurchaseKey
+        let owner: String
+        let claims: PurchaseClaims
+        let told: String?
+    }
+
+    /// Writes owners and claims into records. Their accounts are locked; their lanes need not be held.
+    static func write(_ written: [Written], now: Int64, on connection: PostgresConnection) throws {
+        guard !written.isEmpty else { return }
+        let keys = written.map(\.key)
+        let places: [PostgresValue] = [
+            .int2s(keys.map(\.lane.number)), .texts(keys.map(\.originalTransactionID)), .texts(keys.map(\.app)),
+            .int2s(keys.map(\.environment.code)),
+        ]
+        if written.count > 1 { _ = try connection.query(holdPurchases, places) }
+        _ = try connection.query(
+            setOwners,
+            places + [
+                .texts(written.map(\.owner)),
+                .int8s(written.map { AccountKey(of: $0.key, account: $0.claims.account).number }),
+                .byteas(written.map(\.claims.bytes)), .texts(written.map(\.told)), .int8(now),
+            ])
+    }
+}
+
+extension AccountKey {
+    fileprivate init(id: String, app: String, environment: StoreEnvironment) {
+        (self.id, self.app, self.environment) = (id, app, environment)
+    }
+}

@@ -1,0 +1,80 @@
+import Base
+import Postgres
+import Subscriptions
+
+/// Attributes in the database, each under the id under which it was said.
+package enum AttributeTable {
+    private static let select = """
+        SELECT app_user_id, key, value, updated_ms FROM entitled.customer_attribute
+        WHERE app_user_id = ANY($1::text[])
+        """
+
+    /// Of these ids together, and of one of them alone.
+    package static func load(
+        _ ids: [String], own id: String, on connection: PostgresConnection
+    ) throws -> (all: CustomerAttributes, own: CustomerAttributes) {
+        var (all, own) = (CustomerAttributes(), CustomerAttributes())
+        for row in try connection.query(select, [.texts(ids)]) {
+            let key = try row.text(1)
+            let value = AttributeValue(value: try row.optionalText(2), updated: try row.int(3))
+            all.add(key, value)
+            if try row.text(0) == id { own.add(key, value) }
+        }
+        return (all, own)
+    }
+
+    private static let upsert = """
+        INSERT INTO entitled.customer_attribute (app_user_id, key, value, updated_ms)
+        SELECT $1, t.* FROM unnest($2::text[], $3::text[], $4::int8[]) AS t
+        ON CONFLICT (app_user_id, key) DO UPDATE SET value = excluded.value, updated_ms = excluded.updated_ms
+        """
+    private static let forget = """
+        DELETE FROM entitled.customer_attribute WHERE app_user_id = $1 AND key = ANY($2::text[])
+        """
+
+    /// Writes what was decided. The customer is locked.
+    package static func write(
+        _ decision: AttributePolicy.Decision, of id: String, on connection: PostgresConnection
+    ) throws {
+        let writes = decision.writes.sorted { $0.key < $1.key }
+        if !writes.isEmpty {
+            _ = try connection.query(
+                upsert,
+                [
+                    .text(id), .texts(writes.map(\.key)), .texts(writes.map(\.value.value)),
+                    .int8s(writes.map(\.value.updated)),
+                ])
+        }
+        if !decision.forgotten.isEmpty {
+            _ = try connection.query(forget, [.text(id), .texts(decision.forgotten)])
+        }
+    }
+
+    /// An expression: what is known of one id as JSON, or NULL. An id without attributes costs one look into an index.
+    static func column(of id: String) -> String {
+        """
+        (SELECT json_agg(json_build_array(s.key, s.value, s.updated_ms))::text
+            FROM entitled.customer_attribute s WHERE s.app_user_id = \(id))
+        """
+    }
+
+    /// The same of all ids of a customer.
+    static func column(ofCustomer root: String) -> String {
+        """
+        (SELECT json_agg(json_build_array(s.key, s.value, s.updated_ms))::text
+            FROM entitled.app_user_id one JOIN entitled.customer_attribute s ON s.app_user_id = one.id
+            WHERE one.original_app_user_id = \(root))
+        """
+    }
+
+    /// Takes in what an expression gave.
+    static func add(_ text: String?, to attributes: inout CustomerAttributes) throws {
+        guard let text else { return }
+        for item in (try JSON(parsing: Array(text.utf8))).arrayValue ?? [] {
+            guard let parts = item.arrayValue, parts.count == 3, let key = parts[0].stringValue,
+                let updated = parts[2].intValue
+            else { throw PostgresError(.decoding, "an attribute is none") }
+            attributes.add(key, AttributeValue(value: parts[1].stringValue, updated: updated))
+        }
+    }
+}

@@ -1,0 +1,78 @@
+/// Where in the database there is anything about a customer. Every table is here, and a test fails while a new one is
+/// not: whoever adds a table decides what becomes of it when a customer asks for their data, or for their removal.
+package enum PersonalDataMap {
+    package enum Reach: Sendable, Equatable {
+        /// Nothing in it is about a customer, and why.
+        case nothing(String)
+        /// Rows that belong to a customer by a column with one of the ids. Exported as they are under `member`; deleted in
+        /// the transaction that deletes the customer.
+        case customer(column: String, member: String)
+        /// Rows that belong to a purchase by lane, app, environment and original transaction id, and say nothing else of
+        /// who has it. Exported as they are under `member`; deleted where purchases are erased.
+        case purchase(member: String)
+        /// Exported and swept by code of its own: what that does.
+        case particular(String)
+    }
+
+    package static let all: [String: Reach] = [
+        "account": .nothing("Apple's ids of accounts, which tell no customer"),
+        "account_due": .nothing("Apple's ids of accounts, until they are judged again"),
+        "account_join": .particular("ids that are aliases; gone with the customer"),
+        "action": .particular("exported; ids get pseudonyms"),
+        "api_key": .nothing("keys of apps and backends"),
+        "app_post": .nothing("when posts of apps came in"),
+        "app_user_id": .particular("exported; deleted"),
+        "attempt": .particular("exported; answers are emptied, with erase deleted"),
+        "customer": .particular("exported; deleted"),
+        "customer_attribute": .customer(column: "app_user_id", member: "attributes"),
+        "deletion": .particular("the record of deletions; ids are there until everything is swept"),
+        "deletion_delivery": .nothing("ids of deliveries, until what was on its way is settled"),
+        "deletion_id": .particular("salted hashes, which must outlive the customer; nothing to export while they live"),
+        "deletion_purchase": .particular("work that is left of a deletion; gone when it is swept"),
+        "deletion_salt": .nothing("random bytes"),
+        "delivery": .particular("exported; given up where nothing is left to send, with erase deleted"),
+        "endpoint": .nothing("where events are sent to"),
+        "endpoint_health": .nothing("how consumers are doing"),
+        "endpoint_secret": .nothing("what requests are signed with"),
+        "event": .particular("exported; ids get pseudonyms, attributes go; with erase only ids of events stay"),
+        "event_copy": .particular("names events; exported with them, with erase deleted"),
+        "fact": .particular("exported; account tokens go, with their signatures; with erase deleted"),
+        "held_notification": .particular("exported with the notification; deleted"),
+        "history_look": .nothing("how far Apple's history was looked through"),
+        "job": .nothing("endpoints, spans of time and Apple's page tokens"),
+        "jws_header": .nothing("Apple's certificates"),
+        "lane": .nothing("which worker has it"),
+        "listening": .nothing("minutes in which we listened"),
+        "notification": .particular("exported; deleted where an account token is in it, with erase always"),
+        "notification_key": .nothing("Apple's UUIDs of notifications, so that none is taken twice"),
+        "owner_setting": .nothing("what the configuration said"),
+        "owner_salt": .nothing("random bytes"),
+        "pending": .nothing("places of notifications; what they bring is redacted when it is applied"),
+        "product": .nothing("product ids"),
+        "purchase": .particular("exported; gets an anonymous owner, with erase deleted"),
+        "purchase_fold": .particular("what facts come to, once more; made again when they change, with erase deleted"),
+        "purchase_identifier": .particular("exported; with erase deleted"),
+        "purchase_snapshot": .particular("what facts say, once more, without whose it is; with erase deleted"),
+        "rebuild": .particular("an unfinished one may stand at an id; it goes back to the beginning of its stage"),
+        "refund_request": .purchase(member: "refund_requests"),
+        "schema_version": .nothing("migrations"),
+        "sealing_key": .nothing("fingerprints of keys"),
+        "sender": .nothing("hosts of workers"),
+        "status_look": .purchase(member: "status_looks"),
+        "worker": .nothing("hosts of workers"),
+    ]
+
+    /// Tables with rows of customers: name, column and member, in the order of their names.
+    package static var ofCustomers: [(table: String, column: String, member: String)] {
+        all.sorted { $0.key < $1.key }.compactMap { table, reach in
+            if case .customer(let column, let member) = reach { (table, column, member) } else { nil }
+        }
+    }
+
+    /// Tables with rows of purchases, and their members.
+    package static var ofPurchases: [(table: String, member: String)] {
+        all.sorted { $0.key < $1.key }.compactMap { table, reach in
+            if case .purchase(let member) = reach { (table, member) } else { nil }
+        }
+    }
+}

@@ -1,0 +1,117 @@
+import Base
+import Postgres
+
+/// A delivery as operators see it.
+package struct DeliverySummary: Sendable {
+    package let id: DeliveryID
+    package let endpoint: String
+    /// What the consumer sees in `webhook-id`: the event's UUID, or of a notification as it came Apple's.
+    package let event: String
+    package let eventType: String
+    package let state: DeliveryState
+    package let attempts: Int
+    package let lastStatus: Int?
+    package let reason: String?
+    /// Milliseconds; when it is tried next, for pending ones.
+    package let next: Int64
+    package let created: Int64
+    /// Milliseconds; since when it waits for an earlier event of its purchase, where it does.
+    package let blockedSince: Int64?
+}
+
+/// Reads deliveries, for operators.
+package enum DeliveryQuery {
+    private static let columns = """
+        d.lane, d.id, d.endpoint, d.event, d.event_type, \(shownState), d.attempts, d.last_status, d.reason, d.next_ms,
+        d.created_ms, CASE WHEN d.state = 4 THEN d.next_ms END, d.webhook_id, d.notification_seq
+        """
+
+    /// As people see it: what is blocked is pending, or held like what it waits for.
+    package static let shownState = """
+        CASE WHEN d.state <> 4 THEN d.state
+            WHEN (SELECT e.disabled_reason IS NULL FROM entitled.endpoint e WHERE e.id = d.endpoint) THEN 0::int2
+            ELSE 3::int2 END
+        """
+
+    /// The newest first.
+    package static func list(
+        endpoint: String?, state: DeliveryState?, atMost limit: Int, on connection: PostgresConnection
+    ) throws -> [DeliverySummary] {
+        let rows = try connection.query(
+            """
+            SELECT \(columns) FROM entitled.delivery d
+            WHERE ($1::text IS NULL OR d.endpoint = $1) AND ($2::int2 IS NULL OR \(shownState) = $2)
+            ORDER BY d.created_ms DESC, d.id LIMIT $3
+            """, [.text(endpoint), .int2(state?.rawValue), .int8(Int64(limit))])
+        return try rows.map(summary)
+    }
+
+    /// Attempts are looked for from the delivery's own day on, not in every day there is; clocks differ a little.
+    private static let clockTolerance: Int64 = 86_400_000
+
+    /// All that is known of a delivery.
+    package struct Whole: Sendable {
+        package let delivery: DeliverySummary
+        package let attempts: [AttemptSummary]
+        /// As it is sent.
+        package let body: [UInt8]
+        /// Which event of its purchase it is; nil for what is about none.
+        package let sequence: Int64?
+        /// The first open delivery of its purchase, while it waits for that.
+        package let blockedBy: DeliveryID?
+    }
+
+    private static let blocker = """
+        SELECT f.id FROM entitled.delivery d CROSS JOIN LATERAL (
+            SELECT o.id FROM entitled.delivery o
+            WHERE o.lane = d.lane AND o.endpoint = d.endpoint AND o.ordered_by = d.ordered_by
+                AND o.ordered_by IS NOT NULL AND o.state IN (0, 3, 4)
+            ORDER BY o.sequence LIMIT 1
+        ) f
+        WHERE d.lane = $1 AND d.id = $2 AND d.state = 4
+        """
+
+    /// A delivery with its attempts and the body that is sent; nil if there is none.
+    package static func show(_ id: DeliveryID, on connection: PostgresConnection) throws -> Whole? {
+        let rows = try connection.query(
+            "SELECT \(columns) FROM entitled.delivery d WHERE d.lane = $1 AND d.id = $2",
+            [.int2(id.lane.number), .uuid(id.bytes)])
+        guard let row = rows.first else { return nil }
+        let attempts = try AttemptQuery.attempts(of: id, since: try row.int(10) - clockTolerance, on: connection)
+        let (body, sequence) = try content(row, id.lane, on: connection)
+        let blocker = try connection.query(blocker, [.int2(id.lane.number), .uuid(id.bytes)]).first
+        return Whole(
+            delivery: try summary(row), attempts: attempts, body: body, sequence: sequence,
+            blockedBy: try blocker.map { DeliveryID(lane: id.lane, bytes: try $0.uuid(0)) })
+    }
+
+    /// What is sent, empty where it is not kept any more, and which event of its purchase it is.
+    private static func content(
+        _ row: PostgresRow, _ lane: Lane, on connection: PostgresConnection
+    ) throws -> ([UInt8], Int64?) {
+        if let seq = try row.optionalInt(13) {
+            let place = NotificationBodies.Place(lane: lane, seq: seq)
+            let found = try NotificationBodies().read([place], on: connection)[place]
+            guard case .body(let body)? = found else { return ([], nil) }
+            return (body, nil)
+        }
+        let events = try connection.query(
+            "SELECT body, sequence FROM entitled.event WHERE lane = $1 AND id = $2",
+            [.int2(lane.number), .uuid(try row.uuid(3))])
+        guard let event = events.first else { return ([], nil) }
+        return (try EventBodyCodec.restore(try event.bytes(0)), try event.optionalInt(1))
+    }
+
+    private static func summary(_ row: PostgresRow) throws -> DeliverySummary {
+        guard let state = DeliveryState(rawValue: Int16(clamping: try row.int(5))) else {
+            throw PostgresError(.decoding, "a state that is none")
+        }
+        return DeliverySummary(
+            id: DeliveryID(lane: Lane(number: Int16(clamping: try row.int(0))), bytes: try row.uuid(1)),
+            endpoint: try row.text(2), event: try row.optionalText(12) ?? UUIDText.upper(try row.uuid(3)),
+            eventType: try row.text(4),
+            state: state, attempts: Int(clamping: try row.int(6)),
+            lastStatus: try row.optionalInt(7).map { Int(clamping: $0) }, reason: try row.optionalText(8),
+            next: try row.int(9), created: try row.int(10), blockedSince: try row.optionalInt(11))
+    }
+}

@@ -1,0 +1,262 @@
+import Base
+import Crypto
+import Postgres
+import Subscriptions
+
+/// Endpoints and their secrets in the database.
+package enum EndpointTable {
+    private static let selectAsking = """
+        SELECT EXISTS (SELECT FROM entitled.endpoint WHERE $1 = ANY(events) AND removed_ms IS NULL)
+        """
+
+    /// Whether an endpoint names this type among those that it wants.
+    static func isAskedFor(_ type: EventType, on connection: PostgresConnection) throws -> Bool {
+        try connection.query(selectAsking, [.text(type.rawValue)]).one().bool(0)
+    }
+
+    private static let columns = """
+        e.id, e.url, e.environments, e.events, e.apps, e.disabled_reason, e.paused_until_ms, e.created_ms,
+        e.retry_schedule_ms, e.header_names, e.has_authorization, e.format, e.ordering
+        """
+    private static let living = """
+        FROM entitled.endpoint e WHERE e.removed_ms IS NULL AND ($1::text IS NULL OR e.id = $1)
+        ORDER BY e.created_ms, e.id
+        """
+
+    /// With its live secrets and key pairs, newest first, in one statement: an endpoint is never seen without its secret.
+    private static let selectSealed = """
+        SELECT \(columns), e.authorization_sealed, e.headers_sealed, ARRAY(
+            SELECT s.sealed FROM entitled.endpoint_secret s
+            WHERE s.endpoint = e.id AND s.kind = 0 AND (s.expires_ms IS NULL OR s.expires_ms > $2)
+            ORDER BY s.created_ms DESC
+        ), ARRAY(
+            SELECT s.sealed FROM entitled.endpoint_secret s
+            WHERE s.endpoint = e.id AND s.kind = 1 AND (s.expires_ms IS NULL OR s.expires_ms > $2)
+            ORDER BY s.created_ms DESC
+        )
+        \(living)
+        """
+
+    /// Every endpoint with its opened secrets, or the one with this id. For the worker's role.
+    package static func load(
+        id: String? = nil, sealer: SecretSealer, now: Int64, on connection: PostgresConnection
+    ) throws -> [Endpoint] {
+        try connection.query(selectSealed, [.text(id), .int8(now)]).map { row in
+            try endpoint(row, opened: try Opened(row, of: try row.text(0), sealer))
+        }
+    }
+
+    /// What is sealed of an endpoint, opened as far as the keys go.
+    private struct Opened {
+        var authorization: Redacted<String>?
+        var headers: [CustomHeader] = []
+        var secrets: [Redacted<[UInt8]>] = []
+        var signingKeys: [Redacted<[UInt8]>] = []
+        var isWhole = false
+
+        init() {}
+
+        init(_ row: PostgresRow, of id: String, _ sealer: SecretSealer) throws {
+            let sealedSecrets = try row.byteStrings(15).compactMap { $0 }
+            let sealedKeys = try row.byteStrings(16).compactMap { $0 }
+            let (sealedAuthorization, sealedHeaders) = (try row.optionalBytes(13), try row.optionalBytes(14))
+            secrets = sealedSecrets.compactMap { sealer.open($0, for: id) }.map { Redacted($0) }
+            signingKeys = sealedKeys.compactMap { sealer.open($0, for: SecretSealer.signingKey(of: id)) }
+                .map { Redacted($0) }
+            authorization = sealedAuthorization.flatMap { sealer.open($0, for: id) }
+                .map { Redacted(String(decoding: $0, as: UTF8.self)) }
+            let headers = sealedHeaders.flatMap { sealer.open($0, for: SecretSealer.headers(of: id)) }
+                .flatMap(CustomHeaderText.decode)
+            self.headers = headers ?? []
+            isWhole =
+                !secrets.isEmpty && secrets.count == sealedSecrets.count && signingKeys.count == sealedKeys.count
+                && (sealedAuthorization == nil) == (authorization == nil) && (sealedHeaders == nil) == (headers == nil)
+        }
+    }
+
+    /// The same without anything secret. For the api's role.
+    package static func list(id: String? = nil, on connection: PostgresConnection) throws -> [Endpoint] {
+        try connection.query("SELECT \(columns) \(living)", [.text(id)]).map { try endpoint($0) }
+    }
+
+    /// Those that get this, with a share lock on each row until the transaction ends: none is disabled or removed
+    /// meanwhile.
+    static func lock(_ format: EndpointFormat, on connection: PostgresConnection) throws -> [Endpoint] {
+        try connection.query(
+            """
+            SELECT \(columns) FROM entitled.endpoint e WHERE e.removed_ms IS NULL AND e.format = $1
+            ORDER BY e.created_ms, e.id FOR SHARE OF e
+            """, [.int2(format.rawValue)]
+        ).map { try endpoint($0) }
+    }
+
+    /// The same for one endpoint; nil if there is no such.
+    package static func lock(_ id: String, on connection: PostgresConnection) throws -> Endpoint? {
+        try connection.query("SELECT \(columns) \(living) FOR SHARE OF e", [.text(id)]).first.map { try endpoint($0) }
+    }
+
+    private static func endpoint(_ row: PostgresRow, opened: Opened = Opened()) throws -> Endpoint {
+        Endpoint(
+            id: try row.text(0), url: try row.text(1), authorization: opened.authorization,
+            environments: try row.texts(2).compactMap { $0.flatMap(StoreEnvironment.init(rawValue:)) },
+            events: try row.texts(3).compactMap { $0 }, apps: try row.texts(4).compactMap { $0 },
+            format: EndpointFormat(rawValue: Int16(clamping: try row.int(11))) ?? .revenuecat,
+            ordering: Ordering(rawValue: try row.text(12)) ?? .none,
+            retrySchedule: try row.isNull(8) ? nil : RetrySchedule(waits: try row.ints(8).compactMap { $0 }),
+            hasAuthorization: try row.bool(10), headerNames: try row.texts(9).compactMap { $0 },
+            headers: opened.headers, disabledReason: try row.optionalText(5), pausedUntil: try row.int(6),
+            created: try row.int(7), secrets: opened.secrets, signingKeys: opened.signingKeys,
+            isSendable: opened.isWhole)
+    }
+
+    package struct Added: Sendable {
+        package let id: String
+        package let secret: Redacted<[UInt8]>
+        /// Of an asymmetric one.
+        package let publicKey: [UInt8]?
+    }
+
+    /// Makes an endpoint with its first secret, which is not shown again.
+    ///
+    /// - Parameters:
+    ///   - retrySchedule: nil for the configuration's.
+    ///   - isAsymmetric: whether a key pair signs too.
+    package static func add(
+        url: String, authorization: String?, environments: [StoreEnvironment], events: [String], apps: [String],
+        ordering: Ordering = .none, retrySchedule: RetrySchedule? = nil, headers: [CustomHeader] = [],
+        format: EndpointFormat = .revenuecat, isAsymmetric: Bool = false, sealer: SecretSealer, now: Int64,
+        on connection: PostgresConnection
+    ) throws -> Added {
+        try SealingKeyRegister.sealing(with: sealer, now: now, on: connection) { sealer in
+            let id = "we_" + Hex.encode(SecureRandom.bytes(8))
+            _ = try connection.query(
+                """
+                INSERT INTO entitled.endpoint
+                    (id, url, authorization_sealed, environments, events, apps, retry_schedule_ms, header_names,
+                    headers_sealed, format, created_ms, has_authorization, ordering)
+                VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $3 IS NOT NULL, $12)
+                """,
+                [
+                    .text(id), .text(url),
+                    try authorization.map { .bytea(try sealer.seal(Array($0.utf8), for: id)) } ?? .bytea(nil),
+                    .texts(environments.map(\.rawValue)), .texts(events), .texts(apps),
+                    retrySchedule.map { .int8s($0.waits) } ?? .null, .texts(headers.map(\.name)),
+                    .bytea(try sealed(headers, of: id, with: sealer)), .int2(format.rawValue), .int8(now),
+                    .text(ordering.rawValue),
+                ])
+            let secret = try EndpointSecrets.make(of: id, sealer, now: now, on: connection)
+            let publicKey =
+                isAsymmetric ? try EndpointSecrets.makeKeyPair(of: id, sealer, now: now, on: connection) : nil
+            return Added(id: id, secret: secret, publicKey: publicKey)
+        }
+    }
+
+    /// Nil for none.
+    static func sealed(
+        _ headers: [CustomHeader], of id: String, with sealer: SecretSealer
+    ) throws -> [UInt8]? {
+        guard !headers.isEmpty else { return nil }
+        return try sealer.seal(CustomHeaderText.encode(headers), for: SecretSealer.headers(of: id))
+    }
+
+    private static let disable = """
+        WITH durable AS MATERIALIZED (SELECT set_config('synchronous_commit', 'on', true)),
+        disabled AS (
+            UPDATE entitled.endpoint e SET disabled_reason = $2 FROM durable
+            WHERE e.id = $1 AND e.removed_ms IS NULL AND e.disabled_reason IS NULL
+                AND ($4::int8 IS NULL OR EXISTS (
+                    SELECT 1 FROM entitled.endpoint_health h WHERE h.endpoint = e.id AND h.failing_since_ms = $4))
+            RETURNING e.id
+        ),
+        noted AS (
+            INSERT INTO entitled.endpoint_health AS h (endpoint, disabled_code, disabled_ms)
+            SELECT id, $3, (extract(epoch FROM clock_timestamp()) * 1000)::int8 FROM disabled
+            ON CONFLICT (endpoint) DO UPDATE SET disabled_code = excluded.disabled_code,
+                disabled_ms = excluded.disabled_ms, is_disabling_told = false
+        )
+        SELECT EXISTS (SELECT 1 FROM disabled),
+            EXISTS (SELECT 1 FROM entitled.endpoint WHERE id = $1 AND removed_ms IS NULL)
+        """
+
+    /// Stops sending; what is open is held, not lost. False if there is no such endpoint.
+    package static func disable(
+        _ id: String, reason: String, on connection: PostgresConnection
+    ) throws -> Bool {
+        try connection.query(
+            disable, [.text(id), .text(reason), .text(EndpointDisabling.byOperator.rawValue), .int8(nil)]
+        ).one().bool(1)
+    }
+
+    /// The same for a reason of its own. False if it is disabled already, or there is no such endpoint.
+    ///
+    /// - Parameter failingSince: only if its streak of failures still is the one that began then.
+    package static func disable(
+        _ id: String, because cause: EndpointDisabling, failingSince: Int64? = nil, on connection: PostgresConnection
+    ) throws -> Bool {
+        try connection.query(
+            disable, [.text(id), .text(cause.text), .text(cause.rawValue), .int8(failingSince)]
+        ).one().bool(0)
+    }
+
+    /// Sends again, also what was held meanwhile; what failed before counts no more. False if there is no such endpoint.
+    package static func enable(_ id: String, on connection: PostgresConnection) throws -> Bool {
+        try connection.query(
+            """
+            WITH durable AS MATERIALIZED (SELECT set_config('synchronous_commit', 'on', true)),
+            enabled AS (
+                UPDATE entitled.endpoint SET disabled_reason = NULL, paused_until_ms = 0 FROM durable
+                WHERE id = $1 AND removed_ms IS NULL RETURNING id
+            ),
+            healed AS (
+                UPDATE entitled.endpoint_health h
+                SET failing_since_ms = NULL, failures = 0, warned = 0, disabled_code = NULL, disabled_ms = NULL,
+                    is_disabling_told = false
+                FROM enabled WHERE h.endpoint = enabled.id
+            )
+            SELECT EXISTS (SELECT 1 FROM enabled)
+            """, [.text(id)]
+        ).one().bool(0)
+    }
+
+    /// Takes it away; its open deliveries are given up, with the reason. False if there is no such endpoint.
+    package static func remove(_ id: String, now: Int64, on connection: PostgresConnection) throws -> Bool {
+        let removed = try change(
+            id,
+            """
+            removed_ms = $2, disabled_reason = 'removed', authorization_sealed = NULL, has_authorization = false,
+            header_names = '{}', headers_sealed = NULL
+            """, [.int8(now)], on: connection)
+        if removed {
+            _ = try connection.query("DELETE FROM entitled.endpoint_secret WHERE endpoint = $1", [.text(id)])
+            _ = try connection.query("DELETE FROM entitled.endpoint_health WHERE endpoint = $1", [.text(id)])
+        }
+        return removed
+    }
+
+    /// Changes the endpoint alone. Its deliveries follow (`DeliveryTable.followEndpoints`): whoever writes deliveries
+    /// holds a share lock of the endpoint's row, so after this commit every one that was written under the former
+    /// state can be seen, and no new one is.
+    private static func change(
+        _ id: String, _ assignment: String, _ values: [PostgresValue], on connection: PostgresConnection
+    ) throws -> Bool {
+        let rows = try connection.query(
+            """
+            WITH durable AS MATERIALIZED (SELECT set_config('synchronous_commit', 'on', true))
+            UPDATE entitled.endpoint SET \(assignment) FROM durable
+            WHERE id = $1 AND removed_ms IS NULL RETURNING id
+            """, [.text(id)] + values)
+        return !rows.isEmpty
+    }
+
+    /// Sends nothing before this instant; only ever later than planned.
+    package static func pause(
+        _ pauses: [String: Int64], on connection: PostgresConnection
+    ) throws {
+        let sorted = pauses.sorted { $0.key < $1.key }
+        _ = try connection.query(
+            """
+            UPDATE entitled.endpoint e SET paused_until_ms = greatest(e.paused_until_ms, t.until)
+            FROM unnest($1::text[], $2::int8[]) AS t(id, until) WHERE e.id = t.id
+            """, [.texts(sorted.map(\.key)), .int8s(sorted.map(\.value))])
+    }
+}

@@ -1,0 +1,116 @@
+import Base
+import Postgres
+
+/// All jobs: making, finding, cancelling them.
+package enum JobTable {
+    /// What somebody wants to have done.
+    package struct Request: Sendable {
+        package let kind: String
+        /// The same for the same command line.
+        package let words: String
+        package let parameters: JSON
+        package let rate: Int?
+        package let madeBy: String
+
+        package init(kind: String, words: String, parameters: JSON, rate: Int?, madeBy: String) {
+            self.kind = kind
+            self.words = words
+            self.parameters = parameters
+            self.rate = rate
+            self.madeBy = madeBy
+        }
+    }
+
+    /// The server's clock decides; `durable` is empty but runs first.
+    private static let durable = """
+        WITH durable AS MATERIALIZED (
+            SELECT set_config('synchronous_commit', 'on', true),
+                (extract(epoch FROM clock_timestamp()) * 1000)::int8 AS now
+        )
+        """
+
+    private static let insert = """
+        \(durable)
+        INSERT INTO entitled.job (kind, request, parameters, rate, made_by, created_ms, updated_ms)
+        SELECT $1, $2, $3, $4, $5, now, now FROM durable
+        ON CONFLICT (md5(request)) WHERE state = 'running' DO NOTHING
+        RETURNING \(Job.columns)
+        """
+
+    /// The newest with these words, unless it came to its end: what failed is running again.
+    private static let resume = """
+        \(durable)
+        UPDATE entitled.job SET state = 'running', error = NULL, finished_ms = NULL, updated_ms = durable.now FROM durable
+        WHERE id = (SELECT max(id) FROM entitled.job WHERE request = $1) AND state IN ('running', 'failed')
+        RETURNING \(Job.columns)
+        """
+
+    /// The job that does this: one that was begun with the same words and is not over, else a new one.
+    package static func open(
+        _ request: Request, on connection: PostgresConnection
+    ) throws -> (job: Job, isNew: Bool) {
+        if let row = try connection.query(resume, [.text(request.words)]).first { return (try Job(row), false) }
+        if let job = try make(request, on: connection) { return (job, true) }
+        // Somebody made it in this moment.
+        guard let row = try connection.query(resume, [.text(request.words)]).first else {
+            throw PostgresError(.decoding, "a job was there and is not")
+        }
+        return (try Job(row), false)
+    }
+
+    /// Nil if the same is being done already.
+    package static func make(_ request: Request, on connection: PostgresConnection) throws -> Job? {
+        try connection.query(
+            insert,
+            [
+                .text(request.kind), .text(request.words), .text(request.parameters.text),
+                .int4(request.rate.map { Int32(clamping: $0) }), .text(request.madeBy),
+            ]
+        ).first.map(Job.init)
+    }
+
+    package static func find(_ id: Int64, on connection: PostgresConnection) throws -> Job? {
+        try connection.query("SELECT \(Job.columns) FROM entitled.job WHERE id = $1", [.int8(id)]).first.map(Job.init)
+    }
+
+    /// The newest first.
+    package static func list(atMost limit: Int, on connection: PostgresConnection) throws -> [Job] {
+        try connection.query(
+            "SELECT \(Job.columns) FROM entitled.job ORDER BY id DESC LIMIT $1", [.int8(Int64(limit))]
+        ).map(Job.init)
+    }
+
+    private static let stop = """
+        \(durable)
+        UPDATE entitled.job SET state = 'cancelled', finished_ms = durable.now, updated_ms = durable.now FROM durable
+        WHERE id = $1 AND state IN ('running', 'failed') RETURNING \(Job.columns)
+        """
+
+    /// Ends it where it is; what it put in line stays there. Waits for the step that is being taken.
+    ///
+    /// - Returns: nil if there is no such job, or it is over.
+    package static func cancel(_ id: Int64, on connection: PostgresConnection) throws -> Job? {
+        try connection.query(stop, [.int8(id)]).first.map(Job.init)
+    }
+
+    private static let free = """
+        SELECT id, kind FROM entitled.job
+        WHERE state = 'running' AND kind = ANY($1::text[])
+            AND (driver IS NULL OR driver = $2 OR lease_until < clock_timestamp())
+        ORDER BY id LIMIT 64
+        """
+
+    /// Running ones of these kinds that nobody else is at.
+    package static func unattended(
+        kinds: [String], driver: [UInt8], on connection: PostgresConnection
+    ) throws -> [(id: Int64, kind: String)] {
+        try connection.query(free, [.texts(kinds), .uuid(driver)]).map { (try $0.int(0), try $0.text(1)) }
+    }
+
+    /// Whether a worker was seen lately: only they send, and go on with what nobody attends to.
+    package static func isWorkerRunning(on connection: PostgresConnection) throws -> Bool {
+        try connection.query(
+            "SELECT EXISTS (SELECT 1 FROM entitled.worker WHERE seen_at > clock_timestamp() - interval '15 s')"
+        ).one().bool(0)
+    }
+}

@@ -1,0 +1,293 @@
+import Base
+import Postgres
+import Subscriptions
+
+/// What was done to customers that nobody signed: with the facts, all that records follow from.
+package enum ActionTable {
+    package enum Kind: String, Sendable, CaseIterable {
+        /// Two ids name one customer: somebody said so.
+        case alias
+        /// The same: who was anonymous on a device logged in there.
+        case identify
+        /// The same, found by a worker: a purchase that had an anonymous owner was signed with an account token.
+        case merge
+        /// Purchases went to another customer: an operator said so.
+        case transfer
+        /// A purchase went to a customer who restored it: as it was written down before purchases had claims.
+        case claim
+        /// An app posted a purchase that had no record yet, or is another customer's.
+        case post
+        /// Purchases of an Apple account went to another customer, by what was signed, posted or restored.
+        case move
+        /// An upgrade kept the owners that it found.
+        case keep
+        /// What becomes of a customer's purchases when others restore them: the last word about any of the ids counts.
+        case restoreBehavior = "restore_behavior"
+        /// An id names nobody any more.
+        case delete
+        /// Somebody got an entitlement from the seller.
+        case grant
+        /// The grants of an entitlement were taken back.
+        case revoke
+    }
+
+    /// Who did it, and why.
+    package struct Origin: Sendable, Equatable {
+        package let actor: String
+        package let reason: String?
+
+        package init(actor: String, reason: String? = nil) {
+            self.actor = actor
+            self.reason = reason
+        }
+
+        /// A worker that applies what Apple signed.
+        package static let worker = Origin(actor: "worker")
+    }
+
+    /// An action on its way into the log.
+    package struct New: Sendable {
+        package let kind: Kind
+        /// The app user id that it is done to.
+        package let appUserID: String
+        /// The other one, where there are two.
+        package let other: String?
+        /// JSON: what else belongs to it.
+        package let detail: JSON?
+
+        package init(_ kind: Kind, _ appUserID: String, other: String? = nil, detail: JSON? = nil) {
+            self.kind = kind
+            self.appUserID = appUserID
+            self.other = other
+            self.detail = detail
+        }
+
+        /// Member of `detail`: under which id the two are one customer.
+        package static let originalID = "original_app_user_id"
+
+        /// That two ids are one customer, who is known by this original id.
+        package static func joining(_ kind: Kind, _ id: String, _ other: String, under original: String) -> New {
+            New(kind, id, other: other, detail: .object([originalID: .string(original)]))
+        }
+    }
+
+    /// An action of the log.
+    package struct Entry: Sendable {
+        package let number: Int64
+        package let kind: Kind?
+        /// As it is written, also if this version does not know the kind.
+        package let kindName: String
+        /// ms since 1970.
+        package let at: Int64
+        package let origin: Origin
+        package let appUserID: String
+        package let other: String?
+        package let detail: JSON?
+
+        /// What it was, by whom and why, in words.
+        package var sentence: String {
+            let (one, two) = (appUserID, other ?? "somebody")
+            let deed =
+                switch kind {
+                case .alias: "\(one) and \(two) were made one customer"
+                case .identify: "\(one) logged in as \(two)"
+                case .merge: "\(one) and \(two) turned out to be one customer"
+                case .transfer: "purchases were moved from \(one) to \(two)"
+                case .claim: "purchases of \(one) were restored by \(two)"
+                case .move: "purchases of \(one) went to \(two), who has the Apple account"
+                case .keep: "the upgrade kept the owners that it found"
+                case .post: "a purchase of \(one) was posted"
+                case .restoreBehavior:
+                    "restore_behavior of \(one) was set to \(detail?["restore_behavior"]?.stringValue ?? "the default")"
+                case .delete: "\(one) was deleted"
+                case .grant: "\(entitlement) was granted to \(one)\(term)"
+                case .revoke: "what was granted of \(entitlement) was taken back from \(one)"
+                case nil: "\(kindName) of \(one)"
+                }
+            return "\(deed), by \(origin.actor)\(origin.reason.map { ": \($0)" } ?? "")"
+        }
+
+        private var entitlement: String { detail?["entitlement"]?.stringValue ?? "something" }
+
+        private var term: String {
+            guard let end = detail?["expires_at"]?.stringValue else { return " for ever" }
+            return " until \(end)"
+        }
+
+        /// For each app and environment whose consumers were told that purchases moved, the first of these.
+        package var transfers: [PurchaseKey] {
+            guard kind == .transfer || kind == .claim || kind == .move else { return [] }
+            var places: Set<[String]> = []
+            return moved.filter { places.insert([$0.app, $0.environment.rawValue]).inserted }
+        }
+
+        /// The purchases that it moved.
+        package var moved: [PurchaseKey] {
+            (detail?["purchases"]?.arrayValue ?? []).compactMap { item in
+                guard let app = item["app"]?.stringValue, let id = item["original_transaction_id"]?.stringValue,
+                    let environment = item["environment"]?.stringValue.flatMap(StoreEnvironment.init)
+                else { return nil }
+                return PurchaseKey(app: app, environment: environment, originalTransactionID: id)
+            }
+        }
+
+        /// What consumers were told of it, without names.
+        package func event(about key: PurchaseKey) -> TransferEvent {
+            TransferEvent(
+                app: key.app, environment: key.environment, from: [], to: [], action: number, at: at)
+        }
+    }
+
+    private static let insert = """
+        INSERT INTO entitled.action (kind, at_ms, actor, reason, app_user_id, other, detail)
+        VALUES ($1, $2, $3, $4, $5, $6, $7) RETURNING seq
+        """
+
+    /// Writes it down; its number in the log. The customers that it concerns are locked.
+    ///
+    /// - Parameter now: ms since 1970.
+    @discardableResult
+    package static func add(
+        _ action: New, by origin: Origin, now: Int64, on connection: PostgresConnection
+    ) throws -> Int64 {
+        let rows = try connection.query(
+            insert,
+            [
+                .text(action.kind.rawValue), .int8(now), .text(origin.actor), .text(origin.reason),
+                .text(action.appUserID), .text(action.other),
+                .text(action.detail.map { String(decoding: $0.bytes, as: UTF8.self) }),
+            ])
+        guard let row = rows.first else { throw PostgresError(.decoding, "an action got no number") }
+        return try row.int(0)
+    }
+
+    private static let next = """
+        WITH named AS (
+            SELECT unnest($1::text[]) AS id
+            UNION SELECT id FROM entitled.app_user_id WHERE original_app_user_id = ANY($2::text[])
+        )
+        SELECT greatest((extract(epoch FROM clock_timestamp()) * 1000)::int8, max(latest.at_ms) + 1)
+        FROM named LEFT JOIN LATERAL (
+            (SELECT at_ms FROM entitled.action WHERE app_user_id = named.id ORDER BY seq DESC LIMIT 1)
+            UNION ALL (SELECT at_ms FROM entitled.action WHERE other = named.id ORDER BY seq DESC LIMIT 1)
+        ) AS latest ON true
+        """
+
+    /// The time of the next action about these ids and customers, who are locked, in ms since 1970: the server's, but later than
+    /// that of the newest action about them, where both are done in one millisecond or the server's clock went back since.
+    package static func nextTime(
+        about ids: [String], of roots: Set<String>, on connection: PostgresConnection
+    ) throws -> Int64 {
+        try connection.query(next, [.texts(ids), .texts(roots.sorted())]).one().int(0)
+    }
+
+    private static let select = """
+        SELECT seq, kind, at_ms, actor, reason, app_user_id, other, detail FROM (
+            SELECT * FROM entitled.action WHERE app_user_id = ANY($1::text[])
+            UNION SELECT * FROM entitled.action WHERE other = ANY($1::text[])
+        ) AS found ORDER BY seq
+        """
+
+    /// Everything that names one of these ids, the oldest first.
+    package static func entries(naming ids: [String], on connection: PostgresConnection) throws -> [Entry] {
+        try connection.query(select, [.texts(ids)]).map(entry)
+    }
+
+    private static let selectAfter = """
+        SELECT seq, kind, at_ms, actor, reason, app_user_id, other, detail FROM entitled.action
+        WHERE seq > $1 ORDER BY seq LIMIT $2
+        """
+
+    /// The next ones of the whole log, the oldest first.
+    package static func entries(
+        after number: Int64, atMost limit: Int, on connection: PostgresConnection
+    ) throws -> [Entry] {
+        try connection.query(selectAfter, [.int8(number), .int8(Int64(limit))]).map(entry)
+    }
+
+    private static let selectJoins = """
+        WITH named AS (
+            SELECT seq, kind, app_user_id, other, detail FROM entitled.action WHERE app_user_id = ANY($1::text[])
+            UNION SELECT seq, kind, app_user_id, other, detail FROM entitled.action WHERE other = ANY($1::text[])
+        )
+        (SELECT n.app_user_id, n.other, n.detail::json ->> 'original_app_user_id' FROM named n WHERE n.kind IN ('alias', 'identify', 'merge') AND n.other IS NOT NULL
+            AND NOT EXISTS (
+                SELECT 1 FROM entitled.action d WHERE d.app_user_id IN (n.app_user_id, n.other) AND d.kind = 'delete'
+                    AND d.seq > n.seq
+            )
+        ORDER BY n.seq)
+        UNION ALL
+        SELECT bought.one, bought.other, NULL FROM (
+            SELECT one, other FROM entitled.account_join WHERE one = ANY($1::text[])
+            UNION SELECT one, other FROM entitled.account_join WHERE other = ANY($1::text[])
+        ) bought
+        """
+
+    /// Two ids that an action or the purchases of an account joined, and the original id of the customer who then had both, if the
+    /// log says so.
+    package typealias Join = (one: String, other: String, original: String?)
+
+    /// With one of these ids in each, the oldest first; not what was deleted since.
+    package static func joins(of ids: [String], on connection: PostgresConnection) throws -> [Join] {
+        guard !ids.isEmpty else { return [] }
+        return try connection.query(selectJoins, [.texts(ids)]).map { row in
+            (try row.text(0), try row.text(1), try row.optionalText(2))
+        }
+    }
+
+    private static let selectKeeping = """
+        SELECT seq, at_ms FROM entitled.action WHERE kind = 'keep' ORDER BY seq LIMIT 1
+        """
+
+    /// The act by which an upgrade kept the owners that it found, and when it did, in ms; nil: there was none.
+    static func keeping(on connection: PostgresConnection) throws -> (number: Int64, at: Int64)? {
+        try connection.query(selectKeeping).first.map { (try $0.int(0), try $0.int(1)) }
+    }
+
+    private static let selectWords = """
+        SELECT a.app_user_id, a.detail::json ->> 'restore_behavior' FROM entitled.action a
+        WHERE a.app_user_id = ANY($1::text[]) AND a.kind = 'restore_behavior' AND NOT EXISTS (
+            SELECT 1 FROM entitled.action d WHERE d.app_user_id = a.app_user_id AND d.kind = 'delete' AND d.seq > a.seq
+        )
+        ORDER BY a.seq
+        """
+
+    /// What was said about the restore behaviour of one id; nil: that the configuration's counts again.
+    package typealias RestoreWord = (appUserID: String, behavior: RestoreBehavior?)
+
+    /// The oldest first; not what was said of a customer who was deleted since.
+    package static func restoreWords(
+        about ids: [String], on connection: PostgresConnection
+    ) throws -> [RestoreWord] {
+        guard !ids.isEmpty else { return [] }
+        return try connection.query(selectWords, [.texts(ids)]).map { row in
+            (try row.text(0), try row.optionalText(1).flatMap(RestoreBehavior.init(rawValue:)))
+        }
+    }
+
+    private static let selectDeletions = """
+        SELECT app_user_id, max(seq) FROM entitled.action WHERE kind = 'delete' AND app_user_id = ANY($1::text[])
+        GROUP BY 1
+        """
+
+    /// The number of the last deletion of each of these ids.
+    package static func deletions(
+        of ids: Set<String>, on connection: PostgresConnection
+    ) throws -> [String: Int64] {
+        guard !ids.isEmpty else { return [:] }
+        var numbers: [String: Int64] = [:]
+        for row in try connection.query(selectDeletions, [.texts(ids.sorted())]) {
+            numbers[try row.text(0)] = try row.int(1)
+        }
+        return numbers
+    }
+
+    private static func entry(_ row: PostgresRow) throws -> Entry {
+        let kind = try row.text(1)
+        return Entry(
+            number: try row.int(0), kind: Kind(rawValue: kind), kindName: kind, at: try row.int(2),
+            origin: Origin(actor: try row.text(3), reason: try row.optionalText(4)), appUserID: try row.text(5),
+            other: try row.optionalText(6),
+            detail: try row.optionalText(7).flatMap { try? JSON(parsing: Array($0.utf8)) })
+    }
+}

@@ -1,0 +1,176 @@
+import Base
+import Postgres
+
+/// Where a notification stands.
+package enum NotificationState: String, Sendable, CaseIterable {
+    /// Stored, not applied yet.
+    case pending
+    case applied
+    /// Could not be applied; tried again on a schedule.
+    case held
+}
+
+/// A stored notification as operators see it.
+package struct NotificationSummary: Sendable {
+    package let identity: NotificationIdentity
+    package let type: String
+    package let subtype: String?
+    package let state: NotificationState
+    package let originalTransactionID: String?
+    package let signed: Int64?
+    package let received: Int64
+    package let hold: Hold?
+
+    /// Why it is held, how often applying it failed, and when it is tried next: nil when only a person has it tried.
+    package struct Hold: Sendable, Equatable {
+        package let reason: String
+        package let attempts: Int
+        /// ms since 1970.
+        package let nextAttempt: Int64?
+    }
+}
+
+/// Reads stored notifications, for operators.
+package enum NotificationQuery {
+    private static let columns = """
+        n.app, n.environment, n.uuid, n.type, n.subtype, n.original_transaction_id, n.signed_ms, n.received_ms,
+        EXISTS (SELECT 1 FROM entitled.pending p WHERE p.lane = n.lane AND p.seq = n.seq), h.reason,
+        h.attempts, h.next_ms
+        """
+    private static let held = "LEFT JOIN entitled.held_notification h ON h.lane = n.lane AND h.seq = n.seq"
+
+    /// The newest first. Lanes are read one by one, each from its end, so that the whole history is not sorted; and a
+    /// few days at a time, ever more of them, so that what is asked for often does not look into every day there is.
+    package static func list(
+        state: NotificationState?, app: String?, environment: StoreEnvironment?, atMost limit: Int,
+        on connection: PostgresConnection
+    ) throws -> [NotificationSummary] {
+        var found: [NotificationSummary] = []
+        var (end, days) = (Int64.max, Int64(2))
+        var start = Day(of: SystemClock().now()).adding(-1)
+        while found.count < limit {
+            let least = SequenceGenerator.least(at: start.start)
+            let rows = try connection.query(
+                list(state),
+                [
+                    .int8(Int64(limit - found.count)), .text(app), .int2(environment?.code),
+                    .int8(least == 0 ? Int64.min : least), .int8(end),
+                ])
+            found += try rows.map(summary)
+            if least == 0 { break }
+            (end, days) = (least - 1, days * 2)
+            start = start.adding(-days)
+        }
+        return found
+    }
+
+    private static func list(_ state: NotificationState?) -> String {
+        """
+        SELECT \(columns) FROM entitled.lane l CROSS JOIN LATERAL (
+            SELECT n.* FROM \(source(of: state))
+            WHERE n.lane = l.lane\(state == .applied ? " AND p.seq IS NULL AND x.seq IS NULL" : "")
+                AND ($2::text IS NULL OR n.app = $2) AND ($3::int2 IS NULL OR n.environment = $3)
+                AND n.seq BETWEEN $4 AND $5
+            ORDER BY n.seq DESC LIMIT $1
+        ) n
+        \(held) ORDER BY n.seq DESC LIMIT $1
+        """
+    }
+
+    private static func source(of state: NotificationState?) -> String {
+        switch state {
+        case nil: "entitled.notification n"
+        case .pending: "entitled.pending w JOIN entitled.notification n USING (lane, seq)"
+        case .held: "entitled.held_notification w JOIN entitled.notification n USING (lane, seq)"
+        case .applied:
+            """
+            entitled.notification n
+                LEFT JOIN entitled.pending p ON p.lane = n.lane AND p.seq = n.seq
+                LEFT JOIN entitled.held_notification x ON x.lane = n.lane AND x.seq = n.seq
+            """
+        }
+    }
+
+    /// A notification with what Apple signed.
+    package struct Whole: Sendable {
+        package let summary: NotificationSummary
+        /// Why the rest is not there; nil where it is.
+        package let gap: String?
+        /// JSON, every member kept.
+        package let payload: [UInt8]
+        /// The compact JWS, byte for byte as it came; empty for an answer of Apple's, of which only the parts are signed.
+        package let signedPayload: [UInt8]
+    }
+
+    /// What is known of a UUID: there may be a notification in each app and environment.
+    package struct Found: Sendable {
+        package var whole: [Whole] = []
+        /// When those came, in ms, that were kept long enough.
+        package var dropped: [Int64] = []
+    }
+
+    private static let find = """
+        SELECT \(columns), n.header, n.payload, n.signature, j.header
+        FROM entitled.notification n LEFT JOIN entitled.jws_header j ON j.id = n.header \(held)
+        WHERE n.lane = $1 AND n.seq = $2
+        """
+
+    package static func find(
+        uuid: String, app: String?, environment: StoreEnvironment?, on connection: PostgresConnection
+    ) throws -> Found {
+        let keys = try connection.query(
+            """
+            SELECT k.lane, k.seq FROM entitled.notification_key k
+            WHERE k.key = $1 AND ($2::text IS NULL OR k.app = $2) AND ($3::int2 IS NULL OR k.environment = $3)
+            ORDER BY k.app, k.environment
+            """,
+            [.uuid(NotificationIdentity.key(uuid)), .text(app), .int2(environment?.code)])
+        let dictionaries = HeaderDictionaries()
+        var found = Found()
+        for key in keys {
+            // By its place alone: of all days that are kept it concerns one.
+            let (lane, seq) = (Int16(clamping: try key.int(0)), try key.int(1))
+            guard let row = try connection.query(find, [.int2(lane), .int8(seq)]).first else {
+                found.dropped.append(SequenceGenerator.instant(of: seq))
+                continue
+            }
+            found.whole.append(try whole(row, dictionaries))
+        }
+        return found
+    }
+
+    private static func whole(_ row: PostgresRow, _ dictionaries: HeaderDictionaries) throws -> Whole {
+        let summary = try summary(row)
+        let stored = StoredJWS(headerID: try row.uuid(12), payload: try row.bytes(13), signature: try row.bytes(14))
+        guard let header = try row.optionalBytes(15) else {
+            return Whole(summary: summary, gap: "its JWS header is missing", payload: [], signedPayload: [])
+        }
+        do {
+            let payload = try dictionaries.restore(stored, header: header)
+            return Whole(
+                summary: summary, gap: nil, payload: payload,
+                signedPayload: stored.signature.isEmpty ? [] : stored.compact(header: header, payload: payload))
+        } catch {
+            return Whole(
+                summary: summary, gap: "the stored payload cannot be restored: \(error)", payload: [],
+                signedPayload: [])
+        }
+    }
+
+    private static func summary(_ row: PostgresRow) throws -> NotificationSummary {
+        guard let environment = StoreEnvironment(code: Int16(clamping: try row.int(1))) else {
+            throw PostgresError(.decoding, "an environment that is none")
+        }
+        let hold = try row.optionalText(9).map { reason in
+            NotificationSummary.Hold(
+                reason: reason, attempts: Int(clamping: try row.int(10)), nextAttempt: try row.optionalInt(11))
+        }
+        let isPending = try row.bool(8)
+        return NotificationSummary(
+            identity: NotificationIdentity(app: try row.text(0), environment: environment, uuid: try row.text(2)),
+            type: try row.text(3), subtype: try row.optionalText(4),
+            state: isPending ? .pending : hold == nil ? .applied : .held,
+            originalTransactionID: try row.optionalText(5), signed: try row.optionalInt(6), received: try row.int(7),
+            hold: hold)
+    }
+}

@@ -1,0 +1,244 @@
+import Base
+import Postgres
+import Subscriptions
+
+/// What the facts of purchases with many of them come to, kept in the transactions that add facts.
+///
+/// A state is what the rows of `fact` fold to, never more and never less. What is new goes into a short tail first, so that
+/// the whole is written now and then only.
+package enum PurchaseFoldTable {
+    /// A purchase with fewer rows is read by them.
+    package static let leastRows = 48
+    /// To be counted up when older states are to be made again.
+    static let codec: Int16 = 1
+    /// The longest tail, in bytes: a row of this table fits into a page beside others.
+    private static let longestTail = 1500
+    /// Bytes of a state before it is compressed: what is larger is not read.
+    package static let largestState = 64 << 20
+
+    private static let select = """
+        SELECT t.place, s.facts, s.state, s.tail
+        FROM unnest($1::int2[], $2::text[], $3::text[], $4::int2[]) WITH ORDINALITY
+            AS t(lane, otid, app, environment, place)
+        JOIN entitled.purchase_fold s ON s.lane = t.lane AND s.original_transaction_id = t.otid AND s.app = t.app
+            AND s.environment = t.environment AND s.codec = $5
+        ORDER BY t.place
+        """
+
+    /// What is kept of these purchases, by their places. What cannot be read is left out.
+    package static func read(_ keys: [PurchaseKey], on connection: PostgresConnection) throws -> [Int: KnownFacts] {
+        try read(keys, atMost: nil, on: connection).found
+    }
+
+    /// - Parameter limit: bytes of states that are opened; places beyond are left for another time.
+    static func read(
+        _ keys: [PurchaseKey], atMost limit: Int?, on connection: PostgresConnection
+    ) throws -> (found: [Int: KnownFacts], left: Set<Int>) {
+        guard !keys.isEmpty else { return ([:], []) }
+        var found: [Int: KnownFacts] = [:]
+        var left: Set<Int> = []
+        var opened = 0
+        for row in try connection.query(select, places(keys) + [.int2(codec)]) {
+            let (place, state) = (Int(try row.int(0)) - 1, try row.bytes(2))
+            guard opened < limit ?? .max else {
+                left.insert(place)
+                continue
+            }
+            opened += state.count
+            guard var known = try known(state: state, tail: try row.optionalBytes(3)) else { continue }
+            known.rows = Int(clamping: try row.int(1))
+            known.isFolded = true
+            found[place] = known
+        }
+        return (found, left)
+    }
+
+    private static func known(state: [UInt8], tail: [UInt8]?) throws -> KnownFacts? {
+        guard let bytes = try? Zstd.decompress(state, limit: largestState), var known = KnownFacts(bytes: bytes) else {
+            return nil
+        }
+        guard let tail else { return known }
+        guard let news = KnownFacts(bytes: tail) else { return nil }
+        known.formUnion(news)
+        return known
+    }
+
+    private static let selectTails = """
+        SELECT t.place, s.codec, s.facts, s.tail
+        FROM unnest($1::int2[], $2::text[], $3::text[], $4::int2[]) WITH ORDINALITY
+            AS t(lane, otid, app, environment, place)
+        JOIN entitled.purchase_fold s ON s.lane = t.lane AND s.original_transaction_id = t.otid AND s.app = t.app
+            AND s.environment = t.environment
+        ORDER BY s.lane, s.original_transaction_id, s.app, s.environment FOR UPDATE OF s
+        """
+
+    private static let updateTails = """
+        UPDATE entitled.purchase_fold s SET tail = t.tail, facts = t.facts
+        FROM unnest($1::int2[], $2::text[], $3::text[], $4::int2[], $5::bytea[], $6::int8[])
+            AS t(lane, otid, app, environment, tail, facts)
+        WHERE s.lane = t.lane AND s.original_transaction_id = t.otid AND s.app = t.app AND s.environment = t.environment
+        """
+
+    /// Adds to the states of these purchases, where there are any.
+    ///
+    /// - Parameter known: what is new of a purchase; asked for those with a state, which are few.
+    static func add(
+        to keys: [PurchaseKey], _ known: (PurchaseKey) -> KnownFacts, on connection: PostgresConnection
+    ) throws {
+        guard !keys.isEmpty else { return }
+        var news: [PurchaseKey: KnownFacts] = [:]
+        var tails: [(key: PurchaseKey, bytes: [UInt8], facts: Int64)] = []
+        var long: [PurchaseKey] = []
+        var broken: [PurchaseKey] = []
+        for row in try connection.query(selectTails, places(keys)) {
+            let key = keys[Int(try row.int(0)) - 1]
+            guard try row.int(1) == Int64(codec) else {
+                broken.append(key)
+                continue
+            }
+            var tail = known(key)
+            news[key] = tail
+            if let bytes = try row.optionalBytes(3) {
+                guard let former = KnownFacts(bytes: bytes) else {
+                    broken.append(key)
+                    continue
+                }
+                tail.formUnion(former)
+            }
+            guard let bytes = tail.bytes else {
+                broken.append(key)
+                continue
+            }
+            let facts = try row.int(2) + Int64(news[key]?.rows ?? 0)
+            if bytes.count > longestTail { long.append(key) } else { tails.append((key, bytes, facts)) }
+        }
+        if !tails.isEmpty {
+            _ = try connection.query(
+                updateTails, places(tails.map(\.key)) + [.byteas(tails.map(\.bytes)), .int8s(tails.map(\.facts))])
+        }
+        try rewrite(long, with: news, &broken, on: connection)
+        try remove(broken, on: connection)
+    }
+
+    private static func rewrite(
+        _ keys: [PurchaseKey], with news: [PurchaseKey: KnownFacts], _ broken: inout [PurchaseKey],
+        on connection: PostgresConnection
+    ) throws {
+        guard !keys.isEmpty else { return }
+        let former = try read(keys, on: connection)
+        var whole: [PurchaseKey: KnownFacts] = [:]
+        for (place, key) in keys.enumerated() {
+            guard var known = former[place], let new = news[key] else {
+                broken.append(key)
+                continue
+            }
+            known.formUnion(new)
+            whole[key] = known
+        }
+        try write(whole, on: connection)
+    }
+
+    private static let upsert = """
+        INSERT INTO entitled.purchase_fold (lane, original_transaction_id, app, environment, codec, facts, folded_ms, state)
+        SELECT lane, otid, app, environment, $7, facts, (extract(epoch FROM clock_timestamp()) * 1000)::int8, state
+        FROM unnest($1::int2[], $2::text[], $3::text[], $4::int2[], $5::int8[], $6::bytea[])
+            AS t(lane, otid, app, environment, facts, state)
+        ON CONFLICT (lane, original_transaction_id, app, environment) DO UPDATE SET codec = excluded.codec,
+            facts = excluded.facts, folded_ms = excluded.folded_ms, state = excluded.state, tail = NULL
+        """
+
+    /// Why what the facts of a purchase come to is not kept.
+    package enum Unkept: Error, Equatable, CustomStringConvertible {
+        /// One of them has no form.
+        case formless
+        case larger(bytes: Int, than: Int)
+
+        package var description: String {
+            switch self {
+            case .formless: "one of its facts cannot be kept in a folded form"
+            case .larger(let bytes, let limit): "they come to \(bytes) bytes, and at most \(limit) are kept"
+            }
+        }
+    }
+
+    /// Writes whole states. Where one cannot be kept, the former one goes: it is not whole any more.
+    ///
+    /// - Parameter largest: bytes of a state.
+    /// - Returns: those that are not kept.
+    @discardableResult
+    package static func write(
+        _ whole: [PurchaseKey: KnownFacts], largest: Int = PurchaseFoldTable.largestState,
+        on connection: PostgresConnection
+    ) throws -> [PurchaseKey: Unkept] {
+        var states: [(key: PurchaseKey, facts: Int64, bytes: [UInt8])] = []
+        var unkept: [PurchaseKey: Unkept] = [:]
+        for (key, known) in whole.sorted(by: { $0.key.originalTransactionID < $1.key.originalTransactionID })
+        where known.isWhole {
+            guard let bytes = known.bytes else {
+                unkept[key] = .formless
+                continue
+            }
+            guard bytes.count <= largest else {
+                unkept[key] = .larger(bytes: bytes.count, than: largest)
+                continue
+            }
+            states.append((key, Int64(known.rows), try Zstd.compress(bytes)))
+        }
+        if !states.isEmpty {
+            _ = try connection.query(
+                upsert,
+                places(states.map(\.key)) + [.int8s(states.map(\.facts)), .byteas(states.map(\.bytes)), .int2(codec)])
+        }
+        try remove(Array(unkept.keys), on: connection)
+        return unkept
+    }
+
+    /// Folds a purchase anew from its rows, whose lane is held, where it has many.
+    package static func foldAgain(_ key: PurchaseKey, on connection: PostgresConnection) throws {
+        guard let known = try FactTable.unfolded([key], on: connection).first, known.rows >= leastRows else { return }
+        try write([key: known], on: connection)
+    }
+
+    private static let selectNext = """
+        SELECT app, environment, original_transaction_id, codec FROM entitled.purchase_fold
+        WHERE (lane, original_transaction_id, app, environment) > ($1, $2, $3, $4)
+        ORDER BY lane, original_transaction_id, app, environment LIMIT 1
+        """
+
+    /// The purchase with a kept state that follows another one, and whether this program reads it; nil: that was the last.
+    package static func next(
+        after key: PurchaseKey?, on connection: PostgresConnection
+    ) throws -> (key: PurchaseKey, isCurrent: Bool)? {
+        let rows = try connection.query(
+            selectNext,
+            [
+                .int2(key?.lane.number ?? -1), .text(key?.originalTransactionID ?? ""), .text(key?.app ?? ""),
+                .int2(key?.environment.code ?? -1),
+            ])
+        guard let row = rows.first, let environment = StoreEnvironment(code: Int16(clamping: try row.int(1))) else {
+            return nil
+        }
+        let next = PurchaseKey(
+            app: try row.text(0), environment: environment, originalTransactionID: try row.text(2))
+        return (next, try row.int(3) == Int64(codec))
+    }
+
+    private static let delete = """
+        DELETE FROM entitled.purchase_fold s
+        USING unnest($1::int2[], $2::text[], $3::text[], $4::int2[]) AS t(lane, otid, app, environment)
+        WHERE s.lane = t.lane AND s.original_transaction_id = t.otid AND s.app = t.app AND s.environment = t.environment
+        """
+
+    /// These are made again from their rows.
+    package static func remove(_ keys: [PurchaseKey], on connection: PostgresConnection) throws {
+        guard !keys.isEmpty else { return }
+        _ = try connection.query(delete, places(keys))
+    }
+
+    private static func places(_ keys: [PurchaseKey]) -> [PostgresValue] {
+        [
+            .int2s(keys.map(\.lane.number)), .texts(keys.map(\.originalTransactionID)), .texts(keys.map(\.app)),
+            .int2s(keys.map(\.environment.code)),
+        ]
+    }
+}

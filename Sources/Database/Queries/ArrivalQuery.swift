@@ -1,0 +1,80 @@
+import Base
+import Postgres
+import Subscriptions
+
+/// Reads what came about purchases in the order in which it came, for operators.
+package enum ArrivalQuery {
+    private static let select = """
+        SELECT t.place, f.seq, f.kind, f.signed_ms, f.payload, f.source, array_to_string(f.signed_again, ' ')
+        FROM unnest($1::int2[], $2::text[], $3::text[], $4::int2[], $5::int4[])
+            AS t(lane, otid, app, environment, place)
+        JOIN entitled.fact f ON f.lane = t.lane AND f.original_transaction_id = t.otid AND f.app = t.app
+            AND f.environment = t.environment
+        ORDER BY t.place, f.seq, f.kind, f.signed_ms, f.digest
+        """
+
+    /// The arrivals of these purchases, in their order. What came again is with its first arrival.
+    package static func arrivals(
+        of keys: [PurchaseKey], on connection: PostgresConnection
+    ) throws -> [[PurchaseArrival]] {
+        try origins(of: keys, on: connection).map { $0.map(\.arrival) }
+    }
+
+    /// The same, each with how it came.
+    package static func origins(
+        of keys: [PurchaseKey], on connection: PostgresConnection
+    ) throws -> [[(origin: NotificationOrigin, arrival: PurchaseArrival)]] {
+        var arrivals = [[(origin: NotificationOrigin, arrival: PurchaseArrival)]](repeating: [], count: keys.count)
+        guard !keys.isEmpty else { return arrivals }
+        let rows = try connection.query(
+            select,
+            [
+                .int2s(keys.map(\.lane.number)), .texts(keys.map(\.originalTransactionID)), .texts(keys.map(\.app)),
+                .int2s(keys.map(\.environment.code)), .int4s((0..<Int32(keys.count)).map { $0 }),
+            ])
+        var (last, facts) = (Origin(place: 0, seq: .min, source: .store), PurchaseFacts())
+        func close() {
+            guard arrivals.indices.contains(last.place), facts != PurchaseFacts() else { return }
+            arrivals[last.place].append((NotificationOrigin(seq: last.seq, source: last.source), last.arrival(of: facts)))
+        }
+        for row in rows {
+            guard let kind = FactRow.Kind(rawValue: Int16(clamping: try row.int(2))) else { continue }
+            let origin = Origin(
+                place: Int(try row.int(0)), seq: try row.int(1), source: NotificationSource(code: try row.int(5)))
+            if origin != last {
+                close()
+                (last, facts) = (origin, PurchaseFacts())
+            }
+            let fact = FactRow(
+                kind: kind, signedDate: try row.int(3), header: nil, signature: nil,
+                payload: try FactCodec.restore(try row.bytes(4)), again: try FactRow.dates(row.optionalText(6)))
+            fact.insert(into: &facts)
+        }
+        close()
+        return arrivals
+    }
+
+    /// Which purchase, and which entry of the log.
+    private struct Origin: Equatable {
+        let place: Int
+        let seq: Int64
+        let source: NotificationSource
+
+        func arrival(of facts: PurchaseFacts) -> PurchaseArrival {
+            let cause =
+                facts.notifications.first.map(Cause.notification) ?? facts.actions.max().map { .action($0) }
+                ?? (facts.isOnlySaid ? .action(0) : .observation(id: String(seq)))
+            return PurchaseArrival(
+                arrived: SequenceGenerator.instant(of: seq), isFetched: source != .store, facts: facts, cause: cause)
+        }
+    }
+}
+
+extension PurchaseFacts {
+    /// Whether it is only what an app said of a purchase, which tells nothing by itself.
+    fileprivate var isOnlySaid: Bool {
+        transactions.isEmpty && renewals.isEmpty && !(contexts.isEmpty && posts.isEmpty)
+    }
+    /// The numbers of the actions that they are of.
+    fileprivate var actions: [Int64] { assignments.map(\.action) + transactions.compactMap(\.grant?.action) }
+}

@@ -1,0 +1,107 @@
+import Base
+import Postgres
+import Subscriptions
+
+/// Reads customers with all that is known of their purchases, for operators.
+package enum CustomerQuery {
+    package struct Found: Sendable {
+        package let customer: Customer
+        /// Folded from the facts at this moment, in the order of original purchase date, then of the id.
+        package let purchases: [Purchase]
+        /// When anything about the customer changed last, in milliseconds.
+        package let lastSeen: Int64
+    }
+
+    private static let caseless = """
+        SELECT id, original_app_user_id FROM entitled.app_user_id WHERE lower(id) = lower($1)
+        ORDER BY id <> $1, first_seen_ms, id LIMIT $2
+        """
+
+    private static let owners = """
+        SELECT owner FROM (
+            SELECT p.owner, p.updated_ms FROM entitled.purchase_identifier i
+            JOIN entitled.purchase p ON p.lane = i.lane AND p.original_transaction_id = i.original_transaction_id
+                AND p.app = i.app AND p.environment = i.environment
+            WHERE i.identifier = $1
+            UNION ALL
+            SELECT owner, updated_ms FROM entitled.purchase WHERE lane = ANY($2::int2[]) AND original_transaction_id = $1
+        ) AS found GROUP BY owner ORDER BY min(updated_ms), owner
+        """
+
+    private static let purchases = """
+        SELECT p.app, p.environment, p.original_transaction_id, p.updated_ms FROM entitled.purchase p
+        WHERE p.owner = ANY($1::text[])
+        """
+
+    /// Whom an id names that an operator gave: every command asks here. An app user id, an alias or an app account token; a
+    /// transaction id, original transaction id or web order line item id names the owner of the purchase.
+    package static func resolve(_ id: String, on connection: PostgresConnection) throws -> ResolvedID {
+        let given = AppUserID.normal(id)
+        let limit = Int64(ResolvedID.mostSpellings + 1)
+        let found = try connection.query(caseless, [.text(given), .int8(limit)]).map {
+            ResolvedID.Candidate(id: try $0.text(0), originalAppUserID: try $0.text(1))
+        }
+        let isUUID = UUIDText.bytes(given) != nil
+        if !found.isEmpty, isUUID || found.first?.id == given {
+            return ResolvedID(given, isUUID: isUUID, caseless: found, owners: [])
+        }
+        let owners = try connection.query(owners, [.text(given), PurchaseQuery.lanes]).map { try $0.text(0) }
+        let customers = try CustomerTable.load(Set(owners), on: connection)
+        var known: Set<String> = []
+        let candidates = owners.compactMap { owner in
+            customers[owner].map { ResolvedID.Candidate(id: owner, originalAppUserID: $0.originalAppUserID) }
+        }.filter { known.insert($0.originalAppUserID).inserted }
+        return ResolvedID(given, isUUID: isUUID, caseless: found, owners: candidates)
+    }
+
+    /// By whatever a customer is known by (`resolve`); nil where that names no customer, or more than one.
+    package static func find(
+        anyID: String, foldSettings: FoldSettings, on connection: PostgresConnection
+    ) throws -> Found? {
+        guard let id = try resolve(anyID, on: connection).appUserID else { return nil }
+        return try find(id, foldSettings: foldSettings, on: connection)
+    }
+
+    /// By app user id; nil where it names no customer.
+    ///
+    /// - Parameter foldSettings: what the configuration adds to facts.
+    package static func find(
+        _ id: String, foldSettings: FoldSettings, on connection: PostgresConnection
+    ) throws -> Found? {
+        guard let customer = try CustomerTable.load([id], on: connection)[id] else { return nil }
+        var keys: [PurchaseKey] = []
+        var lastSeen = customer.firstSeen
+        for row in try connection.query(purchases, [.texts(customer.appUserIDs)]) {
+            guard let environment = StoreEnvironment(code: Int16(clamping: try row.int(1))) else { continue }
+            keys.append(
+                PurchaseKey(app: try row.text(0), environment: environment, originalTransactionID: try row.text(2)))
+            lastSeen = max(lastSeen, try row.int(3))
+        }
+        let facts = try FactTable.load(keys, on: connection)
+        let folded = zip(keys, facts).compactMap { Purchase(folding: $1, key: $0, foldSettings: foldSettings) }
+        return Found(customer: customer, purchases: folded, lastSeen: lastSeen)
+    }
+
+    private static let newest = """
+        SELECT c.original_app_user_id, c.first_seen_ms, a.id FROM (
+            SELECT original_app_user_id, first_seen_ms FROM entitled.customer
+            ORDER BY first_seen_ms DESC, original_app_user_id LIMIT $1
+        ) c
+        LEFT JOIN entitled.app_user_id a ON a.original_app_user_id = c.original_app_user_id
+        ORDER BY c.first_seen_ms DESC, c.original_app_user_id, a.first_seen_ms, a.id
+        """
+
+    /// The newest first.
+    package static func list(atMost limit: Int, on connection: PostgresConnection) throws -> [Customer] {
+        var customers: [Customer] = []
+        for row in try connection.query(newest, [.int8(Int64(limit))]) {
+            let (original, id) = (try row.text(0), try row.optionalText(2))
+            let known = customers.last?.originalAppUserID == original ? customers.removeLast().appUserIDs : []
+            customers.append(
+                Customer(
+                    originalAppUserID: original, appUserIDs: known + [id].compactMap { $0 },
+                    firstSeen: try row.int(1)))
+        }
+        return customers
+    }
+}

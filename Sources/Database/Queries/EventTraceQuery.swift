@@ -1,0 +1,88 @@
+import Base
+import Postgres
+import Subscriptions
+
+/// Reads what became of events, for operators.
+package enum EventTraceQuery {
+    /// Names one event: the lane it is in, and its id, an upper-case UUID.
+    package struct EventName: Hashable, Sendable {
+        package let lane: Lane
+        package let id: String
+
+        package init(lane: Lane, id: String) {
+            self.lane = lane
+            self.id = id
+        }
+    }
+
+    private static let events = """
+        SELECT e.id, e.created_ms, e.body
+        FROM unnest($1::int2[], $2::uuid[]) AS t(lane, id)
+        JOIN entitled.event e ON e.lane = t.lane AND e.id = t.id
+        """
+
+    /// By their primary keys, which follow from the event and the endpoint: there is no index by event.
+    private static let deliveries = """
+        SELECT d.event, d.endpoint, \(DeliveryQuery.shownState), d.attempts, d.last_status, d.reason,
+            CASE WHEN d.state <> 4 THEN d.next_ms END,
+            coalesce(last.ended_ms, d.next_ms)
+        FROM unnest($1::int2[], $2::uuid[]) AS t(lane, id)
+        JOIN entitled.delivery d ON d.lane = t.lane AND d.id = t.id
+        LEFT JOIN LATERAL (
+            SELECT a.started_ms + a.duration_ms AS ended_ms FROM entitled.attempt a
+            WHERE a.lane = d.lane AND a.delivery = d.id AND a.started_ms >= $3
+            ORDER BY a.started_ms DESC LIMIT 1
+        ) last ON true
+        ORDER BY d.endpoint
+        """
+
+    /// By id; events that were never made are not in the answer.
+    package static func traces(
+        of names: [EventName], on connection: PostgresConnection
+    ) throws -> [String: EventTrace] {
+        let known = names.compactMap { name in UUIDText.bytes(name.id).map { (lane: name.lane, id: $0) } }
+        guard !known.isEmpty else { return [:] }
+        let rows = try connection.query(
+            events, [.int2s(known.map(\.lane.number)), .uuids(known.map(\.id))])
+        var traces: [String: EventTrace] = [:]
+        for row in rows {
+            let stored = try row.bytes(2)
+            let body = try? JSON(parsing: try EventBodyCodec.restore(stored))
+            let reason = body?["event"]?["cancel_reason"] ?? body?["event"]?["expiration_reason"]
+            traces[UUIDText.upper(try row.uuid(0))] = EventTrace(
+                made: try row.int(1), reason: reason?.stringValue, deliveries: [], isKept: !stored.isEmpty)
+        }
+        // Endpoints that were removed have deliveries still.
+        let endpoints = try connection.query("SELECT id FROM entitled.endpoint ORDER BY id").map { try $0.text(0) }
+        let wanted = known.flatMap { event in
+            endpoints.map { DeliveryID(lane: event.lane, event: event.id, endpoint: $0) }
+        }
+        let first = traces.values.map(\.made).min() ?? 0
+        for (event, sent) in try delivered(wanted, since: first, on: connection) {
+            traces[event]?.deliveries = sent
+        }
+        return traces
+    }
+
+    /// - Parameter since: when the first of the events was made, in ms.
+    private static func delivered(
+        _ wanted: [DeliveryID], since: Int64, on connection: PostgresConnection
+    ) throws -> [String: [DeliveryTrace]] {
+        var found: [String: [DeliveryTrace]] = [:]
+        guard !wanted.isEmpty else { return found }
+        // From that day on, not in every day there is; clocks differ a little.
+        let first = since - 86_400_000
+        let rows = try connection.query(
+            deliveries, [.int2s(wanted.map(\.lane.number)), .uuids(wanted.map(\.bytes)), .int8(first)])
+        for row in rows {
+            guard let state = DeliveryState(rawValue: Int16(clamping: try row.int(2))) else { continue }
+            found[UUIDText.upper(try row.uuid(0)), default: []].append(
+                DeliveryTrace(
+                    endpoint: try row.text(1), state: state.name, attempts: Int(clamping: try row.int(3)),
+                    lastStatus: try row.optionalInt(4).map { Int(clamping: $0) }, reason: try row.optionalText(5),
+                    delivered: state == .delivered ? try row.optionalInt(7) : nil,
+                    next: state == .pending ? try row.optionalInt(6) : nil))
+        }
+        return found
+    }
+}

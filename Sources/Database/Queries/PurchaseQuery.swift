@@ -1,0 +1,78 @@
+import Base
+import Postgres
+import Subscriptions
+
+/// Reads purchases, for operators.
+package enum PurchaseQuery {
+    /// A purchase with whose it is.
+    package struct Found: Sendable {
+        /// Folded from its facts at this moment.
+        package let purchase: Purchase
+        /// The app user id that owns it.
+        package let owner: String
+        package let customer: Customer
+    }
+
+    /// `unclaimed`: no id of the owner names anybody. What was granted has nobody else to claim it.
+    private static let select = """
+        SELECT p.app, p.environment, p.original_transaction_id, p.owner FROM entitled.purchase p
+        WHERE ($2::text IS NULL OR p.app = $2) AND ($3::int2 IS NULL OR p.environment = $3)
+            AND (NOT $4 OR p.app <> $6 AND starts_with(p.owner, $5) AND NOT EXISTS (
+                SELECT 1 FROM entitled.app_user_id own
+                JOIN entitled.app_user_id other ON other.original_app_user_id = own.original_app_user_id
+                WHERE own.id = p.owner AND NOT starts_with(other.id, $5)
+            ))
+        ORDER BY p.updated_ms DESC, p.original_transaction_id LIMIT $1
+        """
+
+    /// Those that changed last come first.
+    ///
+    /// - Parameter foldSettings: what the configuration adds to facts.
+    package static func list(
+        isUnclaimed: Bool, app: String?, environment: StoreEnvironment?, atMost limit: Int, foldSettings: FoldSettings,
+        on connection: PostgresConnection
+    ) throws -> [Found] {
+        let rows = try connection.query(
+            select,
+            [
+                .int8(Int64(limit)), .text(app), .int2(environment?.code), .bool(isUnclaimed),
+                .text(Owner.anonymousPrefix), .text(Grant.app),
+            ])
+        let owned = try rows.compactMap { row -> (key: PurchaseKey, owner: String)? in
+            guard let key = try key(row) else { return nil }
+            return (key, try row.text(3))
+        }
+        let customers = try CustomerTable.load(Set(owned.map(\.owner)), on: connection)
+        let facts = try FactTable.load(owned.map(\.key), on: connection)
+        return zip(owned, facts).compactMap { item, facts in
+            guard let purchase = Purchase(folding: facts, key: item.key, foldSettings: foldSettings) else { return nil }
+            let nobody = Customer(originalAppUserID: item.owner, appUserIDs: [item.owner], firstSeen: 0)
+            return Found(purchase: purchase, owner: item.owner, customer: customers[item.owner] ?? nobody)
+        }
+    }
+
+    private static let find = """
+        SELECT app, environment, original_transaction_id FROM (
+            SELECT app, environment, original_transaction_id FROM entitled.purchase_identifier WHERE identifier = $1
+            UNION
+            SELECT app, environment, original_transaction_id FROM entitled.purchase
+            WHERE lane = ANY($4::int2[]) AND original_transaction_id = $1
+        ) AS found WHERE ($2::text IS NULL OR app = $2) AND ($3::int2 IS NULL OR environment = $3)
+        ORDER BY 1, 2, 3
+        """
+
+    /// All lanes, in which a purchase is found by its own id where its app is not known.
+    static let lanes = PostgresValue.int2s(Lane.all.map(\.number))
+
+    /// The purchases with this transaction id, original transaction id or order line item id.
+    package static func keys(
+        of identifier: String, app: String?, environment: StoreEnvironment?, on connection: PostgresConnection
+    ) throws -> [PurchaseKey] {
+        try connection.query(find, [.text(identifier), .text(app), .int2(environment?.code), lanes]).compactMap(key)
+    }
+
+    private static func key(_ row: PostgresRow) throws -> PurchaseKey? {
+        guard let environment = StoreEnvironment(code: Int16(clamping: try row.int(1))) else { return nil }
+        return PurchaseKey(app: try row.text(0), environment: environment, originalTransactionID: try row.text(2))
+    }
+}

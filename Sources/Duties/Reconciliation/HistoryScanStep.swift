@@ -1,0 +1,154 @@
+import AppStoreAPI
+import Base
+import Daemon
+import Database
+import Postgres
+
+/// One turn of looking into Apple's history: of each app and environment whose time has come, one page.
+struct HistoryScanStep {
+    /// An app and environment, and what only this worker remembers of it.
+    private struct Duty {
+        let place: AppScope
+        let reader: HistoryReader
+        /// Whether this worker looks for the first time since it owns the lane.
+        var isStart = true
+        /// Between a look that failed and the next, in ms.
+        var pause: Int64 = 0
+        /// So that apps, and installations, do not all ask at the same moment; in ms.
+        var jitter: Int64 = 0
+    }
+
+    private var duties: [Duty]
+    private let fence: Leadership
+    private let interval: Int64
+    private let cancellation: Cancellation
+    private let report: ReconcileReport
+    private var intake: HistoryAppender
+
+    /// Of one page.
+    private static let pageTime = Duration.seconds(15)
+    /// After a look that failed for what passes by itself, in ms.
+    private static let retry: Int64 = 300_000
+
+    init(_ configuration: ReconciliationDutyConfiguration, _ cancellation: Cancellation, _ report: ReconcileReport) {
+        duties = configuration.duties.map { Duty(place: $0.place, reader: $0.reader) }
+        fence = Leadership(worker: configuration.worker, lease: configuration.lease)
+        interval = configuration.interval.milliseconds
+        self.cancellation = cancellation
+        self.report = report
+        intake = HistoryAppender(clock: configuration.clock)
+    }
+
+    /// - Returns: whether there is more to do at once.
+    mutating func take(on connection: PostgresConnection) throws -> Bool {
+        let (now, isOwner) = try fence.look(on: connection)
+        var hasMore = false
+        for place in duties.indices where !cancellation.isCancelled {
+            let look = try HistoryScanState.read(duties[place].place, on: connection)
+            report.tellAge(of: look, duties[place].place, now: now)
+            guard isOwner else {
+                duties[place].isStart = true
+                continue
+            }
+            var duty = duties[place]
+            defer { duties[place] = duty }
+            do {
+                if try take(&duty, look, now, on: connection) { hasMore = true }
+            } catch is Leadership.Lost {
+                return false
+            }
+        }
+        return hasMore
+    }
+
+    private mutating func take(
+        _ duty: inout Duty, _ known: HistoryScanState, _ now: Int64, on connection: PostgresConnection
+    ) throws -> Bool {
+        var look = known
+        if look.error != nil {
+            guard duty.isStart || now >= (look.tried ?? 0) + duty.pause else { return false }
+        }
+        if look.current == nil {
+            guard duty.isStart || now >= HistoryScanPlan.next(after: look.past, interval: interval) + duty.jitter else {
+                return false
+            }
+            guard let plan = try plan(duty, look, now, on: connection) else { return false }
+            look.current = HistoryScanState.Current(plan, at: duty.place)
+            report.begun(plan, duty.place)
+        }
+        guard let current = look.current else { return false }
+        let read: (page: HistoryReader.Page, next: HistoryScan)
+        do throws(ServerAPIError) {
+            let options = CallOptions(
+                priority: .sweep, within: HistoryScanStep.pageTime, cancellation: cancellation)
+            read = try current.walk.page(of: duty.reader, from: .history, now: now, options)
+        } catch {
+            if case .cancelled = error { return false }
+            look.fail("\(error)", at: now, keeps: error.isRetryable)
+            try fence.transaction(on: connection) { _ in try look.write(duty.place, on: connection) }
+            duty.isStart = false
+            // An app that was never released is refused in production until it is.
+            duty.pause = error.isRetryable ? min(HistoryScanStep.retry, interval) : interval
+            report.failed(error, duty.place)
+            return false
+        }
+        return try take(read.page, read.next, look, &duty, on: connection)
+    }
+
+    private func plan(
+        _ duty: Duty, _ look: HistoryScanState, _ now: Int64, on connection: PostgresConnection
+    ) throws -> HistoryScanPlan? {
+        HistoryScanPlan(
+            past: look.past,
+            now: HistoryScanPlan.Now(
+                time: now, environment: duty.place.environment, interval: interval, isStart: duty.isStart,
+                outageEnd: try IngestUptime.outages(now: now, on: connection).last?.upperBound))
+    }
+
+    /// True if there is another page.
+    private mutating func take(
+        _ page: HistoryReader.Page, _ walk: HistoryScan, _ known: HistoryScanState, _ duty: inout Duty,
+        on connection: PostgresConnection
+    ) throws -> Bool {
+        var (look, intake) = (known, intake)
+        let place = duty.place
+        FailPoint.historyBeforeCommit.pass()
+        let new: [NewNotification]
+        do {
+            new = try fence.transaction(on: connection) { now in
+                let new = try intake.insert(page.notifications, on: connection)
+                look.current?.add(page, new, walk)
+                look.error = nil
+                if walk.isDone { look.finish(at: now) }
+                try look.write(place, on: connection)
+                return new
+            }
+            self.intake = intake
+        } catch {
+            self.intake.forget()
+            throw error
+        }
+        FailPoint.historyAfterCommit.pass()
+        duty.isStart = false
+        var current = known.current
+        current?.add(page, new, walk)
+        guard let current else { return false }
+        report.taken(page, new, current.reason, place)
+        guard walk.isDone else { return true }
+        duty.jitter = .random(in: 0...interval / 12)
+        report.finished(current, place)
+        return false
+    }
+}
+
+extension HistoryScanState.Current {
+    mutating func add(_ page: HistoryReader.Page, _ new: [NewNotification], _ next: HistoryScan) {
+        walk = next
+        found += Int64(page.notifications.count)
+        missed += Int64(new.count)
+        refused += Int64(page.refused.values.reduce(0, +))
+        let signed = new.compactMap(\.signedDate)
+        firstMissed = ([firstMissed].compactMap { $0 } + signed).min()
+        lastMissed = ([lastMissed].compactMap { $0 } + signed).max()
+    }
+}

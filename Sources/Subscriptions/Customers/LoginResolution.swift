@@ -1,0 +1,30 @@
+/// What becomes of two ids where somebody with one logs in with the other (RevenueCat: Identifying Customers, "Logging in
+/// with a custom App User ID").
+package enum LoginResolution: Sendable, Equatable, CaseIterable {
+    /// Nothing changes: from now on the app uses the other id.
+    case switched
+    /// A customer is made for the other id, apart from the first.
+    case created
+    /// Both ids name one customer, who has what either had.
+    case joined
+
+    /// - Parameters:
+    ///   - isSame: whether both ids name one customer.
+    ///   - isCurrentAnonymous: whether no id of the customer who logs in names a person.
+    ///   - target: whom the other id names; nil: nobody.
+    package static func outcome(isSame: Bool, isCurrentAnonymous: Bool, target: Target?) -> LoginResolution {
+        if isSame { return .switched }
+        guard let target else { return isCurrentAnonymous ? .joined : .created }
+        // Who has an anonymous id already is somebody on another device: what this one holds stays apart.
+        return isCurrentAnonymous && !target.hasAnonymousID ? .joined : .switched
+    }
+
+    package struct Target: Sendable, Equatable {
+        /// Whether one of the ids is anonymous.
+        package let hasAnonymousID: Bool
+
+        package init(hasAnonymousID: Bool) {
+            self.hasAnonymousID = hasAnonymousID
+        }
+    }
+}

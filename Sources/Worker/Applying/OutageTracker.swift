@@ -1,0 +1,63 @@
+import Base
+import Database
+import Postgres
+
+/// Knows our outages of late and how far Apple's history was looked through, for judging what silence means.
+struct OutageTracker {
+    /// ms since 1970, the oldest first.
+    private(set) var known: [Range<Int64>] = []
+    private var coverage: [AppScope: HistoryCoverage] = [:]
+    private var unheard: [AppScope: Range<Int64>] = [:]
+    /// Whether it was ever read. Without that no end may be told; what was read once is good for a while.
+    private(set) var isKnown = false
+    private var nextLook = ContinuousClock.now
+    private let timeout: String
+    private let patience: Int64
+    private let reconciliation: LaneWorkerConfiguration.Reconciliation?
+    private let begun = ContinuousClock.now
+    private var nextCleaning = ContinuousClock.now + cleaningInterval
+
+    /// Well below the shortest silence that counts as an outage.
+    private static let lookInterval = Duration.seconds(30)
+    private static let cleaningInterval = Duration.seconds(3600)
+    /// How long after the start the first look into Apple's history is waited for.
+    private static let historyPatience = Duration.seconds(3600)
+
+    init(_ configuration: LaneWorkerConfiguration) {
+        timeout = "\(max(250, configuration.lease.milliseconds / 10))ms"
+        patience = configuration.expiryPatience.milliseconds
+        reconciliation = configuration.reconciliation
+    }
+
+    var beliefs: ExpiryConfirmationRule {
+        ExpiryConfirmationRule(patience: patience, outages: known, coverage: coverage, unheard: unheard)
+    }
+
+    /// - Parameter cleans: whether this worker drops what is too old; one of them does.
+    mutating func look(now: Int64, cleans: Bool, on connection: PostgresConnection) throws {
+        guard ContinuousClock.now >= nextLook else { return }
+        // However it ends: a turn that fails here must not fail here each time.
+        defer { if isKnown { nextLook = ContinuousClock.now + OutageTracker.lookInterval } }
+        // Somebody's lock on the table must not cost the lanes.
+        let limits = PostgresStatement("SELECT set_config('statement_timeout', $1, true)", [.text(timeout)])
+        (known, coverage) = try connection.transaction(opening: [limits]) { _ in
+            (try IngestUptime.outages(now: now, on: connection), try HistoryCoverage.read(on: connection))
+        }
+        unheard = unheard(now)
+        isKnown = true
+        guard cleans, ContinuousClock.now >= nextCleaning else { return }
+        try IngestUptime.forget(now: now, on: connection)
+        nextCleaning = ContinuousClock.now + OutageTracker.cleaningInterval
+    }
+
+    /// Who comes back after a long time looks into Apple's history before it believes silence; not for ever, because
+    /// another worker may have no key.
+    private func unheard(_ now: Int64) -> [AppScope: Range<Int64>] {
+        guard let reconciliation, ContinuousClock.now - begun < OutageTracker.historyPatience else { return [:] }
+        let oldest = now - 3 * reconciliation.interval.milliseconds
+        return reconciliation.places.reduce(into: [:]) { unheard, place in
+            let tried = coverage[place]?.tried ?? 0
+            if tried < oldest { unheard[place] = tried..<now }
+        }
+    }
+}

@@ -1,0 +1,189 @@
+import Base
+import Daemon
+import Database
+import Postgres
+
+/// Keeps the sender supplied: tells it how the endpoints are now, and what is due for them.
+///
+/// Trouble here must not stop notifications from being applied, so every statement is bounded well below the lease, and
+/// whoever calls goes on after an error.
+struct DeliveryFetcher {
+    private let engine: DeliveryEngine
+    private let sealer: SecretSealer
+    private let logger: Logger
+    /// Of each statement.
+    private let timeout: String
+
+    private var nextLook = ContinuousClock.now
+    private var nextFill = ContinuousClock.now
+    private var nextSweep = ContinuousClock.now
+    /// Whether endpoints that were removed long ago are looked at too.
+    private var sweepsAll = true
+    private var unsendable: Set<String> = []
+    /// What consumers asked for with their answers, and is not done yet.
+    private var owed = ConsumerDirectives()
+    /// What was seen of endpoints, and is not written down yet.
+    private var tally = HealthSamples()
+    /// Failures in a row, as all workers together saw them.
+    private var failures: [String: Int] = [:]
+    private var nextHealth = ContinuousClock.now
+
+    private static let lookInterval = Duration.milliseconds(200)
+    private static let sweepInterval = Duration.seconds(1)
+    private static let healthInterval = Duration.seconds(1)
+    /// For an endpoint's row.
+    private static let lockPatience = "100ms"
+
+    init(engine: DeliveryEngine, sealer: SecretSealer, lease: Duration, logger: Logger) {
+        self.engine = engine
+        self.sealer = sealer
+        self.logger = logger
+        timeout = "\(max(500, lease.milliseconds / 4))ms"
+    }
+
+    /// Looks at the next opportunity.
+    mutating func hurry() {
+        nextLook = ContinuousClock.now
+    }
+
+    /// There are lanes of which nobody may have taken care for long.
+    mutating func gainedLanes() {
+        sweepsAll = true
+        hurry()
+    }
+
+    /// Results that are committed; the next look does what they ask of their endpoints.
+    mutating func note(_ decided: [AttemptRecorder.Decided], now: Int64) {
+        for item in decided {
+            if let sight = item.sight {
+                tally.note(item.endpoint, sight, dead: item.dead, at: now)
+            }
+            owed.note(item.changes, of: item.endpoint, now: now)
+        }
+        if owed.isUrgent { hurry() }
+    }
+
+    /// A look if its time has come, else only what is due for lines that run low.
+    ///
+    /// - Parameter workers: how many are alive.
+    mutating func take(lanes: [Lane], workers: Int, now: Int64, on connection: PostgresConnection) throws {
+        let begun = ContinuousClock.now
+        if begun >= nextLook {
+            // A tenth of the time at most, however many endpoints there are, and however it ends.
+            defer { nextLook = ContinuousClock.now + pause(since: begun, 10, DeliveryFetcher.lookInterval) }
+            try look(lanes, workers, now, begun, on: connection)
+            return
+        }
+        engine.resume()
+        if begun >= nextFill, engine.wantsMore {
+            defer { nextFill = ContinuousClock.now + pause(since: begun, 2, .zero) }
+            try fill(engine.room(onlyLow: true), lanes, now, on: connection)
+        }
+    }
+
+    /// The end: writes down all that was seen.
+    mutating func finish(on connection: PostgresConnection) throws {
+        try record(tally.due(now: .now, all: true), on: connection)
+    }
+
+    private func pause(since begun: ContinuousClock.Instant, _ times: Int, _ least: Duration) -> Duration {
+        max(least, (ContinuousClock.now - begun) * times)
+    }
+
+    private mutating func look(
+        _ lanes: [Lane], _ workers: Int, _ now: Int64, _ begun: ContinuousClock.Instant,
+        on connection: PostgresConnection
+    ) throws {
+        try makeChanges(on: connection)
+        let endpoints = try EndpointTable.load(sealer: sealer, now: now, on: connection)
+        complain(about: endpoints)
+        // Who asked for no more, or for a pause, gets nothing while that is not written down yet.
+        let owing = owed.endpoints
+        engine.update(
+            endpoints.filter { !owing.contains($0.id) }, failures: failures, workers: workers, now: now)
+        if begun >= nextSweep {
+            defer { nextSweep = ContinuousClock.now + pause(since: begun, 20, DeliveryFetcher.sweepInterval) }
+            let (isWhole, since) = (sweepsAll, sweepsAll ? Int64.min : nil)
+            // Once, should it take too long: it must not keep what is due waiting for ever.
+            sweepsAll = false
+            let changed = try bounded(connection) {
+                try DeliveryTable.followEndpoints(in: lanes, removedSince: since, now: now, on: connection)
+            }
+            sweepsAll = isWhole && changed > 0
+        }
+        try fill(engine.room(), lanes, now, on: connection)
+        tally.keep(Set(endpoints.map(\.id)))
+        try keepHealth(begun, on: connection)
+    }
+
+    /// Each alone, and without waiting for long: makers of events share these rows, so that many of them may keep one
+    /// locked for seconds, one after the other. Then it is tried again at the next look; nothing else waits for it.
+    private mutating func makeChanges(on connection: PostgresConnection) throws {
+        for endpoint in owed.endpoints.shuffled() {
+            let changes = owed.of(endpoint)
+            do {
+                let disabled = try bounded(connection, lock: DeliveryFetcher.lockPatience) {
+                    try changes.make(on: connection)
+                }
+                owed.remove(endpoint)
+                for (endpoint, cause) in disabled {
+                    logger.info(
+                        "endpoint disabled", ["endpoint": .string(endpoint), "reason": .string(cause.rawValue)])
+                }
+            } catch let error as PostgresError where error.sqlstate == "55P03" {
+                return
+            }
+        }
+    }
+
+    /// Writes down what was seen, and reads what others saw.
+    private mutating func keepHealth(_ begun: ContinuousClock.Instant, on connection: PostgresConnection) throws {
+        try record(tally.due(now: begun), on: connection)
+        guard begun >= nextHealth else { return }
+        nextHealth = begun + DeliveryFetcher.healthInterval
+        failures = try EndpointHealthTable.failures(on: connection)
+        tally.learn(failing: failures.filter { $0.value > 0 }.keys)
+    }
+
+    private mutating func record(
+        _ seen: [EndpointHealth.Observation], on connection: PostgresConnection
+    ) throws {
+        guard !seen.isEmpty else { return }
+        try bounded(connection) { try EndpointHealthTable.record(seen, on: connection) }
+        tally.written(seen, now: .now)
+    }
+
+    /// What is due, for the lines of the sender that have room.
+    private func fill(
+        _ room: [String: Int], _ lanes: [Lane], _ now: Int64, on connection: PostgresConnection
+    ) throws {
+        guard !room.isEmpty else { return }
+        let due = try bounded(connection) {
+            try DeliveryTable.due(room: room, lanes: lanes, now: now, on: connection)
+        }
+        engine.add(due.deliveries)
+        engine.note(hasMore: due.hasMore, of: room.keys)
+    }
+
+    /// Somebody's lock on an endpoint or a delivery must not cost the lanes.
+    private func bounded<Result>(
+        _ connection: PostgresConnection, lock patience: String? = nil, _ body: () throws -> Result
+    ) throws -> Result {
+        let limits = PostgresStatement(
+            """
+            SELECT set_config('statement_timeout', $1, true), set_config('lock_timeout', $2, true),
+                set_config('synchronous_commit', 'on', true)
+            """, [.text(timeout), .text(patience ?? timeout)])
+        return try connection.transaction(opening: [limits]) { _ in try body() }
+    }
+
+    private mutating func complain(about endpoints: [Endpoint]) {
+        let broken = endpoints.filter { !$0.isSendable }
+        for endpoint in broken where !unsendable.contains(endpoint.id) {
+            logger.error(
+                "an endpoint's secrets cannot be opened with this key; nothing is sent to it",
+                ["endpoint": .string(endpoint.id)])
+        }
+        unsendable = Set(broken.map(\.id))
+    }
+}

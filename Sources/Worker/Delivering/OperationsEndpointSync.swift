@@ -1,0 +1,40 @@
+import Base
+import Daemon
+import Database
+import Postgres
+
+/// Keeps the endpoint of operations in step with the configuration: once, when the worker begins.
+struct OperationsEndpointSync {
+    private let url: String?
+    private let sealer: SecretSealer
+    private let logger: Logger
+    /// Whether whoever is to be told is there, or nobody is.
+    private(set) var isDone = false
+    private var nextTry = ContinuousClock.now
+
+    init(url: String?, sealer: SecretSealer, logger: Logger) {
+        self.url = url
+        self.sealer = sealer
+        self.logger = logger
+    }
+
+    mutating func keep(now: Int64, on connection: PostgresConnection) throws {
+        let begun = ContinuousClock.now
+        guard !isDone, begun >= nextTry else { return }
+        // Whoever locks the endpoint meanwhile must not cost each turn the time that is waited for him.
+        defer { nextTry = ContinuousClock.now + max(.seconds(1), (ContinuousClock.now - begun) * 10) }
+        let limits = PostgresStatement(
+            """
+            SELECT set_config('statement_timeout', '2s', true), set_config('lock_timeout', '200ms', true),
+                set_config('synchronous_commit', 'on', true)
+            """)
+        let isChanged = try connection.transaction(opening: [limits]) { _ in
+            try OperationsEndpoint.keep(url: url, sealer: sealer, now: now, on: connection)
+        }
+        isDone = true
+        guard isChanged else { return }
+        logger.notice(
+            url == nil ? "operators are told nothing any more" : "operators are told of endpoints",
+            ["endpoint": .string(OperationsEndpoint.id)])
+    }
+}

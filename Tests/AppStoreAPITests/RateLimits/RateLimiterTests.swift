@@ -1,0 +1,68 @@
+import Base
+import Daemon
+import Testing
+
+@testable import AppStoreAPI
+
+/// The line with real threads in it.
+struct RateLimiterTests {
+    private func wait(
+        _ pacer: RateLimiter, _ options: CallOptions, done: @escaping @Sendable (ServerAPIError?) -> Void
+    ) -> ServiceThread {
+        ServiceThread("paced") {
+            do throws(ServerAPIError) {
+                try pacer.wait(.testNotification, .production, options)
+                done(nil)
+            } catch {
+                done(error)
+            }
+        }
+    }
+
+    @Test func `who waits for the rate is cancelled at once, and holds up nobody`() throws {
+        let pacer = RateLimiter()
+        pacer.close(.testNotification, .production, for: .seconds(60))
+        let results = Monitor<[ServerAPIError?]>([])
+        let cancellation = Cancellation()
+        let threads = (0..<3).map { _ in
+            wait(pacer, CallOptions(within: .seconds(300), cancellation: cancellation)) { error in
+                results.change { $0.append(error) }
+            }
+        }
+        cancellation.cancel()
+        for thread in threads { #expect(thread.join(timeout: .seconds(10))) }
+        #expect(results.read { $0 } == [.cancelled, .cancelled, .cancelled])
+        // Other groups and the other environment were never closed.
+        try pacer.wait(.orderLookup, .production, CallOptions(within: .seconds(5)))
+        try pacer.wait(.testNotification, .sandbox, CallOptions(within: .seconds(5)))
+    }
+
+    @Test func `a person's call overtakes sweeps that wait`() throws {
+        let pacer = RateLimiter()
+        pacer.close(.testNotification, .production, for: .milliseconds(2500))
+        let order = Monitor<[CallOptions.Priority]>([])
+        func start(_ priority: CallOptions.Priority) -> ServiceThread {
+            wait(pacer, CallOptions(priority: priority, within: .seconds(60))) { _ in
+                order.change { $0.append(priority) }
+            }
+        }
+        let sweeps = [start(.sweep), start(.sweep)]
+        let person = start(.interactive)
+        for thread in sweeps + [person] { #expect(thread.join(timeout: .seconds(30))) }
+        #expect(order.read { $0 } == [.interactive, .sweep, .sweep])
+    }
+
+    @Test func `what cannot go before its deadline does not wait for it`() throws {
+        let pacer = RateLimiter()
+        pacer.close(.testNotification, .production, for: .seconds(60))
+        let began = ContinuousClock.now
+        let error = try failure {
+            try pacer.wait(.testNotification, .production, CallOptions(within: .seconds(30)))
+        }
+        guard case .outOfTime = error else {
+            Issue.record("\(error)")
+            return
+        }
+        #expect(ContinuousClock.now - began < .seconds(10))
+    }
+}

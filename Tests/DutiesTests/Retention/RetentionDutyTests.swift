@@ -1,0 +1,34 @@
+import Base
+import Daemon
+import Database
+import Duties
+import Postgres
+import TestSupport
+import Testing
+
+@Suite struct RetentionDutyTests {
+    @Test func `it goes on by itself, and ends at once, also in the middle of a statement`() throws {
+        let bench = try RetentionFixture()
+        try bench.receiveAndApply(1, daysAgo: 500)
+        let keeper = RetentionDuty(
+            worker: [UInt8](repeating: 1, count: 16),
+            times: RetentionTimes(
+                notifications: .seconds(400 * 86_400), attempts: .seconds(90 * 86_400), events: .seconds(400 * 86_400)),
+            session: PostgresSession(bench.database.target(role: "entitled_worker")), clock: SystemClock(),
+            logger: bench.log.logger, metrics: bench.metrics)
+        keeper.start()
+        try bench.log.wait(for: "a day was dropped")
+        let deadline = ContinuousClock.now + .seconds(20)
+        keeper.drain(until: deadline)
+        #expect(ContinuousClock.now < deadline)
+        #expect(try !bench.days("notification").contains(500))
+    }
+
+    @Test func `what fails is told and tried again, and the rest of the process does not notice`() throws {
+        let bench = try RetentionFixture()
+        try bench.owner.query("REVOKE SELECT ON entitled.notification_default FROM entitled_worker")
+        #expect(throws: PostgresError.self) { try bench.takeRounds() }
+        try bench.owner.query("GRANT SELECT ON entitled.notification_default TO entitled_worker")
+        try bench.takeRounds()
+    }
+}

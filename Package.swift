@@ -117,7 +117,7 @@ let tests: [Target] = [
     .testTarget(name: "CryptoTests", dependencies: ["Base", "Crypto"]),
     .testTarget(name: "PostgresTests", dependencies: ["Base", "Postgres", "Schemas", "TestSupport"]),
     .testTarget(name: "HTTPTests", dependencies: ["Base", "Daemon", "HTTP", "TestSupport"]),
-    .testTarget(name: "AppStoreTests", dependencies: ["Base", "Crypto", "AppStore"]),
+    .testTarget(name: "AppStoreTests", dependencies: ["Base", "Crypto", "AppStore", "TestSupport"]),
     .testTarget(
         name: "AppStoreAPITests",
         dependencies: [

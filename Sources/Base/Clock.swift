@@ -1,5 +1,4 @@
 import FoundationEssentials
-import Synchronization
 
 /// The wall clock, as a seam: what decides by the time of day takes one of these, never the system's directly.
 package protocol WallClock: Sendable {
@@ -12,22 +11,5 @@ package struct SystemClock: WallClock {
 
     package func now() -> Int64 {
         Int64((Date().timeIntervalSince1970 * 1000).rounded(.down))
-    }
-}
-
-/// A clock that a test sets.
-package final class ManualClock: WallClock {
-    private let value: Mutex<Int64>
-
-    package init(_ milliseconds: Int64) {
-        value = Mutex(milliseconds)
-    }
-
-    package func now() -> Int64 {
-        value.withLock { $0 }
-    }
-
-    package func advance(by duration: Duration) {
-        value.withLock { $0 += duration.milliseconds }
     }
 }

@@ -1,5 +1,6 @@
 import Base
 import Crypto
+import TestSupport
 
 @testable import AppStore
 

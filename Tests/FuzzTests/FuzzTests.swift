@@ -24,7 +24,7 @@ struct FuzzTests {
     /// Where the seeds of signed data were refused, every mutation would be refused with them.
     @Test func `what inputs are made from is genuine`() throws {
         let chain = try FuzzChain()
-        let verifier = SignedDataVerifier(trust: chain.trust, clock: ManualClock(FuzzChain.date))
+        let verifier = SignedDataVerifier(trust: chain.trust, clock: FixedClock(FuzzChain.date))
         let inspector = SignedDataInspector(verifier: verifier)
         let payloads = [FuzzChain.transaction, FuzzChain.renewal, FuzzChain.appTransaction, chain.notification()]
         for payload in payloads + FuzzChain.plainNotifications {

@@ -11,7 +11,7 @@ package enum SignedDataSubjects {
 
     private static func inspector(_ chain: FuzzChain) -> SignedDataInspector {
         SignedDataInspector(
-            verifier: SignedDataVerifier(trust: chain.trust, clock: ManualClock(FuzzChain.date)))
+            verifier: SignedDataVerifier(trust: chain.trust, clock: FixedClock(FuzzChain.date)))
     }
 
     private static func payloads(_ chain: FuzzChain) -> [[UInt8]] {
@@ -65,7 +65,7 @@ package enum SignedDataSubjects {
         let texts = chain.certificates.map { Base64.encode($0) }
         let more = JSON.object(["kid": .string("k"), "alg": .string("ES256"), "x5c": .strings(texts), "typ": .null])
         let trust = chain.trust
-        let verifier = SignedDataVerifier(trust: trust, clock: ManualClock(FuzzChain.date))
+        let verifier = SignedDataVerifier(trust: trust, clock: FixedClock(FuzzChain.date))
         return FuzzSubject("header", seeds: [chain.header, more.bytes], inputs: 6_000) { input in
             let jws = chain.sign(FuzzChain.transaction, header: input)
             guard let found = try? verifier.verify(jws).get() else { return nil }

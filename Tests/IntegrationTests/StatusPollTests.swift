@@ -302,7 +302,8 @@ import Worker
         var intake = HistoryAppender(clock: SystemClock())
         // As when a process is killed before it wrote that it was answered.
         let entries = try (0..<2).map { _ in
-            let entry = try StatusEntry.notification(state, of: scene.apple.place, HeaderDictionaries())
+            let entry = try AdmittedPayload.status(state).packed(
+                in: scene.apple.place, by: HeaderDictionaries())
             return try intake.insert([entry], on: connection).count
         }
         #expect(entries == [1, 0])

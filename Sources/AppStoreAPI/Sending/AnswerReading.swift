@@ -43,7 +43,7 @@ struct AnswerReading {
     ) -> ServerAPIRetryPolicy.Result {
         if response.status == 429 {
             // The time is of Apple's clock; so is the one it is compared with.
-            let theirs = response.date.flatMap(HTTPDate.parse) ?? now
+            let theirs = response.date.flatMap { HTTPDate.parse($0, now: now) } ?? now
             let clock = abs(theirs - now) < 2000 ? now : theirs
             let wait = response.retryAfter.flatMap { RetryAfter.wait($0, now: clock) }
             return .turnedAway(after: wait.map { .milliseconds($0) })

@@ -15,7 +15,7 @@ enum RetryAfter {
 
     private static func instant(_ text: String, now: Int64) -> Int64? {
         guard text.utf8.allSatisfy({ (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) }) else {
-            return HTTPDate.parse(text)
+            return HTTPDate.parse(text, now: now)
         }
         guard text.utf8.count <= 16, let number = Int64(text) else { return nil }
         switch number {
@@ -23,22 +23,5 @@ enum RetryAfter {
         case ..<100_000_000_000: return number * 1000
         default: return number
         }
-    }
-}
-
-/// `Sun, 06 Nov 1994 08:49:37 GMT` (RFC 9110 §5.6.7).
-enum HTTPDate {
-    private static let months = [
-        "Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec",
-    ]
-
-    /// Milliseconds since 1970; nil for anything else.
-    static func parse(_ text: String) -> Int64? {
-        let parts = text.split(separator: " ")
-        guard parts.count == 6, parts[5] == "GMT", parts[0].hasSuffix(","), parts[1].count == 2,
-            let month = months.firstIndex(of: String(parts[2]))
-        else { return nil }
-        let digits = month < 9 ? "0\(month + 1)" : "\(month + 1)"
-        return Timestamp.parse("\(parts[3])-\(digits)-\(parts[1])T\(parts[4])Z")
     }
 }

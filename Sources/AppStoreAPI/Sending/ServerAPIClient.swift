@@ -135,8 +135,9 @@ package final class ServerAPIClient: Sendable {
     }
 
     private func unauthorized(_ response: OutgoingResponse, _ environment: StoreEnvironment) -> Unauthorized {
-        let apples = response.date.flatMap(HTTPDate.parse)
-        let skew = apples.map { clock.now() - $0 }.map { abs($0) < ServerAPIClient.skewTolerance ? 0 : $0 / 1000 }
+        let now = clock.now()
+        let apples = response.date.flatMap { HTTPDate.parse($0, now: now) }
+        let skew = apples.map { now - $0 }.map { abs($0) < ServerAPIClient.skewTolerance ? 0 : $0 / 1000 }
         return Unauthorized(
             environment: environment, bundleID: app.bundleID, keyIDs: (0..<keys.count).map(keys.keyID), skew: skew)
     }

@@ -4,6 +4,7 @@ import FoundationEssentials
 import Glibc
 import Postgres
 import StoreSimulator
+import TestSupport
 
 /// A private Postgres with durable settings, migrated, and a configuration for daemons that use it.
 final class Installation {

@@ -1,17 +1,6 @@
 import Base
 import Postgres
 
-/// An app in one of the store's environments.
-package struct AppScope: Hashable, Sendable {
-    package let app: String
-    package let environment: StoreEnvironment
-
-    package init(app: String, environment: StoreEnvironment) {
-        self.app = app
-        self.environment = environment
-    }
-}
-
 /// How far Apple's notification history was looked through, in ms since 1970.
 package struct HistoryCoverage: Sendable, Equatable {
     /// Everything that was signed by then is known; nil before the first look came to its end.

@@ -116,7 +116,7 @@ struct StatusPoll {
     private mutating func keep(
         _ state: SubscriptionState, _ look: StatusPollTable, _ place: AppScope, on connection: PostgresConnection
     ) throws {
-        let entry = try StatusEntry.notification(state, of: place, dictionaries)
+        let entry = try AdmittedPayload.status(state).packed(in: place, by: dictionaries)
         var intake = intake
         do {
             try fence.transaction(on: connection) { now in

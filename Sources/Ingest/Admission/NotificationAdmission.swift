@@ -40,27 +40,13 @@ package struct NotificationAdmission: Sendable {
         case .unknownApp(let message): return .failure(.unknownApp(payload.subject, message))
         case .environmentNotAllowed(let message): return .failure(.environmentNotAllowed(payload.subject, message))
         case .admitted(let app, let environment):
-            return notification(payload, verified, app.id, environment, source)
+            do throws(AdmittedPayload.PackingError) {
+                return .success(
+                    try AdmittedPayload.notification(payload, verified, source).packed(
+                        in: AppScope(app: app.id, environment: environment), by: dictionaries))
+            } catch {
+                return .failure(.unready("\(error)"))
+            }
         }
-    }
-
-    private func notification(
-        _ payload: NotificationPayload, _ verified: VerifiedJWS, _ app: String, _ environment: StoreEnvironment,
-        _ source: NotificationSource
-    ) -> Result<NewNotification, Rejection> {
-        let headerID = StoredJWS.headerID(verified.header)
-        let packed: [UInt8]
-        do {
-            packed = try dictionaries.compress(verified.payload, header: verified.header, id: headerID)
-        } catch {
-            return .failure(.unready("a payload could not be compressed: \(error)"))
-        }
-        return .success(
-            NewNotification(
-                identity: NotificationIdentity(app: app, environment: environment, uuid: payload.notificationUUID),
-                type: payload.notificationType.rawValue, subtype: payload.subtype?.rawValue,
-                originalTransactionID: payload.statedOriginalTransactionId, signedDate: payload.signedDate,
-                source: source, header: verified.header,
-                stored: StoredJWS(headerID: headerID, payload: packed, signature: verified.signature)))
     }
 }

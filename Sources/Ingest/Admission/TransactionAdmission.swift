@@ -56,22 +56,22 @@ package struct TransactionAdmission: Sendable {
             payload.transactionId != nil, payload.productId != nil, payload.purchaseDate != nil
         else { return .failure(.notWanted("it is no transaction")) }
         return place(apps.admit(bundleID: payload.bundleId, environment: payload.environment), app).flatMap { place in
-            do {
-                let entry = try PostedEntry.notification(text, jws, payload, id, of: place, dictionaries)
-                return .success(
-                    Admitted(place: place, originalTransactionID: id, payload: payload, jws: jws, entry: entry))
-            } catch {
-                return .failure(.unready("a payload could not be compressed: \(error)"))
+            pack(.transaction(payload, jws, text: text, originalTransactionID: id), in: place).map { entry in
+                Admitted(place: place, originalTransactionID: id, payload: payload, jws: jws, entry: entry)
             }
         }
     }
 
     /// An answer of Apple's about a subscription, which was verified when it came, as an entry of the log.
     package func admit(_ state: SubscriptionState, of place: AppScope) -> Result<NewNotification, Rejection> {
-        do {
-            return .success(try StatusEntry.notification(state, of: place, dictionaries))
+        pack(.status(state), in: place)
+    }
+
+    private func pack(_ payload: AdmittedPayload, in place: AppScope) -> Result<NewNotification, Rejection> {
+        do throws(AdmittedPayload.PackingError) {
+            return .success(try payload.packed(in: place, by: dictionaries))
         } catch {
-            return .failure(.unready("a payload could not be compressed: \(error)"))
+            return .failure(.unready("\(error)"))
         }
     }
 

@@ -11,17 +11,11 @@ package struct PrivateClusterSettings: Sendable {
     package static let durable = PrivateClusterSettings(
         isDurable: true, connections: 100, isOwnerSuperuser: false)
 
-    /// The same for benchmarks and tests that look into the server.
-    package static let durableForMeasuring = PrivateClusterSettings(
-        isDurable: true, connections: 100, isOwnerSuperuser: true)
-
-    /// For tests: survives the end of processes, not of the machine.
-    package static let throwAway = PrivateClusterSettings(
-        isDurable: false, connections: 200, isOwnerSuperuser: true)
-
-    /// The same with a login as in production.
-    package static let throwAwayAsInProduction = PrivateClusterSettings(
-        isDurable: false, connections: 100, isOwnerSuperuser: false)
+    package init(isDurable: Bool, connections: Int, isOwnerSuperuser: Bool) {
+        self.isDurable = isDurable
+        self.connections = connections
+        self.isOwnerSuperuser = isOwnerSuperuser
+    }
 
     func text(socket: String) -> String {
         let durability = isDurable ? "on" : "off"

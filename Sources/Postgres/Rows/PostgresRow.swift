@@ -148,16 +148,6 @@ package struct PostgresRow: Sendable {
         }
     }
 
-    // MARK: - Without copies
-
-    /// The value's bytes as Postgres sent them, valid only inside `body`; nil for NULL.
-    package func withBytes<Result>(
-        _ column: some PostgresColumn, _ body: (UnsafeRawBufferPointer?) throws(PostgresError) -> Result
-    ) throws(PostgresError) -> Result {
-        let cell = try cell(column)
-        return try withExtendedLifetime(rows) { () throws(PostgresError) in try body(cell?.bytes) }
-    }
-
     // MARK: - Reaching
 
     private func place(_ column: some PostgresColumn) throws(PostgresError) -> Int32 {

@@ -27,11 +27,6 @@ package final class PostgresRows: @unchecked Sendable, RandomAccessCollection {
         return PostgresRow(rows: self, index: Int32(position))
     }
 
-    /// How many rows an INSERT, UPDATE, DELETE or SELECT touched; 0 for other statements.
-    package var affected: Int {
-        PQcmdTuples(result).flatMap { Int(String(cString: $0)) } ?? 0
-    }
-
     /// The statement's tag, such as `COMMIT`.
     var tag: String {
         PQcmdStatus(result).map { String(cString: $0) } ?? ""

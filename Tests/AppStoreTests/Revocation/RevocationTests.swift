@@ -1,6 +1,7 @@
 import Base
 import Crypto
 import Foundation
+import TestSupport
 import Testing
 
 @testable import AppStore

@@ -21,14 +21,6 @@ import Testing
         #expect(try connection.query("SELECT a FROM t").one().text(0) == "secret")
     }
 
-    @Test func `a statement says how many rows it touched`() throws {
-        let connection = try TestCluster.shared.makeDatabase().connect()
-        try connection.execute(script: "CREATE TABLE t (a int8)")
-        #expect(try connection.query("INSERT INTO t SELECT * FROM unnest($1)", [.int8s([1, 2, 3])]).affected == 3)
-        #expect(try connection.query("DELETE FROM t WHERE a > $1", [.int8(1)]).affected == 2)
-        #expect(try connection.query("CREATE TABLE u (a int8)").affected == 0)
-    }
-
     @Test func `a script that fails leaves nothing`() throws {
         let connection = try TestCluster.shared.makeDatabase().connect()
         let error = try #require(throws: PostgresError.self) {
@@ -151,50 +143,6 @@ import Testing
         #expect(error.kind == .connection)
         #expect(error.outcomeUnknown)
         #expect(try session.withConnection { try $0.query("SELECT 1").one().int(0) } == 1)
-    }
-}
-
-@Suite struct `pools` {
-    @Test func `threads get connections of their own, as many as there are`() throws {
-        let pool = PostgresPool(try TestCluster.shared.makeDatabase().target(), size: 2)
-        try pool.withConnection { first in
-            try pool.withConnection { second in
-                let ids = try [first, second].map { try $0.query("SELECT pg_backend_pid()").one().int(0) }
-                #expect(ids[0] != ids[1])
-                let error = try #require(throws: PostgresError.self) {
-                    try pool.withConnection(patience: .milliseconds(10)) { _ in }
-                }
-                #expect(error.kind == .connection)
-                #expect(error.description.contains("all 2 connections are busy"))
-            }
-        }
-        #expect(try pool.withConnection { try $0.query("SELECT 1").one().int(0) } == 1)
-    }
-
-    @Test func `who waits gets a connection when it is free`() throws {
-        let database = try TestCluster.shared.makeDatabase()
-        let pool = PostgresPool(database.target(), size: 1)
-        let done = Counter()
-        let threads = (0..<8).map { _ in
-            Running {
-                for _ in 0..<20 {
-                    try pool.withConnection(patience: .seconds(20)) { _ = try $0.query("SELECT 1") }
-                    done.add()
-                }
-            }
-        }
-        for thread in threads { #expect(try thread.error() == nil) }
-        #expect(done.value == 160)
-    }
-
-    @Test func `cancelling reaches every statement`() throws {
-        let database = try TestCluster.shared.makeDatabase()
-        let pool = PostgresPool(database.target(), size: 2)
-        let threads = (0..<2).map { _ in Running { try pool.withConnection { _ = try $0.query("SELECT pg_sleep(60)") } }
-        }
-        try database.untilActive("SELECT pg_sleep", count: 2)
-        pool.cancel()
-        for thread in threads { #expect((try thread.error() as? PostgresError)?.sqlstate == "57014") }
     }
 }
 

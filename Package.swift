@@ -41,8 +41,8 @@ let modules: [Target] = [
     .target(name: "AppStore", dependencies: ["Base", "Crypto"]),
     // Everything that asks Apple: the App Store Server API and OCSP responders.
     .target(name: "AppStoreAPI", dependencies: ["Base", "Daemon", "Crypto", "HTTP", "AppStore"]),
-    // PURE: facts to purchases to entitlements; differences to events.
-    .target(name: "Subscriptions", dependencies: ["Base"]),
+    // PURE: facts to purchases to entitlements; differences to events. Of Crypto, SHA-256 alone.
+    .target(name: "Subscriptions", dependencies: ["Base", "Crypto"]),
     // The schema of the database: migrations, embedded, and their application.
     .target(
         name: "Schemas", dependencies: ["Base", "Daemon", "Postgres"], path: "schemas",
@@ -124,7 +124,7 @@ let tests: [Target] = [
             "Base", "Daemon", "Crypto", "HTTP", "AppStore", "AppStoreAPI", "StoreSimulator", "TestSupport",
         ], exclude: ["AppleClient"]),
     .testTarget(name: "FuzzTests", dependencies: ["Base", "AppStore", "Fuzzing"], exclude: ["Corpus"]),
-    .testTarget(name: "SubscriptionsTests", dependencies: ["Base", "Subscriptions"]),
+    .testTarget(name: "SubscriptionsTests", dependencies: ["Base", "Crypto", "Subscriptions"]),
     .testTarget(
         name: "SchemasTests", dependencies: ["Base", "Postgres", "Schemas", "Database", "TestSupport"]),
     .testTarget(

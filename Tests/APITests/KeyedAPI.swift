@@ -1,7 +1,6 @@
 import API
 import AppStore
 import Base
-import Crypto
 import Daemon
 import Database
 import HTTP
@@ -53,7 +52,7 @@ final class KeyedAPI: Sendable {
         engine = RequestExecutor(threads: 2, sessions: session, patience: .seconds(2), logger: logger)
         let entitlements = EntitlementCatalogue(["pro": ["monthly", "yearly"], "gold": ["yearly"]])
         let answers = SubscriberResponses(
-            document: SubscriberDocument(catalogue: entitlements, digest: { Digest.sha256(Array($0.utf8)) }),
+            document: SubscriberDocument(catalogue: entitlements),
             foldSettings: FoldSettings(), clock: clock)
         let apps = [
             PromotionalOfferRoutes.App(id: "demo", bundleID: "com.example.app", key: offerKey),

@@ -1,6 +1,5 @@
 import API
 import Base
-import Crypto
 import Daemon
 import HTTP
 import Postgres
@@ -40,7 +39,7 @@ final class RunningAPI: Sendable {
             sessions: { PostgresSession(database.target(role: DatabaseRole.api.rawValue), logger: logger) },
             patience: patience, logger: logger)
         let answers = SubscriberResponses(
-            document: SubscriberDocument(catalogue: catalogue, digest: { Digest.sha256(Array($0.utf8)) }),
+            document: SubscriberDocument(catalogue: catalogue),
             foldSettings: FoldSettings(defaultGrace: .seconds(72 * 3600)), clock: clock)
         desk = SubscriberBatcher(
             answers: answers,

@@ -27,7 +27,7 @@ final class ReplayFixture: Sendable {
     }
 
     private static func id(_ number: Int) -> [UInt8] {
-        Array(Crypto.Digest.sha256(Array("event \(number)".utf8)).prefix(16))
+        Array(Digest.sha256(Array("event \(number)".utf8)).prefix(16))
     }
 
     static func ids(_ count: Int) -> Set<String> { Set((0..<count).map { UUIDText.upper(id($0)) }) }

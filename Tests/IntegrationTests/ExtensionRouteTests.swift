@@ -2,7 +2,6 @@ import API
 import AppStore
 import AppStoreAPI
 import Base
-import Crypto
 import Daemon
 import Duties
 import HTTP
@@ -36,9 +35,8 @@ import Testing
                 threads: 2, sessions: { PostgresSession(database.target(role: "entitled_api")) },
                 patience: .seconds(10), logger: .silent)
             let answers = SubscriberResponses(
-                document: SubscriberDocument(catalogue: installation.catalogue) {
-                    Crypto.Digest.sha256(Array($0.utf8))
-                }, foldSettings: FoldSettings(defaultGrace: .seconds(1)), clock: SystemClock())
+                document: SubscriberDocument(catalogue: installation.catalogue),
+                foldSettings: FoldSettings(defaultGrace: .seconds(1)), clock: SystemClock())
             let routes = ExtensionRoutes(
                 answers: answers, foldSettings: FoldSettings(defaultGrace: .seconds(1)), clock: SystemClock()
             ) { app in

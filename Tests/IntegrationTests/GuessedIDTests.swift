@@ -11,7 +11,7 @@ import Testing
 
 /// Ids of transactions are passed around, and can be guessed: nobody gets at a customer by knowing one.
 @Suite struct GuessedIDTests {
-    private static func sha256(_ text: String) -> [UInt8] { Crypto.Digest.sha256(Array(text.utf8)) }
+    private static func sha256(_ text: String) -> [UInt8] { Digest.sha256(Array(text.utf8)) }
 
     @Test func `the anonymous owner of a purchase cannot be found by its ids`() throws {
         let installation = try Installation()

@@ -2,7 +2,6 @@ import API
 import AppStore
 import AppStoreAPI
 import Base
-import Crypto
 import Customers
 import Daemon
 import Database
@@ -50,7 +49,7 @@ final class PostingFixture: Sendable {
             sequence: SequenceGenerator(clock: clock, node: .random(in: 0...UInt16.max)), clock: clock,
             restoring: RestoreSettings(general: behavior))
         let document = SubscriberDocument(
-            catalogue: installation.catalogue, digest: { Crypto.Digest.sha256(Array($0.utf8)) })
+            catalogue: installation.catalogue)
         let answers = SubscriberResponses(
             document: document, foldSettings: FoldSettings(defaultGrace: grace), clock: clock)
         let routes =

@@ -55,7 +55,7 @@ struct Story {
     private mutating func tell(_ drafts: [EventDraft]) -> [EventDraft] {
         var new: [EventDraft] = []
         for draft in drafts {
-            let id = draft.id(digest: digest)
+            let id = draft.id
             drafted.append((id, draft))
             guard !told.contains(where: { $0.id == id }), !draft.isRepetition(told: isTold) else { continue }
             told.append((id, draft))

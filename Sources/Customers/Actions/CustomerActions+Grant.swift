@@ -165,7 +165,7 @@ extension CustomerActions {
             else { continue }
             let drafts = EventDeriver().events(before: held.before, after: after, cause: .action(action), now: now)
             for draft in drafts {
-                let id = draft.id(digest: CustomerActions.digest)
+                let id = draft.id
                 let body = bodies.json(
                     draft, id: id, identity: customer.identity(of: held.owner), appID: Grant.app)
                 events.append(

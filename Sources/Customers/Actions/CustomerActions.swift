@@ -1,5 +1,4 @@
 import Base
-import Crypto
 import Database
 import Postgres
 import Subscriptions
@@ -133,6 +132,4 @@ package struct CustomerActions: Sendable {
     func ids(of id: String, on connection: PostgresConnection) throws -> [String] {
         try CustomerTable.load([id], on: connection)[id]?.appUserIDs ?? []
     }
-
-    static func digest(_ text: String) -> [UInt8] { Crypto.Digest.sha256(Array(text.utf8)) }
 }

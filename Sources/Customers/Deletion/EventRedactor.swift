@@ -1,5 +1,4 @@
 import Base
-import Crypto
 import Database
 import Postgres
 import Subscriptions
@@ -20,7 +19,7 @@ struct EventRedactor {
     static func transfers(of entries: [ActionTable.Entry]) -> [Name] {
         entries.flatMap { entry in
             entry.transfers.map { key in
-                let id = entry.event(about: key).id { Crypto.Digest.sha256(Array($0.utf8)) }
+                let id = entry.event(about: key).id
                 return Name(lane: key.lane, id: UUIDText.bytes(id) ?? [])
             }
         }

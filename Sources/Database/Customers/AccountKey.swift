@@ -19,7 +19,7 @@ package struct AccountKey: Sendable, Hashable, Comparable {
     /// What the database locks and finds it by: 64 bits of a hash. Of two accounts with the same ones each waits for the other, and
     /// nothing else comes of it.
     var number: Int64 {
-        Crypto.Digest.sha256(Array("\(app)|\(environment.code)|\(id)".utf8)).prefix(8).reduce(0) { $0 << 8 | Int64($1) }
+        Digest.sha256(Array("\(app)|\(environment.code)|\(id)".utf8)).prefix(8).reduce(0) { $0 << 8 | Int64($1) }
     }
 
     package static func < (left: AccountKey, right: AccountKey) -> Bool {

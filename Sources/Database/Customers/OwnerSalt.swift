@@ -14,11 +14,11 @@ package final class OwnerSalt: Sendable {
     private static let select = "SELECT salt FROM entitled.owner_salt"
 
     /// Read once. An empty salt is none: so it is where there were customers before there were salts.
-    package func digest(on connection: PostgresConnection) throws -> Subscriptions.Digest {
+    package func digest(on connection: PostgresConnection) throws -> SaltedDigest {
         let salt = try salt(on: connection)
         return { text in
             let bytes = Array(text.utf8)
-            return salt.isEmpty ? Crypto.Digest.sha256(bytes) : Crypto.Digest.hmacSHA256(key: salt, bytes)
+            return salt.isEmpty ? Digest.sha256(bytes) : Digest.hmacSHA256(key: salt, bytes)
         }
     }
 

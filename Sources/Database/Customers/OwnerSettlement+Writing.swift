@@ -228,7 +228,7 @@ extension OwnerSettlement {
             let event = AliasEvent(
                 app: known.purchase.app, environment: known.purchase.environment,
                 identity: customer.identity(of: known.id), joined: known.id, at: now)
-            let id = event.id { Digest.sha256(Array($0.utf8)) }
+            let id = event.id
             return NewEvent(
                 lane: known.purchase.lane, id: UUIDText.bytes(id) ?? [], type: EventType.subscriberAlias.rawValue,
                 app: known.purchase.app, environment: known.purchase.environment,

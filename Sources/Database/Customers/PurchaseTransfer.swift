@@ -61,7 +61,7 @@ package struct PurchaseTransfer: Sendable {
         for key in purchases where places.insert([key.app, key.environment.rawValue]).inserted {
             let event = TransferEvent(
                 app: key.app, environment: key.environment, from: former, to: latter, action: action, at: now)
-            let id = event.id { Digest.sha256(Array($0.utf8)) }
+            let id = event.id
             events.append(
                 NewEvent(
                     lane: key.lane, id: UUIDText.bytes(id) ?? [], type: EventType.transfer.rawValue, app: key.app,

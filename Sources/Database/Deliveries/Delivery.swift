@@ -32,7 +32,7 @@ package struct DeliveryID: Hashable, Sendable {
     /// One delivery for each event and endpoint, whoever makes it and however often.
     package init(lane: Lane, event: [UInt8], endpoint: String) {
         self.lane = lane
-        bytes = Array(Crypto.Digest.sha256(event + Array(endpoint.utf8)).prefix(16))
+        bytes = Array(Digest.sha256(event + Array(endpoint.utf8)).prefix(16))
     }
 
     /// One delivery for each notification that goes on as it came, and endpoint.

@@ -149,7 +149,7 @@ extension DeliveryOrder {
     /// 16 bytes that follow from the purchase.
     static func purchase(_ originalTransactionID: String, app: String, environment: StoreEnvironment) -> [UInt8] {
         let name = "\(app)\u{0}\(environment.rawValue)\u{0}\(originalTransactionID)"
-        return Array(Crypto.Digest.sha256(Array(name.utf8)).prefix(16))
+        return Array(Digest.sha256(Array(name.utf8)).prefix(16))
     }
 }
 

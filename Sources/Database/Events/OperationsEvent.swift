@@ -36,7 +36,7 @@ package struct OperationsEvent: Sendable {
 
     /// 16 bytes that follow from the cause.
     package var id: [UInt8] {
-        let digest = Crypto.Digest.sha256(Array("operations\u{0}\(kind.rawValue)\u{0}\(cause)".utf8))
+        let digest = Digest.sha256(Array("operations\u{0}\(kind.rawValue)\u{0}\(cause)".utf8))
         return UUIDText.bytes(EventID.uuid(of: digest)) ?? []
     }
 

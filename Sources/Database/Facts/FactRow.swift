@@ -63,7 +63,7 @@ package struct FactRow: Sendable {
 
     /// 16 bytes that tell this fact from every other one of its purchase.
     package var digest: [UInt8] {
-        known ?? Array(Crypto.Digest.sha256([UInt8(truncatingIfNeeded: kind.rawValue)] + payload).prefix(16))
+        known ?? Array(Digest.sha256([UInt8(truncatingIfNeeded: kind.rawValue)] + payload).prefix(16))
     }
 
     /// Instants as the database gives them, separated by spaces.

@@ -1,5 +1,4 @@
 import Base
-import Crypto
 import Postgres
 import Subscriptions
 
@@ -27,7 +26,7 @@ package enum TimelineQuery {
         }
         let drafts = replays.flatMap(\.steps).flatMap { $0.drafts + $0.ends }
         let names = drafts.map {
-            EventTraceQuery.EventName(lane: $0.purchase.lane, id: $0.id(digest: digest))
+            EventTraceQuery.EventName(lane: $0.purchase.lane, id: $0.id)
         }
         let actions = try ActionTable.entries(naming: appUserIDs, on: connection)
         let told = Dictionary(grouping: replays.flatMap(\.steps), by: \.action).mapValues { steps in
@@ -37,10 +36,10 @@ package enum TimelineQuery {
         let traces = try EventTraceQuery.traces(
             of: names
                 + transfers.map {
-                    EventTraceQuery.EventName(lane: $0.key.lane, id: $0.action.event(about: $0.key).id(digest: digest))
+                    EventTraceQuery.EventName(lane: $0.key.lane, id: $0.action.event(about: $0.key).id)
                 }, on: connection)
         return Timeline(
-            replays.flatMap { Timeline.entries(of: $0.key, $0.steps, traces: traces, digest: digest) }
+            replays.flatMap { Timeline.entries(of: $0.key, $0.steps, traces: traces) }
                 + actions.map { entry($0, told[$0.number] ?? [], traces) }, order: order)
     }
 
@@ -48,18 +47,16 @@ package enum TimelineQuery {
     private static func entry(
         _ action: ActionTable.Entry, _ drafts: [EventDraft], _ traces: [String: EventTrace]
     ) -> TimelineEntry {
-        let transfers = action.transfers.map { action.event(about: $0).id(digest: digest) }
+        let transfers = action.transfers.map { action.event(about: $0).id }
         let events =
             transfers.map { (id: $0, type: EventType.transfer, reason: String?.none) }
-            + drafts.map { (id: $0.id(digest: digest), type: $0.type, reason: $0.reason?.rawValue) }
+            + drafts.map { (id: $0.id, type: $0.type, reason: $0.reason?.rawValue) }
         return TimelineEntry(
             .action(action.sentence), at: action.at,
             events: events.map { id, type, reason in
                 TimelineEntry.Event(id: id, type: type.rawValue, reason: reason, trace: traces[id])
             })
     }
-
-    private static func digest(_ text: String) -> [UInt8] { Crypto.Digest.sha256(Array(text.utf8)) }
 }
 
 extension ReplayedStep {

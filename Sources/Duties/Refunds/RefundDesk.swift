@@ -1,6 +1,5 @@
 import AppStoreAPI
 import Base
-import Crypto
 import Daemon
 import Database
 import Postgres
@@ -91,7 +90,7 @@ package struct RefundDesk: Sendable {
         let event = ConsumptionRequestEvent(
             purchase: purchase, transactionID: request.key.transactionID, productID: request.productID,
             reason: request.reasons.last, asked: request.asked, deadline: request.deadline, at: now)
-        let id = event.id { Crypto.Digest.sha256(Array($0.utf8)) }
+        let id = event.id
         return NewEvent(
             lane: purchase.lane, id: UUIDText.bytes(id) ?? [], type: EventType.consumptionRequest.rawValue,
             app: purchase.app, environment: purchase.environment,

@@ -2,7 +2,6 @@ import API
 import AppStore
 import AppStoreAPI
 import Base
-import Crypto
 import Customers
 import Daemon
 import Database
@@ -104,8 +103,7 @@ package struct APIServices {
 
     private var document: SubscriberDocument {
         SubscriberDocument(
-            catalogue: configuration.catalogue, sandboxRule: configuration.sandboxRule,
-            digest: { Digest.sha256(Array($0.utf8)) })
+            catalogue: configuration.catalogue, sandboxRule: configuration.sandboxRule)
     }
 
     private var answers: SubscriberResponses {

@@ -71,7 +71,7 @@ package enum AdmittedPayload: Sendable {
     private static func uuid(of state: SubscriptionState) -> String {
         let signed = [state.transaction.text] + (state.renewal.map { [$0.text] } ?? [])
         let words = ["status", "\(state.status.rawValue)"] + signed
-        return UUIDText.upper(Array(Crypto.Digest.sha256(Array(words.joined(separator: "\n").utf8)).prefix(16)))
+        return UUIDText.upper(Array(Digest.sha256(Array(words.joined(separator: "\n").utf8)).prefix(16)))
     }
 
     private func pack(

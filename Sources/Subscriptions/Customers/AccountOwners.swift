@@ -39,7 +39,7 @@ package struct AccountOwners: Sendable, Equatable {
         /// - Parameters:
         ///   - scope: any purchase of the account; only its app and environment count.
         ///   - account: `appTransactionId`; nil: the purchase alone.
-        package init(of scope: PurchaseKey, account: String?, digest: @escaping Digest) {
+        package init(of scope: PurchaseKey, account: String?, digest: @escaping SaltedDigest) {
             self.account = Owner.anonymousID(for: scope, account: account, digest: digest)
             purchase = { id in
                 let key = PurchaseKey(app: scope.app, environment: scope.environment, originalTransactionID: id)

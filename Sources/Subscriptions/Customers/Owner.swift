@@ -1,5 +1,8 @@
 import Base
 
+/// A hash with a secret of the installation (`OwnerSalt`): ids of owners cannot be guessed from ids of transactions.
+package typealias SaltedDigest = (String) -> [UInt8]
+
 /// The ids of owners whom no app named.
 package enum Owner {
     package static let anonymousPrefix = "$RCAnonymousID:"
@@ -12,7 +15,7 @@ package enum Owner {
     ///   - account: `appTransactionId` where there is one, else nil.
     ///   - deletion: the number of the action that deleted the owner before, if one did: then it is another id.
     package static func anonymousID(
-        for key: PurchaseKey, account: String?, deletion: Int64? = nil, digest: Digest
+        for key: PurchaseKey, account: String?, deletion: Int64? = nil, digest: SaltedDigest
     ) -> String {
         let name = account.map { "account|\($0)" } ?? "purchase|\(key.originalTransactionID)"
         let again = deletion.map { "|after deletion \($0)" } ?? ""

@@ -1,21 +1,16 @@
 import Base
+import Crypto
 
 /// The document about one customer that RevenueCat's REST v1 gives: keys sorted at every level, dates to the second.
 package struct SubscriberDocument: Sendable {
     package let catalogue: EntitlementCatalogue
     package let sandboxRule: SandboxRule
-    /// Makes the ids of one-time purchases, and tags.
-    private let digest: @Sendable (String) -> [UInt8]
 
     static let managementURL = "https://apps.apple.com/account/subscriptions"
 
-    package init(
-        catalogue: EntitlementCatalogue, sandboxRule: SandboxRule = .all,
-        digest: @escaping @Sendable (String) -> [UInt8]
-    ) {
+    package init(catalogue: EntitlementCatalogue, sandboxRule: SandboxRule = .all) {
         self.catalogue = catalogue
         self.sandboxRule = sandboxRule
-        self.digest = digest
     }
 
     /// `{"request_date", "request_date_ms", "subscriber"}`.
@@ -54,7 +49,7 @@ package struct SubscriberDocument: Sendable {
         body += after.dropFirst()
         body += "}\n".utf8
         let covered = before + after + JSON.strings(content.active).bytes
-        return Page(body: body, tag: Hex.encode(digest(String(decoding: covered, as: UTF8.self)).prefix(8)))
+        return Page(body: body, tag: Hex.encode(Digest.sha256(covered).prefix(8)))
     }
 
     /// The members of `subscriber` in the order of their names.
@@ -157,7 +152,7 @@ package struct SubscriberDocument: Sendable {
     private func oneTimePurchase(_ key: PurchaseKey, _ item: PurchaseSnapshot.Item) -> JSON {
         let name = "one-time|\(key.app)|\(key.environment.rawValue)|\(item.transactionID)"
         return .object([
-            "display_name": .null, "id": .string(Hex.encode(digest(name).prefix(5))),
+            "display_name": .null, "id": .string(Hex.encode(Digest.sha256(Array(name.utf8)).prefix(5))),
             "is_sandbox": .bool(key.environment == .sandbox),
             "original_purchase_date": .date(item.originalPurchaseDate), "price": Self.price(item.price),
             "purchase_date": .date(item.purchaseDate), "store": .string(item.store),

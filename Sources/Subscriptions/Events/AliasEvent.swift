@@ -19,9 +19,9 @@ package struct AliasEvent: Sendable, Equatable {
     }
 
     /// An upper-case UUID of app, environment, the id that joined, and the instant.
-    package func id(digest: Digest) -> String {
+    package var id: String {
         let content = [EventType.subscriberAlias.rawValue, app, environment.rawValue, joined, String(at)]
-        return EventID.uuid(of: digest(content.joined(separator: "|")))
+        return EventID.uuid(hashing: content.joined(separator: "|"))
     }
 
     /// - Parameter id: the event's id.

@@ -28,12 +28,12 @@ package struct ConsumptionRequestEvent: Sendable, Equatable {
     }
 
     /// An upper-case UUID of app, environment, transaction and when it was asked.
-    package func id(digest: Digest) -> String {
+    package var id: String {
         let content = [
             EventType.consumptionRequest.rawValue, purchase.app, purchase.environment.rawValue,
             "asked/\(transactionID)/\(asked)",
         ]
-        return EventID.uuid(of: digest(content.joined(separator: "|")))
+        return EventID.uuid(hashing: content.joined(separator: "|"))
     }
 
     /// - Parameter id: the event's id.

@@ -1,4 +1,5 @@
 import Base
+import Crypto
 
 /// An event before it has a receiver's identity: what happened, and to which period.
 package struct EventDraft: Sendable, Equatable {
@@ -73,17 +74,20 @@ package struct EventDraft: Sendable, Equatable {
 extension EventDraft {
     /// An upper-case UUID (RFC 9562, version 8) of type, app, environment and cause: two drafts for one cause have one
     /// id, whenever and wherever they are made.
-    package func id(digest: Digest) -> String { id(of: type, cause, digest: digest) }
+    package var id: String { id(of: type, cause) }
 
     /// The id of another event of the same purchase.
-    package func id(of type: EventType, _ cause: String, digest: Digest) -> String {
+    package func id(of type: EventType, _ cause: String) -> String {
         let content = [type.rawValue, purchase.app, purchase.environment.rawValue, cause].joined(separator: "|")
-        return EventID.uuid(of: digest(content))
+        return EventID.uuid(hashing: content)
     }
 }
 
 /// Ids of events.
 package enum EventID {
+    /// The id that follows from this text, by SHA-256.
+    package static func uuid(hashing text: String) -> String { uuid(of: Digest.sha256(Array(text.utf8))) }
+
     /// The first 16 bytes as an upper-case UUID with the bits of version 8; missing bytes are zero.
     package static func uuid(of digest: [UInt8]) -> String {
         var bytes = Array(digest.prefix(16))

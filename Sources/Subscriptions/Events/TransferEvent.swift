@@ -24,9 +24,9 @@ package struct TransferEvent: Sendable, Equatable {
     }
 
     /// An upper-case UUID of app, environment and action.
-    package func id(digest: Digest) -> String {
+    package var id: String {
         let content = [EventType.transfer.rawValue, app, environment.rawValue, "action/\(action)"]
-        return EventID.uuid(of: digest(content.joined(separator: "|")))
+        return EventID.uuid(hashing: content.joined(separator: "|"))
     }
 
     /// - Parameters:

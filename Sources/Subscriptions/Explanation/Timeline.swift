@@ -34,24 +34,24 @@ package struct Timeline: Sendable, Equatable {
     /// - Parameters:
     ///   - traces: the events that were really made, by id.
     package static func entries(
-        of key: PurchaseKey, _ steps: [ReplayedStep], traces: [String: EventTrace], digest: Digest
+        of key: PurchaseKey, _ steps: [ReplayedStep], traces: [String: EventTrace]
     ) -> [TimelineEntry] {
         steps.enumerated().compactMap { place, step in
-            entry(of: key, step, traces, isLast: place == steps.count - 1, digest)
+            entry(of: key, step, traces, isLast: place == steps.count - 1)
         }
     }
 
     private static func entry(
-        of key: PurchaseKey, _ step: ReplayedStep, _ traces: [String: EventTrace], isLast: Bool, _ digest: Digest
+        of key: PurchaseKey, _ step: ReplayedStep, _ traces: [String: EventTrace], isLast: Bool
     ) -> TimelineEntry? {
         func event(_ draft: EventDraft) -> TimelineEntry.Event {
-            let id = draft.id(digest: digest)
+            let id = draft.id
             let trace = traces[id]
             return TimelineEntry.Event(
                 id: id, type: draft.type.rawValue, reason: trace?.reason ?? draft.reason?.rawValue, trace: trace)
         }
         // An end that was not told did not happen: the worker knew of news that was waiting. The last one may still be.
-        let ends = step.ends.filter { isLast || traces[$0.id(digest: digest)] != nil }
+        let ends = step.ends.filter { isLast || traces[$0.id] != nil }
         if case .time = step.cause, ends.isEmpty { return nil }
         var changes = step.changes
         if let after = step.after, let end = ends.first {
@@ -68,7 +68,7 @@ package struct Timeline: Sendable, Equatable {
         case .time:
             kind = .time
             // After an outage of ours an end is believed later.
-            instant = ends.compactMap { traces[$0.id(digest: digest)]?.made }.first ?? instant
+            instant = ends.compactMap { traces[$0.id]?.made }.first ?? instant
         }
         return TimelineEntry(
             kind, at: instant, signed: step.signed, purchase: key, productID: step.productID,

@@ -1,5 +1,4 @@
 import Base
-import Crypto
 import Daemon
 import Database
 import Postgres
@@ -229,7 +228,7 @@ struct Applier: Sendable {
 
     private func event(_ made: PurchaseWork.Draft, _ identity: EventIdentity) -> NewEvent {
         let draft = made.event
-        let id = draft.id(digest: Applier.digest)
+        let id = draft.id
         let body = bodies.json(draft, id: id, identity: identity, appID: draft.purchase.app)
         return NewEvent(
             lane: draft.purchase.lane, id: UUIDText.bytes(id) ?? [], type: draft.type.rawValue,
@@ -266,6 +265,4 @@ struct Applier: Sendable {
         try HeldNotifications.release(released, on: connection)
         try PendingNotification.remove(notifications.map(\.pending).filter { $0.held == nil }, on: connection)
     }
-
-    static func digest(_ text: String) -> [UInt8] { Crypto.Digest.sha256(Array(text.utf8)) }
 }

@@ -24,7 +24,7 @@ struct DeletedCustomerFilter: Sendable {
         var deletions: [PurchaseKey: Past] = [:]
         /// Those that carry a token in the bytes that Apple signed.
         var unkept: [PendingNotification] = []
-        fileprivate let digest: Subscriptions.Digest
+        fileprivate let digest: SaltedDigest
 
         /// What was found out about a part of it later counts.
         mutating func formUnion(_ other: Found) {

@@ -38,6 +38,6 @@ struct UntoldEnds {
     }
 
     private static func id(of type: EventType, _ cause: String, _ draft: EventDraft) -> (lane: Lane, id: [UInt8]) {
-        (draft.purchase.lane, UUIDText.bytes(draft.id(of: type, cause, digest: Applier.digest)) ?? [])
+        (draft.purchase.lane, UUIDText.bytes(draft.id(of: type, cause)) ?? [])
     }
 }

@@ -1,7 +1,6 @@
 import API
 import AppStore
 import Base
-import Crypto
 import Database
 import Ingest
 import Postgres
@@ -27,7 +26,7 @@ struct IdentityFixture {
         let clock = SystemClock()
         let answers = SubscriberResponses(
             document: SubscriberDocument(
-                catalogue: EntitlementCatalogue([:]), digest: { Digest.sha256(Array($0.utf8)) }),
+                catalogue: EntitlementCatalogue([:])),
             foldSettings: FoldSettings(defaultGrace: .seconds(72 * 3600)), clock: clock)
         restoring = RestoreEligibility(
             apps: AppRegistry([IdentityFixture.app]),

@@ -1,6 +1,5 @@
 import API
 import Base
-import Crypto
 import Daemon
 import Database
 import Foundation
@@ -216,7 +215,7 @@ struct SubscriberTests {
 
     @Test func `what was posted is answered in full, without a tag, and somebody unknown is 404`() throws {
         let answers = SubscriberResponses(
-            document: SubscriberDocument(catalogue: EntitlementCatalogue([:])) { Crypto.Digest.sha256(Array($0.utf8)) },
+            document: SubscriberDocument(catalogue: EntitlementCatalogue([:])),
             foldSettings: FoldSettings(), clock: SystemClock())
         let api = try RunningAPI(more: [
             APIRoute("POST", "/v1/again/{app_user_id}", .anyKey) { call in

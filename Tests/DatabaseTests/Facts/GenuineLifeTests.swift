@@ -1,6 +1,5 @@
 import AppStore
 import Base
-import Crypto
 import Database
 import Foundation
 import Subscriptions
@@ -82,7 +81,7 @@ struct GenuineLifeTests {
 
     private func document(of purchase: Purchase, at now: Int64) -> String {
         let customer = CustomerProfile(originalAppUserID: "bob", appUserIDs: ["bob"], firstSeen: 1, lastSeen: 2)
-        return SubscriberDocument(catalogue: Self.catalogue) { Crypto.Digest.sha256(Array($0.utf8)) }
+        return SubscriberDocument(catalogue: Self.catalogue)
             .json(customer: customer, purchases: [purchase], now: now).text
     }
 

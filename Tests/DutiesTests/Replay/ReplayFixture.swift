@@ -38,7 +38,7 @@ final class ReplayFixture {
     // MARK: - Events
 
     static func event(_ number: Int, type: String = "RENEWAL", app: String = "demo") -> NewEvent {
-        let id = Array(Crypto.Digest.sha256(Array("event \(number)".utf8)).prefix(16))
+        let id = Array(Digest.sha256(Array("event \(number)".utf8)).prefix(16))
         let body = #"{"event":{"type":"\#(type)","id":"\#(UUIDText.upper(id))"},"api_version":"1.0"}"#
         return NewEvent(
             lane: Lane(number: Int16(number % 256)), id: id, type: type, app: app, environment: .production,

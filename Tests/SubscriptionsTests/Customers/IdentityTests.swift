@@ -97,7 +97,7 @@ struct IdentityTests {
         let ids = [
             event("x", .sandbox, 1), event("y", .sandbox, 1), event("x", .production, 1), event("x", .sandbox, 2),
         ]
-        .map { $0.id(digest: digest) }
+        .map { $0.id }
         #expect(Set(ids).count == 4)
         let json = event("x", .sandbox, 1).json(id: "ID")
         #expect(

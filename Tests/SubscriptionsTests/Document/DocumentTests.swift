@@ -13,7 +13,7 @@ struct DocumentTests {
     }
 
     private func subscriber(_ purchases: [Purchase], at now: Int64, rule: SandboxRule = .all) throws -> JSON {
-        let document = SubscriberDocument(catalogue: catalogue, sandboxRule: rule) { digest($0) }
+        let document = SubscriberDocument(catalogue: catalogue, sandboxRule: rule)
             .json(customer: customer, purchases: purchases, now: now)
         return try #require(document["subscriber"])
     }
@@ -26,7 +26,7 @@ struct DocumentTests {
     @Test func `a subscriber byte for byte, with sorted names at every level`() throws {
         var life = Life()
         _ = life.start()
-        let document = SubscriberDocument(catalogue: catalogue) { digest($0) }
+        let document = SubscriberDocument(catalogue: catalogue)
             .json(customer: customer, purchases: [try #require(life.purchase())], now: epoch + day + 999)
         #expect(
             document.text == """
@@ -141,7 +141,7 @@ struct DocumentTests {
             #expect(over["subscriptions"]?["pro_monthly"]?["is_sandbox"] == .bool(false))
             #expect(over["entitlements"]?["pro"]?["expires_date"] == .date(real.expires))
         }
-        let document = SubscriberDocument(catalogue: catalogue) { digest($0) }
+        let document = SubscriberDocument(catalogue: catalogue)
         let tags = [begin + day, played.expires + day].map { now in
             document.page(customer: customer, snapshots: purchases.map(PurchaseSnapshot.init), now: now).tag
         }

@@ -7,7 +7,7 @@ import Testing
 struct SnapshotTests {
     private static let seeds: Range<UInt64> = 0..<400
     private static let codec = SnapshotCodec(foldSettings: FoldSettings(defaultGrace: .milliseconds(3 * day)))
-    private static let document = SubscriberDocument(catalogue: EventBodyTests.catalogue) { digest($0) }
+    private static let document = SubscriberDocument(catalogue: EventBodyTests.catalogue)
     private static let customer = CustomerProfile(
         originalAppUserID: "bob", appUserIDs: ["bob"], firstSeen: epoch, lastSeen: epoch + day)
 

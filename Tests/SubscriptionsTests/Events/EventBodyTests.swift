@@ -12,7 +12,7 @@ struct EventBodyTests {
 
     static func body(_ draft: EventDraft, rates: DollarRates = DollarRates()) -> JSON {
         EventBody(catalogue: catalogue, rates: rates).json(
-            draft, id: draft.id(digest: digest), identity: identity, appID: "demo")
+            draft, id: draft.id, identity: identity, appID: "demo")
     }
 
     private func first(_ life: Life) throws -> EventDraft {
@@ -32,7 +32,7 @@ struct EventBodyTests {
             "price":9.99,"price_in_purchased_currency":9.99,"subscriber_attributes":{},"store":"APP_STORE",\
             "takehome_percentage":0.7,"offer_code":null,"tax_percentage":0,"commission_percentage":0.3,\
             "metadata":null,"renewal_number":1,"discount_percentage":null,"discount_amount":null,\
-            "discount_identifier":null,"type":"INITIAL_PURCHASE","id":"\(draft.id(digest: digest))",\
+            "discount_identifier":null,"type":"INITIAL_PURCHASE","id":"\(draft.id)",\
             "app_id":"demo"},"api_version":"1.0"}
             """
         #expect(Self.body(draft).text == expected)
@@ -101,13 +101,13 @@ struct EventBodyTests {
             ).json(id: EventID.uuid(of: digest("transfer")))
         ]
         let alias = AliasEvent(app: "demo", environment: .sandbox, identity: identity, joined: "bob", at: epoch)
-        bodies[.subscriberAlias] = [alias.json(id: alias.id(digest: digest))]
+        bodies[.subscriberAlias] = [alias.json(id: alias.id)]
         let request = ConsumptionRequestEvent(
             purchase: PurchaseKey(app: "demo", environment: .sandbox, originalTransactionID: "1"), transactionID: "2",
             productID: "coins_100", reason: nil, asked: epoch, deadline: epoch + 43_200_000, at: epoch)
         bodies[.consumptionRequest] = [
             request.json(
-                id: request.id(digest: digest),
+                id: request.id,
                 identity: EventIdentity(appUserID: "a", originalAppUserID: "b", aliases: ["a", "b"]))
         ]
         bodies[.test] = [TestEvent.json(id: EventID.uuid(of: digest("test")), appID: "demo", now: epoch)]

@@ -166,7 +166,7 @@ struct GrantTests {
         #expect(Self.events(running, running, .time, at: end - 1).names == [])
         #expect(Self.events(running, running, .time, at: end).names == ["EXPIRATION(UNSUBSCRIBE)"])
         let ids = [end, end + day].map { now in
-            Self.events(running, running, .time, at: now).map { $0.id(digest: digest) }
+            Self.events(running, running, .time, at: now).map { $0.id }
         }
         #expect(ids[0] == ids[1])
         let ever = Self.grant(end: nil)
@@ -241,7 +241,7 @@ struct GrantTests {
     private func subscriber(_ purchases: [Purchase], at now: Int64) throws -> JSON {
         let customer = CustomerProfile(originalAppUserID: "bob", appUserIDs: ["bob"], firstSeen: epoch, lastSeen: epoch)
         return try #require(
-            SubscriberDocument(catalogue: EventBodyTests.catalogue) { digest($0) }
+            SubscriberDocument(catalogue: EventBodyTests.catalogue)
                 .json(customer: customer, purchases: purchases, now: now)["subscriber"])
     }
 

@@ -1,3 +1,4 @@
+import Crypto
 import Subscriptions
 
 /// One notification as it reaches the fold: an envelope and the facts in it.
@@ -24,14 +25,7 @@ let day: Int64 = 24 * hour
 /// When the lives of the tests begin.
 let epoch: Int64 = 1_790_000_000_000
 
-/// Spreads a text over 32 bytes: stands in for SHA-256, which this target does not link.
-func digest(_ text: String) -> [UInt8] {
-    (1...4 as ClosedRange<UInt64>).flatMap { seed in
-        let hash = text.utf8.reduce(0xcbf2_9ce4_8422_2325 &+ seed) { ($0 ^ UInt64($1)) &* 0x100_0000_01b3 }
-        let mixed = (hash ^ (hash >> 31)) &* 0x9e37_79b9_7f4a_7c15
-        return (0..<8).map { UInt8(truncatingIfNeeded: mixed >> ($0 * 8)) }
-    }
-}
+func digest(_ text: String) -> [UInt8] { Digest.sha256(Array(text.utf8)) }
 
 /// Repeatable chance.
 struct Chance: RandomNumberGenerator {

@@ -221,7 +221,7 @@ struct ExplanationTests {
                 foldSettings: FoldSettings(defaultGrace: .milliseconds(Int64.max))
             ).steps(
                 arrivals, until: now)
-            let timeline = Timeline(Timeline.entries(of: life.key, steps, traces: [:]) { digest($0) })
+            let timeline = Timeline(Timeline.entries(of: life.key, steps, traces: [:]))
             #expect(timeline.entries.count >= arrivals.count)
             #expect(!timeline.json.bytes.isEmpty)
             #expect(timeline.entries.filter(\.isLate).count <= arrivals.count)
@@ -240,7 +240,7 @@ struct ExplanationTests {
             let profile = CustomerProfile(
                 originalAppUserID: "bob", appUserIDs: ["bob"], firstSeen: epoch, lastSeen: epoch)
             for now in stride(from: epoch, to: epoch + 150 * day, by: Int(5 * day + hour)) {
-                let document = SubscriberDocument(catalogue: Self.catalogue) { digest($0) }.json(
+                let document = SubscriberDocument(catalogue: Self.catalogue).json(
                     customer: profile, purchases: purchases, now: now)
                 for entitlement in Self.explain([life], at: now).entitlements {
                     let held = document["subscriber"]?["entitlements"]?[entitlement.name]

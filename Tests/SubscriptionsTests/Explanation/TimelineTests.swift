@@ -13,8 +13,8 @@ struct TimelineTests {
     private func entries(_ life: Life, until now: Int64? = nil, without: Set<EventType> = []) -> [TimelineEntry] {
         let steps = ReplayTests.steps(life, until: now)
         let drafts = steps.flatMap { $0.drafts + $0.ends }.filter { !without.contains($0.type) }
-        let traces = Dictionary(drafts.map { ($0.id(digest: digest), trace()) }) { first, _ in first }
-        return Timeline.entries(of: life.key, steps, traces: traces, digest: digest)
+        let traces = Dictionary(drafts.map { ($0.id, trace()) }) { first, _ in first }
+        return Timeline.entries(of: life.key, steps, traces: traces)
     }
 
     private func ended() -> Life {
@@ -92,7 +92,7 @@ struct TimelineTests {
         func entries(_ order: TimelineOrder) -> [TimelineEntry] {
             let steps = replay.steps(arrivals, until: now + day, order: order)
             return Timeline(
-                Timeline.entries(of: life.key, steps, traces: [:], digest: digest), order: order
+                Timeline.entries(of: life.key, steps, traces: [:]), order: order
             ).entries
         }
         let heard = entries(.heard)
@@ -101,7 +101,7 @@ struct TimelineTests {
         let happened = entries(.happened)
         #expect(happened.compactMap(\.signed) == happened.compactMap(\.signed).sorted())
         // As if it had come in time.
-        let inTime = Timeline.entries(of: life.key, ReplayTests.steps(life), traces: [:], digest: digest)
+        let inTime = Timeline.entries(of: life.key, ReplayTests.steps(life), traces: [:])
         #expect(happened.map(\.title) == inTime.map(\.title))
         #expect(happened.map(\.changes) == inTime.map(\.changes))
         #expect(happened.map(\.productID) == inTime.map(\.productID))

@@ -59,7 +59,7 @@ struct DurationTests {
     @Test func `documents, rows and explanations agree on the end`() throws {
         let life = Self.bought()
         let purchase = try Self.purchase(life)
-        let document = SubscriberDocument(catalogue: Self.catalogue) { digest($0) }
+        let document = SubscriberDocument(catalogue: Self.catalogue)
         for (now, isActive) in [(epoch + day, true), (Self.end, false)] {
             let shown = document.json(customer: Self.customer, purchases: [purchase], now: now)["subscriber"]
             #expect(shown?["entitlements"]?["pro"]?["expires_date"] == .date(Self.end))
@@ -87,7 +87,7 @@ struct DurationTests {
                 == ["CANCELLATION(CUSTOMER_SUPPORT)", "EXPIRATION(CUSTOMER_SUPPORT)"])
         var again = Life("2")
         _ = again.buyOnce("season_pass", kind: "Non-Renewing Subscription", at: epoch + 30 * day)
-        let document = SubscriberDocument(catalogue: Self.catalogue) { digest($0) }
+        let document = SubscriberDocument(catalogue: Self.catalogue)
         let purchases = try [Self.bought(), again].map { try Self.purchase($0) }
         let shown = document.json(customer: Self.customer, purchases: purchases, now: epoch + 40 * day)["subscriber"]
         #expect(shown?["entitlements"]?["pro"]?["expires_date"] == .date(epoch + 122 * day))

@@ -45,7 +45,7 @@ struct MigrationTests {
         let current = try #require(rows.arrayValue?.first { $0["original_transaction_id"] == .string("2000") })
         #expect(current["status"] == .string("active") && current["will_renew"] == .bool(true))
         #expect(current["continues"] == .string("1000") && current["continued_by"] == .null)
-        let document = SubscriberDocument(catalogue: Self.catalogue) { digest($0) }
+        let document = SubscriberDocument(catalogue: Self.catalogue)
         let shown = document.json(customer: Self.customer, purchases: purchases, now: now)["subscriber"]
         #expect(shown?["subscriptions"]?["pro_monthly"]?["expires_date"] == .date(Self.moved))
         #expect(shown?["subscriptions"]?["pro_generic"]?["expires_date"] == .date(new.expires))
@@ -60,7 +60,7 @@ struct MigrationTests {
 
     @Test func `of the same product the new purchase gives access, and the former one is nowhere`() throws {
         let (old, new) = Self.lives(product: "pro_monthly")
-        let document = SubscriberDocument(catalogue: Self.catalogue) { digest($0) }
+        let document = SubscriberDocument(catalogue: Self.catalogue)
         let shown = document.json(
             customer: Self.customer, purchases: try [old, new].map { try #require($0.purchase()) },
             now: Self.moved + day
@@ -83,7 +83,7 @@ struct MigrationTests {
         let rows = PurchaseSummary(catalogue: Self.catalogue).json(purchases, of: Self.customer, now: back + day)
         #expect(rows.arrayValue?.map { $0["continued_by"] } == [.null, .string("1000")])
         #expect(rows.arrayValue?.map { $0["status"] } == [.string("active"), .string("expired")])
-        let document = SubscriberDocument(catalogue: Self.catalogue) { digest($0) }
+        let document = SubscriberDocument(catalogue: Self.catalogue)
         let shown = document.json(customer: Self.customer, purchases: purchases, now: back + day)["subscriber"]
         #expect(shown?["entitlements"]?["pro"]?["expires_date"] == .date(back + 30 * day))
         #expect(shown?["subscriptions"]?["pro_generic"]?["expires_date"] == .date(back))

@@ -21,7 +21,7 @@ struct MissingEndTests {
         #expect(purchase.accessUntil == epoch)
         #expect(purchase.status(at: epoch) == .expired && !purchase.hasAccess(at: epoch))
         let customer = CustomerProfile(originalAppUserID: "a", appUserIDs: ["a"], firstSeen: epoch, lastSeen: epoch)
-        let document = SubscriberDocument(catalogue: EventBodyTests.catalogue) { digest($0) }
+        let document = SubscriberDocument(catalogue: EventBodyTests.catalogue)
         let shown = document.json(customer: customer, purchases: [purchase], now: epoch + day)["subscriber"]
         #expect(shown?["entitlements"]?["pro"]?["expires_date"] == .date(epoch))
         #expect(shown?["non_subscriptions"] == .object([]))

@@ -131,7 +131,7 @@ struct RefundOrderTests {
         let purchase = try #require(story.purchase)
         let customer = CustomerProfile(
             originalAppUserID: "bob", appUserIDs: ["bob"], firstSeen: epoch, lastSeen: epoch + day)
-        let document = SubscriberDocument(catalogue: EventBodyTests.catalogue) { digest($0) }
+        let document = SubscriberDocument(catalogue: EventBodyTests.catalogue)
             .json(customer: customer, purchases: [purchase], now: epoch + 2 * day)
         let items = document["subscriber"]?["non_subscriptions"]?["coins_100"]?.arrayValue
         #expect(items?.first?["price"]?["amount"]?.text == "4")

@@ -1,6 +1,5 @@
 import Base
 import CLI
-import Crypto
 import Database
 import Postgres
 import Schemas
@@ -69,8 +68,7 @@ enum CustomerCommands {
         /// RevenueCat's document, and what it has no place for.
         func json(_ explanation: CustomerExplanation, _ timeline: Timeline) -> JSON {
             let document = SubscriberDocument(
-                catalogue: configuration.catalogue, sandboxRule: configuration.sandboxRule,
-                digest: { Digest.sha256(Array($0.utf8)) }
+                catalogue: configuration.catalogue, sandboxRule: configuration.sandboxRule
             ).json(customer: profile, purchases: found.purchases, now: now)
             let purchases = PurchaseSummary(
                 catalogue: configuration.catalogue, sandboxRule: configuration.sandboxRule

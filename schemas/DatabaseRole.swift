@@ -26,7 +26,7 @@ package enum DatabaseRole: String, Sendable, CaseIterable {
     }
 
     /// Why a process may not work with this database; nothing that waiting mends.
-    package enum Refusal: Error, Sendable, Equatable, CustomStringConvertible {
+    package enum Rejection: Error, Sendable, Equatable, CustomStringConvertible {
         case wrongRole(found: String, wanted: DatabaseRole)
         /// What stands between takes no connection that asks for a role.
         case roleNotTaken(wanted: DatabaseRole)
@@ -55,12 +55,12 @@ package enum DatabaseRole: String, Sendable, CaseIterable {
 
     /// Checks on a new connection that it is this role's and that the schema is ours.
     ///
-    /// - Throws: `Refusal`, or what Postgres says.
+    /// - Throws: `Rejection`, or what Postgres says.
     package func check(_ connection: PostgresConnection) throws {
-        guard let version = try SchemaVersion.read(on: connection) else { throw Refusal.notMigrated }
+        guard let version = try SchemaVersion.read(on: connection) else { throw Rejection.notMigrated }
         let user = try connection.currentUser()
-        guard user == rawValue else { throw Refusal.wrongRole(found: user, wanted: self) }
-        if version < SchemaVersion.current { throw Refusal.older(found: version) }
-        if version > SchemaVersion.current { throw Refusal.newer(found: version) }
+        guard user == rawValue else { throw Rejection.wrongRole(found: user, wanted: self) }
+        if version < SchemaVersion.current { throw Rejection.older(found: version) }
+        if version > SchemaVersion.current { throw Rejection.newer(found: version) }
     }
 }

@@ -53,7 +53,8 @@ private enum AppleClient {
         return try PythonChecks.run(file: script, [input])
     }
 
-    private static func given(_ bench: StoreFixture, _ environment: StoreEnvironment, key: String, root: String) -> JSON {
+    private static func given(_ bench: StoreFixture, _ environment: StoreEnvironment, key: String, root: String) -> JSON
+    {
         let (life, now) = (bench.subscriber, SystemClock().now())
         let order = "M" + String(UInt64(life.latest.id) ?? 0, radix: 36, uppercase: true)
         let told = [life, bench.refunded, bench.family].flatMap(\.notifications).filter { $0.signedDate <= now }

@@ -86,7 +86,8 @@ final class StoreFixture: @unchecked Sendable {
     func client(
         keys: [ServerAPIKey]? = nil, bundleID: String? = nil, environments: [StoreEnvironment]? = nil,
         urls: [StoreEnvironment: String]? = nil, url: String? = nil, trust: StorePKI? = nil,
-        retries: ServerAPIRetryPolicy = ServerAPIRetryPolicy(base: .milliseconds(10)), clock: any WallClock = SystemClock()
+        retries: ServerAPIRetryPolicy = ServerAPIRetryPolicy(base: .milliseconds(10)),
+        clock: any WallClock = SystemClock()
     ) throws -> ServerAPIClient {
         let base = url ?? service.baseURL
         let subject = ServerAPIApp(

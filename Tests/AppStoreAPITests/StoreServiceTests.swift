@@ -173,7 +173,8 @@ import Testing
         func code(_ query: NotificationHistoryQuery) throws -> ServerAPIErrorCode? {
             try failure { try client.notificationPage(query, in: .sandbox) }.code
         }
-        #expect(try code(NotificationHistoryQuery(from: now - 31 * StoreFixture.day, to: now)) == .startDateTooFarInPast)
+        #expect(
+            try code(NotificationHistoryQuery(from: now - 31 * StoreFixture.day, to: now)) == .startDateTooFarInPast)
         #expect(try code(NotificationHistoryQuery(from: now, to: now - 1)) == .startDateAfterEndDate)
         var query = NotificationHistoryQuery(from: now - 1000, to: now, subject: .type("NO_SUCH", subtype: nil))
         #expect(try code(query) == .invalidNotificationType)

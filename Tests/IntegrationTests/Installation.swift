@@ -159,7 +159,8 @@ final class Installation: Sendable {
             originalAppUserID: found.customer.originalAppUserID, appUserIDs: found.customer.appUserIDs.sorted(),
             firstSeen: 1, lastSeen: 2)
         let document = SubscriberDocument(
-            catalogue: catalogue).json(customer: profile, purchases: found.purchases, now: now)
+            catalogue: catalogue
+        ).json(customer: profile, purchases: found.purchases, now: now)
         let summary = PurchaseSummary(catalogue: catalogue).json(found.purchases, of: profile, now: now)
         return document.text + "\n" + summary.text
     }

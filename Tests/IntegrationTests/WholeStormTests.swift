@@ -79,7 +79,8 @@ import Testing
     /// Somebody who calls, with a connection of the api.
     private struct Caller {
         let actions = CustomerActions(
-            origin: ActionTable.Origin(actor: "tester"), foldSettings: FoldSettings(defaultGrace: WholeStormTests.grace))
+            origin: ActionTable.Origin(actor: "tester"), foldSettings: FoldSettings(defaultGrace: WholeStormTests.grace)
+        )
         let reader = SubscriberQuery(foldSettings: FoldSettings(defaultGrace: WholeStormTests.grace))
         let household: Household
         let connection: PostgresConnection

@@ -132,7 +132,8 @@ package struct AppleLookup: Sendable {
         answer.states.append((state, try door.admit(state, of: place).mapError(APIError.init).get()))
     }
 
-    private func admitted(_ item: SignedItem<TransactionPayload>, _ app: String) throws -> TransactionAdmission.Admitted {
+    private func admitted(_ item: SignedItem<TransactionPayload>, _ app: String) throws -> TransactionAdmission.Admitted
+    {
         try door.admit(item.text, of: app).mapError(APIError.init).get()
     }
 

@@ -75,7 +75,7 @@ struct RevocationRecord {
 
     private mutating func take(
         _ result: Result<OCSPAnswer, OCSPFailure>?, at now: Int64, _ schedule: RevocationSchedule
-    ) -> RevocationReport.Outcome {
+    ) -> RevocationReport.CheckResult {
         switch result {
         case nil: return .noAnswer
         case .failure(let failure): return .failed(failure)

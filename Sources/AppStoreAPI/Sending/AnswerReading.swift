@@ -30,7 +30,8 @@ struct AnswerReading {
     }
 
     private init(
-        error: ServerAPIError? = nil, result: ServerAPIRetryPolicy.Result = .final, body: [UInt8] = [], isAuthorized: Bool = true
+        error: ServerAPIError? = nil, result: ServerAPIRetryPolicy.Result = .final, body: [UInt8] = [],
+        isAuthorized: Bool = true
     ) {
         self.error = error
         self.result = result

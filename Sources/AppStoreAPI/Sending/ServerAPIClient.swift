@@ -30,7 +30,8 @@ package final class ServerAPIClient: Sendable {
     ///   - http: started; see `configuration(for:)`.
     package init(
         app: ServerAPIApp, keys: [ServerAPIKey], http: HTTPClient, verifier: SignedDataVerifier,
-        retries: ServerAPIRetryPolicy = ServerAPIRetryPolicy(), clock: any WallClock = SystemClock(), logger: Logger, metrics: Metrics
+        retries: ServerAPIRetryPolicy = ServerAPIRetryPolicy(), clock: any WallClock = SystemClock(), logger: Logger,
+        metrics: Metrics
     ) {
         self.app = app
         self.keys = KeyRing(keys, bundleID: app.bundleID)
@@ -80,7 +81,8 @@ package final class ServerAPIClient: Sendable {
 
     /// Waits until the call may be sent again; throws its error where it may not.
     private func pause(
-        after result: ServerAPIRetryPolicy.Result, attempt number: Int, _ call: ServerAPICall, _ environment: StoreEnvironment,
+        after result: ServerAPIRetryPolicy.Result, attempt number: Int, _ call: ServerAPICall,
+        _ environment: StoreEnvironment,
         _ options: CallOptions, _ error: ServerAPIError
     ) throws(ServerAPIError) {
         if case .turnedAway(let after?) = result { pacer.close(call.group, environment, for: after) }

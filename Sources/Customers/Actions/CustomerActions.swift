@@ -122,7 +122,9 @@ package struct CustomerActions: Sendable {
     /// The customer of an id, locked.
     ///
     /// - Throws: `Rejection` where the id names none.
-    func lock(_ id: String, on connection: PostgresConnection) throws -> (root: CustomerTable.LockedCustomer, now: Int64) {
+    func lock(_ id: String, on connection: PostgresConnection) throws -> (
+        root: CustomerTable.LockedCustomer, now: Int64
+    ) {
         let found = try lock([id], on: connection)
         guard let root = found.first else { throw Rejection.unknown(id) }
         return (root, found.now)

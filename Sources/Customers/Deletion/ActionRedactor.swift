@@ -31,7 +31,9 @@ struct ActionRedactor {
     }
 
     private func entries(on connection: PostgresConnection) throws -> [ActionTable.Entry] {
-        try ActionTable.entries(naming: names.names.keys.sorted(), on: connection).filter { $0.number <= deletion.action }
+        try ActionTable.entries(naming: names.names.keys.sorted(), on: connection).filter {
+            $0.number <= deletion.action
+        }
     }
 
     /// False where lanes were not held of which it turned out that they are concerned.

@@ -69,7 +69,8 @@ struct PurchaseRedactor {
         if counts["fact"] ?? 0 > 0 {
             // Bytes break ties, and these are others now: the record is what they fold to.
             _ = try PurchaseRebuild(
-                beliefs: try ExpiryConfirmationRule.read(patience: 0, now: now, on: connection), foldSettings: foldSettings
+                beliefs: try ExpiryConfirmationRule.read(patience: 0, now: now, on: connection),
+                foldSettings: foldSettings
             ).check([key], writes: true, now: now, on: connection)
         }
         return counts

@@ -265,7 +265,9 @@ package enum CustomerTable {
     }
 
     /// Makes one customer of two that are locked; its original id. The one seen first stays: consumers know it by that id.
-    package static func unite(_ one: LockedCustomer, _ other: LockedCustomer, on connection: PostgresConnection) throws -> String {
+    package static func unite(_ one: LockedCustomer, _ other: LockedCustomer, on connection: PostgresConnection) throws
+        -> String
+    {
         guard one.originalAppUserID != other.originalAppUserID else { return one.originalAppUserID }
         let isFirst =
             seniority(of: one.originalAppUserID, firstSeen: one.firstSeen)

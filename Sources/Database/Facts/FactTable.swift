@@ -228,7 +228,8 @@ extension KnownFacts {
             payload: try FactCodec.restore(try row.bytes(3)), again: try FactRow.dates(row.optionalText(7)),
             digest: try row.uuid(6))
         note(
-            fact, NotificationOrigin(seq: try row.int(4), source: NotificationSource(code: try row.int(5))), in: key.environment
+            fact, NotificationOrigin(seq: try row.int(4), source: NotificationSource(code: try row.int(5))),
+            in: key.environment
         )
     }
 }

@@ -22,7 +22,9 @@ package struct ExpiryConfirmationRule: Sendable {
     }
 
     /// As it is known now, in ms by the server's clock.
-    package static func read(patience: Int64, now: Int64, on connection: PostgresConnection) throws -> ExpiryConfirmationRule {
+    package static func read(patience: Int64, now: Int64, on connection: PostgresConnection) throws
+        -> ExpiryConfirmationRule
+    {
         ExpiryConfirmationRule(
             patience: patience, outages: try IngestUptime.outages(now: now, on: connection),
             coverage: try HistoryCoverage.read(on: connection))

@@ -35,7 +35,8 @@ package enum ArrivalQuery {
         var (last, facts) = (Origin(place: 0, seq: .min, source: .store), PurchaseFacts())
         func close() {
             guard arrivals.indices.contains(last.place), facts != PurchaseFacts() else { return }
-            arrivals[last.place].append((NotificationOrigin(seq: last.seq, source: last.source), last.arrival(of: facts)))
+            arrivals[last.place].append(
+                (NotificationOrigin(seq: last.seq, source: last.source), last.arrival(of: facts)))
         }
         for row in rows {
             guard let kind = FactRow.Kind(rawValue: Int16(clamping: try row.int(2))) else { continue }

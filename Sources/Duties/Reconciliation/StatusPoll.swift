@@ -33,7 +33,10 @@ struct StatusPoll {
     /// How long what Apple does not know is left alone, in ms.
     private static let strangerPause: Int64 = 30 * 86_400_000
 
-    init(_ configuration: ReconciliationDutyConfiguration, _ cancellation: Cancellation, _ logger: Logger, _ metrics: Metrics) {
+    init(
+        _ configuration: ReconciliationDutyConfiguration, _ cancellation: Cancellation, _ logger: Logger,
+        _ metrics: Metrics
+    ) {
         duties =
             configuration.statusCallsPerHour > 0 ? configuration.duties.map { ($0.place, $0.reader.client) } : []
         fence = Leadership(worker: configuration.worker, lease: configuration.lease)

@@ -20,7 +20,8 @@ final class RetentionReport: Sendable {
 
     /// - Parameter complains: whether what is wrong is logged; one worker does.
     func tell(
-        _ table: DayPartitions, _ partitions: [DayPartitions.Partition], strays: [Day: Int64], now: Int64, complains: Bool
+        _ table: DayPartitions, _ partitions: [DayPartitions.Partition], strays: [Day: Int64], now: Int64,
+        complains: Bool
     ) {
         let days = partitions.map(\.day)
         let ahead = days.filter { $0 > Day(of: now) }.count

@@ -50,7 +50,9 @@ package enum ConfigurationFile {
     }
 
     /// Where and why it is none, without showing the text.
-    private static func reason(_ faults: Result<[JSON5Diagnostics.Duplicate], JSON5Diagnostics.Fault>, _ error: any Error)
+    private static func reason(
+        _ faults: Result<[JSON5Diagnostics.Duplicate], JSON5Diagnostics.Fault>, _ error: any Error
+    )
         -> String
     {
         if case .failure(let fault) = faults { return " (line \(fault.line): \(fault.message))" }

@@ -34,7 +34,9 @@ struct NewestNotifications {
 
     /// - Parameter reach: days.
     init(of sources: [Source], reach: Int64, now: Int64, on connection: PostgresConnection) throws {
-        for row in try connection.query(NewestNotifications.sample, [.int8(NewestNotifications.least(daysAgo: reach, now))]) {
+        for row in try connection.query(
+            NewestNotifications.sample, [.int8(NewestNotifications.least(daysAgo: reach, now))])
+        {
             guard let environment = StoreEnvironment(code: Int16(clamping: try row.int(1))) else { continue }
             let source = Source(app: try row.text(0), environment: environment)
             newest[source] = SequenceGenerator.instant(of: try row.int(2))
@@ -45,7 +47,8 @@ struct NewestNotifications {
                 let found = try connection.query(
                     NewestNotifications.exact,
                     [
-                        .text(source.app), .int2(source.environment.code), .int8(NewestNotifications.least(daysAgo: days, now)),
+                        .text(source.app), .int2(source.environment.code),
+                        .int8(NewestNotifications.least(daysAgo: days, now)),
                     ]
                 ).one().optionalInt(0)
                 guard let found else { continue }

@@ -42,7 +42,8 @@ package enum AdmittedPayload: Sendable {
         case .transaction(let payload, let jws, let text, let originalTransactionID):
             try pack(
                 envelope: [
-                    "bundleId": payload.bundleId.map { .string($0) }, "environment": .string(scope.environment.rawValue),
+                    "bundleId": payload.bundleId.map { .string($0) },
+                    "environment": .string(scope.environment.rawValue),
                     "signedTransactionInfo": .string(text),
                 ],
                 header: jws.header, identity: .posted(jws.payload, app: scope.app, environment: scope.environment),

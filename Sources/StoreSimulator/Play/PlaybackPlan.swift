@@ -50,7 +50,9 @@ package struct PlaybackPlan: Sendable {
     }
 
     /// Each repetition comes somewhere after the first.
-    private func insert(_ again: [PlannedNotification], after letters: [PlannedNotification], _ random: inout SeededRandom) -> [PlannedNotification] {
+    private func insert(
+        _ again: [PlannedNotification], after letters: [PlannedNotification], _ random: inout SeededRandom
+    ) -> [PlannedNotification] {
         let places = Dictionary(uniqueKeysWithValues: letters.enumerated().map { (ObjectIdentifier($1), $0) })
         var following = [[PlannedNotification]](repeating: [], count: letters.count)
         for letter in again {

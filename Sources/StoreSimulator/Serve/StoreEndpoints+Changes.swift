@@ -42,7 +42,9 @@ extension StoreEndpoints {
     }
 
     private func extensionOf(_ body: JSON?) throws(StoreRejection) -> (days: Int64, identifier: String) {
-        guard let days = body?["extendByDays"]?.intValue, (1...90).contains(days) else { throw StoreRejection(4_000_009) }
+        guard let days = body?["extendByDays"]?.intValue, (1...90).contains(days) else {
+            throw StoreRejection(4_000_009)
+        }
         guard let reason = body?["extendReasonCode"]?.intValue, (0...3).contains(reason) else {
             throw StoreRejection(4_000_010)
         }

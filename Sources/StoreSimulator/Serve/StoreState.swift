@@ -60,7 +60,8 @@ struct StoreState {
     mutating func admit(_ notification: StoreNotification, isTest: Bool = false, at time: Int64) -> Int {
         let isLost = lost > 0 && !isTest && random.chance(lost)
         let customer = notification.transaction?["appTransactionId"]?.stringValue
-        var entry = HistoryEntry(letter: PlannedNotification(notification), customer: customer, isTest: isTest, isLost: isLost)
+        var entry = HistoryEntry(
+            letter: PlannedNotification(notification), customer: customer, isTest: isTest, isLost: isLost)
         let place = history.count
         if settings.receiver == nil {
             entry.attempts.append(.init(date: time &+ 200, result: "NO_RESPONSE"))

@@ -27,7 +27,8 @@ package struct OneTimePurchase: Sendable, Equatable {
         case nil: state = transaction.isFamilyShare ? "shared by a family member" : "owned"
         case let revocation? where period.isKeptInPart:
             state = "owned, refunded in part as of \(DisplayText.time(revocation.date))"
-        case let revocation? where revocation.kind == .refund: state = "refunded as of \(DisplayText.time(revocation.date))"
+        case let revocation? where revocation.kind == .refund:
+            state = "refunded as of \(DisplayText.time(revocation.date))"
         case let revocation?: state = "no longer shared as of \(DisplayText.time(revocation.date))"
         }
     }

@@ -22,7 +22,9 @@ package struct PurchaseExplanation: Sendable, Equatable {
             "renews": successor == nil ? purchase.renewalSentence(at: now) : nil,
             "then": purchase.pendingProductID.map { "\($0) from the next renewal on" },
             "commitment": purchase.commitmentSentence,
-            "continues": purchase.continuation.map { "original transaction \($0.of), since \(DisplayText.time($0.since))" },
+            "continues": purchase.continuation.map {
+                "original transaction \($0.of), since \(DisplayText.time($0.since))"
+            },
             "grace": purchase.graceSentence, "period": purchase.latest.sentence,
             "price": key.isGrant ? nil : DisplayText.price(of: purchase.latest),
             "offer": purchase.latest.transaction.offerSentence,
@@ -82,11 +84,13 @@ extension Purchase {
         switch renewalObstacle {
         case nil:
             let isDue = paidAccessUntil.map { $0 <= now } ?? false
-            return isDue ? "should have; nothing has been heard of it yet" : paidAccessUntil.map(DisplayText.time) ?? "yes"
+            return isDue
+                ? "should have; nothing has been heard of it yet" : paidAccessUntil.map(DisplayText.time) ?? "yes"
         case .notRenewable: return nil
         case .revoked: return "no: taken back"
         case .billingError:
-            return "no: could not be charged since \(billingFailure.map { DisplayText.time($0.since) } ?? "?"); \(retries)"
+            return
+                "no: could not be charged since \(billingFailure.map { DisplayText.time($0.since) } ?? "?"); \(retries)"
         case .priceIncrease: return "no: the higher price was not agreed to"
         case .switchedOff: return "no: switched off \(autoRenewOffSince.map(DisplayText.time) ?? "")"
         case .ended: return "no: \(endCause.sentence)"

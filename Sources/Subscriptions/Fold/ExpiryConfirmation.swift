@@ -88,7 +88,8 @@ package struct ExpiryConfirmation: Sendable, Equatable {
             return isRepeated ? believed(end, since: since, isRepeated: true) : end
         case .silent:
             return believed(
-                end.later(by: patience), since: end.later(by: -ExpiryConfirmation.earliestRenewal), isRepeated: isRepeated)
+                end.later(by: patience), since: end.later(by: -ExpiryConfirmation.earliestRenewal),
+                isRepeated: isRepeated)
         }
     }
 

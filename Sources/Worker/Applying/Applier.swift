@@ -107,7 +107,9 @@ struct Applier: Sendable {
     }
 
     /// Requests whose time passed between the instant that the timer was set for and now.
-    private func overdue(_ wake: PurchaseTable.DueWake, _ works: [PurchaseWork], _ now: Int64) -> [RefundRequestSummary.Key] {
+    private func overdue(_ wake: PurchaseTable.DueWake, _ works: [PurchaseWork], _ now: Int64) -> [RefundRequestSummary
+        .Key]
+    {
         guard let work = works.first(where: { $0.key == wake.key }), work.facts.hasConsumptionRequests else {
             return []
         }
@@ -143,7 +145,8 @@ struct Applier: Sendable {
     /// Where what the facts say of owners is new, the Apple accounts are judged again. Of all other purchases the owner stays what
     /// the record says when it is written.
     private func settleOwners(
-        _ works: inout [PurchaseWork], _ found: DeletedCustomerFilter.Found, now: Int64, on connection: PostgresConnection
+        _ works: inout [PurchaseWork], _ found: DeletedCustomerFilter.Found, now: Int64,
+        on connection: PostgresConnection
     ) throws -> OwnerSettlement.SettlementResult {
         var claims: [PurchaseKey: PurchaseClaims] = [:]
         for place in works.indices where works[place].purchase != nil && !works[place].key.isGrant {

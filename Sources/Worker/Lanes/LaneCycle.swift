@@ -53,7 +53,8 @@ struct LaneCycle {
     private static let freeLookInterval = Duration.milliseconds(500)
 
     init(
-        configuration: LaneWorkerConfiguration, preparer: NotificationDecoder, applier: Applier, settler: AttemptRecorder,
+        configuration: LaneWorkerConfiguration, preparer: NotificationDecoder, applier: Applier,
+        settler: AttemptRecorder,
         engine: DeliveryEngine, folder: PurchaseFolder, sealer: SecretSealer, clock: any WallClock, logger: Logger,
         metrics: Metrics
     ) {

@@ -14,7 +14,7 @@ struct GrantRouteTests {
 
     private func running() throws -> RunningAPI {
         let answers = SubscriberResponses(
-            document: SubscriberDocument(catalogue: Self.catalogue) { Array($0.utf8) },
+            document: SubscriberDocument(catalogue: Self.catalogue),
             foldSettings: FoldSettings(defaultGrace: .seconds(72 * 3600)), clock: SystemClock())
         let routes = GrantRoutes(
             answers: answers, entitlements: Set(Self.catalogue.products.keys),

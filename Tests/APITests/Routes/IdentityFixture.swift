@@ -1,6 +1,7 @@
 import API
 import AppStore
 import Base
+import Crypto
 import Database
 import Ingest
 import Postgres

@@ -189,7 +189,8 @@ struct SubscriberTests {
             #expect(known.status == 304)
             #expect(known.body.isEmpty)
             #expect(known.header("x-revenuecat-etag") == tag)
-            #expect(known.header("x-revenuecat-request-time") == "\(SubscriberFixture.start + 23 * SubscriberFixture.hour)")
+            #expect(
+                known.header("x-revenuecat-request-time") == "\(SubscriberFixture.start + 23 * SubscriberFixture.hour)")
         }
         scene.clock.advance(by: .seconds(3600))
         for header in headers {

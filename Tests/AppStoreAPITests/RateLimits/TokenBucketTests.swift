@@ -50,7 +50,9 @@ struct TokenBucketTests {
 }
 
 struct RateLimitQueueTests {
-    private static func line(burst: Double) -> RateLimitQueue { RateLimitQueue(TokenBucket(rate: 1, burst: burst, now: 0)) }
+    private static func line(burst: Double) -> RateLimitQueue {
+        RateLimitQueue(TokenBucket(rate: 1, burst: burst, now: 0))
+    }
 
     @Test func `an interactive call goes before sweeps that came earlier`() {
         var line = RateLimitQueueTests.line(burst: 1)

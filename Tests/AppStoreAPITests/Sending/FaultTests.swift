@@ -176,8 +176,10 @@ import Testing
     /// Nobody listens there.
     @Test func `a server that cannot be reached is said`() throws {
         let error = try failure {
-            try bench.client(url: "http://127.0.0.1:1", retries: ServerAPIRetryPolicy(base: .milliseconds(1), attempts: 2))
-                .transaction(id, in: .only(.sandbox))
+            try bench.client(
+                url: "http://127.0.0.1:1", retries: ServerAPIRetryPolicy(base: .milliseconds(1), attempts: 2)
+            )
+            .transaction(id, in: .only(.sandbox))
         }
         guard case .unreachable(let text) = error else { throw TestFailure("\(error)") }
         #expect(text.contains("connect"))

@@ -75,7 +75,8 @@ struct GenuineLifeTests {
 
     /// Folded after each arrival, as the worker does; the last state counts.
     private func purchase(_ arrivals: [PurchaseArrival]) -> Purchase? {
-        PurchaseReplay(of: GenuineLife.key, belief: ExpiryConfirmation(patience: 86_400_000)).steps(arrivals, until: 0).last?
+        PurchaseReplay(of: GenuineLife.key, belief: ExpiryConfirmation(patience: 86_400_000)).steps(arrivals, until: 0)
+            .last?
             .after
     }
 

@@ -72,6 +72,8 @@ import Testing
 
     @Test func `the next look comes an interval after the last one`() {
         #expect(HistoryScanPlan.next(after: HistoryScanPlan.Past(), interval: Self.hour) == 0)
-        #expect(HistoryScanPlan.next(after: HistoryScanPlan.Past(covered: Self.until), interval: Self.hour) == Self.now + Self.hour)
+        #expect(
+            HistoryScanPlan.next(after: HistoryScanPlan.Past(covered: Self.until), interval: Self.hour) == Self.now
+                + Self.hour)
     }
 }

@@ -47,7 +47,9 @@ import Testing
         try bench.receiveAndApply(1, daysAgo: 502)
         try bench.receive(2, daysAgo: 501)
         try bench.receive(3, daysAgo: 500)
-        for day in [500, 501] as [Int64] { _ = try DayPartitions.notifications.make(bench.today(day), on: bench.connection) }
+        for day in [500, 501] as [Int64] {
+            _ = try DayPartitions.notifications.make(bench.today(day), on: bench.connection)
+        }
         let pending = try bench.pending()
         try HeldNotifications.hold([(pending[0], "forged")], now: bench.now, on: bench.connection)
         try PendingNotification.remove([pending[0]], on: bench.connection)
@@ -151,7 +153,9 @@ import Testing
         let ages: [Int64] = [0, 1, 2, 3, 5, 9, 40, 200, 399]
         for (number, age) in ages.enumerated().reversed() {
             try bench.receive(number, daysAgo: age)
-            if age.isMultiple(of: 2) { _ = try DayPartitions.notifications.make(bench.today(age), on: bench.connection) }
+            if age.isMultiple(of: 2) {
+                _ = try DayPartitions.notifications.make(bench.today(age), on: bench.connection)
+            }
         }
         let all = ages.indices.map(RetentionFixture.uuid)
         #expect(try bench.list() == all)

@@ -33,8 +33,9 @@ struct DoctorTests {
         let action: String
         let make: @Sendable (DoctorFixture) throws -> Void
 
-        init(_ what: String, _ line: String, _ action: String, _ make: @escaping @Sendable (DoctorFixture) throws -> Void)
-        {
+        init(
+            _ what: String, _ line: String, _ action: String, _ make: @escaping @Sendable (DoctorFixture) throws -> Void
+        ) {
             testDescription = what
             self.line = line
             self.action = action

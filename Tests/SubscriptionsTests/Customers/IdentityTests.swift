@@ -78,7 +78,9 @@ struct IdentityTests {
     func `each restore behaviour does what its name says`(
         behavior: RestoreBehavior, idle: RestoreBehavior.RestoreDecision, active: RestoreBehavior.RestoreDecision
     ) {
-        func outcome(_ isActive: Bool, isSame: Bool = false, isAnonymous: Bool = false) -> RestoreBehavior.RestoreDecision {
+        func outcome(_ isActive: Bool, isSame: Bool = false, isAnonymous: Bool = false)
+            -> RestoreBehavior.RestoreDecision
+        {
             behavior.outcome(
                 isSame: isSame, isOwnerAnonymous: isAnonymous, ownerHasActiveSubscription: isActive)
         }

@@ -278,7 +278,9 @@ struct FlowTests {
     @Test func `a subscription that should renew is given patience, then ends`() {
         var (life, story, _) = Story.begin()
         #expect(story.wait(until: life.expires + day - 1).isEmpty)
-        #expect(story.purchase?.nextWake(after: life.expires, belief: ExpiryConfirmation(patience: day)) == life.expires + day)
+        #expect(
+            story.purchase?.nextWake(after: life.expires, belief: ExpiryConfirmation(patience: day)) == life.expires
+                + day)
         #expect(story.wait(until: life.expires + day).names == ["EXPIRATION(UNKNOWN)"])
         #expect(story.hear(life.renew(at: life.expires + 2 * day)).names == ["RENEWAL"])
     }

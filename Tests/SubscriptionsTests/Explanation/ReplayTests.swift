@@ -152,7 +152,8 @@ struct ReplayTests {
         _ = (life.start(), life.autoRenewOff(at: epoch + day), life.autoRenewOn(at: epoch + 2 * day))
         let off = Self.arrivals(life.tellings)
         let order = [off[0], off[2], off[1]]
-        let steps = PurchaseReplay(of: life.key, belief: ExpiryConfirmation(patience: day)).steps(order, until: epoch + 3 * day)
+        let steps = PurchaseReplay(of: life.key, belief: ExpiryConfirmation(patience: day)).steps(
+            order, until: epoch + 3 * day)
         #expect(steps.last?.changes == [.nothing(.newerWasKnown)])
         let again = PurchaseReplay(of: life.key, belief: ExpiryConfirmation(patience: day)).steps(
             off + [off[2]], until: epoch + 3 * day)
@@ -244,7 +245,8 @@ struct ReplayTests {
 
     /// When a worker's timer would fire.
     private func wakes(_ story: Story, from: Int64, to: Int64) -> [Int64] {
-        guard let wake = story.purchase?.nextWake(after: from, belief: ExpiryConfirmation(patience: day)), wake <= to else {
+        guard let wake = story.purchase?.nextWake(after: from, belief: ExpiryConfirmation(patience: day)), wake <= to
+        else {
             return []
         }
         return [wake]

@@ -47,7 +47,9 @@ struct ExpiryConfirmationTests {
             return begins..<begins + hour
         }
         let ending = try ending(environment)
-        let (believed, last) = (ending.believed(ExpiryConfirmation(patience: day, outages: nightly)), Self.normal + 158 * hour)
+        let (believed, last) = (
+            ending.believed(ExpiryConfirmation(patience: day, outages: nightly)), Self.normal + 158 * hour
+        )
         #expect(believed <= last + day + 73 * hour)
         #expect(believed > (environment == .production ? last : Self.normal))
         let late = ending.believed(ExpiryConfirmation(patience: day).knowing(late: nightly))
@@ -88,7 +90,8 @@ struct ExpiryConfirmationTests {
         let half = 30 * 60 * second
         #expect(ExpiryConfirmation.lateness(signed: epoch, arrived: epoch + half, in: .production) == nil)
         #expect(
-            ExpiryConfirmation.lateness(signed: epoch, arrived: epoch + half + 1, in: .production) == epoch..<epoch + half + 1)
+            ExpiryConfirmation.lateness(signed: epoch, arrived: epoch + half + 1, in: .production) == epoch..<epoch
+                + half + 1)
         #expect(ExpiryConfirmation.lateness(signed: epoch, arrived: epoch + day, in: .sandbox) == nil)
         #expect(ExpiryConfirmation.lateness(signed: .max, arrived: 0, in: .production) == nil)
         #expect(ExpiryConfirmation.lateness(signed: .min, arrived: .max, in: .production) != nil)
@@ -142,7 +145,8 @@ struct ExpiryConfirmationTests {
         var life = Life()
         _ = life.start(lasts: day)
         let purchase = try #require(life.purchase())
-        #expect(purchase.nextWake(after: now, belief: ExpiryConfirmation(patience: day, covered: .min)) == next, "\(name)")
+        #expect(
+            purchase.nextWake(after: now, belief: ExpiryConfirmation(patience: day, covered: .min)) == next, "\(name)")
         let alone = purchase.nextWake(after: now, belief: ExpiryConfirmation(patience: day))
         #expect(alone == (now < Self.normal ? Self.normal : nil), "\(name)")
     }

@@ -8,7 +8,8 @@ import Postgres
 enum EndpointBackFill {
     /// Call it in the transaction that adds the endpoint. Nil if nothing of before is wanted.
     static func make(
-        for endpoint: String, _ since: TimeArgument?, now: Int64, _ context: CommandContext, on connection: PostgresConnection
+        for endpoint: String, _ since: TimeArgument?, now: Int64, _ context: CommandContext,
+        on connection: PostgresConnection
     ) throws -> Job? {
         guard let since else { return nil }
         let replay = WebhookReplay(

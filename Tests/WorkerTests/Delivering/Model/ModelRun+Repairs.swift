@@ -1,6 +1,7 @@
 import Base
 import Database
 import Postgres
+import TestSupport
 
 /// What operators have done with deliveries.
 extension ModelRun {

@@ -141,26 +141,27 @@ import Testing
         try expect("person")
     }
 
-    /// An entry of the log names customers of two deletions, and the sweep of one of them has begun.
+    /// An entry of the log names customers of two deletions, whose sweeps wait for the same lane.
     @Test mutating func `sweeps of two deletions at once leave neither name in the log`() throws {
-        defer { worker.stop() }
         let database = installation.database
-        try apply(life.start(at: Installation.start))
+        do {
+            defer { worker.stop() }
+            try apply(life.start(at: Installation.start))
+        }
         let connection = try database.connect(role: "entitled_api")
         _ = try actions.transfer(from: Self.buyer, to: "second", on: connection)
         let deletions = try [Self.buyer, "second"].map { try actions.delete($0, on: connection).id }
         let sweep = CustomerErasure(foldSettings: FoldSettings(defaultGrace: Self.grace), patience: .zero)
-        let other = try database.connect()
-        let second = try other.transaction {
-            try other.query("SELECT FROM entitled.deletion WHERE id = $1 FOR UPDATE", [.int8(deletions[1])])
-            let second = TestThread {
-                _ = try sweep.step(deletions[1], on: try database.connect(role: "entitled_worker"))
+        let holder = try database.connect()
+        let sweeps = try holder.transaction {
+            try holder.query("SELECT FROM entitled.lane ORDER BY lane FOR UPDATE")
+            let sweeps = deletions.map { deletion in
+                TestThread { _ = try sweep.step(deletion, on: try database.connect(role: "entitled_worker")) }
             }
-            try database.untilBlocked()
-            _ = try sweep.step(deletions[0], on: try database.connect(role: "entitled_worker"))
-            return second
+            try database.untilBlocked(2)
+            return sweeps
         }
-        try second.value()
+        for sweep in sweeps { try sweep.value() }
         let named = try database.count(
             "SELECT count(*) FROM entitled.action WHERE ARRAY[app_user_id, other] && $1::text[]",
             [.texts([Self.buyer, "second"])])

@@ -40,6 +40,8 @@ struct BenchmarkOptions {
     var entitled: String
     /// Further rows in the line behind the measured ones, and deliveries that wait for a retry.
     var backlog = 0
+    /// Whether a drain ends with the backlog, not with the notifications before it.
+    var drainsBacklog = false
     var retries = 0
     /// Requests at once, of `send`; healthy consumers, of `neighbours`.
     var inFlight = 100

@@ -24,11 +24,17 @@ package struct Migrator {
         );
         """
 
-    /// Applies what is missing, each migration in a transaction of its own. Connect as the owner of the database.
+    /// Applies the missing migrations, each in a transaction of its own, and then the table of privileges.
     ///
-    /// - Parameter last: the version to stop at; for tests of upgrading.
+    /// Connect as the owner of the database.
+    ///
+    /// - Parameters:
+    ///   - last: the version to stop at, for tests of upgrading: the privileges of an earlier one are what its
+    ///     migrations grant.
+    ///   - onGrant: called with each statement that changed privileges.
     package static func migrate(
-        on connection: PostgresConnection, upTo last: Int = SchemaVersion.current
+        on connection: PostgresConnection, upTo last: Int = SchemaVersion.current,
+        onGrant: (PrivilegeGranting.Statement) -> Void = { _ in }
     ) throws -> Outcome {
         _ = try connection.query(lock)
         defer { _ = try? connection.query(unlock) }  // ends with the connection at the latest
@@ -53,6 +59,7 @@ package struct Migrator {
             applied.append(migration.version)
         }
         // Each time: a database may have been restored or copied, and its user may be allowed more than last time.
+        if last == SchemaVersion.current { try PrivilegeGranting.apply(on: connection).forEach(onGrant) }
         try PublicPrivileges.withdraw(on: connection)
         return .migrated(applied)
     }

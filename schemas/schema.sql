@@ -41,13 +41,14 @@ CREATE TABLE entitled.notification (
     CONSTRAINT notification_pkey PRIMARY KEY (lane, seq)
 ) PARTITION BY RANGE (seq);
 ALTER TABLE entitled.notification ALTER COLUMN payload SET STORAGE EXTERNAL;
+GRANT INSERT ON entitled.notification TO entitled_ingest;
+GRANT SELECT, INSERT, UPDATE, DELETE ON entitled.notification TO entitled_worker;
+GRANT SELECT, INSERT ON entitled.notification TO entitled_api;
+
 -- Takes the rows that no partition was created for, so that a missing day never rejects a notification. Empty as a
 -- rule.
 CREATE TABLE entitled.notification_default PARTITION OF entitled.notification DEFAULT;
 GRANT SELECT ON entitled.notification_default TO entitled_worker;
-GRANT INSERT ON entitled.notification TO entitled_ingest;
-GRANT SELECT, INSERT, UPDATE, DELETE ON entitled.notification TO entitled_worker;
-GRANT SELECT, INSERT ON entitled.notification TO entitled_api;
 
 -- The notifications that are known. Narrow, and not partitioned by time, so that a copy that arrives months later is
 -- recognised.
@@ -596,11 +597,12 @@ CREATE TABLE entitled.attempt (
     head bytea,
     CONSTRAINT attempt_pkey PRIMARY KEY (lane, delivery, started_ms)
 ) PARTITION BY RANGE (started_ms);
+GRANT SELECT, INSERT, UPDATE, DELETE ON entitled.attempt TO entitled_worker;
+GRANT SELECT ON entitled.attempt TO entitled_api;
+
 -- Takes the rows that no partition was created for. Empty as a rule.
 CREATE TABLE entitled.attempt_default PARTITION OF entitled.attempt DEFAULT;
 GRANT SELECT ON entitled.attempt_default TO entitled_worker;
-GRANT SELECT, INSERT, UPDATE, DELETE ON entitled.attempt TO entitled_worker;
-GRANT SELECT ON entitled.attempt TO entitled_api;
 
 -- Processes that made attempts, so that an attempt names one by four bytes. Rows stay, other than those of worker.
 CREATE TABLE entitled.sender (
@@ -893,7 +895,7 @@ GRANT SELECT ON entitled.deletion_salt TO entitled_api;
 
 -- MARK: The schema's version
 
--- the migrations that were applied, each once
+-- The migrations that were applied. A process works only with the version that its program carries.
 CREATE TABLE entitled.schema_version (
     version integer NOT NULL,
     name text NOT NULL,

@@ -144,7 +144,20 @@ package enum PrivilegeGranting {
     /// - Returns: the statements that were run.
     package static func apply(on connection: PostgresConnection) throws -> [Statement] {
         guard try differences(on: connection).contains(where: \.isPossible) else { return [] }
-        return try connection.transaction {
+        var attempts = 1
+        while true {
+            do {
+                return try grant(on: connection)
+            } catch let error as PostgresError {
+                // Another session grants on the same object at the same time ("tuple concurrently updated"), or holds it.
+                guard ["XX000", "40P01", "55P03"].contains(error.sqlstate), attempts < 5 else { throw error }
+                attempts += 1
+            }
+        }
+    }
+
+    private static func grant(on connection: PostgresConnection) throws -> [Statement] {
+        try connection.transaction {
             _ = try connection.query("SET LOCAL synchronous_commit = on")
             _ = try connection.query("SET LOCAL lock_timeout = '10s'")
             let revoked = try run(revocations(try read(connection)), on: connection)

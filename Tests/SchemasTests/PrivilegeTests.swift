@@ -164,6 +164,23 @@ struct PrivilegeTests {
         try operating.query("COMMIT")
     }
 
+    @Test func `an operator who grants on the same table at the same time is waited for`() throws {
+        let database = try TestCluster.shared.makeMigratedDatabase()
+        let reader = "late_of_\(database.name)"
+        try database.execute("CREATE ROLE \(reader)")
+        try database.execute("REVOKE DELETE ON entitled.pending FROM entitled_worker")
+        let operating = try database.connect()
+        try operating.query("BEGIN")
+        try operating.query("GRANT SELECT ON entitled.pending TO \(reader)")
+        let thread = TestThread { try PrivilegeGranting.apply(on: try database.connect()).map(\.sql) }
+        try database.untilBlocked()
+        try operating.query("COMMIT")
+        #expect(try thread.value() == ["GRANT DELETE ON TABLE entitled.pending TO entitled_worker"])
+        let has = "SELECT has_table_privilege($1, 'entitled.pending', 'SELECT')"
+        #expect(try operating.query(has, [.text(reader)]).one().bool(0))
+        #expect(try PrivilegeGranting.differences(on: operating) == [])
+    }
+
     @Test func `a user who owns no table changes nothing, and learns what differs`() throws {
         let database = try TestCluster.shared.makeMigratedDatabase()
         let user = "guest_of_\(database.name)"

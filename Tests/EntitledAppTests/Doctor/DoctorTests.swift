@@ -47,6 +47,30 @@ struct DoctorTests {
         #expect(document?.members?.map(\.name) == ["applied", "version"])
     }
 
+    @Test func `migrate names the privileges that its user may not change`() throws {
+        let bench = try DoctorFixture()
+        let guest = "guest_of_\(bench.database.name)"
+        for sql in [
+            "CREATE ROLE \(guest) LOGIN", "GRANT entitled_ingest, entitled_worker, entitled_api TO \(guest)",
+            "GRANT CREATE ON DATABASE \(bench.database.name) TO \(guest)",
+            "GRANT USAGE, CREATE ON SCHEMA entitled TO \(guest)",
+            "GRANT SELECT ON entitled.schema_version TO \(guest)",
+            "GRANT EXECUTE ON FUNCTION pg_advisory_lock(bigint) TO \(guest)",
+            "REVOKE DELETE ON entitled.pending FROM entitled_worker",
+        ] {
+            try bench.database.execute(sql)
+        }
+        let url = bench.database.url.replacing("//entitled@", with: "//\(guest)@")
+        bench.configure("database", .object(["url": .string(url)]))
+        let outcome = bench.run(["migrate"])
+        #expect(outcome.status == 0, "\(outcome.errors)")
+        #expect(outcome.output.split(separator: "\n").count == 1)
+        let lines = outcome.errors.split(separator: "\n")
+        #expect(lines.count == 1)
+        #expect(lines.first?.hasPrefix("entitled: warning: the privileges of the processes' roles differ") == true)
+        #expect(lines.first?.hasSuffix(": GRANT DELETE ON TABLE entitled.pending TO entitled_worker") == true)
+    }
+
     /// A way to break it, and the line that tells it.
     struct Damage: Sendable, CustomTestStringConvertible {
         let testDescription: String

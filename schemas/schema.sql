@@ -471,7 +471,7 @@ CREATE TABLE entitled.owner_salt (
 GRANT SELECT ON entitled.owner_salt TO entitled_worker;
 GRANT SELECT ON entitled.owner_salt TO entitled_api;
 
--- When an app last posted a purchase, to the hour: first events wait for the buyer only where posts arrive.
+-- When an app last posted, to the hour: first events wait for the name of the buyer only where posts arrive.
 CREATE TABLE entitled.app_post (
     app text COLLATE "C" NOT NULL,
     environment smallint NOT NULL,
@@ -686,10 +686,11 @@ CREATE TABLE entitled.endpoint_health (
     disabled_code text,
     disabled_ms bigint,
     is_disabling_told boolean NOT NULL DEFAULT false,
-    -- Number of dead deliveries.
+    -- Number of dead deliveries that no notice has reported yet.
     dead bigint NOT NULL DEFAULT 0,
-    -- The newest few of them.
+    -- The newest ten of them.
     dead_newest text[] NOT NULL DEFAULT '{}'::text[],
+    -- When a notice last reported dead deliveries.
     dead_told_ms bigint NOT NULL DEFAULT 0,
     CONSTRAINT endpoint_health_pkey PRIMARY KEY (endpoint)
 ) WITH (fillfactor=50);

@@ -215,7 +215,7 @@ COMMENT ON TABLE entitled.owner_salt IS
     'an app. Empty in databases that had customers before it.';
 
 COMMENT ON TABLE entitled.app_post IS
-    'When an app last posted a purchase, to the hour: first events wait for the buyer only where posts arrive.';
+    'When an app last posted, to the hour: first events wait for the name of the buyer only where posts arrive.';
 
 -- MARK: events and deliveries
 
@@ -309,8 +309,9 @@ COMMENT ON COLUMN entitled.endpoint_health.recovered_ms IS
     'End of a streak that operators were warned of, until the notice of its end is sent.';
 COMMENT ON COLUMN entitled.endpoint_health.disabled_code IS
     'Why the endpoint is disabled: operator, gone, asked or failing.';
-COMMENT ON COLUMN entitled.endpoint_health.dead IS 'Number of dead deliveries.';
-COMMENT ON COLUMN entitled.endpoint_health.dead_newest IS 'The newest few of them.';
+COMMENT ON COLUMN entitled.endpoint_health.dead IS 'Number of dead deliveries that no notice has reported yet.';
+COMMENT ON COLUMN entitled.endpoint_health.dead_newest IS 'The newest ten of them.';
+COMMENT ON COLUMN entitled.endpoint_health.dead_told_ms IS 'When a notice last reported dead deliveries.';
 
 COMMENT ON TABLE entitled.sealing_key IS
     'Fingerprints of the keys that seal secrets, so that a process with another key reports it instead of failing later.';

@@ -46,9 +46,10 @@ let modules: [Target] = [
     // The schema of the database: migrations, embedded, and their application.
     .target(
         name: "Schemas", dependencies: ["Base", "Daemon", "Postgres"], path: "schemas",
-        exclude: ["events", "config.schema.json", "openapi.yaml", "openapi.released.json"],
+        exclude: ["events", "config.schema.json", "openapi.yaml", "openapi.released.json", "schema.sql"],
         sources: [
-            "Schemas.swift", "Migrator.swift", "DatabaseRole.swift", "PublicPrivileges.swift", "RoleMaking.swift",
+            "Schemas.swift", "Migrator.swift", "DatabaseRole.swift", "Privileges.swift", "PrivilegeGranting.swift",
+            "PublicPrivileges.swift", "RoleMaking.swift",
         ],
         resources: [.embedInCode("sql")]),
     // The SQL of log, lanes and records; the packing of rows, by zstd.

@@ -1,13 +1,13 @@
 import Base
 import Postgres
 
-/// The Postgres role of a process: the least that its work needs.
+/// The Postgres role of a process, with the least privileges that its work needs.
 package enum DatabaseRole: String, Sendable, CaseIterable {
     case ingest = "entitled_ingest"
     case worker = "entitled_worker"
     case api = "entitled_api"
 
-    /// The key of the configuration that gives this role its own connection.
+    /// The configuration key of the URL that this role connects with.
     package var configurationKey: String {
         switch self {
         case .ingest: "database.ingest_url"
@@ -16,7 +16,7 @@ package enum DatabaseRole: String, Sendable, CaseIterable {
         }
     }
 
-    /// After which a statement of a process is cancelled. A notification's commit must not keep Apple waiting.
+    /// The time after which a statement of a process is cancelled. A notification's commit must not keep Apple waiting.
     package var statementTimeout: String {
         switch self {
         case .ingest: "5s"
@@ -25,10 +25,10 @@ package enum DatabaseRole: String, Sendable, CaseIterable {
         }
     }
 
-    /// Why a process may not work with this database; nothing that waiting mends.
+    /// The reason why a process may not work with this database. Waiting does not help.
     package enum Rejection: Error, Sendable, Equatable, CustomStringConvertible {
         case wrongRole(found: String, wanted: DatabaseRole)
-        /// What stands between takes no connection that asks for a role.
+        /// A pooler between process and server refuses connections that ask for a role.
         case roleNotTaken(wanted: DatabaseRole)
         case notMigrated
         case older(found: Int)
@@ -38,11 +38,11 @@ package enum DatabaseRole: String, Sendable, CaseIterable {
             switch self {
             case .wrongRole(let found, let wanted):
                 "connected to Postgres as \(found) instead of \(wanted.rawValue): set \(wanted.configurationKey) to a URL "
-                    + "that logs in as \(wanted.rawValue) (a pooler such as PgBouncer drops the role that is asked for)"
+                    + "that logs in as \(wanted.rawValue) (a pooler such as PgBouncer drops the requested role)"
             case .roleNotTaken(let wanted):
                 "the connection was refused because it asks for the role \(wanted.rawValue): set "
                     + "\(wanted.configurationKey) to a URL that logs in as \(wanted.rawValue) (a pooler such as PgBouncer "
-                    + "takes no options)"
+                    + "refuses connections with options)"
             case .notMigrated: "the database has no schema yet: run `entitled migrate`"
             case .older(let found):
                 "the database has schema \(found), this program needs \(SchemaVersion.current): run `entitled migrate`"
@@ -53,9 +53,9 @@ package enum DatabaseRole: String, Sendable, CaseIterable {
         }
     }
 
-    /// Checks on a new connection that it is this role's and that the schema is ours.
+    /// Checks on a new connection that it has this role and that the database has this program's schema.
     ///
-    /// - Throws: `Rejection`, or what Postgres says.
+    /// - Throws: `Rejection` or `PostgresError`.
     package func check(_ connection: PostgresConnection) throws {
         guard let version = try SchemaVersion.read(on: connection) else { throw Rejection.notMigrated }
         let user = try connection.currentUser()

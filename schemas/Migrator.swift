@@ -11,7 +11,7 @@ package struct Migrator {
         case newer(Int)
     }
 
-    /// One migration at a time in this database, also from several hosts; held until the connection ends.
+    /// Lets one migration run at a time in this database, also from several hosts; held until the connection ends.
     private static let lock = "SELECT pg_advisory_lock(4992030524978970960)"
     private static let unlock = "SELECT pg_advisory_unlock(4992030524978970960)"
 
@@ -24,11 +24,17 @@ package struct Migrator {
         );
         """
 
-    /// Applies what is missing, each migration in a transaction of its own. Connect as the owner of the database.
+    /// Applies the missing migrations, each in a transaction of its own, and then the table of privileges.
     ///
-    /// - Parameter last: the version to stop at; for tests of upgrading.
+    /// Connect as the owner of the database.
+    ///
+    /// - Parameters:
+    ///   - last: the version to stop at, for tests of upgrading: the privileges of an earlier one are what its
+    ///     migrations grant.
+    ///   - onGrant: called with each statement that changed privileges.
     package static func migrate(
-        on connection: PostgresConnection, upTo last: Int = SchemaVersion.current
+        on connection: PostgresConnection, upTo last: Int = SchemaVersion.current,
+        onGrant: (PrivilegeGranting.Statement) -> Void = { _ in }
     ) throws -> Outcome {
         _ = try connection.query(lock)
         defer { _ = try? connection.query(unlock) }  // ends with the connection at the latest
@@ -52,18 +58,19 @@ package struct Migrator {
                     """)
             applied.append(migration.version)
         }
-        // Each time: a database may have been restored or copied, and its user may be allowed more than last time.
+        // Each time: the database may have been restored or copied, and its user may have more privileges than before.
+        if last == SchemaVersion.current { try PrivilegeGranting.apply(on: connection).forEach(onGrant) }
         try PublicPrivileges.withdraw(on: connection)
         return .migrated(applied)
     }
 }
 
-/// Which schema a database has.
+/// The version of a database's schema.
 package enum SchemaVersion {
     /// The schema that this program works with.
     package static let current = Schemas.migrations.last?.version ?? 0
 
-    /// The newest migration that was applied; nil if there is no schema at all.
+    /// Reads the newest migration that was applied; nil if the database has no schema.
     package static func read(on connection: PostgresConnection) throws -> Int? {
         let there = try connection.query("SELECT to_regclass('entitled.schema_version') IS NOT NULL").first?.bool(0)
         guard there == true else { return nil }

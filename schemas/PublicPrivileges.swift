@@ -1,23 +1,23 @@
 import Base
 import Postgres
 
-/// What Postgres lets every role of a database do and no process needs: large objects, temporary tables, advisory locks.
+/// Privileges that Postgres gives to every role and no process needs: large objects, temporary tables, advisory locks.
 package enum PublicPrivileges {
-    /// One kind of them that roles still have.
+    /// A kind of these privileges.
     package enum Kind: String, Sendable, CaseIterable {
         case temporaryTables = "temporary tables"
         case largeObjects = "large objects"
         case advisoryLocks = "advisory locks"
     }
 
-    /// What takes them away, as far as the user who runs it may; may be run again.
+    /// Withdraws them as far as the user who runs it may; may be run again.
     package static let script = String(decoding: PackageResources.public_privileges_sql, as: UTF8.self)
 
     package static func withdraw(on connection: PostgresConnection) throws {
         try connection.execute(script: script)
     }
 
-    /// One function stands for the others of its kind that the script names.
+    /// A few functions stand for the others of their kind that the script names.
     private static let select = """
         SELECT bool_or(has_database_privilege(role, current_database(), 'TEMPORARY')),
             bool_or(has_function_privilege(role, 'pg_catalog.lo_create(oid)', 'EXECUTE')
@@ -28,7 +28,7 @@ package enum PublicPrivileges {
         FROM unnest($1::text[]) AS role
         """
 
-    /// Which of them a process' role still has in this database; any user may ask.
+    /// Returns the kinds that the role of some process still has in this database; any user may call it.
     package static func left(on connection: PostgresConnection) throws -> [Kind] {
         let row = try connection.query(select, [.texts(DatabaseRole.allCases.map(\.rawValue))]).one()
         return try Kind.allCases.enumerated().filter { try row.bool($0.offset) }.map(\.element)

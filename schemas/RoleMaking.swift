@@ -1,9 +1,11 @@
 import Base
 import Postgres
 
-/// Makes the Postgres roles of the processes. They are the whole cluster's, so another database may have made them.
+/// Creates the Postgres roles of the processes.
+///
+/// Roles belong to the whole cluster, so that they may exist for another database already.
 package enum RoleMaking {
-    /// Which of the roles lack something: existence, a member that takes them, or their timeouts.
+    /// The roles that lack something: existence, a member that can become them, or their timeouts.
     private static let lacking = """
         SELECT wanted.name FROM unnest($1::text[], $2::text[]) AS wanted(name, config)
         LEFT JOIN pg_roles r ON r.rolname = wanted.name
@@ -12,12 +14,12 @@ package enum RoleMaking {
             WHERE m.roleid = r.oid AND taker.rolname = coalesce($3, current_user))
         """
 
-    /// The settings that a role logs in with.
+    /// The settings with which a role logs in.
     package static func settings(_ role: DatabaseRole) -> [(name: String, value: String)] {
         [("statement_timeout", role.statementTimeout), ("idle_in_transaction_session_timeout", "60s")]
     }
 
-    /// Whether nothing is left to do for this user.
+    /// Returns whether every role exists, is complete and can be taken by this user.
     ///
     /// - Parameter owner: the role that takes the roles; nil: the connection's own.
     package static func isDone(for owner: String?, on connection: PostgresConnection) throws -> Bool {
@@ -36,7 +38,7 @@ package enum RoleMaking {
         return try connection.query(lacking, parameters).compactMap { DatabaseRole(rawValue: try $0.text(0)) }
     }
 
-    /// Makes what is missing; a user without CREATEROLE can work with roles that a superuser has made.
+    /// Creates what is missing. A user without CREATEROLE can work with roles that a superuser created.
     ///
     /// The migrator's lock is its database's: where a migration of another database changes the same rows, Postgres waits for it
     /// and then fails, and the next attempt finds its work.
@@ -70,7 +72,7 @@ package enum RoleMaking {
         """
     }
 
-    /// Timeouts of a process that logs in as the role itself; through PgBouncer there is no other way to set them.
+    /// Sets the timeouts of a process that logs in as the role itself; through PgBouncer there is no other way.
     private static func configure(_ role: DatabaseRole) -> String {
         settings(role).map { "ALTER ROLE \(role.rawValue) SET \($0.name) = '\($0.value)';" }.joined(separator: "\n")
     }

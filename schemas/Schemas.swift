@@ -62,5 +62,7 @@ package enum Schemas {
         Migration(
             version: 24, name: "entropy_tables",
             sql: String(decoding: PackageResources.v0024_entropy_tables_sql, as: UTF8.self)),
+        Migration(
+            version: 25, name: "comments", sql: String(decoding: PackageResources.v0025_comments_sql, as: UTF8.self)),
     ]
 }

@@ -10,31 +10,55 @@ struct MigrateCommand: Command {
     init(_ parsed: ParsedArguments) {}
 
     func run(_ context: CommandContext) throws -> Int32 {
-        let (applied, left) = try MigrateCommand.migrate(try DatabaseAccess(try context.configuration()))
-        if !left.isEmpty {
-            context.terminal.complain("warning: \(MigrateCommand.warning(left)). \(MigrateCommand.remedy)")
+        let done = try MigrateCommand.migrate(try DatabaseAccess(try context.configuration()))
+        if !done.left.isEmpty {
+            context.terminal.complain("warning: \(MigrateCommand.warning(done.left)). \(MigrateCommand.remedy)")
+        }
+        for statement in done.differences {
+            context.terminal.complain(
+                "warning: the privileges of the processes' roles differ from what entitled needs. Run as the owner of the "
+                    + "object: \(statement.sql)")
         }
         if context.json {
-            let versions = applied.map { JSON.int(Int64($0)) }
+            let versions = done.applied.map { JSON.int(Int64($0)) }
             context.terminal.document(
                 .object(["applied": .array(versions), "version": .int(Int64(SchemaVersion.current))]))
         } else {
-            let done = applied.isEmpty ? "nothing to do" : "applied \(applied.map(String.init).joined(separator: ", "))"
-            context.terminal.print("the schema has version \(SchemaVersion.current): \(done)")
+            let applied = done.applied.isEmpty ? "nothing to do" : "applied \(MigrateCommand.list(done.applied))"
+            context.terminal.print("the schema has version \(SchemaVersion.current): \(applied)")
+            for statement in done.granted { context.terminal.print("changed privileges: \(statement.sql)") }
         }
         return 0
     }
 
-    /// The versions that were applied, and what roles may still do that no process needs.
-    static func migrate(_ database: DatabaseAccess) throws -> (applied: [Int], left: [PublicPrivileges.Kind]) {
+    private static func list(_ versions: [Int]) -> String { versions.map(String.init).joined(separator: ", ") }
+
+    /// What a migration did, and what its user could not do.
+    struct Migration {
+        /// The versions that were applied.
+        let applied: [Int]
+        /// The statements that brought the roles' privileges to the table.
+        let granted: [PrivilegeGranting.Statement]
+        /// The statements that would, and that the connection's user may not run.
+        let differences: [PrivilegeGranting.Statement]
+        /// What every role may still do and no process needs.
+        let left: [PublicPrivileges.Kind]
+    }
+
+    static func migrate(_ database: DatabaseAccess) throws -> Migration {
         let connection = try PostgresConnection(try database.ownerTarget())
-        switch try Migrator.migrate(on: connection) {
-        case .migrated(let versions): return (versions, try PublicPrivileges.left(on: connection))
+        var granted: [PrivilegeGranting.Statement] = []
+        switch try Migrator.migrate(on: connection, onGrant: { granted.append($0) }) {
+        case .migrated(let versions):
+            return Migration(
+                applied: versions, granted: granted,
+                differences: try PrivilegeGranting.differences(on: connection),
+                left: try PublicPrivileges.left(on: connection))
         case .newer(let found): throw DatabaseRole.Rejection.newer(found: found)
         }
     }
 
-    /// That a database's owner could not take everything away, as on a managed Postgres.
+    /// Says what the owner of a database could not withdraw, as on a managed Postgres.
     static func warning(_ left: [PublicPrivileges.Kind]) -> String {
         "the roles of the processes may use \(left.map(\.rawValue).joined(separator: ", ")), which no process needs"
     }

@@ -24,6 +24,53 @@ struct DoctorTests {
         #expect(!outcome.output.contains("secret/path"))
     }
 
+    @Test func `migrate restores the privileges that the doctor misses, and says so`() throws {
+        let bench = try DoctorFixture()
+        for sql in [
+            "REVOKE DELETE ON entitled.pending FROM entitled_worker",
+            "GRANT UPDATE (url) ON entitled.endpoint TO PUBLIC",
+        ] {
+            try bench.database.execute(sql)
+        }
+        #expect(bench.complaints().count == 3)
+        let outcome = bench.run(["migrate"])
+        #expect(outcome.status == 0)
+        #expect(outcome.errors.isEmpty)
+        #expect(
+            outcome.output.split(separator: "\n").dropFirst() == [
+                "changed privileges: REVOKE UPDATE (\"url\") ON TABLE entitled.endpoint FROM PUBLIC CASCADE",
+                "changed privileges: GRANT DELETE ON TABLE entitled.pending TO entitled_worker",
+            ])
+        #expect(bench.complaints() == [])
+        #expect(bench.run(["migrate"]).output.split(separator: "\n").count == 1)
+        let document = bench.run(["migrate", "--json"]).document
+        #expect(document?.members?.map(\.name) == ["applied", "version"])
+    }
+
+    @Test func `migrate names the privileges that its user may not change`() throws {
+        let bench = try DoctorFixture()
+        let guest = "guest_of_\(bench.database.name)"
+        for sql in [
+            "CREATE ROLE \(guest) LOGIN", "GRANT entitled_ingest, entitled_worker, entitled_api TO \(guest)",
+            "GRANT CREATE ON DATABASE \(bench.database.name) TO \(guest)",
+            "GRANT USAGE, CREATE ON SCHEMA entitled TO \(guest)",
+            "GRANT SELECT ON entitled.schema_version TO \(guest)",
+            "GRANT EXECUTE ON FUNCTION pg_advisory_lock(bigint) TO \(guest)",
+            "REVOKE DELETE ON entitled.pending FROM entitled_worker",
+        ] {
+            try bench.database.execute(sql)
+        }
+        let url = bench.database.url.replacing("//entitled@", with: "//\(guest)@")
+        bench.configure("database", .object(["url": .string(url)]))
+        let outcome = bench.run(["migrate"])
+        #expect(outcome.status == 0, "\(outcome.errors)")
+        #expect(outcome.output.split(separator: "\n").count == 1)
+        let lines = outcome.errors.split(separator: "\n")
+        #expect(lines.count == 1)
+        #expect(lines.first?.hasPrefix("entitled: warning: the privileges of the processes' roles differ") == true)
+        #expect(lines.first?.hasSuffix(": GRANT DELETE ON TABLE entitled.pending TO entitled_worker") == true)
+    }
+
     /// A way to break it, and the line that tells it.
     struct Damage: Sendable, CustomTestStringConvertible {
         let testDescription: String
@@ -84,6 +131,45 @@ struct DoctorTests {
         Damage(
             "days that everybody may drop", "database.privileges error entitled_api may call entitled.drop_day",
             "REVOKE EXECUTE", sql: "GRANT EXECUTE ON FUNCTION entitled.drop_day(text, date) TO PUBLIC"),
+        Damage(
+            "a table for every role of the database",
+            "database.privileges error entitled_ingest may SELECT entitled.fact", "or run `entitled migrate`",
+            sql: "GRANT SELECT ON entitled.fact TO PUBLIC"),
+        Damage(
+            "too much for the worker",
+            "database.privileges error entitled_worker may DELETE, UPDATE entitled.owner_salt",
+            "REVOKE DELETE, UPDATE ON entitled.owner_salt FROM entitled_worker",
+            sql: "GRANT UPDATE, DELETE ON entitled.owner_salt TO entitled_worker"),
+        Damage(
+            "a column too little for the api",
+            "database.privileges error entitled_api may not UPDATE (owner, version) entitled.purchase",
+            "GRANT UPDATE (owner, version) ON entitled.purchase TO entitled_api",
+            sql: "REVOKE UPDATE (owner, version) ON entitled.purchase FROM entitled_api"),
+        Damage(
+            "a column too little for ingest",
+            "database.privileges error entitled_ingest may not SELECT (seq) entitled.pending",
+            "GRANT SELECT (seq) ON entitled.pending TO entitled_ingest",
+            sql: "REVOKE SELECT (seq) ON entitled.pending FROM entitled_ingest"),
+        Damage(
+            "a column of a table that is not for ingest",
+            "database.privileges error entitled_ingest may INSERT entitled.fact.payload",
+            "REVOKE INSERT (payload) ON entitled.fact FROM entitled_ingest",
+            sql: "GRANT INSERT (payload) ON entitled.fact TO entitled_ingest"),
+        Damage(
+            "single days for ingest",
+            "database.privileges error entitled_ingest has privileges on single days of entitled.notification (1)",
+            "entitled migrate",
+            sql: """
+                DO $$ BEGIN
+                    EXECUTE 'GRANT SELECT ON entitled.notification' || to_char(now() AT TIME ZONE 'UTC', '_YYYYMMDD')
+                        || ' TO entitled_ingest';
+                END $$
+                """),
+        Damage(
+            "no days for the worker",
+            "database.privileges error entitled_worker may not call entitled.make_day(text,date)",
+            "GRANT EXECUTE ON FUNCTION entitled.make_day(text,date) TO entitled_worker",
+            sql: "REVOKE EXECUTE ON FUNCTION entitled.make_day(text, date) FROM entitled_worker"),
         Damage(
             "large objects for everybody",
             "database.privileges warning the roles of the processes may use large objects,",

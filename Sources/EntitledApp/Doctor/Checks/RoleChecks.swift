@@ -2,8 +2,8 @@ import Base
 import Postgres
 import Schemas
 
-/// What grants on tables do not say of the processes' roles: what Postgres gives to every role, which rows they may add, and
-/// what a role could have changed of itself.
+/// Checks what grants on tables do not say of the processes' roles: what Postgres gives to every role, which rows they may
+/// add, and which settings a role could have changed of itself.
 enum RoleChecks {
     static let all = [
         Check("database.privileges") { _, connection in try look(connection) }
@@ -68,7 +68,7 @@ enum RoleChecks {
         "idle_session_timeout", "statement_timeout", "idle_in_transaction_session_timeout",
     ]
 
-    /// A role may change its own password and settings, which Postgres lets no one take away. Settings can be seen.
+    /// A role may change its own password and settings, and Postgres cannot take that away. Only the settings can be seen.
     private static func settings(_ connection: PostgresConnection) throws -> [Finding] {
         try connection.query(select, [.texts(DatabaseRole.allCases.map(\.rawValue))]).compactMap { row in
             let (name, setting) = (try row.text(0), try row.text(1))
@@ -78,7 +78,7 @@ enum RoleChecks {
             else { return nil }
             return .warning(
                 "\(name) logs in with \(setting), which `entitled migrate` does not set",
-                "ALTER ROLE \(name) RESET \(key). Unless an operator set it, the role's password is in other hands: replace it"
+                "ALTER ROLE \(name) RESET \(key). Unless an operator set it, the role's password is known to others: replace it"
             )
         }
     }

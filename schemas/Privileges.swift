@@ -1,0 +1,168 @@
+/// The privileges of the processes' roles: the only statement of grants from migration 25 on.
+///
+/// `PrivilegeGranting` brings a database to this table, `entitled doctor` compares the roles with it, and
+/// `schemas/schema.sql` shows it beside the tables. Add a table here in the commit that adds its migration; a migration
+/// itself grants nothing. Owners keep what owning gives them, and roles of an operator's own are not concerned.
+package enum Privileges {
+    /// One privilege on an object, for some of its columns or for the whole of it.
+    package struct Verb: Sendable, Equatable {
+        package let name: String
+        /// Empty: the whole object.
+        package let columns: [String]
+
+        static let select = Verb(name: "SELECT", columns: [])
+        static let insert = Verb(name: "INSERT", columns: [])
+        static let update = Verb(name: "UPDATE", columns: [])
+        static let delete = Verb(name: "DELETE", columns: [])
+
+        static func select(columns: String...) -> Verb { Verb(name: "SELECT", columns: columns) }
+        static func update(columns: String...) -> Verb { Verb(name: "UPDATE", columns: columns) }
+    }
+
+    /// What the three roles may do with one table.
+    package struct Table: Sendable {
+        package let name: String
+        package let ingest: [Verb]
+        package let worker: [Verb]
+        package let api: [Verb]
+
+        init(_ name: String, ingest: [Verb] = [], worker: [Verb], api: [Verb]) {
+            self.name = name
+            self.ingest = ingest
+            self.worker = worker
+            self.api = api
+        }
+
+        package func verbs(_ role: DatabaseRole) -> [Verb] {
+            switch role {
+            case .ingest: ingest
+            case .worker: worker
+            case .api: api
+            }
+        }
+    }
+
+    /// A function that a role calls.
+    package struct Function: Sendable {
+        /// Name and types of parameters, as in `drop_day(text, date)`.
+        package let signature: String
+        /// Empty: every role of the database, which is what Postgres gives by itself. A trigger's function cannot be
+        /// called otherwise.
+        package let roles: [DatabaseRole]
+    }
+
+    private static let everything: [Verb] = [.select, .insert, .update, .delete]
+
+    /// Every table of the schema. Days are partitions without privileges of their own: those of the whole table hold.
+    ///
+    /// To lock a row takes the right to update some column of it: of lanes the api has `epoch` and `touched`, which
+    /// their worker mends; of endpoints `created_ms`. The `…_sealed` columns hold secrets, which only the worker opens.
+    package static let tables: [Table] =
+        log + lanes + purchases + customers + events + endpoints + refunds + jobs + deletions
+
+    /// The ingest role is the public one: it appends, and reads the columns that deduplication returns.
+    private static let log = [
+        Table("schema_version", ingest: version, worker: version, api: version),
+        Table("jws_header", ingest: [.insert, .select(columns: "id")], worker: everything, api: [.select, .insert]),
+        Table(
+            "notification_key", ingest: [.insert, .select(columns: "seq")], worker: everything, api: [.select, .insert]),
+        Table("notification", ingest: [.insert], worker: everything, api: [.select, .insert]),
+        // The worker looks into it before it makes a day.
+        Table("notification_default", worker: [.select], api: []),
+        Table("pending", ingest: [.insert, .select(columns: "seq")], worker: everything, api: [.select, .insert]),
+        Table("held_notification", worker: everything, api: [.select]),
+        Table("action", worker: everything, api: [.select, .insert]),
+        // The trigger minutes_allowed lets ingest add the present minute only.
+        Table("listening", ingest: [.insert], worker: everything, api: [.select]),
+        Table("history_look", worker: everything, api: [.select]),
+        Table("status_look", worker: everything, api: [.select]),
+    ]
+
+    private static let version: [Verb] = [.select(columns: "version")]
+
+    private static let lanes = [
+        Table("lane", worker: everything, api: [.select, .update(columns: "epoch", "touched")]),
+        Table("worker", worker: everything, api: [.select]),
+    ]
+
+    private static let purchases = [
+        // The trigger facts_allowed lets the api add facts that Apple did not sign only.
+        Table("fact", worker: everything, api: [.select, .insert]),
+        Table("purchase_fold", worker: everything, api: everything),
+        Table(
+            "purchase", worker: everything,
+            api: [
+                .select, .insert,
+                .update(
+                    columns: "owner", "product_id", "access_ends_ms", "grace_ends_ms", "revoked_ms", "will_renew",
+                    "wake_ms", "version", "updated_ms", "account", "claims", "tell_ms", "told_owner"),
+            ]),
+        Table("purchase_identifier", worker: everything, api: [.select, .insert]),
+        Table("purchase_snapshot", worker: everything, api: [.select, .insert, .update]),
+        Table("product", worker: everything, api: [.select]),
+    ]
+
+    private static let customers = [
+        Table("customer", worker: everything, api: everything),
+        Table("app_user_id", worker: everything, api: everything),
+        Table("customer_attribute", worker: everything, api: everything),
+        Table("account", worker: everything, api: everything),
+        Table("account_join", worker: everything, api: everything),
+        Table("account_due", worker: everything, api: [.select, .insert]),
+        Table("owner_setting", worker: everything, api: [.select]),
+        Table("owner_salt", worker: [.select], api: [.select]),
+        Table("app_post", worker: everything, api: [.select, .insert, .update]),
+    ]
+
+    private static let events = [
+        Table("event", worker: everything, api: [.select, .insert]),
+        Table("event_copy", worker: everything, api: [.select]),
+        Table("delivery", worker: everything, api: [.select, .insert]),
+        Table("attempt", worker: everything, api: [.select]),
+        Table("attempt_default", worker: [.select], api: []),
+        Table("sender", worker: [.select, .insert], api: [.select]),
+    ]
+
+    private static let endpoints = [
+        Table(
+            "endpoint", worker: everything,
+            api: [
+                .select(
+                    columns: "id", "url", "environments", "events", "apps", "disabled_reason", "paused_until_ms",
+                    "created_ms", "removed_ms", "ordering", "retry_schedule_ms", "header_names", "has_authorization",
+                    "format"),
+                .update(columns: "created_ms"),
+            ]),
+        Table(
+            "endpoint_secret", worker: everything,
+            api: [.select(columns: "endpoint", "kind", "created_ms", "expires_ms", "public_key")]),
+        Table("endpoint_health", worker: everything, api: [.select]),
+        Table("sealing_key", worker: everything, api: []),
+        Table("api_key", worker: everything, api: [.select, .update(columns: "last_used_ms")]),
+    ]
+
+    private static let refunds = [Table("refund_request", worker: everything, api: [.select])]
+
+    private static let jobs = [
+        Table("job", worker: everything, api: [.select]),
+        Table("rebuild", worker: everything, api: [.select]),
+    ]
+
+    /// The api begins deletions; workers and commands carry them out.
+    private static let deletions = [
+        Table("deletion", worker: everything, api: [.select, .insert]),
+        Table("deletion_purchase", worker: everything, api: [.select, .insert]),
+        Table("deletion_delivery", worker: everything, api: [.select]),
+        Table("deletion_id", worker: everything, api: [.select, .insert]),
+        Table("deletion_salt", worker: [.select], api: [.select]),
+    ]
+
+    /// Every function of the schema that any role but its owner may call.
+    package static let functions = [
+        Function(signature: "make_day(text, date)", roles: [.worker]),
+        Function(signature: "drop_day(text, date)", roles: [.worker]),
+        Function(signature: "facts_changed()", roles: []),
+        Function(signature: "facts_allowed()", roles: []),
+        Function(signature: "minutes_allowed()", roles: []),
+    ]
+}

@@ -1,0 +1,1119 @@
+-- The schema of entitled, version 25, for reading: what the migrations in schemas/sql come to, with the grants of
+-- Privileges.swift. `entitled migrate` makes databases; this file does not.
+--
+-- Generated: UPDATE_GENERATED=1 swift test --filter SchemaDocumentTests writes it from a migrated empty database.
+--
+-- Tables of notifications, facts, purchases, events and deliveries lead with `lane` (0 to 255), the distribution column.
+-- There are no foreign keys. `…_ms` are milliseconds since 1970 UTC, given by the program that writes; leases alone use
+-- the clock of the server. `environment` is 0 for Production and 1 for Sandbox. `app` is the id of the configuration.
+
+CREATE SCHEMA entitled;
+GRANT USAGE ON SCHEMA entitled TO entitled_ingest;
+GRANT USAGE ON SCHEMA entitled TO entitled_worker;
+GRANT USAGE ON SCHEMA entitled TO entitled_api;
+
+-- MARK: The log
+
+-- Notifications as Apple signed them, partitioned by the day (UTC) of arrival, so that a day past its retention is
+-- dropped at once. Rows never change. Columns of a fixed width come first: in another order every row has ten bytes of
+-- padding.
+CREATE TABLE entitled.notification (
+    -- Grows with time: the upper 42 bits are milliseconds since 2024-01-01 UTC.
+    seq bigint NOT NULL,
+    signed_ms bigint,
+    received_ms bigint NOT NULL,
+    lane smallint NOT NULL,
+    environment smallint NOT NULL,
+    -- 0: Apple sent it. 1: found in Apple's notification history. 2: the same, and its events are sent however old they
+    -- are. 3: Apple's answer to a question for the status of a purchase. 4: an app posted the transaction.
+    source smallint NOT NULL,
+    -- The row of jws_header.
+    header uuid NOT NULL,
+    app text COLLATE "C" NOT NULL,
+    -- notificationUUID of the payload.
+    uuid text NOT NULL,
+    type text NOT NULL,
+    subtype text,
+    original_transaction_id text COLLATE "C",
+    -- Second part of the JWS, compressed by the program: Postgres does not compress it again.
+    payload bytea NOT NULL,
+    signature bytea NOT NULL,
+    CONSTRAINT notification_pkey PRIMARY KEY (lane, seq)
+) PARTITION BY RANGE (seq);
+ALTER TABLE entitled.notification ALTER COLUMN payload SET STORAGE EXTERNAL;
+GRANT INSERT ON entitled.notification TO entitled_ingest;
+GRANT SELECT, INSERT, UPDATE, DELETE ON entitled.notification TO entitled_worker;
+GRANT SELECT, INSERT ON entitled.notification TO entitled_api;
+
+-- Takes the rows that no partition was created for, so that a missing day never rejects a notification. Empty as a
+-- rule.
+CREATE TABLE entitled.notification_default PARTITION OF entitled.notification DEFAULT;
+GRANT SELECT ON entitled.notification_default TO entitled_worker;
+
+-- The notifications that are known. Narrow, and not partitioned by time, so that a copy that arrives months later is
+-- recognised.
+CREATE TABLE entitled.notification_key (
+    -- The UUID of the notification; of a text that is no UUID, the beginning of its SHA-256.
+    key uuid NOT NULL,
+    app text COLLATE "C" NOT NULL,
+    environment smallint NOT NULL,
+    lane smallint NOT NULL,
+    -- Position in the lane; its upper 42 bits are the time of arrival.
+    seq bigint NOT NULL,
+    CONSTRAINT notification_key_pkey PRIMARY KEY (key, app, environment)
+);
+GRANT SELECT (seq), INSERT ON entitled.notification_key TO entitled_ingest;
+GRANT SELECT, INSERT, UPDATE, DELETE ON entitled.notification_key TO entitled_worker;
+GRANT SELECT, INSERT ON entitled.notification_key TO entitled_api;
+
+-- The first part of a JWS: algorithm and certificates. Few different ones exist at a time. Stored payloads name theirs
+-- and are compressed with it as the dictionary, because the parts inside a notification repeat it.
+CREATE TABLE entitled.jws_header (
+    id uuid NOT NULL,
+    header bytea NOT NULL,
+    CONSTRAINT jws_header_pkey PRIMARY KEY (id)
+);
+GRANT SELECT (id), INSERT ON entitled.jws_header TO entitled_ingest;
+GRANT SELECT, INSERT, UPDATE, DELETE ON entitled.jws_header TO entitled_worker;
+GRANT SELECT, INSERT ON entitled.jws_header TO entitled_api;
+
+-- Notifications that are not applied yet. One row is inserted and deleted for each notification, hence the eager
+-- autovacuum.
+CREATE TABLE entitled.pending (
+    lane smallint NOT NULL,
+    seq bigint NOT NULL,
+    CONSTRAINT pending_pkey PRIMARY KEY (lane, seq)
+) WITH (autovacuum_vacuum_scale_factor=0, autovacuum_vacuum_threshold=5000, autovacuum_vacuum_cost_delay=0);
+GRANT SELECT (seq), INSERT ON entitled.pending TO entitled_ingest;
+GRANT SELECT, INSERT, UPDATE, DELETE ON entitled.pending TO entitled_worker;
+GRANT SELECT, INSERT ON entitled.pending TO entitled_api;
+
+-- Notifications that could not be applied. They are retried with growing pauses.
+CREATE TABLE entitled.held_notification (
+    lane smallint NOT NULL,
+    seq bigint NOT NULL,
+    reason text NOT NULL,
+    held_ms bigint NOT NULL,
+    -- How often applying failed.
+    attempts integer NOT NULL DEFAULT 1,
+    -- Time of the next retry. NULL: none follows, an operator has to act.
+    next_ms bigint,
+    CONSTRAINT held_notification_pkey PRIMARY KEY (lane, seq)
+);
+-- Due retries by lane: held notifications that wait cost nothing.
+CREATE INDEX held_notification_due ON entitled.held_notification USING btree (lane, next_ms) WHERE (next_ms IS NOT NULL);
+GRANT SELECT, INSERT, UPDATE, DELETE ON entitled.held_notification TO entitled_worker;
+GRANT SELECT ON entitled.held_notification TO entitled_api;
+
+-- What operators and apps did with customers and nobody signed: records are rebuilt from actions and facts. Rows never
+-- change, except that a deletion replaces ids by pseudonyms.
+CREATE TABLE entitled.action (
+    -- Drawn while the customers are locked: the order of the actions on a customer.
+    seq bigint NOT NULL GENERATED BY DEFAULT AS IDENTITY,
+    -- alias, identify and merge join ids (identify: an app logged in; merge: the program found out that two are one
+    -- customer); transfer, claim and move change owners; post: a purchase was posted; grant and revoke: access by the
+    -- seller; restore_behavior: a customer's own; delete: one row for each id; keep: purchases stay with the owners
+    -- that an upgrade found.
+    kind text NOT NULL,
+    at_ms bigint NOT NULL,
+    -- The operator, the app or the worker that did it.
+    actor text NOT NULL,
+    reason text,
+    app_user_id text COLLATE "C" NOT NULL,
+    -- The second id of a join, or the receiver of a transfer.
+    other text COLLATE "C",
+    detail text,
+    CONSTRAINT action_pkey PRIMARY KEY (seq)
+);
+CREATE INDEX action_app_user_id ON entitled.action USING btree (app_user_id, seq);
+CREATE INDEX action_other ON entitled.action USING btree (other, seq) WHERE (other IS NOT NULL);
+GRANT SELECT, INSERT, UPDATE, DELETE ON entitled.action TO entitled_worker;
+GRANT SELECT, INSERT ON entitled.action TO entitled_api;
+
+-- Minutes in which an ingest process could store notifications. A gap is an outage of ours: Apple sends again what it
+-- could not deliver then, so that silence proves nothing.
+CREATE TABLE entitled.listening (
+    -- Minutes since 1970 UTC.
+    minute bigint NOT NULL,
+    CONSTRAINT listening_pkey PRIMARY KEY (minute)
+);
+GRANT INSERT ON entitled.listening TO entitled_ingest;
+GRANT SELECT, INSERT, UPDATE, DELETE ON entitled.listening TO entitled_worker;
+GRANT SELECT ON entitled.listening TO entitled_api;
+
+-- How far Apple's notification history has been scanned, for each app and environment with a Server API key.
+CREATE TABLE entitled.history_look (
+    app text COLLATE "C" NOT NULL,
+    environment smallint NOT NULL,
+    -- At least the notifications that Apple could not deliver have been scanned up to here. NULL: no scan was finished.
+    covered_ms bigint,
+    -- All notifications have been scanned up to here. NULL: no such scan was finished.
+    whole_ms bigint,
+    -- End of the last scan, whether it succeeded or not.
+    tried_ms bigint,
+    error text,
+    -- Where the running scan is; empty without one.
+    cursor text[] NOT NULL DEFAULT '{}'::text[],
+    -- Notifications that the running scan read.
+    found bigint NOT NULL DEFAULT 0,
+    -- Notifications among them that were not in the log.
+    missed bigint NOT NULL DEFAULT 0,
+    -- Notifications among them that admission rejected.
+    refused bigint NOT NULL DEFAULT 0,
+    first_missed_ms bigint,
+    last_missed_ms bigint,
+    CONSTRAINT history_look_pkey PRIMARY KEY (app, environment)
+) WITH (fillfactor=50);
+GRANT SELECT, INSERT, UPDATE, DELETE ON entitled.history_look TO entitled_worker;
+GRANT SELECT ON entitled.history_look TO entitled_api;
+
+-- Purchases whose end Apple has not explained, and when Apple is asked for their status. The worker of the lane inserts
+-- a row when access ends without a notification or a charge is being retried; reconciliation deletes it once nothing is
+-- missing.
+CREATE TABLE entitled.status_look (
+    lane smallint NOT NULL,
+    app text COLLATE "C" NOT NULL,
+    environment smallint NOT NULL,
+    original_transaction_id text COLLATE "C" NOT NULL,
+    -- The unexplained end of access.
+    end_ms bigint NOT NULL,
+    -- When Apple is asked next.
+    next_ms bigint NOT NULL,
+    CONSTRAINT status_look_pkey PRIMARY KEY (lane, original_transaction_id, app, environment)
+);
+CREATE INDEX status_look_due ON entitled.status_look USING btree (app, environment, next_ms);
+GRANT SELECT, INSERT, UPDATE, DELETE ON entitled.status_look TO entitled_worker;
+GRANT SELECT ON entitled.status_look TO entitled_api;
+
+-- MARK: Lanes and workers
+
+-- One row for each of the 256 lanes. Every data transaction locks the row and compares the epoch first: that is the
+-- fence against a worker whose lease has ended. The fill factor leaves room for updates within the page.
+CREATE TABLE entitled.lane (
+    lane smallint NOT NULL,
+    -- The worker that holds the lease.
+    owner uuid,
+    -- Term of the lease; a takeover raises it.
+    epoch bigint NOT NULL DEFAULT 0,
+    -- End of the lease, by the clock of the server.
+    lease_until timestamp with time zone NOT NULL DEFAULT '-infinity'::timestamp with time zone,
+    -- How often a process other than the holder changed facts of the lane: the holder then reads its cached state
+    -- again.
+    touched bigint NOT NULL DEFAULT 0,
+    CONSTRAINT lane_pkey PRIMARY KEY (lane)
+) WITH (fillfactor=10);
+GRANT SELECT, INSERT, UPDATE, DELETE ON entitled.lane TO entitled_worker;
+GRANT SELECT, UPDATE (epoch, touched) ON entitled.lane TO entitled_api;
+
+-- Workers that were seen recently, so that each takes its share of the lanes.
+CREATE TABLE entitled.worker (
+    id uuid NOT NULL,
+    host text NOT NULL,
+    seen_at timestamp with time zone NOT NULL,
+    -- Fingerprints of the keys with which the worker can open secrets: no secret is sealed with a key that a worker
+    -- lacks.
+    sealing_keys text[] NOT NULL DEFAULT '{}'::text[],
+    CONSTRAINT worker_pkey PRIMARY KEY (id)
+);
+GRANT SELECT, INSERT, UPDATE, DELETE ON entitled.worker TO entitled_worker;
+GRANT SELECT ON entitled.worker TO entitled_api;
+
+-- MARK: Facts and purchases
+
+-- Everything that was said of a purchase, each version of it; mostly signed by Apple. Retention never drops facts:
+-- records are folded from them. A trigger lets the API add only the kinds that Apple does not sign.
+CREATE TABLE entitled.fact (
+    lane smallint NOT NULL,
+    app text COLLATE "C" NOT NULL,
+    environment smallint NOT NULL,
+    original_transaction_id text COLLATE "C" NOT NULL,
+    -- First 16 bytes of the SHA-256 of kind and payload.
+    digest uuid NOT NULL,
+    -- 1 transaction, 2 renewal info, 3 the notification's own type, subtype and status, 5 announcement about no
+    -- purchase: signed by Apple. 4 assignment of an owner, 6 grant, 7 what an app said of a transaction, 8 that it was
+    -- posted: not signed.
+    kind smallint NOT NULL,
+    signed_ms bigint NOT NULL,
+    -- Position of the log entry that brought it.
+    seq bigint NOT NULL,
+    -- The row of jws_header. NULL: not signed by itself.
+    header uuid,
+    payload bytea NOT NULL,
+    signature bytea,
+    -- Source of the notification that brought it, coded as in notification. That a fact came late says something about
+    -- Apple's sending only where Apple sent it.
+    source smallint NOT NULL DEFAULT 0,
+    -- Further times at which Apple signed the same content, which has one row. NULL: none.
+    signed_again bigint[],
+    CONSTRAINT fact_pkey PRIMARY KEY (lane, original_transaction_id, app, environment, digest)
+);
+GRANT SELECT, INSERT, UPDATE, DELETE ON entitled.fact TO entitled_worker;
+GRANT SELECT, INSERT ON entitled.fact TO entitled_api;
+
+-- The record of a purchase: what the facts of one original transaction id fold to.
+CREATE TABLE entitled.purchase (
+    lane smallint NOT NULL,
+    app text COLLATE "C" NOT NULL,
+    environment smallint NOT NULL,
+    original_transaction_id text COLLATE "C" NOT NULL,
+    -- The id of the customer who owns it.
+    owner text COLLATE "C" NOT NULL,
+    product_id text NOT NULL,
+    -- Access end. NULL: access does not end.
+    access_ends_ms bigint,
+    grace_ends_ms bigint,
+    revoked_ms bigint,
+    will_renew boolean NOT NULL,
+    -- Timer: when the worker folds it again without a new fact. NULL: never.
+    wake_ms bigint,
+    -- Grows with each change of the record.
+    version bigint NOT NULL,
+    updated_ms bigint NOT NULL,
+    -- Number of its account.
+    account bigint,
+    -- What its facts say of owners, in a format of the program. NULL: a record from before accounts, which keeps its
+    -- owner.
+    claims bytea,
+    -- Its first events wait until then, or until the buyer is known. NULL: they do not wait.
+    tell_ms bigint,
+    -- The id under which events named the owner, where the record has another id of the same customer: if the two
+    -- become different customers, a TRANSFER is due.
+    told_owner text COLLATE "C",
+    CONSTRAINT purchase_pkey PRIMARY KEY (lane, original_transaction_id, app, environment)
+) WITH (fillfactor=90);
+CREATE INDEX purchase_account ON entitled.purchase USING btree (account) WHERE (account IS NOT NULL);
+CREATE INDEX purchase_owner ON entitled.purchase USING btree (owner);
+CREATE INDEX purchase_wake ON entitled.purchase USING btree (lane, wake_ms) WHERE (wake_ms IS NOT NULL);
+CREATE INDEX purchase_without_claims ON entitled.purchase USING btree (lane, original_transaction_id) WHERE ((claims IS NULL) AND (app <> '$promotional'::text));
+GRANT SELECT, INSERT, UPDATE, DELETE ON entitled.purchase TO entitled_worker;
+GRANT SELECT, INSERT, UPDATE (access_ends_ms, account, claims, grace_ends_ms, owner, product_id, revoked_ms, tell_ms, told_owner, updated_ms, version, wake_ms, will_renew) ON entitled.purchase TO entitled_api;
+
+-- Folded state of purchases with many facts, so that applying a notification costs what is new. It follows from fact,
+-- and is computed again where it is missing or has another format.
+CREATE TABLE entitled.purchase_fold (
+    lane smallint NOT NULL,
+    app text COLLATE "C" NOT NULL,
+    environment smallint NOT NULL,
+    original_transaction_id text COLLATE "C" NOT NULL,
+    -- Format of state and tail.
+    codec smallint NOT NULL,
+    -- How many rows of fact it contains.
+    facts bigint NOT NULL,
+    folded_ms bigint NOT NULL,
+    -- Compressed by the program.
+    state bytea NOT NULL,
+    -- The facts since state was written, so that the whole is written now and then only.
+    tail bytea,
+    CONSTRAINT purchase_fold_pkey PRIMARY KEY (lane, original_transaction_id, app, environment)
+) WITH (fillfactor=50);
+ALTER TABLE entitled.purchase_fold ALTER COLUMN state SET STORAGE EXTERNAL;
+ALTER TABLE entitled.purchase_fold ALTER COLUMN tail SET STORAGE MAIN;
+GRANT SELECT, INSERT, UPDATE, DELETE ON entitled.purchase_fold TO entitled_worker;
+GRANT SELECT, INSERT, UPDATE, DELETE ON entitled.purchase_fold TO entitled_api;
+
+-- Transaction ids and web order line item ids, for finding the purchase that one belongs to.
+CREATE TABLE entitled.purchase_identifier (
+    identifier text COLLATE "C" NOT NULL,
+    app text COLLATE "C" NOT NULL,
+    environment smallint NOT NULL,
+    original_transaction_id text COLLATE "C" NOT NULL,
+    lane smallint NOT NULL,
+    CONSTRAINT purchase_identifier_pkey PRIMARY KEY (identifier, app, environment, original_transaction_id)
+);
+GRANT SELECT, INSERT, UPDATE, DELETE ON entitled.purchase_identifier TO entitled_worker;
+GRANT SELECT, INSERT ON entitled.purchase_identifier TO entitled_api;
+
+-- Cached fold of a purchase for REST. The API writes it when it reads a customer; workers never wait for it.
+CREATE TABLE entitled.purchase_snapshot (
+    lane smallint NOT NULL,
+    original_transaction_id text COLLATE "C" NOT NULL,
+    app text COLLATE "C" NOT NULL,
+    environment smallint NOT NULL,
+    -- The snapshot is valid while version and updated_ms are those of the purchase.
+    version bigint NOT NULL,
+    updated_ms bigint NOT NULL,
+    -- Its first bytes name the program and the settings that it was computed with.
+    body bytea NOT NULL,
+    CONSTRAINT purchase_snapshot_pkey PRIMARY KEY (lane, original_transaction_id, app, environment)
+) WITH (fillfactor=85);
+GRANT SELECT, INSERT, UPDATE, DELETE ON entitled.purchase_snapshot TO entitled_worker;
+GRANT SELECT, INSERT, UPDATE ON entitled.purchase_snapshot TO entitled_api;
+
+-- Product ids that purchases had, for finding those that the catalogue leaves out.
+CREATE TABLE entitled.product (
+    product_id text COLLATE "C" NOT NULL,
+    app text COLLATE "C" NOT NULL,
+    environment smallint NOT NULL,
+    kind text NOT NULL,
+    first_seen_ms bigint NOT NULL,
+    -- subscriptionGroupIdentifier: introductory offers are once a group. NULL: not known yet.
+    subscription_group text,
+    CONSTRAINT product_pkey PRIMARY KEY (product_id, app, environment)
+);
+GRANT SELECT, INSERT, UPDATE, DELETE ON entitled.product TO entitled_worker;
+GRANT SELECT ON entitled.product TO entitled_api;
+
+-- MARK: Customers
+
+-- Customers, by the first of their ids.
+CREATE TABLE entitled.customer (
+    original_app_user_id text COLLATE "C" NOT NULL,
+    first_seen_ms bigint NOT NULL,
+    -- The current offering of this customer. NULL: that of the configuration.
+    offering_override text,
+    -- Last request of the customer's apps, to the hour. NULL: none.
+    last_seen_ms bigint,
+    -- From the app transaction that was posted for the customer.
+    original_application_version text,
+    app_purchased_ms bigint,
+    -- Environment of that app transaction.
+    app_environment smallint,
+    -- Replaces the configured behaviour for what this customer owns. Follows from the log: the newest action on any of
+    -- the ids counts.
+    restore_behavior text,
+    CONSTRAINT customer_pkey PRIMARY KEY (original_app_user_id)
+);
+GRANT SELECT, INSERT, UPDATE, DELETE ON entitled.customer TO entitled_worker;
+GRANT SELECT, INSERT, UPDATE, DELETE ON entitled.customer TO entitled_api;
+
+-- Every id that names a customer.
+CREATE TABLE entitled.app_user_id (
+    id text COLLATE "C" NOT NULL,
+    original_app_user_id text COLLATE "C" NOT NULL,
+    first_seen_ms bigint NOT NULL,
+    -- Last use of this id by an app or a backend, which decides the id that events name. NULL: the id came with a
+    -- purchase or from an operator, or was not used since this column exists.
+    last_seen_ms bigint,
+    -- The program made this id for an Apple account; it belongs to no device.
+    of_account boolean NOT NULL DEFAULT false,
+    CONSTRAINT app_user_id_pkey PRIMARY KEY (id)
+);
+CREATE INDEX app_user_id_caseless ON entitled.app_user_id USING btree (lower(id));
+CREATE INDEX app_user_id_customer ON entitled.app_user_id USING btree (original_app_user_id);
+GRANT SELECT, INSERT, UPDATE, DELETE ON entitled.app_user_id TO entitled_worker;
+GRANT SELECT, INSERT, UPDATE, DELETE ON entitled.app_user_id TO entitled_api;
+
+-- Attributes of customers, under the id under which they were set. Of several ids of one customer the newest value of a
+-- key counts. No record depends on attributes, so they are not in the log.
+CREATE TABLE entitled.customer_attribute (
+    app_user_id text COLLATE "C" NOT NULL,
+    key text COLLATE "C" NOT NULL,
+    -- NULL: deleted. The row stays, so that an older write does not bring the attribute back.
+    value text,
+    updated_ms bigint NOT NULL,
+    CONSTRAINT customer_attribute_pkey PRIMARY KEY (app_user_id, key)
+);
+GRANT SELECT, INSERT, UPDATE, DELETE ON entitled.customer_attribute TO entitled_worker;
+GRANT SELECT, INSERT, UPDATE, DELETE ON entitled.customer_attribute TO entitled_api;
+
+-- Apple accounts of an app and environment. Judging the owners of an account's purchases locks its row, after the
+-- lanes.
+CREATE TABLE entitled.account (
+    -- 64 bits of a hash of app, environment and appTransactionId, or of the purchase where Apple signed none.
+    number bigint NOT NULL,
+    -- Some act was judged by whether a subscription was active, so that any new fact may change the result.
+    judges_activity boolean NOT NULL DEFAULT false,
+    -- An upgrade kept an owner whom the rules would not give. Only then the row names the account.
+    rules_differ boolean NOT NULL DEFAULT false,
+    environment smallint,
+    app text COLLATE "C",
+    id text COLLATE "C",
+    CONSTRAINT account_pkey PRIMARY KEY (number)
+);
+-- The accounts that `entitled doctor` names.
+CREATE INDEX account_rules_differ ON entitled.account USING btree (app, environment, id) WHERE rules_differ;
+GRANT SELECT, INSERT, UPDATE, DELETE ON entitled.account TO entitled_worker;
+GRANT SELECT, INSERT, UPDATE, DELETE ON entitled.account TO entitled_api;
+
+-- Ids that are one customer because of what an account bought. With the joins in action these are all. They follow from
+-- facts: a row goes when a later fact says otherwise.
+CREATE TABLE entitled.account_join (
+    account text COLLATE "C" NOT NULL,
+    app text COLLATE "C" NOT NULL,
+    environment smallint NOT NULL,
+    one text COLLATE "C" NOT NULL,
+    other text COLLATE "C" NOT NULL,
+    -- Since when they are one customer.
+    at_ms bigint NOT NULL,
+    CONSTRAINT account_join_pkey PRIMARY KEY (one, other, account, app, environment)
+);
+CREATE INDEX account_join_account ON entitled.account_join USING btree (account);
+CREATE INDEX account_join_other ON entitled.account_join USING btree (other);
+GRANT SELECT, INSERT, UPDATE, DELETE ON entitled.account_join TO entitled_worker;
+GRANT SELECT, INSERT, UPDATE, DELETE ON entitled.account_join TO entitled_api;
+
+-- Accounts that a worker judges again, because customers were joined or separated elsewhere.
+CREATE TABLE entitled.account_due (
+    seq bigint NOT NULL GENERATED BY DEFAULT AS IDENTITY,
+    account bigint NOT NULL,
+    CONSTRAINT account_due_pkey PRIMARY KEY (seq)
+);
+GRANT SELECT, INSERT, UPDATE, DELETE ON entitled.account_due TO entitled_worker;
+GRANT SELECT, INSERT ON entitled.account_due TO entitled_api;
+
+-- The configured rules for owners, and since when: tokens that were signed at a time are judged by the rules of then.
+CREATE TABLE entitled.owner_setting (
+    app text COLLATE "C" NOT NULL,
+    environment smallint NOT NULL,
+    since_ms bigint NOT NULL,
+    restore_behavior text NOT NULL,
+    uses_tokens boolean NOT NULL,
+    CONSTRAINT owner_setting_pkey PRIMARY KEY (app, environment, since_ms)
+);
+GRANT SELECT, INSERT, UPDATE, DELETE ON entitled.owner_setting TO entitled_worker;
+GRANT SELECT ON entitled.owner_setting TO entitled_api;
+
+-- The secret from which anonymous ids of owners follow: a program that knows the id of a customer may act for them in
+-- an app. Empty in databases that had customers before it.
+CREATE TABLE entitled.owner_salt (
+    salt bytea NOT NULL
+);
+GRANT SELECT ON entitled.owner_salt TO entitled_worker;
+GRANT SELECT ON entitled.owner_salt TO entitled_api;
+
+-- When an app last posted, to the hour: first events wait for the name of the buyer only where posts arrive.
+CREATE TABLE entitled.app_post (
+    app text COLLATE "C" NOT NULL,
+    environment smallint NOT NULL,
+    last_ms bigint NOT NULL,
+    CONSTRAINT app_post_pkey PRIMARY KEY (app, environment)
+);
+GRANT SELECT, INSERT, UPDATE, DELETE ON entitled.app_post TO entitled_worker;
+GRANT SELECT, INSERT, UPDATE ON entitled.app_post TO entitled_api;
+
+-- MARK: Events and deliveries
+
+-- Events for webhooks. Rows stay forever, because their ids must remain unique; retention empties the body.
+CREATE TABLE entitled.event (
+    lane smallint NOT NULL,
+    id uuid NOT NULL,
+    type text NOT NULL,
+    app text COLLATE "C" NOT NULL,
+    environment smallint NOT NULL,
+    original_transaction_id text COLLATE "C",
+    created_ms bigint NOT NULL,
+    body bytea NOT NULL,
+    -- Number among the events of its purchase, from 1. NULL: about no purchase, or older than the numbers.
+    sequence integer,
+    CONSTRAINT event_pkey PRIMARY KEY (lane, id)
+);
+-- Some 150 bytes for each megabyte: rows come nearly in that order. Ranges keep several intervals, so that a page that
+-- is filled again after years does not widen its range.
+CREATE INDEX event_created ON entitled.event USING brin (created_ms int8_minmax_multi_ops) WITH (autosummarize='on');
+-- Finds the last number of a purchase. Rows of events stay, so that no counter can be lost or set back. By a hash,
+-- because there is an entry for each event.
+CREATE INDEX event_sequence ON entitled.event USING btree (hashtext(original_transaction_id)) WHERE (sequence IS NOT NULL);
+-- The events that event_sequence leaves out.
+CREATE INDEX event_unnumbered ON entitled.event USING btree (hashtext(original_transaction_id)) WHERE ((sequence IS NULL) AND (original_transaction_id IS NOT NULL));
+GRANT SELECT, INSERT, UPDATE, DELETE ON entitled.event TO entitled_worker;
+GRANT SELECT, INSERT ON entitled.event TO entitled_api;
+
+-- Events that were made to be sent to one endpoint again under another id. No other endpoint gets them.
+CREATE TABLE entitled.event_copy (
+    lane smallint NOT NULL,
+    id uuid NOT NULL,
+    original uuid NOT NULL,
+    endpoint text COLLATE "C" NOT NULL,
+    created_ms bigint NOT NULL,
+    CONSTRAINT event_copy_pkey PRIMARY KEY (lane, id)
+);
+GRANT SELECT, INSERT, UPDATE, DELETE ON entitled.event_copy TO entitled_worker;
+GRANT SELECT ON entitled.event_copy TO entitled_api;
+
+-- One row for each event and endpoint; its id follows from both.
+CREATE TABLE entitled.delivery (
+    lane smallint NOT NULL,
+    id uuid NOT NULL,
+    endpoint text COLLATE "C" NOT NULL,
+    event uuid NOT NULL,
+    event_type text NOT NULL,
+    -- 0 pending, 1 delivered, 2 dead, 3 held (the endpoint is disabled), 4 blocked (waits for an earlier delivery of
+    -- the same purchase). Of the open deliveries of a purchase, the first is never blocked.
+    state smallint NOT NULL,
+    attempts smallint NOT NULL DEFAULT 0,
+    -- Attempts before the last resend: the retry schedule counts from here.
+    round_start smallint NOT NULL DEFAULT 0,
+    -- When a pending delivery is due; since when a blocked one is blocked.
+    next_ms bigint NOT NULL,
+    last_status smallint,
+    -- Why it is dead or held.
+    reason text,
+    created_ms bigint NOT NULL,
+    -- The purchase, for endpoints that get events in order. NULL for the others.
+    ordered_by uuid,
+    -- Number of the event of that purchase.
+    sequence bigint,
+    -- The notification, in the same lane, of a delivery that forwards it as it came; such a delivery has no event.
+    notification_seq bigint,
+    -- The id that the consumer sees of such a delivery.
+    webhook_id text,
+    CONSTRAINT delivery_pkey PRIMARY KEY (lane, id)
+) WITH (fillfactor=85);
+-- The blocked deliveries, the longest wait first.
+CREATE INDEX delivery_blocked ON entitled.delivery USING btree (lane, endpoint, next_ms) WHERE (state = 4);
+CREATE INDEX delivery_created ON entitled.delivery USING btree (created_ms);
+CREATE INDEX delivery_due ON entitled.delivery USING btree (lane, endpoint, next_ms) WHERE (state = 0);
+CREATE INDEX delivery_held ON entitled.delivery USING btree (lane, endpoint) WHERE (state = 3);
+-- Finished deliveries of notifications, for retention. Empty where no endpoint gets notifications as they came.
+CREATE INDEX delivery_notification ON entitled.delivery USING btree (notification_seq) WHERE ((notification_seq IS NOT NULL) AND (state = ANY (ARRAY[1, 2])));
+-- The open deliveries of a purchase, in order.
+CREATE INDEX delivery_ordered ON entitled.delivery USING btree (lane, endpoint, ordered_by, sequence) WHERE ((ordered_by IS NOT NULL) AND (state = ANY (ARRAY[0, 3, 4])));
+GRANT SELECT, INSERT, UPDATE, DELETE ON entitled.delivery TO entitled_worker;
+GRANT SELECT, INSERT ON entitled.delivery TO entitled_api;
+
+-- Requests of deliveries and their outcomes, partitioned by the day (UTC) of their start. What is usual or unknown is
+-- NULL and takes no room: nearly every attempt succeeds at once over an open connection.
+CREATE TABLE entitled.attempt (
+    lane smallint NOT NULL,
+    delivery uuid NOT NULL,
+    -- As the consumer saw it in the header entitled-attempt.
+    number smallint NOT NULL,
+    started_ms bigint NOT NULL,
+    -- The whole attempt.
+    duration_ms integer NOT NULL,
+    status smallint,
+    outcome text NOT NULL,
+    detail text,
+    -- Beginning of the response body.
+    response bytea,
+    -- From the request to the first byte of the response.
+    first_byte_ms integer,
+    -- The process that made it.
+    sender integer,
+    -- TCP. NULL: an open connection was used.
+    connect_ms integer,
+    -- TLS handshake. NULL: an open connection was used.
+    tls_ms integer,
+    -- Name lookup. NULL: none was needed.
+    lookup_ms integer,
+    -- 10 or 20. NULL: HTTP/1.1.
+    http_version smallint,
+    -- Address that was reached: that of the proxy where there is one.
+    peer inet,
+    reused boolean,
+    -- The response was longer than what is stored.
+    truncated boolean,
+    -- Status line and headers of a response that was no success.
+    head bytea,
+    CONSTRAINT attempt_pkey PRIMARY KEY (lane, delivery, started_ms)
+) PARTITION BY RANGE (started_ms);
+GRANT SELECT, INSERT, UPDATE, DELETE ON entitled.attempt TO entitled_worker;
+GRANT SELECT ON entitled.attempt TO entitled_api;
+
+-- Takes the rows that no partition was created for. Empty as a rule.
+CREATE TABLE entitled.attempt_default PARTITION OF entitled.attempt DEFAULT;
+GRANT SELECT ON entitled.attempt_default TO entitled_worker;
+
+-- Processes that made attempts, so that an attempt names one by four bytes. Rows stay, other than those of worker.
+CREATE TABLE entitled.sender (
+    number integer NOT NULL GENERATED BY DEFAULT AS IDENTITY,
+    worker uuid NOT NULL,
+    host text NOT NULL,
+    CONSTRAINT sender_pkey PRIMARY KEY (number),
+    CONSTRAINT sender_worker_key UNIQUE (worker)
+);
+GRANT SELECT, INSERT ON entitled.sender TO entitled_worker;
+GRANT SELECT ON entitled.sender TO entitled_api;
+
+-- MARK: Endpoints and keys
+
+-- Webhook endpoints. Removed ones keep their row.
+CREATE TABLE entitled.endpoint (
+    id text COLLATE "C" NOT NULL,
+    url text NOT NULL,
+    -- Value of the header authorization, encrypted; only workers read it.
+    authorization_sealed bytea,
+    -- Filter; empty: all.
+    environments text[] NOT NULL,
+    -- Filter by event type; empty: all that are not only for endpoints that name them.
+    events text[] NOT NULL,
+    -- Filter by app; empty: all.
+    apps text[] NOT NULL,
+    disabled_reason text,
+    paused_until_ms bigint NOT NULL DEFAULT 0,
+    created_ms bigint NOT NULL,
+    removed_ms bigint,
+    -- purchase: the events of each purchase arrive in order. none: in any order.
+    ordering text NOT NULL DEFAULT 'none'::text,
+    -- Pauses between attempts. NULL: as configured.
+    retry_schedule_ms bigint[],
+    -- Names of custom headers, which are no secret; their values are in headers_sealed.
+    header_names text[] NOT NULL DEFAULT '{}'::text[],
+    -- Values of custom headers, encrypted.
+    headers_sealed bytea,
+    has_authorization boolean NOT NULL DEFAULT false,
+    -- 0 events, 1 notifications as they came.
+    format smallint NOT NULL DEFAULT 0,
+    CONSTRAINT endpoint_pkey PRIMARY KEY (id),
+    CONSTRAINT endpoint_ordering_check CHECK ((ordering = ANY (ARRAY['none'::text, 'purchase'::text])))
+);
+GRANT SELECT, INSERT, UPDATE, DELETE ON entitled.endpoint TO entitled_worker;
+GRANT SELECT (apps, created_ms, disabled_reason, environments, events, format, has_authorization, header_names, id, ordering, paused_until_ms, removed_ms, retry_schedule_ms, url), UPDATE (created_ms) ON entitled.endpoint TO entitled_api;
+
+-- What webhooks are signed with. During a rotation an endpoint has several that are valid.
+CREATE TABLE entitled.endpoint_secret (
+    endpoint text COLLATE "C" NOT NULL,
+    created_ms bigint NOT NULL,
+    expires_ms bigint,
+    -- The secret or private key, encrypted.
+    sealed bytea NOT NULL,
+    -- 0 HMAC secret, 1 Ed25519 key pair.
+    kind smallint NOT NULL DEFAULT 0,
+    public_key bytea,
+    CONSTRAINT endpoint_secret_pkey PRIMARY KEY (endpoint, kind, created_ms)
+);
+GRANT SELECT, INSERT, UPDATE, DELETE ON entitled.endpoint_secret TO entitled_worker;
+GRANT SELECT (created_ms, endpoint, expires_ms, kind, public_key) ON entitled.endpoint_secret TO entitled_api;
+
+-- How the consumers of endpoints are doing, from the samples of all workers. A streak of failures begins with the first
+-- failure after the last success, and ends with a later success or when an operator enables the endpoint. Written
+-- outside of data transactions: what a worker did not write before it died is missing here and nowhere else.
+CREATE TABLE entitled.endpoint_health (
+    endpoint text COLLATE "C" NOT NULL,
+    -- Beginning of the streak.
+    failing_since_ms bigint,
+    failures bigint NOT NULL DEFAULT 0,
+    last_success_ms bigint,
+    last_failure_ms bigint,
+    -- Outcome of the last failed attempt, as in attempt: timeout, status_500, …
+    last_failure text,
+    -- Number of warnings that were sent in this streak.
+    warned smallint NOT NULL DEFAULT 0,
+    -- End of a streak that operators were warned of, until the notice of its end is sent.
+    recovered_ms bigint,
+    recovered_since_ms bigint,
+    -- Why the endpoint is disabled: operator, gone, asked or failing.
+    disabled_code text,
+    disabled_ms bigint,
+    is_disabling_told boolean NOT NULL DEFAULT false,
+    -- Number of dead deliveries that no notice has reported yet.
+    dead bigint NOT NULL DEFAULT 0,
+    -- The newest ten of them.
+    dead_newest text[] NOT NULL DEFAULT '{}'::text[],
+    -- When a notice last reported dead deliveries.
+    dead_told_ms bigint NOT NULL DEFAULT 0,
+    CONSTRAINT endpoint_health_pkey PRIMARY KEY (endpoint)
+) WITH (fillfactor=50);
+GRANT SELECT, INSERT, UPDATE, DELETE ON entitled.endpoint_health TO entitled_worker;
+GRANT SELECT ON entitled.endpoint_health TO entitled_api;
+
+-- Fingerprints of the keys that seal secrets, so that a process with another key reports it instead of failing later.
+CREATE TABLE entitled.sealing_key (
+    fingerprint text NOT NULL,
+    created_ms bigint NOT NULL,
+    CONSTRAINT sealing_key_pkey PRIMARY KEY (fingerprint)
+);
+GRANT SELECT, INSERT, UPDATE, DELETE ON entitled.sealing_key TO entitled_worker;
+
+-- REST keys that a command created. The key itself is not stored: it has 190 random bits, so that its SHA-256 reveals
+-- nothing.
+CREATE TABLE entitled.api_key (
+    id text COLLATE "C" NOT NULL,
+    -- public (of apps) or secret (of backends).
+    kind text NOT NULL,
+    -- NULL: every app.
+    app text COLLATE "C",
+    -- What a secret key may do: read or write.
+    scope text NOT NULL,
+    name text,
+    -- The first characters of the key.
+    hint text NOT NULL,
+    -- SHA-256 of the key.
+    hash bytea NOT NULL,
+    created_ms bigint NOT NULL,
+    last_used_ms bigint,
+    revoked_ms bigint,
+    CONSTRAINT api_key_pkey PRIMARY KEY (id),
+    CONSTRAINT api_key_hash_key UNIQUE (hash)
+);
+GRANT SELECT, INSERT, UPDATE, DELETE ON entitled.api_key TO entitled_worker;
+GRANT SELECT, UPDATE (last_used_ms) ON entitled.api_key TO entitled_api;
+
+-- MARK: Refunds
+
+-- Apple's consumption requests and their answers, one row for each transaction. A request that is repeated under other
+-- UUIDs is the same one; a request after a decision or after the deadline replaces the row.
+CREATE TABLE entitled.refund_request (
+    lane smallint NOT NULL,
+    app text COLLATE "C" NOT NULL,
+    environment smallint NOT NULL,
+    transaction_id text COLLATE "C" NOT NULL,
+    original_transaction_id text COLLATE "C" NOT NULL,
+    product_id text NOT NULL,
+    reasons text[] NOT NULL,
+    repeats integer NOT NULL,
+    asked_ms bigint NOT NULL,
+    deadline_ms bigint NOT NULL,
+    decided_ms bigint,
+    decision text,
+    -- open; ready: sent at next_ms; sending: written before the answer is sent, and repeated at next_ms if no result
+    -- was recorded; sent; failed.
+    state text NOT NULL DEFAULT 'open'::text,
+    -- Body of the answer without the consent.
+    answer text,
+    answered_by text,
+    answered_ms bigint,
+    attempts integer NOT NULL DEFAULT 0,
+    next_ms bigint,
+    failure text,
+    is_warned boolean NOT NULL DEFAULT false,
+    is_told boolean NOT NULL DEFAULT false,
+    CONSTRAINT refund_request_pkey PRIMARY KEY (lane, transaction_id, app, environment)
+);
+CREATE INDEX refund_request_asked ON entitled.refund_request USING btree (asked_ms);
+CREATE INDEX refund_request_open ON entitled.refund_request USING btree (deadline_ms) WHERE ((decided_ms IS NULL) AND (state = ANY (ARRAY['open'::text, 'ready'::text, 'sending'::text])));
+GRANT SELECT, INSERT, UPDATE, DELETE ON entitled.refund_request TO entitled_worker;
+GRANT SELECT ON entitled.refund_request TO entitled_api;
+
+-- MARK: Jobs
+
+-- Replays: work that outlives the command that began it. The driver's lease shows which process runs a job; another one
+-- takes it over when the lease ends.
+CREATE TABLE entitled.job (
+    id bigint NOT NULL GENERATED BY DEFAULT AS IDENTITY,
+    kind text NOT NULL,
+    -- What was asked for, in a spelling that is the same for the same command line.
+    request text NOT NULL,
+    -- JSON for this kind of job.
+    parameters text NOT NULL,
+    -- Where it is; written with every step.
+    cursor text[] NOT NULL DEFAULT '{}'::text[],
+    -- Entries that were found.
+    matched bigint NOT NULL DEFAULT 0,
+    -- Entries that were queued.
+    queued bigint NOT NULL DEFAULT 0,
+    -- Entries that could not be queued any more.
+    skipped bigint NOT NULL DEFAULT 0,
+    fraction double precision NOT NULL DEFAULT 0,
+    rate integer,
+    -- running, done, cancelled or failed.
+    state text NOT NULL DEFAULT 'running'::text,
+    error text,
+    made_by text NOT NULL,
+    -- Transaction that created it: one that began before may end after it.
+    made_xid bigint NOT NULL DEFAULT ((pg_current_xact_id())::text)::bigint,
+    created_ms bigint NOT NULL,
+    updated_ms bigint NOT NULL,
+    finished_ms bigint,
+    driver uuid,
+    lease_until timestamp with time zone NOT NULL DEFAULT '-infinity'::timestamp with time zone,
+    CONSTRAINT job_pkey PRIMARY KEY (id)
+) WITH (fillfactor=50);
+-- The same job does not run twice at a time.
+CREATE UNIQUE INDEX job_running ON entitled.job USING btree (md5(request)) WHERE (state = 'running'::text);
+GRANT SELECT, INSERT, UPDATE, DELETE ON entitled.job TO entitled_worker;
+GRANT SELECT ON entitled.job TO entitled_api;
+
+-- How far rebuilds came, so that the next one with the same settings goes on there. Finished ones stay for the record.
+CREATE TABLE entitled.rebuild (
+    id bigint NOT NULL GENERATED BY DEFAULT AS IDENTITY,
+    started_ms bigint NOT NULL,
+    finished_ms bigint,
+    settings text NOT NULL,
+    -- The lane that it rebuilds. 256: the ids of the log; 257: customers; 258: done.
+    lane smallint NOT NULL DEFAULT 0,
+    cursor text[],
+    purchases bigint NOT NULL DEFAULT 0,
+    customers bigint NOT NULL DEFAULT 0,
+    differences bigint NOT NULL DEFAULT 0,
+    CONSTRAINT rebuild_pkey PRIMARY KEY (id)
+);
+GRANT SELECT, INSERT, UPDATE, DELETE ON entitled.rebuild TO entitled_worker;
+GRANT SELECT ON entitled.rebuild TO entitled_api;
+
+-- MARK: Deletions
+
+-- Deletions of customers: what is left to do of them, and forever that they were done.
+CREATE TABLE entitled.deletion (
+    id bigint NOT NULL GENERATED BY DEFAULT AS IDENTITY,
+    -- pseudonymise or erase.
+    policy text NOT NULL,
+    at_ms bigint NOT NULL,
+    actor text NOT NULL,
+    reason text,
+    -- The last of its entries in action.
+    action bigint NOT NULL,
+    -- Number of ids that named the customer.
+    ids integer NOT NULL,
+    -- JSON, each id with its pseudonym: the only personal data of this table. NULL once no stored row names the
+    -- customer.
+    names text,
+    is_log_swept boolean NOT NULL DEFAULT false,
+    -- sweeping; settling: deliveries that were being sent are examined once more at settle_ms; done.
+    state text NOT NULL DEFAULT 'sweeping'::text,
+    -- JSON, the rows that were changed or deleted, by table.
+    counts text NOT NULL DEFAULT '{}'::text,
+    settle_ms bigint,
+    finished_ms bigint,
+    CONSTRAINT deletion_pkey PRIMARY KEY (id)
+);
+CREATE INDEX deletion_open ON entitled.deletion USING btree (id) WHERE (state <> 'done'::text);
+GRANT SELECT, INSERT, UPDATE, DELETE ON entitled.deletion TO entitled_worker;
+GRANT SELECT, INSERT ON entitled.deletion TO entitled_api;
+
+-- Purchases that a deletion has still to sweep; the transaction that does it deletes the row.
+CREATE TABLE entitled.deletion_purchase (
+    deletion bigint NOT NULL,
+    lane smallint NOT NULL,
+    app text COLLATE "C" NOT NULL,
+    environment smallint NOT NULL,
+    original_transaction_id text COLLATE "C" NOT NULL,
+    -- The new owner. NULL: another customer owns the purchase, and the deleted one owned it before.
+    owner text COLLATE "C",
+    CONSTRAINT deletion_purchase_pkey PRIMARY KEY (deletion, lane, original_transaction_id, app, environment)
+);
+GRANT SELECT, INSERT, UPDATE, DELETE ON entitled.deletion_purchase TO entitled_worker;
+GRANT SELECT, INSERT ON entitled.deletion_purchase TO entitled_api;
+
+-- Deliveries that may have been on their way: their responses arrive later, and are deleted then.
+CREATE TABLE entitled.deletion_delivery (
+    deletion bigint NOT NULL,
+    lane smallint NOT NULL,
+    delivery uuid NOT NULL,
+    CONSTRAINT deletion_delivery_pkey PRIMARY KEY (deletion, lane, delivery)
+);
+GRANT SELECT, INSERT, UPDATE, DELETE ON entitled.deletion_delivery TO entitled_worker;
+GRANT SELECT ON entitled.deletion_delivery TO entitled_api;
+
+-- HMAC-SHA256 of deleted ids and app account tokens in lower case, under the salt: whether a customer was deleted, and
+-- what keeps later data from Apple from restoring it.
+CREATE TABLE entitled.deletion_id (
+    hash bytea NOT NULL,
+    deletion bigint NOT NULL,
+    at_ms bigint NOT NULL,
+    action bigint NOT NULL,
+    CONSTRAINT deletion_id_pkey PRIMARY KEY (hash, deletion)
+);
+GRANT SELECT, INSERT, UPDATE, DELETE ON entitled.deletion_id TO entitled_worker;
+GRANT SELECT, INSERT ON entitled.deletion_id TO entitled_api;
+
+-- The key of the hashes in deletion_id.
+CREATE TABLE entitled.deletion_salt (
+    salt bytea NOT NULL
+);
+GRANT SELECT ON entitled.deletion_salt TO entitled_worker;
+GRANT SELECT ON entitled.deletion_salt TO entitled_api;
+
+-- MARK: The schema's version
+
+-- The migrations that were applied. A process works only with the version that its program carries.
+CREATE TABLE entitled.schema_version (
+    version integer NOT NULL,
+    name text NOT NULL,
+    applied_at timestamp with time zone NOT NULL DEFAULT clock_timestamp(),
+    CONSTRAINT schema_version_pkey PRIMARY KEY (version)
+);
+GRANT SELECT (version) ON entitled.schema_version TO entitled_ingest;
+GRANT SELECT (version) ON entitled.schema_version TO entitled_worker;
+GRANT SELECT (version) ON entitled.schema_version TO entitled_api;
+
+-- MARK: Functions and triggers
+
+-- Why a day of notifications must stay: pending, held or NULL. One short index scan of each lane.
+CREATE OR REPLACE FUNCTION entitled.day_need(least_seq bigint, end_seq bigint)
+ RETURNS text
+ LANGUAGE sql
+ STABLE
+ SET search_path TO 'pg_catalog', 'pg_temp'
+AS $function$
+    SELECT CASE
+        WHEN EXISTS (
+            SELECT 1 FROM entitled.lane l CROSS JOIN LATERAL (
+                SELECT 1 FROM entitled.pending p
+                WHERE p.lane = l.lane AND p.seq >= least_seq AND p.seq < end_seq LIMIT 1
+            ) waiting) THEN 'pending'
+        WHEN EXISTS (
+            SELECT 1 FROM entitled.lane l CROSS JOIN LATERAL (
+                SELECT 1 FROM entitled.held_notification h
+                WHERE h.lane = l.lane AND h.seq >= least_seq AND h.seq < end_seq LIMIT 1
+            ) waiting) THEN 'held'
+    END
+$function$;
+REVOKE ALL ON FUNCTION entitled.day_need(bigint, bigint) FROM PUBLIC;
+
+-- The least key of a day. kind is the name of the table: notification, partitioned by seq, or attempt, partitioned by
+-- started_ms.
+CREATE OR REPLACE FUNCTION entitled.day_start(kind text, day date)
+ RETURNS bigint
+ LANGUAGE plpgsql
+ IMMUTABLE
+ SET search_path TO 'pg_catalog', 'pg_temp'
+AS $function$
+DECLARE
+    instant bigint := (day - DATE '1970-01-01')::bigint * 86400000;
+BEGIN
+    CASE kind
+        WHEN 'notification' THEN RETURN (instant - 1704067200000) << 22;
+        WHEN 'attempt' THEN RETURN instant;
+        ELSE RAISE EXCEPTION 'there are no days of %', kind USING ERRCODE = '22023';
+    END CASE;
+END $function$;
+REVOKE ALL ON FUNCTION entitled.day_start(text, date) FROM PUBLIC;
+
+-- Drops the partition of a day: dropped; absent; pending or held: some notification of it still is, which keeps it. It
+-- refuses days that are younger than what deduplication and operators rely on, whatever the caller.
+CREATE OR REPLACE FUNCTION entitled.drop_day(kind text, day date)
+ RETURNS text
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO 'pg_catalog', 'pg_temp'
+ SET lock_timeout TO '50ms'
+AS $function$
+DECLARE
+    today date := (clock_timestamp() AT TIME ZONE 'UTC')::date;
+    least_key bigint := entitled.day_start(kind, day);
+    end_key bigint := entitled.day_start(kind, day + 1);
+    name text := kind || to_char(day, '_YYYYMMDD');
+    need text;
+BEGIN
+    IF day IS NULL OR day >= today - (CASE kind WHEN 'notification' THEN 180 ELSE 7 END) THEN
+        RAISE EXCEPTION 'too young to drop: %', day USING ERRCODE = '22023';
+    END IF;
+    IF to_regclass('entitled.' || name) IS NULL THEN
+        RETURN 'absent';
+    END IF;
+    -- Before the lock, so that a day which is kept keeps nobody waiting; after it, because only that is certain.
+    IF kind = 'notification' THEN
+        need := entitled.day_need(least_key, end_key);
+    END IF;
+    IF need IS NOT NULL THEN
+        RETURN need;
+    END IF;
+    EXECUTE format('LOCK TABLE ONLY entitled.%I IN ACCESS EXCLUSIVE MODE', kind);
+    IF kind = 'notification' THEN
+        need := entitled.day_need(least_key, end_key);
+    END IF;
+    IF need IS NOT NULL THEN
+        RETURN need;
+    END IF;
+    EXECUTE format('DROP TABLE IF EXISTS entitled.%I', name);
+    RETURN 'dropped';
+END $function$;
+REVOKE ALL ON FUNCTION entitled.drop_day(text, date) FROM PUBLIC;
+GRANT EXECUTE ON FUNCTION entitled.drop_day(text, date) TO entitled_worker;
+
+-- The API adds assignments (4), grants (6), contexts (7) and posts (8). Facts that Apple signed come from the worker
+-- alone, which has checked the signatures. Called once for each statement.
+CREATE OR REPLACE FUNCTION entitled.facts_allowed()
+ RETURNS trigger
+ LANGUAGE plpgsql
+ SET search_path TO 'pg_catalog', 'entitled'
+AS $function$
+BEGIN
+    IF pg_has_role(to_regrole('entitled_worker'), 'USAGE') THEN RETURN NULL; END IF;
+    IF pg_has_role((SELECT relowner FROM pg_class WHERE oid = TG_RELID), 'USAGE') THEN RETURN NULL; END IF;
+    IF EXISTS (
+        SELECT FROM added WHERE kind NOT IN (4, 6, 7, 8) OR header IS NOT NULL OR signature IS NOT NULL)
+    THEN
+        RAISE EXCEPTION 'the role % adds no facts that Apple signed', current_user
+            USING ERRCODE = 'insufficient_privilege';
+    END IF;
+    RETURN NULL;
+END
+$function$;
+GRANT EXECUTE ON FUNCTION entitled.facts_allowed() TO PUBLIC;
+
+-- Keeps purchase_fold true to fact, whatever program writes facts. A program that keeps folds in step sets
+-- entitled.folds in its transactions; after any other writer the fold is deleted and the lane is marked as touched.
+CREATE OR REPLACE FUNCTION entitled.facts_changed()
+ RETURNS trigger
+ LANGUAGE plpgsql
+ SET search_path TO 'pg_catalog', 'entitled'
+AS $function$
+BEGIN
+    IF current_setting('entitled.folds', true) = 'on' THEN RETURN NULL; END IF;
+    -- First: it waits for a transaction that is about to keep a state, whose row is seen by the next statement then.
+    UPDATE entitled.lane SET touched = touched + 1
+    WHERE lane IN (SELECT lane FROM changed) AND lane IN (
+        SELECT lane FROM entitled.lane WHERE lane IN (SELECT lane FROM changed) ORDER BY lane FOR NO KEY UPDATE);
+    DELETE FROM entitled.purchase_fold s USING changed c
+    WHERE s.lane = c.lane AND s.original_transaction_id = c.original_transaction_id AND s.app = c.app
+        AND s.environment = c.environment;
+    RETURN NULL;
+END
+$function$;
+GRANT EXECUTE ON FUNCTION entitled.facts_changed() TO PUBLIC;
+
+-- Creates the partition of a day and moves its rows from the default partition: made; there: it existed; crowded: the
+-- default partition has so many rows of the day that moving them would block ingest. Runs as the owner, because the
+-- worker's role may create no tables. Attaching blocks only readers of the default partition; only where rows of the
+-- day arrive while they are moved, the whole table is locked.
+CREATE OR REPLACE FUNCTION entitled.make_day(kind text, day date)
+ RETURNS text
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO 'pg_catalog', 'pg_temp'
+ SET lock_timeout TO '50ms'
+AS $function$
+DECLARE
+    today date := (clock_timestamp() AT TIME ZONE 'UTC')::date;
+    least_key bigint := entitled.day_start(kind, day);
+    end_key bigint := entitled.day_start(kind, day + 1);
+    name text := kind || to_char(day, '_YYYYMMDD');
+    reserve text := kind || '_default';
+    key text := CASE kind WHEN 'notification' THEN 'seq' ELSE 'started_ms' END;
+    search text := format(
+        'SELECT count(*) FROM (SELECT 1 FROM entitled.%I WHERE %I >= $1 AND %I < $2 LIMIT 20001) few', reserve, key, key);
+    found bigint;
+    is_alone boolean;
+BEGIN
+    IF day IS NULL OR day < DATE '2024-01-01' OR day > today + 31 THEN
+        RAISE EXCEPTION 'no day to make: %', day USING ERRCODE = '22023';
+    END IF;
+    EXECUTE search INTO found USING least_key, end_key;
+    is_alone := day = today OR day > today AND found > 0;
+    EXECUTE format(
+        'LOCK TABLE ONLY entitled.%I IN %s MODE', kind,
+        CASE WHEN is_alone THEN 'ACCESS EXCLUSIVE' ELSE 'SHARE UPDATE EXCLUSIVE' END);
+    IF to_regclass('entitled.' || name) IS NOT NULL THEN
+        RETURN 'there';
+    END IF;
+    EXECUTE format('LOCK TABLE ONLY entitled.%I IN ACCESS EXCLUSIVE MODE', reserve);
+    EXECUTE search INTO found USING least_key, end_key;
+    IF day >= today AND (found > 20000 OR found > 0 AND NOT is_alone) THEN
+        RETURN 'crowded';
+    END IF;
+    EXECUTE format(
+        'CREATE TABLE entitled.%I (LIKE entitled.%I INCLUDING DEFAULTS INCLUDING STORAGE)', name, kind);
+    IF found > 0 THEN
+        EXECUTE format(
+            'WITH moved AS (DELETE FROM entitled.%I WHERE %I >= $1 AND %I < $2 RETURNING *) '
+            'INSERT INTO entitled.%I SELECT * FROM moved', reserve, key, key, name) USING least_key, end_key;
+    END IF;
+    EXECUTE format(
+        'ALTER TABLE entitled.%I ATTACH PARTITION entitled.%I FOR VALUES FROM (%s) TO (%s)', kind, name, least_key,
+        end_key);
+    RETURN 'made';
+END $function$;
+REVOKE ALL ON FUNCTION entitled.make_day(text, date) FROM PUBLIC;
+GRANT EXECUTE ON FUNCTION entitled.make_day(text, date) TO entitled_worker;
+
+-- An ingest process records the present minute by the server's clock, or the one before where the statement began in
+-- it: other minutes would hide an outage or invent one.
+CREATE OR REPLACE FUNCTION entitled.minutes_allowed()
+ RETURNS trigger
+ LANGUAGE plpgsql
+ SET search_path TO 'pg_catalog', 'entitled'
+AS $function$
+BEGIN
+    IF floor(extract(epoch FROM clock_timestamp()) / 60) - NEW.minute BETWEEN 0 AND 1 THEN RETURN NEW; END IF;
+    IF pg_has_role(to_regrole('entitled_worker'), 'USAGE') THEN RETURN NEW; END IF;
+    IF pg_has_role((SELECT relowner FROM pg_class WHERE oid = TG_RELID), 'USAGE') THEN RETURN NEW; END IF;
+    RAISE EXCEPTION 'the role % notes no minute but the present one', current_user
+        USING ERRCODE = 'insufficient_privilege';
+END
+$function$;
+GRANT EXECUTE ON FUNCTION entitled.minutes_allowed() TO PUBLIC;
+
+-- Drops stored folds that do not contain the new facts.
+CREATE TRIGGER facts_added AFTER INSERT ON entitled.fact REFERENCING NEW TABLE AS changed FOR EACH STATEMENT EXECUTE FUNCTION facts_changed();
+
+-- Rejects facts that only a worker may add, where a grant on the table would say too little. A trigger and no row level
+-- policy: with a policy, a role that may read every table could not dump the database.
+CREATE TRIGGER facts_allowed AFTER INSERT ON entitled.fact REFERENCING NEW TABLE AS added FOR EACH STATEMENT EXECUTE FUNCTION facts_allowed();
+
+-- Drops stored folds that contain deleted facts.
+CREATE TRIGGER facts_removed AFTER DELETE ON entitled.fact REFERENCING OLD TABLE AS changed FOR EACH STATEMENT EXECUTE FUNCTION facts_changed();
+
+-- Rejects minutes that only a worker may add.
+CREATE TRIGGER minutes_allowed BEFORE INSERT ON entitled.listening FOR EACH ROW EXECUTE FUNCTION minutes_allowed();

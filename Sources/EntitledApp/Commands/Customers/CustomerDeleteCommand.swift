@@ -11,9 +11,11 @@ import Subscriptions
 struct CustomerDeleteCommand: Command {
     static let declaration = PrivacyOptions.delete
     private let options: PrivacyOptions.Delete
+    private let confirmation: Confirmation
 
     init(_ parsed: ParsedArguments) throws {
         options = try PrivacyOptions.Delete(parsed)
+        confirmation = Confirmation(parsed)
     }
 
     func run(_ context: CommandContext) throws -> Int32 {
@@ -21,6 +23,9 @@ struct CustomerDeleteCommand: Command {
         let connection = try DatabaseAccess(configuration).connect(.worker)
         let policy = options.policy ?? configuration.privacy.deletion
         let customer = try CustomerArgument(options.id, for: .changing, on: connection)
+        try confirmation.ask("\(policy.question) It cannot be undone.", context) {
+            try CustomerPreview(customer.id, configuration, on: connection).lines(context.terminal)
+        }
         let deletion = try CustomerActions(configuration, context, reason: options.reason).delete(
             customer.id, policy: policy, on: connection)
         FailPoint.deletionAfterCommit.pass()
@@ -72,6 +77,15 @@ struct CustomerDeleteCommand: Command {
             context.terminal.print(
                 "a webhook was on its way: a worker looks at what was answered once more after \(Timestamp.text(settles))"
             )
+        }
+    }
+}
+
+extension DeletionPolicy {
+    fileprivate var question: String {
+        switch self {
+        case .erase: "Delete this customer and everything about the purchases?"
+        case .pseudonymise: "Delete this customer and keep the purchases without an owner's name?"
         }
     }
 }

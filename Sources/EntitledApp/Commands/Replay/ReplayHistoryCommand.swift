@@ -24,7 +24,7 @@ struct ReplayHistoryCommand: Command {
 
     func run(_ context: CommandContext) throws -> Int32 {
         let configuration = try context.configuration()
-        let app = try app(configuration)
+        let app = try configuration.app(named: options.app)
         let replay = try replay(app, now: SystemClock().now())
         let verifier = SignedDataVerifier(trust: try configuration.trustAnchors())
         let access = try ServerAPIAccess(
@@ -40,14 +40,6 @@ struct ReplayHistoryCommand: Command {
     }
 
     // MARK: - What is meant
-
-    private func app(_ configuration: Configuration) throws -> Configuration.App {
-        guard let app = configuration.apps.first(where: { $0.id == options.app }) else {
-            let known = configuration.apps.map(\.id).joined(separator: ", ")
-            throw UsageError("--app: no app '\(Terminal.harmless(options.app))' is configured; there are: \(known)")
-        }
-        return app
-    }
 
     private func replay(_ app: Configuration.App, now: Int64) throws -> HistoryReplay {
         let environment = options.environment ?? (app.environments.contains(.production) ? .production : .sandbox)

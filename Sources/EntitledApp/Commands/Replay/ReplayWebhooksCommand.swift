@@ -25,9 +25,7 @@ struct ReplayWebhooksCommand: Command {
             until: options.until?.milliseconds(now: now), types: options.events)
         if let until = replay.until, until <= replay.since { throw UsageError("--until must be after --since") }
         let connection = try database.connect(options.isDry ? .api : .worker)
-        guard let endpoint = try EndpointTable.list(id: options.endpoint, on: connection).first else {
-            throw EndpointCommands.noSuch(options.endpoint)
-        }
+        let endpoint = try EndpointCommands.find(options.endpoint, on: connection)
         if let misuse = replay.misuse(of: endpoint) { throw UsageError(misuse) }
         if endpoint.isOperations {
             try checkOperations()
@@ -56,7 +54,7 @@ struct ReplayWebhooksCommand: Command {
             bar.show(fraction, "\(counts.queued) to send")
         }
         bar.clear()
-        guard let counts else { throw EndpointCommands.noSuch(options.endpoint) }
+        guard let counts else { throw try EndpointCommands.noSuch(options.endpoint, on: connection) }
         if context.json {
             context.terminal.document(
                 .object([

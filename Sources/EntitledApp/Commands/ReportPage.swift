@@ -22,8 +22,9 @@ package struct ReportPage {
 
     private var head: String {
         let app = report.question.app.map(Terminal.harmless) ?? "all apps"
-        return "\(app), \(report.question.environment.rawValue), \(DisplayText.time(report.total.from)) to "
-            + "\(DisplayText.time(report.total.to)) UTC\n"
+        return paragraph(
+            "\(app), \(report.question.environment.rawValue), \(DisplayText.time(report.total.from)) to "
+                + "\(DisplayText.time(report.total.to)) UTC")
     }
 
     // MARK: - Subscriptions

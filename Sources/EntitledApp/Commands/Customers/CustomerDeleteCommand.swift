@@ -46,7 +46,7 @@ struct CustomerDeleteCommand: Command {
         var done = 0.0
         while try sweep.step(deletion.id, on: connection) == .more {
             done += 1
-            bar.show(min(1, done / parts), "removing what is stored about them")
+            bar.show(min(1, done / parts), "removing stored data")
         }
     }
 
@@ -70,12 +70,12 @@ struct CustomerDeleteCommand: Command {
             count == 0
             ? ""
             : policy == .erase
-                ? "; \(count) of their purchases went too"
+                ? "; erased \(count) of their purchases"
                 : "; \(count) of their purchases stay, with an anonymous owner"
         context.terminal.print("deleted \(Terminal.harmless(deletion.appUserIDs.joined(separator: ", ")))\(rest)")
         if record?.state == .settling, let settles = record?.settles {
             context.terminal.print(
-                "a webhook was on its way: a worker looks at what was answered once more after \(Timestamp.text(settles))"
+                "a webhook was on its way: a worker removes its answer after \(context.terminal.time(settles))"
             )
         }
     }

@@ -178,7 +178,7 @@ enum DeliveryCommands {
     }
 
     private static func disabled(_ reason: String) -> CommandFailure {
-        CommandFailure("its endpoint takes nothing now (\(reason)): enable it first")
+        CommandFailure("its endpoint is disabled or removed (\(reason)): enable it first, or add it again")
     }
 
     private static func noSuch(_ id: DeliveryID) -> CommandFailure {

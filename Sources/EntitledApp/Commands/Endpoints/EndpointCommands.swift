@@ -60,7 +60,7 @@ enum EndpointCommands {
                 """
                 added \(added.id): \(url)
                 secret: \(secret)\(publicKey.map { "\npublic key: \($0)" } ?? "")
-                Keep the secret now: it is not shown again.\(test)
+                Save the secret now: it is not shown again.\(test)
                 """)
         }
     }
@@ -166,8 +166,8 @@ enum EndpointCommands {
             return 0
         }
 
-        /// How long a person waits for the first attempt: a worker makes it within a second.
-        private static let patience = Duration.seconds(15)
+        /// How long a person waits for the first attempt: a worker begins it within a second.
+        private static let patience = Duration.seconds(5)
 
         /// The first attempt in a sentence, once there is one.
         private static func outcome(of id: DeliveryID, on connection: PostgresConnection) throws -> String {
@@ -180,7 +180,8 @@ enum EndpointCommands {
                     return Terminal.harmless("\(verdict) in \(attempt.milliseconds) ms: \(detail)")
                 }
                 guard ContinuousClock.now < deadline else {
-                    return "no worker has sent it within \(patience.text); `entitled doctor` checks the workers"
+                    return "no attempt has ended within \(patience.text): `entitled deliveries show \(id.text)` shows"
+                        + " it later, and `entitled doctor` checks the workers"
                 }
                 Pause.wait(.milliseconds(200))
             }
@@ -217,7 +218,7 @@ enum EndpointCommands {
             if context.json {
                 context.terminal.document(.object(["id": .string(options.id), "state": .string("removed")]))
             } else {
-                context.terminal.print("removed \(options.id); what was on its way to it is given up")
+                context.terminal.print("removed \(options.id); deliveries that waited for it are given up")
             }
             return 0
         }
@@ -239,13 +240,29 @@ enum EndpointCommands {
         let connection = try DatabaseAccess(configuration).connect(.worker)
         guard try body(connection) else { throw try noSuch(id, on: connection) }
         try settleDeliveries(on: connection)
-        try show(id, configuration, on: connection, context)
+        try tellState(of: id, configuration, on: connection, context)
         return 0
     }
 
     /// Deliveries follow their endpoint; if this is cut short, the workers go on with it.
     static func settleDeliveries(on connection: PostgresConnection) throws {
         while try DeliveryTable.followEndpoints(in: Lane.all, now: SystemClock().now(), on: connection) > 0 {}
+    }
+
+    /// A line for people, who know the rest of the endpoint; the whole endpoint for machines.
+    ///
+    /// - Parameter more: members that the document has beside the endpoint's.
+    static func tellState(
+        of id: String, more: [JSON.Member] = [], _ configuration: Configuration, on connection: PostgresConnection,
+        _ context: CommandContext
+    ) throws {
+        guard !context.json else {
+            return try show(id, more: more, configuration, on: connection, context)
+        }
+        let endpoint = try find(id, on: connection)
+        let rest = endpoint.isEnabled ? "" : "; its events are kept for it until it is enabled"
+        context.terminal.paragraph(
+            Terminal.harmless("\(endpoint.id) is \(endpoint.stateText)\(rest): \(endpoint.url)"))
     }
 
     /// - Parameter more: members that the document has beside the endpoint's.

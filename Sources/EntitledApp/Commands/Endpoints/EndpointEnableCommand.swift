@@ -34,7 +34,7 @@ struct EndpointEnableCommand: Command {
                     ? "\(count(dropped)) given up" : "\(count(delivered)) sent now")
         }
         let counts = JSON.object(["held_delivered": .int(delivered), "held_dropped": .int(dropped)]).members ?? []
-        try EndpointCommands.show(options.id, more: counts, configuration, on: connection, context)
+        try EndpointCommands.tellState(of: options.id, more: counts, configuration, on: connection, context)
         return 0
     }
 

@@ -37,7 +37,7 @@ enum KeyCommands {
                     """
                     added \(id)
                     key: \(key.exposed)
-                    Keep the key now: it is not shown again.
+                    Save the key now: it is not shown again.
                     """)
             }
             return 0
@@ -58,7 +58,7 @@ enum KeyCommands {
                 return 0
             }
             guard !rows.isEmpty else {
-                context.terminal.print("no keys yet; make one with: entitled keys create --kind public")
+                context.terminal.print("no keys yet; create one with: entitled keys create --kind public")
                 return 0
             }
             var table = TextTable([
@@ -89,7 +89,8 @@ enum KeyCommands {
 
         func run(_ context: CommandContext) throws -> Int32 {
             if id == "configuration" {
-                throw CommandFailure("a key of the configuration ends there: take it out, and restart `entitled api`")
+                throw CommandFailure(
+                    "this key comes from the configuration: remove it there, and restart `entitled api`")
             }
             let connection = try DatabaseAccess(try context.configuration()).connect(.worker)
             let stored = confirmation.isNeeded(context) ? try APIKeyTable.list(on: connection) : []

@@ -116,7 +116,7 @@ enum NotificationCommands {
             if context.json {
                 context.terminal.document(.object(["uuid": .string(options.uuid), "state": .string("pending")]))
             } else {
-                context.terminal.print("\(options.uuid) waits to be applied once more")
+                context.terminal.print("\(options.uuid) is pending and will be applied again")
             }
             return 0
         }

@@ -82,7 +82,7 @@ enum RefundCommands {
                 context.terminal.document(
                     .object(["transaction_id": .string(id), "state": .string("ready"), "answer": options.answer.json]))
             } else {
-                context.terminal.print("a worker tells Apple about \(Terminal.harmless(id)) now")
+                context.terminal.print("a worker sends the answer about \(Terminal.harmless(id)) to Apple now")
             }
             return 0
         }

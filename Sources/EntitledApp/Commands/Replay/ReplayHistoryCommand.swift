@@ -93,7 +93,8 @@ struct ReplayHistoryCommand: Command {
                 from: options.from.text, until: options.to.text, rate: options.rate, madeBy: origin.actor),
             on: connection)
         if !opened.isNew, !context.json {
-            context.terminal.print("going on with job \(opened.job.id), begun \(Timestamp.text(opened.job.created))")
+            context.terminal.print(
+                "resuming job \(opened.job.id), started \(context.terminal.time(opened.job.created))")
         }
         let job = try attend(opened.job, by: reader, on: connection, context)
         if job.state == .failed { throw CommandFailure("job \(job.id) stopped: \(job.error ?? "")") }
@@ -129,8 +130,9 @@ struct ReplayHistoryCommand: Command {
             return
         }
         let refused =
-            counts.skipped == 0 ? "" : "; \(counts.skipped) were not taken, because they are not genuine or not ours"
-        let new = options.isDry ? "\(counts.queued) of them not known" : "\(counts.queued) of them new"
+            counts.skipped == 0
+            ? "" : "; \(counts.skipped) were rejected: not signed by Apple, or not for a configured app"
+        let new = options.isDry ? "\(counts.queued) of them not stored yet" : "\(counts.queued) of them new"
         context.terminal.print("\(counts.matched) found, \(new)\(refused)")
     }
 }

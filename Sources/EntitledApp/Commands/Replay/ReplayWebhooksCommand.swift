@@ -83,7 +83,8 @@ struct ReplayWebhooksCommand: Command {
             rate: options.rate, madeBy: origin.actor)
         let opened = try JobTable.open(request, on: connection)
         if !opened.isNew, !context.json {
-            context.terminal.print("going on with replay \(opened.job.id), begun \(Timestamp.text(opened.job.created))")
+            context.terminal.print(
+                "resuming replay \(opened.job.id), started \(context.terminal.time(opened.job.created))")
         }
         let (job, lacksWorker) = try attend(opened.job, on: connection, context)
         return try tell(job, lacksWorker, context)
@@ -101,7 +102,7 @@ struct ReplayWebhooksCommand: Command {
         let attendant = JobDriver(job.id, kinds: [WebhookReplayWork.kind])
         let end = try attendant.attend(on: connection, rest: { usleep(UInt32(clamping: $0.milliseconds * 1000)) }) {
             job, isWaiting in
-            bar.show(job.fraction, "\(job.counts.queued) in line\(isWaiting ? ", waiting for the consumer" : "")")
+            bar.show(job.fraction, "\(job.counts.queued) queued\(isWaiting ? ", waiting for the consumer" : "")")
             guard isWaiting, ContinuousClock.now >= nextLook else { return false }
             nextLook = ContinuousClock.now + .seconds(2)
             lacksWorker = try !JobTable.isWorkerRunning(on: connection)
@@ -124,10 +125,10 @@ struct ReplayWebhooksCommand: Command {
         }
         if lacksWorker {
             context.terminal.print(
-                "no worker is running, so nothing is sent: once one does, it goes on with replay \(job.id)")
+                "no worker is running, so nothing is sent: the next worker that starts resumes replay \(job.id)")
         } else {
             context.terminal.print(
-                "\(job.counts.queued) put in line\(ReplayText.skipped(job.counts.skipped)); see: entitled deliveries list"
+                "\(job.counts.queued) queued\(ReplayText.skipped(job.counts.skipped)); see: entitled deliveries list"
                     + " --endpoint \(options.endpoint)")
         }
         return 0

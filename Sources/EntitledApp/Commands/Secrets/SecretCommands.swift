@@ -49,12 +49,12 @@ extension EndpointCommands {
                 return
             }
             let former =
-                rotated.formerEnd.map { "Former ones sign too, the last until \(Timestamp.text($0))." }
+                rotated.formerEnd.map { "Former ones sign too, the last until \(context.terminal.time($0))." }
                 ?? "No former one signs any more."
             context.terminal.print(
                 """
                 new secret: \(secret)\(publicKey.map { "\nnew public key: \($0)" } ?? "")
-                Keep it now: it is not shown again. \(former)
+                Save it now: it is not shown again. \(former)
                 """)
         }
     }

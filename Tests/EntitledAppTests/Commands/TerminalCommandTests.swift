@@ -6,8 +6,9 @@ import Postgres
 import TestSupport
 import Testing
 
-/// Commands that cannot be undone ask the person at a terminal, and no one else.
-@Suite struct ConfirmationTests {
+/// Commands as a person at a terminal sees them: questions before what cannot be undone, lists in the width of the screen,
+/// and suggestions; and as a script sees them, which gets none of that.
+@Suite struct TerminalCommandTests {
     private let bench: DoctorFixture
     private let endpoint: String
     private let key: String
@@ -44,6 +45,8 @@ import Testing
             $0 == "ENDPOINT" ? endpoint : $0 == "KEY" ? key : String($0)
         }
     }
+
+    // MARK: - Questions
 
     private static let commands: [(String, [String])] = [
         ("customers delete Ann", ["Delete this customer", "Ann", "entitlement   pro active for ever"]),
@@ -106,6 +109,33 @@ import Testing
         #expect(shown.status == 0 && shown.output.split(separator: "\n").allSatisfy { $0.count <= columns })
         let piped = bench.run(words(command)).output
         #expect(!piped.contains("…, ") && !piped.contains(" ago"))
+    }
+
+    @Test func `a test on a terminal waits for its attempt, and a delivery is shown to be read`() throws {
+        let tested = bench.run(["endpoints", "test", endpoint], screen: Screen(columns: 80))
+        #expect(tested.status == 0 && tested.output.contains("no attempt has ended within 5s"))
+        let piped = bench.run(["endpoints", "test", endpoint])
+        #expect(piped.output.split(separator: "\n").count == 1)
+        let id = try #require(
+            bench.run(["deliveries", "list", "--endpoint", endpoint, "--json"]).document?["deliveries"]?.arrayValue?
+                .first?["id"]?.stringValue)
+        #expect(bench.run(["deliveries", "show", id]).output.contains("\nbody\n{\n  \"api_version\": \"1.0\",\n"))
+    }
+
+    @Test func `disabling and enabling say in a line how the endpoint is`() {
+        let disabled = bench.run(["endpoints", "disable", endpoint]).output
+        #expect(disabled.hasPrefix("\(endpoint) is disabled (by an operator); its events are kept for it until"))
+        let enabled = bench.run(["endpoints", "enable", endpoint]).output
+        #expect(enabled == "\(endpoint) is enabled: https://example.com/hooks\n")
+        #expect(bench.run(["endpoints", "disable", endpoint, "--json"]).document?["retry_schedule"] != nil)
+    }
+
+    @Test func `a report that finds nothing in production names the sandbox`() {
+        let hint = "--environment Sandbox counts the purchases of the sandbox"
+        #expect(bench.run(["report", "--from", "2d"]).output.contains(hint))
+        #expect(!bench.run(["report", "--from", "2d", "--environment", "Sandbox"]).output.contains(hint))
+        let narrow = bench.run(["report", "--from", "this-month"], screen: Screen(columns: 60)).output
+        #expect(narrow.split(separator: "\n").allSatisfy { $0.count <= 60 }, "\(narrow)")
     }
 
     // MARK: - Names that are not found

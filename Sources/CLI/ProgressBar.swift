@@ -1,4 +1,4 @@
-/// How far long work is: one line on standard error that is written again and again, where a person looks at it.
+/// The progress of long work: one line on standard error that is written again and again, on a terminal only.
 package struct ProgressBar: Sendable {
     private let terminal: Terminal
     private static let width = 30
@@ -10,25 +10,31 @@ package struct ProgressBar: Sendable {
 
     /// - Parameters:
     ///   - fraction: 0 to 1.
-    ///   - text: what is done, in a few words.
+    ///   - text: the work, in a few words.
     package mutating func show(_ fraction: Double, _ text: String) {
-        let line = ProgressBar.line(fraction, text)
+        let line = ProgressBar.line(fraction, text, columns: terminal.progressColumns)
         guard line != shown else { return }
         shown = line
         terminal.progress("\r\u{1B}[K" + line)
     }
 
-    /// Takes the line away, for other output or at the end.
+    /// Removes the line, before other output or at the end.
     package mutating func clear() {
         guard !shown.isEmpty else { return }
         shown = ""
         terminal.progress("\r\u{1B}[K")
     }
 
-    static func line(_ fraction: Double, _ text: String) -> String {
+    /// A line that wraps cannot be written over, so the bar and then the text give way to the width.
+    ///
+    /// - Parameter columns: of the terminal; nil where that is unknown.
+    package static func line(_ fraction: Double, _ text: String, columns: Int? = nil) -> String {
         let share = min(1, max(0, fraction))
+        let label = "\(Int(share * 100)) % \(text)"
+        let width = columns.map { min(ProgressBar.width, $0 - label.displayWidth - 2) } ?? ProgressBar.width
+        guard width > 3 else { return label.lines(ofWidth: max(1, (columns ?? .max) - 1)).first ?? "" }
         let done = Int(share * Double(width))
         let bar = String(repeating: "█", count: done) + String(repeating: "░", count: width - done)
-        return "\(bar) \(Int(share * 100)) % \(text)"
+        return "\(bar) \(label)"
     }
 }

@@ -1,24 +1,31 @@
 import Base
 import Glibc
 
-/// Where a command's output goes: documents and tables to standard output, complaints to standard error.
+/// The output of a command: documents and tables on standard output, complaints on standard error.
 package struct Terminal: Sendable {
     /// Whether a person looks at standard output and colours do no harm.
     package let isInteractive: Bool
+    /// The screen that shows standard output; nil for a file or a pipe.
+    package let screen: Screen?
     private let output: @Sendable ([UInt8]) -> Void
     private let errors: @Sendable ([UInt8]) -> Void
     /// Whether a person looks at standard error.
     private let showsProgress: Bool
+    /// The width of a line on standard error; nil where it is unknown.
+    let progressColumns: Int?
 
-    /// Asks somebody a question and gives the line that they answer; nil where there is nobody to ask.
+    /// Asks the person at the terminal and returns the line of the answer; nil without a terminal.
     package let ask: (@Sendable (_ question: String) -> String)?
 
     package init(
-        isInteractive: Bool, showsProgress: Bool = false, ask: (@Sendable (String) -> String)? = nil,
+        isInteractive: Bool, screen: Screen? = nil, showsProgress: Bool = false, progressColumns: Int? = nil,
+        ask: (@Sendable (String) -> String)? = nil,
         output: @escaping @Sendable ([UInt8]) -> Void,
         errors: @escaping @Sendable ([UInt8]) -> Void
     ) {
         self.isInteractive = isInteractive
+        self.screen = screen
+        self.progressColumns = progressColumns
         self.showsProgress = showsProgress
         self.ask = ask
         self.output = output
@@ -34,7 +41,8 @@ package struct Terminal: Sendable {
             return readLine() ?? ""
         }
         return Terminal(
-            isInteractive: isatty(1) == 1 && !isPlain, showsProgress: isatty(2) == 1 && !isPlain,
+            isInteractive: isatty(1) == 1 && !isPlain, screen: .behind(1, environment),
+            showsProgress: isatty(2) == 1 && !isPlain, progressColumns: Screen.behind(2, environment)?.columns,
             ask: isThere ? ask : nil,
             output: { Terminal.write($0, to: 1) },
             errors: { Terminal.write($0, to: 2) })
@@ -61,7 +69,17 @@ package struct Terminal: Sendable {
     }
 
     package func table(_ table: TextTable) {
-        print(table.text(bold: isInteractive))
+        print(table.text(bold: isInteractive, on: screen))
+    }
+
+    /// An instant: `2026-11-21T01:02:03Z`, on a screen with the local time and how long ago it was.
+    package func time(_ milliseconds: Int64) -> String {
+        screen?.time(milliseconds) ?? Timestamp.text(milliseconds)
+    }
+
+    /// A paragraph on one line; on a screen broken between words.
+    package func paragraph(_ text: String) {
+        print(screen.map { text.lines(ofWidth: $0.columns).joined(separator: "\n") } ?? text)
     }
 
     /// One line on standard error: what is wrong.
@@ -74,7 +92,7 @@ package struct Terminal: Sendable {
         errors(Array((text.hasSuffix("\n") ? text : text + "\n").utf8))
     }
 
-    /// Part of a line that is written again and again, on standard error; nothing where nobody looks.
+    /// Part of a line that is written again and again, on standard error; nothing unless that is a terminal.
     func progress(_ text: String) {
         guard showsProgress else { return }
         errors(Array(text.utf8))

@@ -31,7 +31,7 @@ package enum ValueKind: Sendable {
         case .file: "a path"
         case .choice(let words, _): "one of \(words.joined(separator: ", "))"
         case .time: "a time in ISO 8601, such as 2026-11-21T01:02:03Z"
-        case .moment: "a time in ISO 8601, such as 2026-11-21T01:02:03Z, or how long ago, such as 24h"
+        case .moment: TimeArgument.allowed
         case .integer(let range, _):
             "a whole number from \(range.lowerBound)" + (range.upperBound == .max ? "" : " to \(range.upperBound)")
         case .duration(let range):
@@ -54,7 +54,7 @@ package enum ValueKind: Sendable {
         case .text, .file: !text.isEmpty && !text.utf8.contains(0)
         case .choice(let words, _): words.contains(text)
         case .time: Timestamp.parse(text) != nil
-        case .moment: Timestamp.parse(text) != nil || Duration(text: text) != nil
+        case .moment: TimeArgument(text: text) != nil
         case .integer(let range, _): Int64(text).map(range.contains) ?? false
         case .duration(let range): Duration(text: text).map(range.contains) ?? false
         }

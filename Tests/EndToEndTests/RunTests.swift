@@ -66,9 +66,13 @@ struct RunTests {
         let document = try site.run("notifications", "show", notification.uuid, "--raw", "--json").document
         #expect(document?["signedPayload"]?.stringValue == raw.text)
         #expect(document?.members?.count == 1)
+        let page = try site.run("notifications", "show", notification.uuid).text
+        #expect(page.hasPrefix("\(notification.uuid)\n") && page.contains("\nTRANSACTION\n") && !page.contains("eyJ"))
         try raw.text.write(toFile: "\(site.folder)/raw.jws", atomically: true, encoding: .utf8)
         let verified = try site.run("verify", "\(site.folder)/raw.jws", "--root", "\(site.folder)/root.pem", "--json")
         #expect(verified.document?["valid"]?.boolValue == true)
+        // `run` names the configuration, whose root the store's is.
+        #expect(try site.run("verify", "\(site.folder)/raw.jws", "--json").document?["valid"]?.boolValue == true)
         second.kill(SIGTERM)
         #expect(try second.wait() == 0)
         #expect(postgres(site) == nil)

@@ -6,14 +6,29 @@ import Daemon
 package struct CheckConfigCommand: Command {
     package static let declaration = CommandDeclaration(
         "check-config", "Reports all mistakes of the configuration, or what is in force.", discussion: discussion,
-        examples: ["check-config", "check-config --config ./entitled.json5 --json"])
+        options: [
+            OptionDeclaration("--quiet", "Print mistakes and warnings only."),
+            OptionDeclaration("--set", "Print only the keys that are set, by the file or by variables."),
+        ],
+        examples: ["check-config", "check-config --set", "check-config --config ./entitled.json5 --json"])
 
-    package init(_ parsed: ParsedArguments) {}
+    private let isQuiet: Bool
+    private let isSetOnly: Bool
+
+    package init(_ parsed: ParsedArguments) throws {
+        isQuiet = parsed.has("--quiet")
+        isSetOnly = parsed.has("--set")
+        if isQuiet, isSetOnly { throw UsageError("--quiet and --set exclude each other") }
+    }
 
     package func run(_ context: CommandContext) throws -> Int32 {
         do {
             let (document, path) = try ConfigurationFile.document(context.configurationFile, context.surroundings)
-            show(try Configuration.parse(document, context.surroundings), path, context)
+            let configuration = try Configuration.parse(document, context.surroundings)
+            show(configuration, path, context)
+            for warning in CheckConfigCommand.warnings(configuration) {
+                context.terminal.complain("warning: \(warning)")
+            }
             return 0
         } catch {
             guard context.json else { throw error }
@@ -34,12 +49,20 @@ package struct CheckConfigCommand: Command {
                 .object(["ok": .bool(true), "file": .text(path), "settings": .array(settings)]))
             return
         }
-        context.terminal.print("ok: \(path.map(Terminal.harmless) ?? "no file, defaults and environment only")\n")
-        var table = TextTable(["key", "value", "from"])
-        for setting in configuration.settings {
+        guard !isQuiet else { return }
+        context.terminal.paragraph("ok: \(path.map(Terminal.harmless) ?? "no file, defaults and environment only")")
+        context.terminal.print("")
+        var table = TextTable([.key("key"), .prose("value"), "from"])
+        for setting in configuration.settings where !isSetOnly || setting.origin != .standard {
             table.add([setting.key, setting.value == .null ? "not set" : setting.value.text, setting.origin.text])
         }
-        context.terminal.table(table)
+        if !table.isEmpty { context.terminal.table(table) }
+    }
+
+    /// What is no mistake, and hardly meant.
+    private static func warnings(_ configuration: Configuration) -> [String] {
+        configuration.apps.isEmpty
+            ? ["no apps are configured, so every notification is rejected (unknown_app): set `apps`"] : []
     }
 
     /// A value with room to break the line after each item of a list.

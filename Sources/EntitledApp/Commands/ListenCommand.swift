@@ -53,9 +53,7 @@ struct ListenCommand: Command {
     private func endpoint(_ database: DatabaseAccess) throws -> Endpoint? {
         let connection = try database.connect(.api)
         guard let id = options.endpoint else { return nil }
-        guard let endpoint = try EndpointTable.list(id: id, on: connection).first else {
-            throw EndpointCommands.noSuch(id)
-        }
+        let endpoint = try EndpointCommands.find(id, on: connection)
         guard endpoint.format == .revenuecat, !endpoint.isOperations else {
             throw UsageError("--endpoint \(id): it gets \(endpoint.filterText), and these are events of purchases")
         }

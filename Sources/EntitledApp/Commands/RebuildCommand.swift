@@ -30,7 +30,7 @@ struct RebuildCommand: Command {
             progress: { progress in
                 if progress.isResumed, !hasToldResume {
                     hasToldResume = true
-                    if !context.json { context.terminal.print("going on where the last rebuild was stopped") }
+                    if !context.json { context.terminal.print("resuming the rebuild that was stopped") }
                 }
                 bar.show(
                     progress.fraction,
@@ -46,7 +46,7 @@ struct RebuildCommand: Command {
         bar.clear()
         tell(totals, found, isResumed: hasToldResume, context)
         guard options.isDry, totals.differences > 0 else { return 0 }
-        if !context.json { context.terminal.complain("records differ from the log: `entitled rebuild` mends them") }
+        if !context.json { context.terminal.complain("records differ from the log: `entitled rebuild` repairs them") }
         return 1
     }
 
@@ -65,7 +65,7 @@ struct RebuildCommand: Command {
         let looked = "\(totals.purchases) purchases and \(totals.customers) customers"
         let outcome =
             totals.differences == 0
-            ? "no differences" : "\(totals.differences) differences\(options.isDry ? "" : ", mended")"
+            ? "no differences" : "\(totals.differences) differences\(options.isDry ? "" : ", repaired")"
         context.terminal.print("\(looked): \(outcome)")
     }
 }

@@ -35,17 +35,15 @@ struct ReportCommand: Command {
         } else if context.json {
             context.terminal.document(report.json)
         } else {
-            context.terminal.print(ReportPage(report, isBold: context.terminal.isInteractive).text)
+            context.terminal.print(
+                ReportPage(report, isBold: context.terminal.isInteractive, on: context.terminal.screen).text)
         }
         return 0
     }
 
     private func check(_ configuration: Configuration) throws {
         guard let id = options.question.app else { return }
-        guard let app = configuration.apps.first(where: { $0.id == id }) else {
-            let known = configuration.apps.map(\.id).joined(separator: ", ")
-            throw UsageError("--app: no app '\(Terminal.harmless(id))' is configured; there are: \(known)")
-        }
+        let app = try configuration.app(named: id)
         guard app.environments.contains(options.question.environment) else {
             throw UsageError(
                 "--environment: the app \(app.id) does not take data of \(options.question.environment.rawValue)")

@@ -7,20 +7,24 @@ import Subscriptions
 package struct ReportPage {
     private let report: Report
     private let isBold: Bool
+    private let screen: Screen?
 
-    package init(_ report: Report, isBold: Bool = false) {
+    /// - Parameter screen: nil for a file or a pipe.
+    package init(_ report: Report, isBold: Bool = false, on screen: Screen? = nil) {
         self.report = report
         self.isBold = isBold
+        self.screen = screen
     }
 
     package var text: String {
-        [head, subscriptions, money, products, notes].filter { !$0.isEmpty }.joined(separator: "\n")
+        [head, subscriptions, money, products, sandboxHint, notes].filter { !$0.isEmpty }.joined(separator: "\n")
     }
 
     private var head: String {
         let app = report.question.app.map(Terminal.harmless) ?? "all apps"
-        return "\(app), \(report.question.environment.rawValue), \(DisplayText.time(report.total.from)) to "
-            + "\(DisplayText.time(report.total.to)) UTC\n"
+        return paragraph(
+            "\(app), \(report.question.environment.rawValue), \(DisplayText.time(report.total.from)) to "
+                + "\(DisplayText.time(report.total.to)) UTC")
     }
 
     // MARK: - Subscriptions
@@ -33,20 +37,20 @@ package struct ReportPage {
     /// Numbers below each other for one part; a row for each part with what is anywhere more than nothing, for several.
     private var subscriptions: String {
         guard report.parts.count > 1 else {
-            var table = TextTable(["subscriptions", "number"])
+            var table = TextTable(["subscriptions", .number("number")])
             for (heading, value) in ReportPage.main {
                 table.add([ReportPage.words(heading), "\(value(report.total))"])
             }
-            return table.text(bold: isBold)
+            return table.text(bold: isBold, on: screen)
         }
         let shown = ReportPage.main.filter { column in
             !column.heading.hasPrefix("churned_") && (report.parts + [report.total]).contains { column.value($0) != 0 }
         }
         guard !shown.isEmpty else { return "no subscriptions and no purchases\n" }
-        var table = TextTable(["from"] + shown.map { ReportPage.words($0.heading) })
+        var table = TextTable(["from"] + shown.map { .number(ReportPage.words($0.heading)) })
         for part in report.parts { table.add([ReportPage.begin(part)] + shown.map { "\($0.value(part))" }) }
         table.add(["total"] + shown.map { "\($0.value(report.total))" })
-        return table.text(bold: isBold)
+        return table.text(bold: isBold, on: screen)
     }
 
     // MARK: - Money
@@ -54,38 +58,57 @@ package struct ReportPage {
     /// By part and currency, where there are several parts.
     private var money: String {
         guard report.parts.count > 1, !report.total.revenue.isEmpty else { return "" }
-        var table = TextTable(["from", "currency", "payments", "gross", "refunds", "refunded", "net", "mrr"])
+        var table = TextTable(["from"] + ReportPage.moneyColumns)
         for part in report.parts + [report.total] {
             let name = part == report.total ? "total" : ReportPage.begin(part)
             for (currency, money) in part.currencies { table.add([name] + ReportPage.cells(currency, money)) }
         }
-        return table.text(bold: isBold)
+        return table.text(bold: isBold, on: screen)
     }
 
     private var products: String {
         guard !report.total.revenue.isEmpty else { return "no money\n" }
-        var table = TextTable(
-            ["app", "product", "currency", "payments", "gross", "refunds", "refunded", "net", "mrr"])
+        var table = TextTable(["app", "product"] + ReportPage.moneyColumns)
         for (product, money) in report.total.products {
             table.add([product.app, product.productID] + ReportPage.cells(product.currency, money))
         }
         for (currency, money) in report.total.currencies {
             table.add(["total", ""] + ReportPage.cells(currency, money))
         }
-        return table.text(bold: isBold)
+        return table.text(bold: isBold, on: screen)
     }
 
+    private static let moneyColumns: [TextTable.Column] = [
+        "currency", .number("payments"), .number("gross"), .number("refunds"), .number("refunded"), .number("net"),
+        .number("mrr"),
+    ]
+
     private static func cells(_ currency: String?, _ money: ReportMoney) -> [String] {
-        func amount(_ milliunits: Int64) -> String { currency == nil ? "?" : Money.text(milliunits: milliunits) }
+        func amount(_ milliunits: Int64) -> String {
+            currency.map { Money.text(milliunits: milliunits, currency: $0) } ?? "?"
+        }
+        // Part of a price that was paid for several months.
+        let monthly = currency.map { Money.rounded(milliunits: money.monthly, currency: $0) } ?? "?"
         return [
             currency ?? "no price", "\(money.payments)", amount(money.gross), "\(money.refunds)",
-            amount(money.refunded), amount(money.net), amount(money.monthly),
+            amount(money.refunded), amount(money.net), monthly,
         ]
     }
 
+    /// An installation that is tried out has purchases in the sandbox only, and a report counts none of them by default.
+    private var sandboxHint: String {
+        guard report.question.environment == .production, ReportPage.main.allSatisfy({ $0.value(report.total) == 0 })
+        else { return "" }
+        return paragraph("Production has nothing to count; --environment Sandbox counts the purchases of the sandbox.")
+    }
+
     private var notes: String {
-        "gross: \(ReportDefinitions.gross)\nmrr: \(ReportDefinitions.mrr)\n"
-            + "`entitled report --help` defines every number.\n"
+        paragraph("gross: \(ReportDefinitions.gross)") + paragraph("mrr: \(ReportDefinitions.mrr)")
+            + paragraph("`entitled report --help` defines every number.")
+    }
+
+    private func paragraph(_ text: String) -> String {
+        (screen.map { text.lines(ofWidth: $0.columns).joined(separator: "\n") } ?? text) + "\n"
     }
 
     private static func begin(_ part: Report.Part) -> String {

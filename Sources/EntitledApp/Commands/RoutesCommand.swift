@@ -28,7 +28,7 @@ struct RoutesCommand: Command {
         for route in routes {
             table.add([route.method, route.path, route.access.spoken, route.isSupported ? "yes" : "no, 404"])
         }
-        context.terminal.print(table.text())
+        context.terminal.table(table)
         return 0
     }
 

@@ -5,7 +5,8 @@ import Crypto
 import Daemon
 import FoundationEssentials
 
-/// `entitled verify`: an offline check of anything Apple signs. Needs no configuration and no database.
+/// `entitled verify`: an offline check of anything Apple signs. It needs no database, and reads a configuration only for
+/// its roots, where `--config` names one.
 struct VerifyCommand: Command {
     static let declaration = VerifyOptions.declaration
     private let options: VerifyOptions
@@ -55,7 +56,9 @@ struct VerifyCommand: Command {
     }
 
     private func anchors(_ context: CommandContext) throws -> TrustAnchors {
-        guard !options.rootFiles.isEmpty else { return .apple }
+        guard !options.rootFiles.isEmpty else {
+            return context.configurationFile == nil ? .apple : try context.configuration().trustAnchors()
+        }
         let certificates = try options.rootFiles.flatMap { path in
             let bytes = try contents(context.surroundings.readFile(context.surroundings.resolve(path)), path)
             let found = Crypto.CertificateFile.certificates(in: bytes) ?? []

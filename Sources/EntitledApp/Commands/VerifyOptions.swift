@@ -35,7 +35,8 @@ package struct VerifyOptions: Sendable, Equatable {
         "verify", "Checks and decodes what Apple signed, offline.",
         discussion:
             "Reads one JWS, raw or as {\"signedPayload\":\"…\"}. Ends with 0 if it is genuine and is what the options say,"
-            + " with 1 and the reason if not. Without options: Apple's root, any bundle, Sandbox or Production.",
+            + " with 1 and the reason if not. Without options: Apple's root, any bundle, Sandbox or Production. With --config: the roots of that"
+            + " configuration.",
         arguments: [
             ArgumentDeclaration(.file, isOptional: true, "The file with the JWS; - or nothing: standard input.")
         ],

@@ -1,6 +1,7 @@
 import AppStore
 import AppStoreAPI
 import Base
+import CLI
 import Daemon
 import Database
 import Postgres

@@ -20,7 +20,7 @@ package struct OneTimePurchase: Sendable, Equatable {
         productID = transaction.productID
         bought = transaction.purchaseDate
         let number = transaction.quantity > 1 ? " for \(transaction.quantity)" : ""
-        price = DisplayText.price(of: period).map { $0 + number }
+        price = DisplayText.amount(of: period).map { $0 + number }
         transactionID = transaction.transactionID
         self.key = key
         switch period.revocation {

@@ -26,7 +26,7 @@ package struct PurchaseExplanation: Sendable, Equatable {
                 "original transaction \($0.of), since \(DisplayText.time($0.since))"
             },
             "grace": purchase.graceSentence, "period": purchase.latest.sentence,
-            "price": key.isGrant ? nil : DisplayText.price(of: purchase.latest),
+            "price": key.isGrant ? nil : DisplayText.amount(of: purchase.latest),
             "offer": purchase.latest.transaction.offerSentence,
             "ownership": purchase.isFamilyShare ? "shared by a family member" : nil,
             "consent": purchase.priceIncreaseStatus == 0 ? "asked to agree to a higher price, not answered" : nil,

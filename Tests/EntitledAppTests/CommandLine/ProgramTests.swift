@@ -76,6 +76,19 @@ struct ProgramTests {
         #expect(document["settings"]?.arrayValue?.count == ConfigurationKeys.all.filter { $0.variable != nil }.count)
     }
 
+    @Test func `check-config warns where no app is configured, and shows what is set only if asked`() throws {
+        var bench = ProgramFixture()
+        bench.configuration.file("/srv/c.json5", "{ worker: { lease: '5s' } }")
+        bench.configuration.file(
+            "/srv/apps.json5", "{ apps: [ { id: 'demo', bundle_id: 'com.example.demo', apple_app_id: 1 } ] }")
+        let warned = bench.run(["check-config", "--config", "c.json5", "--quiet"])
+        #expect(warned.status == 0 && warned.output.isEmpty && warned.errorLines == 1)
+        #expect(warned.errors.contains("warning: no apps are configured"))
+        let set = bench.run(["check-config", "--config", "c.json5", "--set"]).output
+        #expect(set.hasPrefix("ok: /srv/c.json5\n") && set.contains("worker.lease") && !set.contains("ingest.listen"))
+        #expect(bench.run(["check-config", "--config", "apps.json5"]).errors.isEmpty)
+    }
+
     @Test func `check-config reports all mistakes`() throws {
         var bench = ProgramFixture()
         bench.configuration.file("/srv/c.json5", "{ worker: { lease: '5' }, colour: 'blue', ingset: {} }")

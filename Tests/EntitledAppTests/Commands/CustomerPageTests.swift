@@ -1,6 +1,8 @@
 import Base
+import CLI
 import EntitledApp
 import Subscriptions
+import TestSupport
 import Testing
 
 /// The page about a customer, as it stands on a terminal.
@@ -111,6 +113,20 @@ struct CustomerPageTests {
                 """)
     }
 
+    @Test(arguments: [40, 80])
+    func `on a screen no line is too long, and times are told as distances too`(columns: Int) throws {
+        let now = Self.start + 3 * Self.day
+        let screen = Screen(
+            columns: columns, zone: LocalZone { _ in (7200, "CEST") }, clock: ManualClock(now))
+        let timeline = Timeline([entry(0, [delivery("dead", attempts: 6, status: 500, reason: "status")])])
+        let page = CustomerPage(customer([try purchase()]), timeline, limit: nil, on: screen).text
+        #expect((page.split(separator: "\n").map(\.count).max() ?? 0) <= columns, "\(page)")
+        let words = page.split { $0 == " " || $0 == "\n" }.joined(separator: " ")
+        #expect(words.contains("first seen 2026-09-21 14:13:20 (16:13:20 CEST, 3 days ago)"))
+        #expect(words.contains("2026-09-21 14:13:20, 3 days ago DID_RENEW"))
+        #expect(words.contains("GIVEN UP for we_dead after 6 attempts, last answer 500: status"))
+    }
+
     @Test func `in the order of arrival the heading says so, and the date of arrival comes first`() {
         let timeline = Timeline([entry(1, []), entry(0, [])], order: .heard)
         let text = CustomerPage(customer([]), timeline, limit: nil).text
@@ -198,9 +214,9 @@ struct CustomerPageTests {
             page.text.contains(
                 """
                 MONEY
-                  12.49 USD                  14.99 USD in 2 payments, 2.5 USD of them went back  Production
-                  1 payment without a price                                                      Production
-                  7 USD                      7 USD in 1 payment                                  Sandbox
+                  12.49 USD                  14.99 USD in 2 payments, 2.50 USD of them went back  Production
+                  1 payment without a price                                                       Production
+                  7.00 USD                   7.00 USD in 1 payment                                Sandbox
 
                 """))
         #expect(!CustomerPage(customer([]), Timeline([]), limit: nil).text.contains("MONEY"))

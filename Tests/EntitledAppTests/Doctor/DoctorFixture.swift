@@ -91,7 +91,11 @@ final class DoctorFixture: Sendable {
     }
 
     /// Runs a command; the doctor waits only a moment for what Apple sends.
-    func run(_ words: [String], isInteractive: Bool = false) -> ProgramFixture.Outcome {
+    ///
+    /// - Parameter answer: what the person at the terminal answers to a question; nil: there is no terminal.
+    func run(
+        _ words: [String], isInteractive: Bool = false, screen: Screen? = nil, answer: String? = nil
+    ) -> ProgramFixture.Outcome {
         var sections: [String: JSON] = [
             "state_dir": .string("\(folder)/state"), "database": .object(["url": .string(database.url)]),
             "apps": .array([app()]), "entitlements": .object(["pro": .strings(["pro_monthly"])]),
@@ -104,9 +108,16 @@ final class DoctorFixture: Sendable {
         let (output, errors) = (ProgramFixture.Tape(), ProgramFixture.Tape())
         let surroundings = ConfigurationContext(
             environment: [:], workingDirectory: folder, isSuperuser: false, readFile: FileReading.read)
+        let ask = answer.map { answer in
+            { @Sendable (question: String) -> String in
+                errors.add(Array("\(question)\n".utf8))
+                return answer
+            }
+        }
         let status = Program(root: CommandTree.root(makers)).run(
             words + ["--config", path],
-            terminal: Terminal(isInteractive: isInteractive, output: output.add, errors: errors.add),
+            terminal: Terminal(
+                isInteractive: isInteractive, screen: screen, ask: ask, output: output.add, errors: errors.add),
             standardInput: { .contents([]) }, surroundings: surroundings)
         return ProgramFixture.Outcome(status: status, output: output.text, errors: errors.text)
     }

@@ -138,7 +138,7 @@ struct RefundOrderTests {
         #expect(story.balance == 4000)
         #expect(Spending([purchase]).totals.first?.net == 4000)
         let shown = try #require(OneTimePurchase.all(of: purchase).first)
-        #expect(shown.price == "6 USD for 3" && shown.state.hasPrefix("owned, refunded in part as of "))
+        #expect(shown.price == "6.00 USD for 3" && shown.state.hasPrefix("owned, refunded in part as of "))
         let facts = PurchaseDifference(
             before: nil, after: purchase, isOlderNews: false, notification: nil)
         #expect(facts.changes.map(\.sentence).contains { $0.contains("refunded 2 USD, as of") })

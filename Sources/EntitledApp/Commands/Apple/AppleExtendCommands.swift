@@ -3,7 +3,7 @@ import AppStoreAPI
 import Base
 import CLI
 import Foundation
-import Glibc
+import Subscriptions
 
 /// `entitled apple extend`.
 struct AppleExtendCommand: Command {
@@ -88,6 +88,12 @@ struct AppleExtendAllCommand: Command {
                 return 0
             }
             let wanted = try options.extension()
+            let known = Set(try context.configuration().catalogue.products.values.joined())
+            if !known.isEmpty, !known.contains(product) {
+                let hint = NearestName.hint(for: product, among: known.sorted())
+                context.terminal.printError(
+                    Terminal.harmless("note: no entitlement has the product \(product)\(hint)"))
+            }
             let places = storefronts.isEmpty ? "everywhere" : "in \(storefronts.joined(separator: ", "))"
             try options.confirm(
                 "Give ALL active subscribers of \(product) \(places) (\(environment.rawValue)) \(wanted.days) days?",
@@ -138,13 +144,7 @@ extension AppleOptions.Extension {
         return RenewalExtension(days: days, reason: reason, requestIdentifier: identifier)
     }
 
-    /// Asks a person; where there is none, `--yes` must have been given.
     fileprivate func confirm(_ question: String, _ context: CommandContext) throws {
-        guard !isConfirmed else { return }
-        guard context.terminal.isInteractive, !context.json, isatty(0) == 1 else {
-            throw UsageError("this cannot be taken back: say --yes")
-        }
-        context.terminal.printError(Terminal.harmless(question) + " It cannot be taken back. Type yes:")
-        guard readLine() == "yes" else { throw CommandFailure("nothing was done") }
+        try Confirmation(isGiven: isConfirmed).require("\(question) It cannot be undone.", context)
     }
 }

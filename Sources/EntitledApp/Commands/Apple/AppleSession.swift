@@ -28,13 +28,7 @@ struct AppleSession {
     }
 
     private static func app(_ target: AppleOptions.Target, _ configuration: Configuration) throws -> Configuration.App {
-        if let id = target.app {
-            guard let app = configuration.apps.first(where: { $0.id == id }) else {
-                let known = configuration.apps.map(\.id).joined(separator: ", ")
-                throw UsageError("--app: no app '\(Terminal.harmless(id))' is configured; there are: \(known)")
-            }
-            return app
-        }
+        if let id = target.app { return try configuration.app(named: id) }
         let able = configuration.apps.filter { $0.serverAPI != nil }
         guard let app = able.first else {
             throw CommandFailure("no app has a server_api in the configuration, so Apple cannot be asked")

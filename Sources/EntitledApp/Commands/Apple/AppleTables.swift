@@ -2,11 +2,15 @@ import AppStore
 import AppStoreAPI
 import Base
 import CLI
+import Subscriptions
 
 /// What Apple answered, for people and for machines.
 enum AppleTables {
     static func transactions(_ items: [SignedItem<TransactionPayload>]) -> TextTable {
-        var table = TextTable(["bought", "product", "type", "until", "price", "refunded", "transaction"])
+        var table = TextTable([
+            .time("bought"), "product", "type", .time("until"), .number("price"), .time("refunded"),
+            .key("transaction"),
+        ])
         for item in items {
             let payload = item.payload
             table.add([
@@ -18,7 +22,9 @@ enum AppleTables {
     }
 
     static func subscriptions(_ states: [SubscriptionState]) -> TextTable {
-        var table = TextTable(["status", "product", "until", "then", "original transaction", "app account token"])
+        var table = TextTable([
+            "status", "product", .time("until"), "then", .key("original transaction"), .id("app account token"),
+        ])
         for state in states {
             let payload = state.transaction.payload
             let until = state.renewal?.payload.gracePeriodExpiresDate ?? payload.expiresDate
@@ -68,10 +74,8 @@ enum AppleTables {
 
     private static func price(_ payload: TransactionPayload) -> String {
         guard let price = payload.price, price >= 0 else { return "" }
-        let thousandths = "\(price % 1000)"
-        let padded = String(repeating: "0", count: 3 - thousandths.count) + thousandths
-        let fraction = padded.hasSuffix("0") ? String(padded.dropLast()) : padded
-        return "\(price / 1000).\(fraction) \(payload.currency ?? "")"
+        guard let currency = payload.currency else { return Money.text(milliunits: price) }
+        return "\(Money.text(milliunits: price, currency: currency)) \(currency)"
     }
 
     private static func revocation(_ payload: TransactionPayload) -> String {

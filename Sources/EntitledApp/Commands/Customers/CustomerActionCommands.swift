@@ -34,7 +34,7 @@ enum CustomerActionCommands {
                 context.terminal.print("no customers")
                 return 0
             }
-            var table = TextTable(["first seen", "original app user id", "other ids"])
+            var table = TextTable([.time("first seen"), .key("original app user id"), .prose("other ids")])
             for customer in found {
                 table.add([
                     Timestamp.text(customer.firstSeen), customer.originalAppUserID,
@@ -49,15 +49,25 @@ enum CustomerActionCommands {
     struct Alias: Command {
         static let declaration = CustomerActionOptions.alias
         private let options: CustomerActionOptions.Action
+        private let confirmation: Confirmation
 
         init(_ parsed: ParsedArguments) {
             options = CustomerActionOptions.Action(parsed)
+            confirmation = Confirmation(parsed)
         }
 
         func run(_ context: CommandContext) throws -> Int32 {
             let configuration = try context.configuration()
             let connection = try DatabaseAccess(configuration).connect(.worker)
             let (one, other) = try options.customers(on: connection)
+            // An id that no customer has yet takes nothing from anyone.
+            if !other.isNew {
+                try confirmation.ask("Make one customer of these two? It cannot be undone.", context) {
+                    try [one, other].flatMap {
+                        try CustomerPreview($0.id, configuration, on: connection).lines(context.terminal)
+                    }
+                }
+            }
             let alias = try CustomerActions(configuration, context, reason: options.reason).alias(
                 one.id, other.id, on: connection)
             guard !context.json else {
@@ -80,15 +90,20 @@ enum CustomerActionCommands {
     struct Transfer: Command {
         static let declaration = CustomerActionOptions.transfer
         private let options: CustomerActionOptions.Action
+        private let confirmation: Confirmation
 
         init(_ parsed: ParsedArguments) {
             options = CustomerActionOptions.Action(parsed)
+            confirmation = Confirmation(parsed)
         }
 
         func run(_ context: CommandContext) throws -> Int32 {
             let configuration = try context.configuration()
             let connection = try DatabaseAccess(configuration).connect(.worker)
             let (from, to) = try options.customers(on: connection)
+            try confirmation.ask("Move these purchases from \(from.id) to \(to.id)?", context) {
+                try CustomerPreview(from.id, configuration, on: connection).lines(ofTransferOf: options.purchases)
+            }
             let transfer = try CustomerActions(configuration, context, reason: options.reason).transfer(
                 from: from.id, to: to.id, only: options.purchases, on: connection)
             guard !context.json else {

@@ -46,7 +46,7 @@ package enum CustomerActionOptions {
             CustomerIDs.argument(
                 "OTHER-ID", "Another customer's app user id; with --create one that no customer has"),
         ],
-        options: [CustomerIDs.create, reason],
+        options: [CustomerIDs.create, reason, Confirmation.option],
         examples: [
             "customers alias '$RCAnonymousID:0123…' user-42 --reason 'ticket 77'",
             "customers alias user-42 user-42-of-the-web --create",
@@ -66,7 +66,7 @@ package enum CustomerActionOptions {
             OptionDeclaration(
                 "--purchase", .text("ORIGINAL-TRANSACTION-ID"), isRepeatable: true,
                 "Only this purchase; without it all of them."),
-            CustomerIDs.create, reason,
+            CustomerIDs.create, reason, Confirmation.option,
         ],
         examples: [
             "customers transfer user-41 user-42", "customers transfer user-41 user-42 --purchase 2000000123456789",

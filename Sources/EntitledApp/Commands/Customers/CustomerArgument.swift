@@ -30,7 +30,7 @@ struct CustomerArgument {
         case (.receiving(mayCreate: true), _):
             (id, isNew) = (resolved.given, true)
         default:
-            throw CommandFailure(CustomerArgument.refusal(resolved, use))
+            throw CommandFailure(try CustomerArgument.refusal(resolved, use, on: connection))
         }
     }
 
@@ -56,7 +56,18 @@ struct CustomerArgument {
         return "\(spellings.count == 1 ? "1 id differs" : "\(spellings.count) ids differ") only in case: \(list)"
     }
 
-    private static func refusal(_ resolved: ResolvedID, _ use: Use) -> String {
+    /// Customers among whose ids one that was meant is looked for, the newest first.
+    private static let searched = 1000
+
+    /// ` (did you mean anna?)`, or nothing.
+    private static func hint(for id: String, on connection: PostgresConnection) throws -> String {
+        let customers = try CustomerQuery.list(atMost: searched, on: connection)
+        return NearestName.hint(for: id, among: customers.flatMap(\.appUserIDs))
+    }
+
+    private static func refusal(
+        _ resolved: ResolvedID, _ use: Use, on connection: PostgresConnection
+    ) throws -> String {
         let given = resolved.given
         if resolved.owners.count > 1 {
             let owners = resolved.owners.map(\.id).joined(separator: ", ")
@@ -69,10 +80,11 @@ struct CustomerArgument {
         if let owner = resolved.owners.first?.id {
             return "no customer has the id \(given), which is a purchase of \(owner): give that id\(creation)"
         }
+        let hint = try hint(for: given, on: connection)
         switch use {
-        case .reading: return "no customer is known by \(given)"
-        case .changing: return "no customer has the id \(given); `entitled customers list` shows ids"
-        case .receiving: return "no customer has the id \(given); --create takes it as a new id"
+        case .reading: return "no customer is known by \(given)\(hint)"
+        case .changing: return "no customer has the id \(given)\(hint); `entitled customers list` shows ids"
+        case .receiving: return "no customer has the id \(given)\(hint); --create takes it as a new id"
         }
     }
 

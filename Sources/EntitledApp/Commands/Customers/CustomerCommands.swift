@@ -44,7 +44,7 @@ enum CustomerCommands {
                 let page = CustomerPage(
                     explanation, timeline, spending: Spending(found.purchases),
                     limit: options.wantsAll ? nil : Show.limit, skipping: options.skipped,
-                    isBold: context.terminal.isInteractive)
+                    isBold: context.terminal.isInteractive, on: context.terminal.screen)
                 context.terminal.print(page.text)
             }
             return 0

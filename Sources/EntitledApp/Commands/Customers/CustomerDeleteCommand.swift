@@ -11,9 +11,11 @@ import Subscriptions
 struct CustomerDeleteCommand: Command {
     static let declaration = PrivacyOptions.delete
     private let options: PrivacyOptions.Delete
+    private let confirmation: Confirmation
 
     init(_ parsed: ParsedArguments) throws {
         options = try PrivacyOptions.Delete(parsed)
+        confirmation = Confirmation(parsed)
     }
 
     func run(_ context: CommandContext) throws -> Int32 {
@@ -21,6 +23,9 @@ struct CustomerDeleteCommand: Command {
         let connection = try DatabaseAccess(configuration).connect(.worker)
         let policy = options.policy ?? configuration.privacy.deletion
         let customer = try CustomerArgument(options.id, for: .changing, on: connection)
+        try confirmation.ask("\(policy.question) It cannot be undone.", context) {
+            try CustomerPreview(customer.id, configuration, on: connection).lines(context.terminal)
+        }
         let deletion = try CustomerActions(configuration, context, reason: options.reason).delete(
             customer.id, policy: policy, on: connection)
         FailPoint.deletionAfterCommit.pass()
@@ -41,7 +46,7 @@ struct CustomerDeleteCommand: Command {
         var done = 0.0
         while try sweep.step(deletion.id, on: connection) == .more {
             done += 1
-            bar.show(min(1, done / parts), "removing what is stored about them")
+            bar.show(min(1, done / parts), "removing stored data")
         }
     }
 
@@ -65,13 +70,22 @@ struct CustomerDeleteCommand: Command {
             count == 0
             ? ""
             : policy == .erase
-                ? "; \(count) of their purchases went too"
+                ? "; erased \(count) of their purchases"
                 : "; \(count) of their purchases stay, with an anonymous owner"
         context.terminal.print("deleted \(Terminal.harmless(deletion.appUserIDs.joined(separator: ", ")))\(rest)")
         if record?.state == .settling, let settles = record?.settles {
             context.terminal.print(
-                "a webhook was on its way: a worker looks at what was answered once more after \(Timestamp.text(settles))"
+                "a webhook was on its way: a worker removes its answer after \(context.terminal.time(settles))"
             )
+        }
+    }
+}
+
+extension DeletionPolicy {
+    fileprivate var question: String {
+        switch self {
+        case .erase: "Delete this customer and everything about the purchases?"
+        case .pseudonymise: "Delete this customer and keep the purchases without an owner's name?"
         }
     }
 }

@@ -12,11 +12,14 @@ package struct CustomerPage {
     /// So many of the newest entries are left out.
     private let skipped: Int
     private let isBold: Bool
+    private let screen: Screen?
 
-    /// - Parameter spending: of the same purchases.
+    /// - Parameters:
+    ///   - spending: of the same purchases.
+    ///   - screen: nil for a file or a pipe.
     package init(
         _ customer: CustomerExplanation, _ timeline: Timeline, spending: Spending = Spending([]), limit: Int?,
-        skipping skipped: Int = 0, isBold: Bool = false
+        skipping skipped: Int = 0, isBold: Bool = false, on screen: Screen? = nil
     ) {
         self.customer = customer
         self.spending = spending
@@ -24,11 +27,13 @@ package struct CustomerPage {
         self.limit = limit
         self.skipped = skipped
         self.isBold = isBold
+        self.screen = screen
     }
 
     package var text: String {
         let sections = [
-            head, section("ids", ids), section("attributes", attributes), section("entitlements", entitlements),
+            head.flatMap(fitted), section("ids", ids), section("attributes", attributes),
+            section("entitlements", entitlements),
             section("subscriptions", purchases), section("bought once", oneTimePurchases), section("money", money),
             section("what happened", history, remark: remark),
         ]
@@ -38,7 +43,17 @@ package struct CustomerPage {
     /// - Parameter remark: what stands behind the title.
     private func section(_ title: String, _ lines: [String], remark: String = "") -> [String] {
         guard !lines.isEmpty else { return [] }
-        return [bold(title.uppercased()) + remark] + lines.map { $0.isEmpty ? "" : "  \(Terminal.harmless($0))" }
+        return [bold(title.uppercased()) + remark]
+            + lines.flatMap { $0.isEmpty ? [""] : fitted("  \(Terminal.harmless($0))") }
+    }
+
+    /// A line, on a screen broken so that what goes on stands further right than where it began.
+    private func fitted(_ line: String) -> [String] {
+        guard let screen, line.count > screen.columns else { return [line] }
+        let indent = String(line.prefix { $0 == " " })
+        let rest = indent + "    "
+        let parts = line.dropFirst(indent.count).description.lines(ofWidth: max(20, screen.columns - rest.count))
+        return parts.enumerated().map { ($0.offset == 0 ? indent : rest) + $0.element }
     }
 
     private func bold(_ text: String) -> String { isBold ? "\u{1B}[1m\(text)\u{1B}[0m" : text }
@@ -47,9 +62,12 @@ package struct CustomerPage {
         let profile = customer.profile
         return [
             bold(Terminal.harmless(profile.originalAppUserID)) + (profile.isAnonymous ? " (anonymous)" : ""),
-            "first seen \(DisplayText.time(profile.firstSeen)), last change \(DisplayText.time(profile.lastSeen)); all times in UTC",
+            "first seen \(time(profile.firstSeen)), last change \(time(profile.lastSeen)); all times in UTC",
         ]
     }
+
+    /// On a screen with the local time and how long ago it was.
+    private func time(_ instant: Int64) -> String { DisplayText.time(instant) + (screen?.remark(instant) ?? "") }
 
     private var ids: [String] {
         let profile = customer.profile
@@ -90,7 +108,9 @@ package struct CustomerPage {
                 guard let currency = total.currency else {
                     return ["\(payments) without a price", "", total.environment.rawValue]
                 }
-                func amount(_ milliunits: Int64) -> String { "\(Money.text(milliunits: milliunits)) \(currency)" }
+                func amount(_ milliunits: Int64) -> String {
+                    "\(Money.text(milliunits: milliunits, currency: currency)) \(currency)"
+                }
                 let back = total.refunds == 0 ? "" : ", \(amount(total.refunded)) of them went back"
                 return [
                     amount(total.net), "\(amount(total.paid)) in \(payments)\(back)", total.environment.rawValue,
@@ -118,7 +138,9 @@ package struct CustomerPage {
 
     private func lines(of entry: TimelineEntry, namesPurchase: Bool) -> [String] {
         let purchase = entry.purchase.map { "  [\(entry.productID ?? ""), \($0.originalTransactionID)]" } ?? ""
-        let title = "\(DisplayText.time(entry.date(in: timeline.order)))  \(entry.title)\(otherDate(of: entry))"
+        let date = entry.date(in: timeline.order)
+        let distance = screen.map { ", \(RelativeTime.phrase(date, now: $0.now))" } ?? ""
+        let title = "\(DisplayText.time(date))\(distance)  \(entry.title)\(otherDate(of: entry))"
         return [title + (namesPurchase ? purchase : "")] + entry.changes.map { "    \($0.sentence)" }
             + entry.events.flatMap(lines)
     }

@@ -20,10 +20,13 @@ struct DeletionsCommand: Command {
             return 0
         }
         guard !found.isEmpty else {
-            context.terminal.print(options.id == nil ? "nobody was deleted" : "nobody of this id was deleted")
+            context.terminal.print(
+                options.id == nil ? "no customer was deleted" : "no customer with this id was deleted")
             return 0
         }
-        var table = TextTable(["number", "when", "policy", "state", "ids", "rows", "by", "why"])
+        var table = TextTable([
+            .key("number"), .time("when"), "policy", "state", .number("ids"), .prose("rows"), "by", .prose("why"),
+        ])
         for deletion in found {
             let rows = deletion.counts.sorted { $0.key < $1.key }.map { "\($0.key) \($0.value)" }
             table.add([

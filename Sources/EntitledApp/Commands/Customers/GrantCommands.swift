@@ -20,8 +20,8 @@ enum GrantCommands {
             let known = configuration.catalogue.products.keys.sorted()
             guard known.contains(options.entitlement) else {
                 let list = known.isEmpty ? "there are none" : "there are: \(known.joined(separator: ", "))"
-                throw CommandFailure(
-                    "no entitlement \(Terminal.harmless(options.entitlement)) is configured; \(list)")
+                let hint = NearestName.hint(for: options.entitlement, among: known)
+                throw CommandFailure("no entitlement \(options.entitlement) is configured\(hint); \(list)")
             }
             let connection = try DatabaseAccess(configuration).connect(.worker)
             let customer = try CustomerArgument(
@@ -47,15 +47,21 @@ enum GrantCommands {
     struct Revoke: Command {
         static let declaration = GrantOptions.revoke
         private let options: GrantOptions
+        private let confirmation: Confirmation
 
         init(_ parsed: ParsedArguments) {
             options = GrantOptions(parsed)
+            confirmation = Confirmation(parsed)
         }
 
         func run(_ context: CommandContext) throws -> Int32 {
             let configuration = try context.configuration()
             let connection = try DatabaseAccess(configuration).connect(.worker)
             let customer = try CustomerArgument(options.id, for: .changing, on: connection)
+            try confirmation.ask("Revoke all grants of \(options.entitlement) that \(customer.id) has?", context) {
+                try CustomerPreview(customer.id, configuration, on: connection).lines(
+                    ofEntitlement: options.entitlement)
+            }
             let revocation = try CustomerActions(configuration, context, reason: options.reason).revoke(
                 options.entitlement, from: customer.id, on: connection)
             guard !context.json else {

@@ -65,7 +65,7 @@ package struct GrantOptions: Sendable, Equatable {
             CustomerIDs.argument("ID", "An app user id of the customer"),
             ArgumentDeclaration(.text("ENTITLEMENT"), "The entitlement."),
         ],
-        options: [reason], examples: ["customers revoke-grant user-42 pro --reason 'ticket 77'"])
+        options: [reason, Confirmation.option], examples: ["customers revoke-grant user-42 pro --reason 'ticket 77'"])
 
     private static let reason = OptionDeclaration("--reason", .text("TEXT"), "Why; kept in the log.")
 }

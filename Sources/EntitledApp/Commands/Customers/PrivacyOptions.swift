@@ -31,6 +31,7 @@ package enum PrivacyOptions {
         options: [
             OptionDeclaration("--erase", "Whatever the setting is."),
             OptionDeclaration("--pseudonymise", "Whatever the setting is."), CustomerActionOptions.reason,
+            Confirmation.option,
         ],
         examples: [
             "customers delete user-42 --reason 'asked by mail on 2026-11-20'", "customers delete user-42 --erase",

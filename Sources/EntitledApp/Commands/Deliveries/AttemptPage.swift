@@ -11,8 +11,8 @@ enum AttemptPage {
     static func text(_ attempt: AttemptSummary) -> String {
         var lines = [
             "",
-            "attempt \(attempt.number)    \(Timestamp.text(attempt.started))  \(attempt.outcome)"
-                + (attempt.status.map { "  status \($0)" } ?? ""),
+            "attempt \(attempt.number)    \(Timestamp.precise(attempt.started))  \(attempt.outcome)"
+                + (attempt.status.map { " (\($0))" } ?? ""),
         ]
         if let detail = attempt.detail, detail != attempt.status.map({ "status \($0)" }) {
             lines.append("  reason     \(detail)")

@@ -23,7 +23,7 @@ enum DeliveryCommands {
             if found.isEmpty, let endpoint = options.endpoint,
                 try EndpointTable.list(id: endpoint, on: connection).isEmpty
             {
-                throw EndpointCommands.noSuch(endpoint)
+                throw try EndpointCommands.noSuch(endpoint, on: connection)
             }
             if context.json {
                 context.terminal.document(.object(["deliveries": .array(found.map { .object($0.members) })]))
@@ -33,7 +33,10 @@ enum DeliveryCommands {
                 context.terminal.print("no deliveries")
                 return 0
             }
-            var table = TextTable(["created", "event", "state", "attempts", "last", "next", "endpoint", "id", "reason"])
+            var table = TextTable([
+                .time("created"), "event", "state", .number("attempts"), .number("last"), .time("next"),
+                .id("endpoint"), .key("id"), .prose("reason"),
+            ])
             for item in found {
                 table.add([
                     Timestamp.text(item.created), item.eventType, item.state.name, String(item.attempts),
@@ -78,20 +81,20 @@ enum DeliveryCommands {
                 event        \(delivery.eventType) \(delivery.event)
                 endpoint     \(delivery.endpoint)
                 state        \(delivery.state.name)\(delivery.reason.map { ": \(Terminal.harmless($0))" } ?? "")
-                created      \(Timestamp.text(delivery.created))
+                created      \(context.terminal.time(delivery.created))
                 """)
             if let original { context.terminal.print("repeats      \(original)") }
             if let sequence = found.sequence { context.terminal.print("sequence     \(sequence)") }
-            if let next = delivery.nextAttempt { context.terminal.print("next         \(Timestamp.text(next))") }
+            if let next = delivery.nextAttempt { context.terminal.print("next         \(context.terminal.time(next))") }
             if let since = delivery.blockedSince {
                 let blocker = found.blockedBy?.text ?? "an earlier event of its purchase"
-                context.terminal.print("blocked      since \(Timestamp.text(since)) by \(blocker)")
+                context.terminal.print("blocked      since \(context.terminal.time(since)) by \(blocker)")
             }
             for attempt in found.attempts {
                 context.terminal.print(AttemptPage.text(attempt))
             }
-            context.terminal.print("body")
-            context.terminal.print(Terminal.harmless(String(decoding: found.body, as: UTF8.self)))
+            context.terminal.print("\nbody")
+            context.terminal.print(DeliveryCommands.bodyText(found.body))
             return 0
         }
     }
@@ -159,6 +162,14 @@ enum DeliveryCommands {
         }
     }
 
+    /// What is sent, indented to be read; `--json` has it as it is sent.
+    private static func bodyText(_ body: [UInt8]) -> String {
+        guard !body.isEmpty else { return "not kept any more (retention.events)" }
+        let text = (try? JSON(parsing: body))?.indentedText ?? String(decoding: body, as: UTF8.self)
+        return text.split(separator: "\n", omittingEmptySubsequences: false).map { Terminal.harmless(String($0)) }
+            .joined(separator: "\n")
+    }
+
     private static func id(_ text: String) throws -> DeliveryID {
         guard let id = DeliveryID(text: text) else {
             throw CommandFailure("\(text) is no delivery id: they look like dlv_… in `entitled deliveries list`")
@@ -167,7 +178,7 @@ enum DeliveryCommands {
     }
 
     private static func disabled(_ reason: String) -> CommandFailure {
-        CommandFailure("its endpoint takes nothing now (\(reason)): enable it first")
+        CommandFailure("its endpoint is disabled or removed (\(reason)): enable it first, or add it again")
     }
 
     private static func noSuch(_ id: DeliveryID) -> CommandFailure {

@@ -10,8 +10,12 @@ enum EndpointAddress {
     /// A name that does not resolve now is taken for `https:`, on a port for HTTP: it may resolve tomorrow, and is vetted then. Throws
     /// `UsageError` for what is no such URL, `CommandFailure` for one that leads where nothing may be sent.
     ///
-    /// - Parameter isProxied: whether a proxy resolves names, and judges them.
-    static func check(_ text: String, allowed: [Network], isProxied: Bool = false) throws -> String {
+    /// - Parameters:
+    ///   - isProxied: whether a proxy resolves names, and judges them.
+    ///   - warn: takes a warning about a URL that can be used, and leads nowhere now.
+    static func check(
+        _ text: String, allowed: [Network], isProxied: Bool = false, warn: (String) -> Void = { _ in }
+    ) throws -> String {
         let url: OutgoingURL
         do {
             url = try OutgoingURL(parsing: text)
@@ -34,11 +38,12 @@ enum EndpointAddress {
         case let failure where url.scheme == .http:
             throw CommandFailure(
                 "http: is only for webhooks.allow_private_networks, and \(url.host) \(failure.fault): use https:")
-        default:
+        case let failure:
             // Once the name resolves, the port could be right only in a network that is allowed; then it can be added.
             if case .refused(let reason) = policy.verdict(forPortOf: url) {
                 throw CommandFailure("nothing may be sent to \(url.origin): \(reason)")
             }
+            warn("warning: \(url.host) \(failure.fault); until it has an address, webhooks wait and are tried again")
         }
         return url.text
     }

@@ -21,8 +21,8 @@ enum EndpointBackFill {
     }
 
     static func text(_ job: Job, on connection: PostgresConnection) throws -> String {
-        let who =
-            try JobTable.isWorkerRunning(on: connection) ? "a worker sends" : "no worker is running: one will send"
-        return "\(who) it the events since then; see: entitled replay show \(job.id)"
+        let sender =
+            try JobTable.isWorkerRunning(on: connection) ? "a worker sends" : "no worker is running; the next one sends"
+        return "\(sender) it the events since then; see: entitled replay show \(job.id)"
     }
 }

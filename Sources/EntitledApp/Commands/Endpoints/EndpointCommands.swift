@@ -24,7 +24,7 @@ enum EndpointCommands {
                 events: options.events, apps: options.apps, format: options.format, configuration, context)
             let url = try EndpointAddress.check(
                 options.url, allowed: configuration.webhooks.allowPrivateNetworks.compactMap(Network.init(parsing:)),
-                isProxied: configuration.webhooks.proxy != nil)
+                isProxied: configuration.webhooks.proxy != nil, warn: context.terminal.complain)
             if let warning = EndpointAddress.warning(about: url) { context.terminal.complain(warning) }
             let (connection, sealer) = try EndpointCommands.open(configuration)
             let now = SystemClock().now()
@@ -60,7 +60,7 @@ enum EndpointCommands {
                 """
                 added \(added.id): \(url)
                 secret: \(secret)\(publicKey.map { "\npublic key: \($0)" } ?? "")
-                Keep the secret now: it is not shown again.\(test)
+                Save the secret now: it is not shown again.\(test)
                 """)
         }
     }
@@ -84,7 +84,7 @@ enum EndpointCommands {
                 context.terminal.print("no endpoints yet; add one with: entitled endpoints add URL")
                 return 0
             }
-            var table = TextTable(["id", "state", "health", "url", "gets", "ordering"])
+            var table = TextTable([.key("id"), "state", "health", .prose("url"), .prose("gets"), "ordering"])
             for endpoint in endpoints {
                 let page = health.of(endpoint)
                 table.add([
@@ -140,9 +140,7 @@ enum EndpointCommands {
         func run(_ context: CommandContext) throws -> Int32 {
             let configuration = try context.configuration()
             let connection = try DatabaseAccess(configuration).connect(.worker)
-            guard let endpoint = try EndpointTable.list(id: options.id, on: connection).first else {
-                throw EndpointCommands.noSuch(options.id)
-            }
+            let endpoint = try EndpointCommands.find(options.id, on: connection)
             guard endpoint.isEnabled else {
                 throw CommandFailure("endpoint \(endpoint.id) is disabled: \(endpoint.disabledReason ?? "")")
             }
@@ -160,17 +158,44 @@ enum EndpointCommands {
                 context.terminal.print(
                     "\(event.new.type) event \(event.id) is on its way; see: entitled deliveries list --endpoint \(endpoint.id)"
                 )
+                if context.terminal.screen != nil {
+                    let id = DeliveryID(lane: event.new.lane, event: event.new.id, endpoint: endpoint.id)
+                    context.terminal.print(try Test.outcome(of: id, on: connection))
+                }
             }
             return 0
+        }
+
+        /// How long a person waits for the first attempt: a worker begins it within a second.
+        private static let patience = Duration.seconds(5)
+
+        /// The first attempt in a sentence, once there is one.
+        private static func outcome(of id: DeliveryID, on connection: PostgresConnection) throws -> String {
+            let deadline = ContinuousClock.now + patience
+            while true {
+                guard let found = try DeliveryQuery.show(id, on: connection) else { return "the delivery is gone" }
+                if let attempt = found.attempts.last {
+                    let detail = attempt.detail ?? attempt.status.map { "status \($0)" } ?? attempt.outcome
+                    let verdict = found.delivery.state == .delivered ? "delivered" : "not delivered"
+                    return Terminal.harmless("\(verdict) in \(attempt.milliseconds) ms: \(detail)")
+                }
+                guard ContinuousClock.now < deadline else {
+                    return "no attempt has ended within \(patience.text): `entitled deliveries show \(id.text)` shows"
+                        + " it later, and `entitled doctor` checks the workers"
+                }
+                Pause.wait(.milliseconds(200))
+            }
         }
     }
 
     struct Remove: Command {
         static let declaration = EndpointOptions.remove
         private let options: EndpointOptions.One
+        private let confirmation: Confirmation
 
         init(_ parsed: ParsedArguments) {
             options = EndpointOptions.One(parsed)
+            confirmation = Confirmation(parsed)
         }
 
         func run(_ context: CommandContext) throws -> Int32 {
@@ -180,14 +205,20 @@ enum EndpointCommands {
                         + " again")
             }
             let connection = try DatabaseAccess(try context.configuration()).connect(.worker)
+            if confirmation.isNeeded(context) {
+                let endpoint = try EndpointCommands.find(options.id, on: connection)
+                try confirmation.ask("Remove this endpoint? It cannot be undone.", context) {
+                    try EndpointCommands.preview(endpoint, on: connection)
+                }
+            }
             guard try EndpointTable.remove(options.id, now: SystemClock().now(), on: connection) else {
-                throw EndpointCommands.noSuch(options.id)
+                throw try EndpointCommands.noSuch(options.id, on: connection)
             }
             try EndpointCommands.settleDeliveries(on: connection)
             if context.json {
                 context.terminal.document(.object(["id": .string(options.id), "state": .string("removed")]))
             } else {
-                context.terminal.print("removed \(options.id); what was on its way to it is given up")
+                context.terminal.print("removed \(options.id); deliveries that waited for it are given up")
             }
             return 0
         }
@@ -207,9 +238,9 @@ enum EndpointCommands {
     ) throws -> Int32 {
         let configuration = try context.configuration()
         let connection = try DatabaseAccess(configuration).connect(.worker)
-        guard try body(connection) else { throw noSuch(id) }
+        guard try body(connection) else { throw try noSuch(id, on: connection) }
         try settleDeliveries(on: connection)
-        try show(id, configuration, on: connection, context)
+        try tellState(of: id, configuration, on: connection, context)
         return 0
     }
 
@@ -218,12 +249,28 @@ enum EndpointCommands {
         while try DeliveryTable.followEndpoints(in: Lane.all, now: SystemClock().now(), on: connection) > 0 {}
     }
 
+    /// A line for people, who know the rest of the endpoint; the whole endpoint for machines.
+    ///
+    /// - Parameter more: members that the document has beside the endpoint's.
+    static func tellState(
+        of id: String, more: [JSON.Member] = [], _ configuration: Configuration, on connection: PostgresConnection,
+        _ context: CommandContext
+    ) throws {
+        guard !context.json else {
+            return try show(id, more: more, configuration, on: connection, context)
+        }
+        let endpoint = try find(id, on: connection)
+        let rest = endpoint.isEnabled ? "" : "; its events are kept for it until it is enabled"
+        context.terminal.paragraph(
+            Terminal.harmless("\(endpoint.id) is \(endpoint.stateText)\(rest): \(endpoint.url)"))
+    }
+
     /// - Parameter more: members that the document has beside the endpoint's.
     static func show(
         _ id: String, more: [JSON.Member] = [], _ configuration: Configuration, on connection: PostgresConnection,
         _ context: CommandContext
     ) throws {
-        guard let endpoint = try EndpointTable.list(id: id, on: connection).first else { throw noSuch(id) }
+        let endpoint = try find(id, on: connection)
         let page = EndpointPage(
             endpoint, health: try EndpointHealthPage.load(id: id, configuration, on: connection).of(endpoint),
             live: try EndpointSecrets.list(of: id, now: SystemClock().now(), on: connection),
@@ -232,11 +279,37 @@ enum EndpointCommands {
         if context.json {
             context.terminal.document(.object((page.document.members ?? []) + more))
         } else {
-            context.terminal.print(page.text)
+            context.terminal.print(page.text(context.terminal.time))
         }
     }
-    static func noSuch(_ id: String) -> CommandFailure {
-        CommandFailure("there is no endpoint \(id); see: entitled endpoints list")
+
+    /// - Throws: `CommandFailure` where there is none with this id.
+    static func find(_ id: String, on connection: PostgresConnection) throws -> Endpoint {
+        guard let endpoint = try EndpointTable.list(id: id, on: connection).first else {
+            throw try noSuch(id, on: connection)
+        }
+        return endpoint
+    }
+
+    static func noSuch(_ id: String, on connection: PostgresConnection) throws -> CommandFailure {
+        let hint = NearestName.hint(forID: id, among: try EndpointTable.list(on: connection).map(\.id))
+        return CommandFailure("there is no endpoint \(id)\(hint); see: entitled endpoints list")
+    }
+
+    /// Deliveries that are counted for the question before an endpoint is removed.
+    private static let counted = 1000
+
+    private static func preview(_ endpoint: Endpoint, on connection: PostgresConnection) throws -> [String] {
+        let open = try [DeliveryState.pending, .held].reduce(0) { count, state in
+            try count
+                + DeliveryQuery.list(endpoint: endpoint.id, state: state, atMost: counted, on: connection).count
+        }
+        let least = open < counted ? "" : "at least "
+        let lost = open == 1 ? "1 delivery that waits to be sent" : "\(least)\(open) deliveries that wait to be sent"
+        return [
+            "endpoint      \(endpoint.id)", "url           \(endpoint.url)", "state         \(endpoint.stateText)",
+            "gets          \(endpoint.filterText)", "given up      \(lost)",
+        ]
     }
 }
 

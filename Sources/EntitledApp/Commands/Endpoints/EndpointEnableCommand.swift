@@ -16,16 +16,16 @@ struct EndpointEnableCommand: Command {
     func run(_ context: CommandContext) throws -> Int32 {
         let configuration = try context.configuration()
         let connection = try DatabaseAccess(configuration).connect(.worker)
-        guard let endpoint = try EndpointTable.list(id: options.id, on: connection).first else {
-            throw EndpointCommands.noSuch(options.id)
-        }
+        let endpoint = try EndpointCommands.find(options.id, on: connection)
         // What was pending when it was disabled may not be held yet.
         try EndpointCommands.settleDeliveries(on: connection)
         // What is blocked for one that is enabled waits for nobody's word.
         let held = endpoint.isEnabled ? 0 : try HeldDeliveries.count(of: options.id, on: connection)
         let choice = try choice(held, context)
         let dropped = choice == .drop ? try drop(endpoint, held, on: connection, context) : 0
-        guard try EndpointTable.enable(options.id, on: connection) else { throw EndpointCommands.noSuch(options.id) }
+        guard try EndpointTable.enable(options.id, on: connection) else {
+            throw try EndpointCommands.noSuch(options.id, on: connection)
+        }
         try EndpointCommands.settleDeliveries(on: connection)
         let delivered = max(0, held - dropped)
         if !context.json, held > 0 {
@@ -34,7 +34,7 @@ struct EndpointEnableCommand: Command {
                     ? "\(count(dropped)) given up" : "\(count(delivered)) sent now")
         }
         let counts = JSON.object(["held_delivered": .int(delivered), "held_dropped": .int(dropped)]).members ?? []
-        try EndpointCommands.show(options.id, more: counts, configuration, on: connection, context)
+        try EndpointCommands.tellState(of: options.id, more: counts, configuration, on: connection, context)
         return 0
     }
 

@@ -58,20 +58,24 @@ struct EndpointHealthPage {
         ])
     }
 
-    var text: String {
+    /// - Parameter time: how instants are written.
+    func text(_ time: (Int64) -> String) -> String {
         var text = word
+        if word == "ok", let failure = health.lastFailure, let success = health.lastSuccess, failure.at > success {
+            text = "not tried since the last failure"
+        }
         if let streak = health.streak {
             text += endpoint.isEnabled ? " since " : "; failing since "
-            text += "\(Timestamp.text(streak.since)): \(streak.failures) failures"
+            text += "\(time(streak.since)): \(streak.failures == 1 ? "1 failure" : "\(streak.failures) failures")"
         }
         if let failure = health.lastFailure {
-            text += "; last failure \(failure.outcome) at \(Timestamp.text(failure.at))"
+            text += "; last failure \(failure.outcome) at \(time(failure.at))"
         }
-        text += health.lastSuccess.map { "; last success at \(Timestamp.text($0))" } ?? "; no success yet"
+        text += health.lastSuccess.map { "; last success at \(time($0))" } ?? "; no success yet"
         if let disablesAt {
             let least = HealthPolicy.leastFailures
             let missing = (health.streak?.failures ?? 0) < least ? ", once \(least) attempts failed" : ""
-            text += "; will be disabled at \(Timestamp.text(disablesAt))\(missing), unless it answers"
+            text += "; will be disabled at \(time(disablesAt))\(missing), unless it answers"
         }
         return text
     }

@@ -91,7 +91,8 @@ extension EndpointOptions {
         options: [
             OptionDeclaration(
                 "--overlap", .duration(.zero...EndpointSecrets.overlapLimit),
-                "How long former secrets live at most; without it 24h.")
+                "How long former secrets live at most; without it 24h."),
+            Confirmation.option,
         ],
         examples: ["endpoints rotate-secret ID", "endpoints rotate-secret ID --overlap 0s"])
 }

@@ -124,7 +124,8 @@ package enum EndpointOptions {
         examples: ["endpoints enable ID", "endpoints enable ID --drop-held"])
     package static let disable = one("disable", "Holds a consumer's events back until it is enabled.")
     package static let test = one("test", "Sends a consumer an event of type TEST.")
-    package static let remove = one("remove", "Removes a consumer; what is on its way to it is given up.")
+    package static let remove = one(
+        "remove", "Removes a consumer; what is on its way to it is given up.", options: [Confirmation.option])
 
     package static let declarations = [
         add, update, list, show, enable, disable, rotateSecret, test, remove,
@@ -132,9 +133,11 @@ package enum EndpointOptions {
 
     static let id = ArgumentDeclaration(.text("ID"), "The endpoint's id, as `endpoints list` shows it.")
 
-    private static func one(_ name: String, _ summary: String) -> CommandDeclaration {
+    private static func one(
+        _ name: String, _ summary: String, options: [OptionDeclaration] = []
+    ) -> CommandDeclaration {
         CommandDeclaration(
-            name, summary, arguments: [id],
+            name, summary, arguments: [id], options: options,
             examples: ["endpoints \(name) ID"])
     }
 }

@@ -60,13 +60,14 @@ struct EndpointPage {
 
     // MARK: - For people
 
-    var text: String {
+    /// - Parameter time: how instants are written.
+    func text(_ time: (Int64) -> String) -> String {
         let own = endpoint.retrySchedule == nil ? "as configured" : "its own"
         var lines = [
             endpoint.id,
             "url            \(Terminal.harmless(endpoint.url))",
             "state          \(Terminal.harmless(endpoint.stateText))",
-            "health         \(Terminal.harmless(health.text))",
+            "health         \(Terminal.harmless(health.text(time)))",
             "gets           \(Terminal.harmless(endpoint.filterText))",
         ]
         if !endpoint.isOperations {
@@ -80,9 +81,9 @@ struct EndpointPage {
             "headers        \(endpoint.headerNames.isEmpty ? "none" : endpoint.headerNames.joined(separator: ", "))",
             "retries        \(schedule.text): \(schedule.summary) (\(own))",
         ]
-        lines += live.secrets.map { "secret         \(EndpointPage.life($0))" }
-        lines += publicKeys.map { "public key     \($0.text) (\(EndpointPage.life($0.summary)))" }
-        lines.append("added          \(Timestamp.text(endpoint.created))")
+        lines += live.secrets.map { "secret         \(EndpointPage.life($0, time))" }
+        lines += publicKeys.map { "public key     \($0.text) (\(EndpointPage.life($0.summary, time)))" }
+        lines.append("added          \(time(endpoint.created))")
         return lines.joined(separator: "\n")
     }
 
@@ -92,7 +93,7 @@ struct EndpointPage {
         return "; \(least)\(blocked) wait for an earlier event of their purchase"
     }
 
-    private static func life(_ summary: EndpointSecrets.Summary) -> String {
-        "since \(Timestamp.text(summary.created))" + (summary.expires.map { " until \(Timestamp.text($0))" } ?? "")
+    private static func life(_ summary: EndpointSecrets.Summary, _ time: (Int64) -> String) -> String {
+        "since \(time(summary.created))" + (summary.expires.map { " until \(time($0))" } ?? "")
     }
 }

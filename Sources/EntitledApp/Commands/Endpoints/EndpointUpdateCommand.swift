@@ -15,9 +15,7 @@ extension EndpointCommands {
         func run(_ context: CommandContext) throws -> Int32 {
             let configuration = try context.configuration()
             let (connection, sealer) = try EndpointCommands.open(configuration)
-            guard let former = try EndpointTable.list(id: options.id, on: connection).first else {
-                throw EndpointCommands.noSuch(options.id)
-            }
+            let former = try EndpointCommands.find(options.id, on: connection)
             var changes = options.changes
             if former.isOperations { try checkOperations(changes) }
             try EndpointFilters.check(
@@ -27,19 +25,20 @@ extension EndpointCommands {
             }
             for name in changes.withoutHeaders
             where !former.headerNames.contains(where: { $0.lowercased() == name.lowercased() }) {
-                throw CommandFailure("endpoint \(former.id) has no header \(Terminal.harmless(name))")
+                let hint = NearestName.hint(for: name, among: former.headerNames)
+                throw CommandFailure("endpoint \(former.id) has no header \(name)\(hint)")
             }
             changes.url = try changes.url.map { url in
                 if let warning = EndpointAddress.warning(about: url) { context.terminal.complain(warning) }
                 return try EndpointAddress.check(
                     url, allowed: configuration.webhooks.allowPrivateNetworks.compactMap(Network.init(parsing:)),
-                    isProxied: configuration.webhooks.proxy != nil)
+                    isProxied: configuration.webhooks.proxy != nil, warn: context.terminal.complain)
             }
             let outcome = try EndpointUpdate.run(
                 changes, of: options.id, sealer: sealer, now: SystemClock().now(), on: connection)
             switch outcome {
             case .changed: break
-            case .notFound: throw EndpointCommands.noSuch(options.id)
+            case .notFound: throw try EndpointCommands.noSuch(options.id, on: connection)
             case .headersUnreadable:
                 throw CommandFailure(
                     "the headers that it has cannot be opened with webhooks.secret_keys: give each anew with --header, "

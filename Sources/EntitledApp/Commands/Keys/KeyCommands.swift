@@ -37,7 +37,7 @@ enum KeyCommands {
                     """
                     added \(id)
                     key: \(key.exposed)
-                    Keep the key now: it is not shown again.
+                    Save the key now: it is not shown again.
                     """)
             }
             return 0
@@ -58,10 +58,12 @@ enum KeyCommands {
                 return 0
             }
             guard !rows.isEmpty else {
-                context.terminal.print("no keys yet; make one with: entitled keys create --kind public")
+                context.terminal.print("no keys yet; create one with: entitled keys create --kind public")
                 return 0
             }
-            var table = TextTable(["id", "kind", "key", "app", "scope", "name", "last used", "revoked"])
+            var table = TextTable([
+                .key("id"), "kind", "key", "app", "scope", "name", .time("last used"), .time("revoked"),
+            ])
             for row in rows {
                 func text(_ name: String, _ none: String = "") -> String { row[name]?.stringValue ?? none }
                 table.add([
@@ -78,20 +80,30 @@ enum KeyCommands {
     struct Revoke: Command {
         static let declaration = KeyOptions.revoke
         private let id: String
+        private let confirmation: Confirmation
 
         init(_ parsed: ParsedArguments) {
             id = parsed.text("ID") ?? ""
+            confirmation = Confirmation(parsed)
         }
 
         func run(_ context: CommandContext) throws -> Int32 {
             if id == "configuration" {
-                throw CommandFailure("a key of the configuration ends there: take it out, and restart `entitled api`")
+                throw CommandFailure(
+                    "this key comes from the configuration: remove it there, and restart `entitled api`")
             }
             let connection = try DatabaseAccess(try context.configuration()).connect(.worker)
+            let stored = confirmation.isNeeded(context) ? try APIKeyTable.list(on: connection) : []
+            if let key = stored.first(where: { $0.id == id }), key.revoked == nil {
+                try confirmation.ask("Revoke this key? It cannot be undone.", context) {
+                    Revoke.preview(key, context.terminal)
+                }
+            }
             let outcome = try APIKeyTable.revoke(id, now: SystemClock().now(), on: connection)
-            // Whoever gives the key itself by mistake must not find it in a log.
             guard outcome != .unknown else {
-                throw CommandFailure("there is no key with this id; see `entitled keys list`")
+                // The key itself may have been given by mistake, so the message does not repeat it.
+                let hint = NearestName.hint(forID: id, among: try APIKeyTable.list(on: connection).map(\.id))
+                throw CommandFailure("there is no key with this id\(hint); see `entitled keys list`")
             }
             if context.json {
                 context.terminal.document(
@@ -102,6 +114,15 @@ enum KeyCommands {
                         ? "revoked \(Terminal.harmless(id))" : "\(Terminal.harmless(id)) was revoked before")
             }
             return 0
+        }
+
+        private static func preview(_ key: StoredAPIKey, _ terminal: Terminal) -> [String] {
+            [
+                "key           \(key.id), \(key.hint)…",
+                "kind          \(key.kind.rawValue), \(key.app ?? "every app")",
+                "name          \(key.name ?? "none")",
+                "last used     \(key.lastUsed.map(terminal.time) ?? "never")",
+            ]
         }
     }
 

@@ -52,6 +52,7 @@ package enum KeyOptions {
         "revoke", "Ends a key: within five seconds nobody gets an answer with it.",
         discussion: "A key of the configuration ends when it is taken out there and `entitled api` is restarted.",
         arguments: [ArgumentDeclaration(.text("ID"), "The key's id, as `keys list` shows it; not the key.")],
+        options: [Confirmation.option],
         examples: ["keys revoke ID"])
 
     package static let declarations = [create, list, revoke]

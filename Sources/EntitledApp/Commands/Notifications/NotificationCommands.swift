@@ -28,14 +28,15 @@ enum NotificationCommands {
                 return 0
             }
             var table = TextTable([
-                "received", "type", "subtype", "state", "app", "environment", "uuid", "attempts", "next attempt",
-                "reason",
+                .time("received"), "type", "subtype", "state", "app", "environment", .key("uuid"),
+                .number("attempts"), .time("next attempt"), .prose("reason"),
             ])
             for item in found {
                 table.add([
                     Timestamp.text(item.received), item.type, item.subtype ?? "", item.state.rawValue,
                     item.identity.app, item.identity.environment.rawValue, item.identity.uuid,
-                    item.hold.map { String($0.attempts) } ?? "", item.hold?.nextText ?? "", item.hold?.reason ?? "",
+                    item.hold.map { String($0.attempts) } ?? "", item.hold?.nextText(Timestamp.text) ?? "",
+                    item.hold?.reason ?? "",
                 ])
             }
             context.terminal.table(table)
@@ -74,7 +75,7 @@ enum NotificationCommands {
                 let payload = JSON.Member(name: "payload", value: whole.gap == nil ? .raw(whole.payload) : .null)
                 context.terminal.document(.object(whole.summary.members + [payload]))
             } else {
-                show(whole, context.terminal)
+                context.terminal.print(NotificationPage(whole, context.terminal).text)
             }
             return 0
         }
@@ -91,24 +92,6 @@ enum NotificationCommands {
             } else {
                 context.terminal.write(whole.signedPayload)
             }
-        }
-
-        private func show(_ whole: NotificationQuery.Whole, _ terminal: Terminal) {
-            let summary = whole.summary
-            let payload = whole.gap ?? (try? JSON(parsing: whole.payload).indentedText) ?? ""
-            let attempts = summary.hold.map { "\nattempts     \($0.attempts), next \($0.nextText)" } ?? ""
-            terminal.print(
-                """
-                \(summary.identity.uuid)
-                type         \(summary.type) \(summary.subtype ?? "")
-                app          \(summary.identity.app), \(summary.identity.environment.rawValue)
-                state        \(summary.state.rawValue)\(summary.hold.map { ": \($0.reason)" } ?? "")\(attempts)
-                purchase     \(summary.originalTransactionID ?? "none")
-                signed       \(summary.signed.map(Timestamp.text) ?? "no date")
-                received     \(Timestamp.text(summary.received))
-
-                \(payload)
-                """)
         }
     }
 
@@ -133,7 +116,7 @@ enum NotificationCommands {
             if context.json {
                 context.terminal.document(.object(["uuid": .string(options.uuid), "state": .string("pending")]))
             } else {
-                context.terminal.print("\(options.uuid) waits to be applied once more")
+                context.terminal.print("\(options.uuid) is pending and will be applied again")
             }
             return 0
         }
@@ -149,10 +132,6 @@ enum NotificationCommands {
         CommandFailure(
             "\(uuid) is in \(places.joined(separator: " and ")): say which with --app and --environment")
     }
-}
-
-extension NotificationSummary.Hold {
-    fileprivate var nextText: String { nextAttempt.map(Timestamp.text) ?? "only by reprocess" }
 }
 
 extension NotificationSummary {

@@ -36,7 +36,9 @@ enum PurchaseCommands {
                 context.terminal.print(options.isUnclaimed ? "no unclaimed purchases" : "no purchases")
                 return 0
             }
-            var table = TextTable(["product", "status", "until", "app user id", "original transaction", "where"])
+            var table = TextTable([
+                "product", "status", .time("until"), .id("app user id"), .key("original transaction"), "where",
+            ])
             for row in rows {
                 func text(_ name: String) -> String { row[name]?.stringValue ?? "" }
                 let until = row["grace_expires_at"]?.stringValue ?? row["expires_at"]?.stringValue
@@ -143,7 +145,7 @@ enum PurchaseCommands {
                     isUnmapped ? "every product that was bought gives an entitlement" : "no products")
                 return 0
             }
-            var table = TextTable(["product", "type", "gives", "first seen", "where"])
+            var table = TextTable(["product", "type", .prose("gives"), .time("first seen"), "where"])
             for item in found {
                 table.add([
                     item.product.productID, item.product.kind, item.gives.joined(separator: ", "),

@@ -26,16 +26,19 @@ enum RefundCommands {
                 return 0
             }
             guard !found.isEmpty else {
-                context.terminal.print(options.isOpen ? "Apple waits for no answer" : "Apple asked nothing")
+                context.terminal.print(
+                    options.isOpen ? "Apple waits for no answer" : "Apple has asked no question about a refund")
                 return 0
             }
             var table = TextTable([
-                "asked", "transaction", "product", "reason", "app user id", "until", "answer", "decision", "where",
+                .time("asked"), .key("transaction"), "product", .prose("reason"), .id("app user id"), .time("until"),
+                .prose("answer"), "decision", "where",
             ])
             for (request, owner) in found {
                 table.add([
                     Timestamp.text(request.asked), request.key.transactionID, request.productID,
-                    request.reasons.joined(separator: ", "), owner ?? "", request.left(at: now), request.outcome,
+                    request.reasons.joined(separator: ", "), owner ?? "",
+                    request.left(at: now, isOnScreen: context.terminal.screen != nil), request.outcome,
                     request.decision ?? "",
                     "\(request.key.purchase.app), \(request.key.purchase.environment.rawValue)",
                 ])
@@ -79,7 +82,7 @@ enum RefundCommands {
                 context.terminal.document(
                     .object(["transaction_id": .string(id), "state": .string("ready"), "answer": options.answer.json]))
             } else {
-                context.terminal.print("a worker tells Apple about \(Terminal.harmless(id)) now")
+                context.terminal.print("a worker sends the answer about \(Terminal.harmless(id)) to Apple now")
             }
             return 0
         }
@@ -91,7 +94,7 @@ enum RefundCommands {
                 options.environment == nil || $0.key.purchase.environment == options.environment
             }
             guard let request = found.first else {
-                throw CommandFailure("Apple asked nothing about the transaction \(options.transactionID)")
+                throw CommandFailure("Apple has asked no question about the transaction \(options.transactionID)")
             }
             guard found.count == 1 else {
                 let places = found.map { "\($0.key.purchase.app), \($0.key.purchase.environment.rawValue)" }
@@ -111,8 +114,12 @@ enum RefundCommands {
 
 extension RefundRequest {
     /// How long there is to answer; empty where it does not matter any more.
-    fileprivate func left(at now: Int64) -> String {
-        isOpen(at: now) ? "\(Timestamp.text(deadline)), in \(RelativeTime.text(deadline - now))" : ""
+    ///
+    /// - Parameter isOnScreen: a table on a screen adds how far away it is.
+    fileprivate func left(at now: Int64, isOnScreen: Bool) -> String {
+        guard isOpen(at: now) else { return "" }
+        let time = Timestamp.text(deadline)
+        return isOnScreen ? time : "\(time), in \(RelativeTime.text(deadline - now))"
     }
 
     fileprivate var outcome: String {

@@ -24,7 +24,7 @@ struct ReplayHistoryCommand: Command {
 
     func run(_ context: CommandContext) throws -> Int32 {
         let configuration = try context.configuration()
-        let app = try app(configuration)
+        let app = try configuration.app(named: options.app)
         let replay = try replay(app, now: SystemClock().now())
         let verifier = SignedDataVerifier(trust: try configuration.trustAnchors())
         let access = try ServerAPIAccess(
@@ -40,14 +40,6 @@ struct ReplayHistoryCommand: Command {
     }
 
     // MARK: - What is meant
-
-    private func app(_ configuration: Configuration) throws -> Configuration.App {
-        guard let app = configuration.apps.first(where: { $0.id == options.app }) else {
-            let known = configuration.apps.map(\.id).joined(separator: ", ")
-            throw UsageError("--app: no app '\(Terminal.harmless(options.app))' is configured; there are: \(known)")
-        }
-        return app
-    }
 
     private func replay(_ app: Configuration.App, now: Int64) throws -> HistoryReplay {
         let environment = options.environment ?? (app.environments.contains(.production) ? .production : .sandbox)
@@ -101,7 +93,8 @@ struct ReplayHistoryCommand: Command {
                 from: options.from.text, until: options.to.text, rate: options.rate, madeBy: origin.actor),
             on: connection)
         if !opened.isNew, !context.json {
-            context.terminal.print("going on with job \(opened.job.id), begun \(Timestamp.text(opened.job.created))")
+            context.terminal.print(
+                "resuming job \(opened.job.id), started \(context.terminal.time(opened.job.created))")
         }
         let job = try attend(opened.job, by: reader, on: connection, context)
         if job.state == .failed { throw CommandFailure("job \(job.id) stopped: \(job.error ?? "")") }
@@ -137,8 +130,9 @@ struct ReplayHistoryCommand: Command {
             return
         }
         let refused =
-            counts.skipped == 0 ? "" : "; \(counts.skipped) were not taken, because they are not genuine or not ours"
-        let new = options.isDry ? "\(counts.queued) of them not known" : "\(counts.queued) of them new"
+            counts.skipped == 0
+            ? "" : "; \(counts.skipped) were rejected: not signed by Apple, or not for a configured app"
+        let new = options.isDry ? "\(counts.queued) of them not stored yet" : "\(counts.queued) of them new"
         context.terminal.print("\(counts.matched) found, \(new)\(refused)")
     }
 }

@@ -25,7 +25,9 @@ enum ReplayJobCommands {
                 context.terminal.print("no replays yet; see: entitled replay webhooks --help")
                 return 0
             }
-            var table = TextTable(["id", "made", "kind", "state", "done", "queued", "about"])
+            var table = TextTable([
+                .key("id"), .time("made"), "kind", "state", .number("done"), .number("queued"), .prose("about"),
+            ])
             for job in jobs {
                 table.add([
                     String(job.id), Timestamp.text(job.created), job.kind, job.state.rawValue,
@@ -94,8 +96,8 @@ enum ReplayJobCommands {
             queued   \(job.counts.queued)
             skipped  \(job.counts.skipped)
             rate     \(job.rate.map { "\($0) each second" } ?? "as fast as the consumer takes them")
-            made     \(Timestamp.text(job.created)) by \(Terminal.harmless(job.madeBy))
-            \(job.finished == nil ? "moved  " : "ended  ")  \(Timestamp.text(job.finished ?? job.updated))
+            made     \(context.terminal.time(job.created)) by \(Terminal.harmless(job.madeBy))
+            \(job.finished == nil ? "moved  " : "ended  ")  \(context.terminal.time(job.finished ?? job.updated))
             """)
     }
 }

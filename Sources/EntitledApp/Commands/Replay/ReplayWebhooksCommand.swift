@@ -25,9 +25,7 @@ struct ReplayWebhooksCommand: Command {
             until: options.until?.milliseconds(now: now), types: options.events)
         if let until = replay.until, until <= replay.since { throw UsageError("--until must be after --since") }
         let connection = try database.connect(options.isDry ? .api : .worker)
-        guard let endpoint = try EndpointTable.list(id: options.endpoint, on: connection).first else {
-            throw EndpointCommands.noSuch(options.endpoint)
-        }
+        let endpoint = try EndpointCommands.find(options.endpoint, on: connection)
         if let misuse = replay.misuse(of: endpoint) { throw UsageError(misuse) }
         if endpoint.isOperations {
             try checkOperations()
@@ -56,7 +54,7 @@ struct ReplayWebhooksCommand: Command {
             bar.show(fraction, "\(counts.queued) to send")
         }
         bar.clear()
-        guard let counts else { throw EndpointCommands.noSuch(options.endpoint) }
+        guard let counts else { throw try EndpointCommands.noSuch(options.endpoint, on: connection) }
         if context.json {
             context.terminal.document(
                 .object([
@@ -85,7 +83,8 @@ struct ReplayWebhooksCommand: Command {
             rate: options.rate, madeBy: origin.actor)
         let opened = try JobTable.open(request, on: connection)
         if !opened.isNew, !context.json {
-            context.terminal.print("going on with replay \(opened.job.id), begun \(Timestamp.text(opened.job.created))")
+            context.terminal.print(
+                "resuming replay \(opened.job.id), started \(context.terminal.time(opened.job.created))")
         }
         let (job, lacksWorker) = try attend(opened.job, on: connection, context)
         return try tell(job, lacksWorker, context)
@@ -103,7 +102,7 @@ struct ReplayWebhooksCommand: Command {
         let attendant = JobDriver(job.id, kinds: [WebhookReplayWork.kind])
         let end = try attendant.attend(on: connection, rest: { usleep(UInt32(clamping: $0.milliseconds * 1000)) }) {
             job, isWaiting in
-            bar.show(job.fraction, "\(job.counts.queued) in line\(isWaiting ? ", waiting for the consumer" : "")")
+            bar.show(job.fraction, "\(job.counts.queued) queued\(isWaiting ? ", waiting for the consumer" : "")")
             guard isWaiting, ContinuousClock.now >= nextLook else { return false }
             nextLook = ContinuousClock.now + .seconds(2)
             lacksWorker = try !JobTable.isWorkerRunning(on: connection)
@@ -126,10 +125,10 @@ struct ReplayWebhooksCommand: Command {
         }
         if lacksWorker {
             context.terminal.print(
-                "no worker is running, so nothing is sent: once one does, it goes on with replay \(job.id)")
+                "no worker is running, so nothing is sent: the next worker that starts resumes replay \(job.id)")
         } else {
             context.terminal.print(
-                "\(job.counts.queued) put in line\(ReplayText.skipped(job.counts.skipped)); see: entitled deliveries list"
+                "\(job.counts.queued) queued\(ReplayText.skipped(job.counts.skipped)); see: entitled deliveries list"
                     + " --endpoint \(options.endpoint)")
         }
         return 0

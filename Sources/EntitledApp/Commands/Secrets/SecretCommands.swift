@@ -7,13 +7,21 @@ extension EndpointCommands {
     struct RotateSecret: Command {
         static let declaration = EndpointOptions.rotateSecret
         private let options: EndpointOptions.RotateSecret
+        private let confirmation: Confirmation
 
         init(_ parsed: ParsedArguments) {
             options = EndpointOptions.RotateSecret(parsed)
+            confirmation = Confirmation(parsed)
         }
 
         func run(_ context: CommandContext) throws -> Int32 {
             let (connection, sealer) = try EndpointCommands.open(try context.configuration())
+            // With an overlap the consumer has time to take the new secret over.
+            if options.overlap == .zero {
+                try confirmation.ask(
+                    "End all secrets of \(options.id) now? The consumer rejects webhooks until it has the new one.",
+                    context)
+            }
             let rotated: EndpointSecrets.Rotated?
             do {
                 rotated = try EndpointSecrets.rotate(
@@ -23,7 +31,7 @@ extension EndpointCommands {
                     "\(EndpointSecrets.limit) secrets of \(options.id) live already, the first until "
                         + "\(Timestamp.text(many.firstEnd)); a shorter --overlap ends former ones earlier")
             }
-            guard let rotated else { throw EndpointCommands.noSuch(options.id) }
+            guard let rotated else { throw try EndpointCommands.noSuch(options.id, on: connection) }
             tell(rotated, context)
             return 0
         }
@@ -41,12 +49,12 @@ extension EndpointCommands {
                 return
             }
             let former =
-                rotated.formerEnd.map { "Former ones sign too, the last until \(Timestamp.text($0))." }
+                rotated.formerEnd.map { "Former ones sign too, the last until \(context.terminal.time($0))." }
                 ?? "No former one signs any more."
             context.terminal.print(
                 """
                 new secret: \(secret)\(publicKey.map { "\nnew public key: \($0)" } ?? "")
-                Keep it now: it is not shown again. \(former)
+                Save it now: it is not shown again. \(former)
                 """)
         }
     }
@@ -59,16 +67,23 @@ enum SecretCommands {
         /// A worker that was seen so lately runs still; ms.
         private static let patience: Int64 = 60_000
         private let isForced: Bool
+        private let confirmation: Confirmation
 
         init(_ parsed: ParsedArguments) {
             isForced = parsed.has("--force")
+            confirmation = Confirmation(parsed)
         }
 
         func run(_ context: CommandContext) throws -> Int32 {
             let configuration = try context.configuration()
             let connection = try DatabaseAccess(configuration).connect(.worker)
             let sealer = try SealingKeys.load(configuration)
-            if !isForced { try SealingKeys.check(sealer, configuration, on: connection) }
+            if isForced {
+                try confirmation.ask(
+                    "Encrypt all secrets with the key \(sealer.fingerprint), which workers may lack?", context)
+            } else {
+                try SealingKeys.check(sealer, configuration, on: connection)
+            }
             let outcome: SecretRewrap.RewrapResult
             do {
                 outcome = try SecretRewrap.run(

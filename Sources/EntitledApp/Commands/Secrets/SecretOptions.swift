@@ -13,7 +13,8 @@ package enum SecretOptions {
             give that anew.
             """,
         options: [
-            OptionDeclaration("--force", "Even if a worker that runs lacks the newest key, or the key in use is lost.")
+            OptionDeclaration("--force", "Even if a worker that runs lacks the newest key, or the key in use is lost."),
+            Confirmation.option,
         ],
         examples: ["secrets rewrap"])
 

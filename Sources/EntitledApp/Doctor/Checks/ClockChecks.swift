@@ -1,4 +1,5 @@
 import Base
+import CLI
 import Postgres
 
 /// This host's clock against the database's and against what Apple signed last.

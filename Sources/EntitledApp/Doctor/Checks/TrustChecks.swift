@@ -1,4 +1,5 @@
 import Base
+import CLI
 import Crypto
 import Daemon
 import HTTP

@@ -1,4 +1,5 @@
 import Base
+import CLI
 import Database
 import Postgres
 import Subscriptions

@@ -23,24 +23,24 @@ extension EventTypeTable {
             """
     }
 
-    /// The rules of money, as README.md has them too.
+    /// The rules of money, as `Webhooks.md` has them too.
     package static let moneyRules = """
         | what happened | event | `price_in_purchased_currency` |
         |---|---|---|
-        | a purchase or renewal that was paid | INITIAL_PURCHASE, RENEWAL, NON_RENEWING_PURCHASE | the transaction's price, as Apple signed it: of the whole quantity, with its offer |
-        | what is free: a trial, what the family shares | the same | 0, whatever price or currency was signed |
-        | no price was signed, and no app gave one | the same | null: nothing can be added up |
-        | a refund of the latest period, or of what was bought once | CANCELLATION (CUSTOMER_SUPPORT) | minus the price times `revocationPercentage`, to the nearest thousandth; without a percentage all of it, or the share of time that was left where the refund is prorated |
-        | Apple corrects the amount of a refund that was told | CANCELLATION (CUSTOMER_SUPPORT) once more | minus what more went back; positive where it was less |
-        | such a refund is reversed, or a period comes to be known that had begun by its date | REFUND_REVERSED | what was told as refunded |
-        | a refund of an earlier period, or of one that an upgrade replaced | none | `entitled report` alone subtracts it |
+        | a paid purchase or renewal | INITIAL_PURCHASE, RENEWAL, NON_RENEWING_PURCHASE | the transaction's price as Apple signed it: for the whole quantity, with its offer |
+        | a free transaction: a trial, or a purchase shared by the family | the same | 0, whatever price or currency was signed |
+        | a transaction without a signed price, if no app sent one either | the same | null: it cannot be added up |
+        | a refund of the latest period, or of a one-time purchase | CANCELLATION (CUSTOMER_SUPPORT) | minus the price times `revocationPercentage`, to the nearest thousandth; without a percentage the whole price, or the share of the remaining time if the refund is prorated |
+        | Apple corrects the amount of a refund that was sent | CANCELLATION (CUSTOMER_SUPPORT) once more | minus the additional refund; positive if the refund is smaller now |
+        | such a refund is reversed, or a later period becomes known that had begun by its date | REFUND_REVERSED | the amount that was sent as refunded |
+        | a refund of an earlier period, or of one that an upgrade replaced | none | only `entitled report` subtracts it |
         | anything else | | 0 |
 
-        Over all events of a purchase these add up to what was paid, less the refunds that were told, in whatever order and
-        however often Apple's notifications and the posts of apps arrive. `entitled report`, the customer's document and
-        `customers show` reckon each payment and refund in the same way. `price` is the same in US dollars, by
-        `webhooks.usd_rates` as they are when the event is made; it is null without a rate, and 0 is 0 in every currency.
-        `commission_percentage` is Apple's share of the price, `apps[].commission` of what taxes leave; where that is not
+        Over all events of a purchase these amounts add up to what the customer paid, less the refunds that were sent, in whatever
+        order and however often Apple's notifications and the posts of apps arrive. `entitled report`, the customer's document and
+        `customers show` compute each payment and refund in the same way. `price` is the same amount in US dollars, by the
+        `webhooks.usd_rates` in force when the event is made; it is null without a rate, and 0 is 0 in every currency.
+        `commission_percentage` is Apple's share of the price: `apps[].commission` of the price without taxes; where that is not
         set, Apple's standard: 0.3, for subscriptions 0.15 after a year of paid service. `tax_percentage` is the share of
         the customer's country in `reports.tax`, else 0. `takehome_percentage` is 1 - `commission_percentage`, before taxes,
         and the proceeds are the price times (1 - `tax_percentage` - `commission_percentage`), as RevenueCat defines them.

@@ -1,3 +1,4 @@
+import Daemon
 import EntitledApp
 import FoundationEssentials
 import Testing

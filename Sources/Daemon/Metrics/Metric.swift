@@ -33,7 +33,7 @@ package struct Metric: Sendable {
         self.alarm = alarm
     }
 
-    /// A line of the README's table.
+    /// A row of the manual's table, `EntitledApp.docc/Metrics.md`.
     package var row: String {
         let names = labels.isEmpty ? "" : "{\(labels.joined(separator: ","))}"
         let alarm = alarm.map { "`\($0.replacing("|", with: "\\|"))`" } ?? ""

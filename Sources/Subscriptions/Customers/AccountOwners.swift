@@ -3,7 +3,7 @@
 ///
 /// Acts that name a customer are taken in the order of their times: a token where it first appears or changes, a post, an
 /// operator's transfer. So no order of arrival changes anything. The rules are RevenueCat's (Restore Behavior; Apple server
-/// notifications), but for what there depends on which message came first; README, "Whose a purchase is", has them in a table.
+/// notifications), but for what there depends on which message came first; EntitledApp.docc/Records.md has them in a table.
 package struct AccountOwners: Sendable, Equatable {
     /// Two ids that name one customer because of what the account bought.
     package struct Join: Sendable, Hashable {

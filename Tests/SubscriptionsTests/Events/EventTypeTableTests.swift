@@ -17,11 +17,22 @@ struct EventTypeTableTests {
         }
     }
 
-    @Test func `README has the rules of money`() throws {
+    /// The section is written from the rules when `UPDATE_GENERATED` is set.
+    @Test func `the page of webhooks ends with the rules of money`() throws {
         let package = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
             .deletingLastPathComponent().deletingLastPathComponent()
-        let text = try String(contentsOf: package.appending(path: "README.md"), encoding: .utf8)
-        #expect(text.contains(EventTypeTable.moneyRules), "copy them from schemas/events/README.md")
+        let file = package.appending(path: "Sources/EntitledApp/EntitledApp.docc/Webhooks.md")
+        let heading = "\n## Money\n\n"
+        let section = heading + EventTypeTable.moneyRules + "\n"
+        if ProcessInfo.processInfo.environment["UPDATE_GENERATED"] == "1" {
+            let text = try String(contentsOf: file, encoding: .utf8)
+            let introduction = try #require(text.firstRange(of: heading)).lowerBound
+            try Data((text[..<introduction] + section).utf8).write(to: file)
+        }
+        let text = try String(contentsOf: file, encoding: .utf8)
+        #expect(
+            text.hasSuffix(section),
+            "write it again with UPDATE_GENERATED=1 swift test --filter EventTypeTableTests, and read what changed")
     }
 
     /// The file is written from the table when `UPDATE_GENERATED` is set.
@@ -35,6 +46,6 @@ struct EventTypeTableTests {
         let text = try String(contentsOf: file, encoding: .utf8)
         #expect(
             text == EventTypeTable.document,
-            "write it again with UPDATE_GENERATED=1 swift test --filter EventTableTests, and read what changed")
+            "write it again with UPDATE_GENERATED=1 swift test --filter EventTypeTableTests, and read what changed")
     }
 }

@@ -32,7 +32,7 @@ struct RunTests {
         #expect(try run.address("admin").isEmpty == false)
         #expect(try run.address("api").isEmpty == false)
         #expect(postgres(site) != nil)
-        #expect(run.log.contains("private database is being made"))
+        #expect(run.log.contains("private database creation started"))
         _ = try site.addEndpoint(consumer)
         var life = SubscriberLife(app: Site.app, seed: 1)
         #expect(try site.post(life.start(at: Site.start), to: address) == 200)

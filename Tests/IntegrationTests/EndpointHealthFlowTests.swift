@@ -235,7 +235,7 @@ import Worker
         _ = try other.query("LOCK TABLE entitled.sealing_key IN SHARE ROW EXCLUSIVE MODE")
         let worker = try RunningWorker(installation, operationsURL: operators.url())
         defer { worker.stop(); consumer.stop(); operators.stop() }
-        try worker.log.wait(for: "a turn of the worker failed")
+        try worker.log.wait(for: "lane cycle failed")
         try insert(1, for: id, installation)
         try installation.untilDeliveries(1, .delivered)
         _ = try other.query("ROLLBACK")

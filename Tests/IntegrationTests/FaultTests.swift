@@ -189,7 +189,7 @@ import Testing
         #expect(reasons.count == 1)
         #expect(reasons.first?.hasPrefix(refusal.reason) == true, "\(reasons)")
         #expect(try installation.purchaseRows().count == 30)
-        #expect(worker.log.text.contains("applying failed") == (refusal == .database))
+        #expect(worker.log.text.contains("lane batch failed") == (refusal == .database))
     }
 
     enum Forgery: String, Sendable, CaseIterable {

@@ -230,7 +230,7 @@ import Worker
         let reasons = try scene.installation.heldReasons()
         #expect(reasons.count == 1 && reasons.allSatisfy { $0.contains("cannot be folded") }, "\(reasons)")
         #expect(try scene.probe(7) < .seconds(5))
-        try worker.log.wait(for: "the facts of a purchase could not be folded")
+        try worker.log.wait(for: "purchase fold failed")
     }
 
     // MARK: - The folder by itself
@@ -296,7 +296,7 @@ import Worker
         #expect(try thread.value())
         #expect(try folding.isKept(key))
         #expect(try FactTable.known(of: [key], on: connection)[0].facts.assignments.count == 1)
-        #expect(!folding.log.text.contains("folded again"))
+        #expect(!folding.log.text.contains("purchase fold restarted"))
     }
 
     @Test func `what is read of a purchase follows rows that change, and ends with rows that go`() throws {
@@ -363,7 +363,10 @@ import Worker
         folding.folder.lookOver(after: &cursor)
         #expect(cursor == keys[0])
         #expect(
-            folding.log.text.contains("a purchase could not be folded (\(keys[0].originalTransactionID))"),
+            folding.log.text.split(separator: "\n").contains {
+                $0.contains("purchase fold failed")
+                    && $0.contains(#""original_transaction_id":"\#(keys[0].originalTransactionID)""#)
+            },
             "\(folding.log.text)")
         #expect(!folding.mended)
         folding.folder.lookOver(after: &cursor)
@@ -409,7 +412,7 @@ import Worker
             try installation.untilApplied(Int64(number) + 1, timeout: .seconds(5))
         }
         #expect(try installation.heldReasons() == [])
-        try worker.log.wait(for: "the results of deliveries could not be stored")
+        try worker.log.wait(for: "delivery attempt recording failed")
         try installation.database.execute("DROP TRIGGER refuse ON entitled.attempt")
         try installation.untilDeliveries(20, .delivered)
     }

@@ -9,11 +9,11 @@ extension APIError {
         if let known = APIError(known: error) {
             self = known
         } else if let error = error as? PostgresError, error.isRetryable {
-            logger.warning("a call could not be answered", ["error": .string("\(error)")])
+            logger.warning("API request not answered", ["error": .string("\(error)")])
             self = .unavailable("The database is away or busy.")
         } else {
             logger.error(
-                "a call failed", ["error": .string("\(error)"), "http.method": .string(request.http.head.method)])
+                "API request failed", ["error": .string("\(error)"), "http.method": .string(request.http.head.method)])
             self.init(500, code: APIError.internalError, "Something went wrong here; the log says what.")
         }
     }

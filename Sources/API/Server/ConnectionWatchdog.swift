@@ -41,7 +41,7 @@ package final class ConnectionWatchdog: Service {
         let cut = sessions.withLock { $0 }.filter { $0.cut(ifBusyFor: patience) }.count
         guard cut > 0 else { return }
         logger.warning(
-            "connections that the database did not answer on were given up",
+            "unresponsive database connections cut",
             ["count": .int(Int64(cut)), "patience_ms": .int(patience.milliseconds)])
     }
 }

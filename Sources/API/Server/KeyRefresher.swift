@@ -91,7 +91,7 @@ package final class KeyRefresher: Service {
             try session.withConnection { table.replace(try APIKeyTable.list(live: true, on: $0)) }
         } catch {
             // Said once by the session where it is away.
-            logger.debug("the keys of the database could not be read", ["error": .string("\(error)")])
+            logger.debug("API key refresh failed", ["error": .string("\(error)")])
             return .failed
         }
         let uses = table.takeUses()
@@ -99,7 +99,7 @@ package final class KeyRefresher: Service {
             try session.withConnection { try APIKeyTable.note(uses, on: $0) }
         } catch {
             table.giveBack(uses)
-            logger.warning("it could not be noted when keys were used", ["error": .string("\(error)")])
+            logger.warning("API key usage recording failed", ["error": .string("\(error)")])
         }
         return .done
     }

@@ -92,7 +92,7 @@ package final class RequestLimiter: Sendable {
             !isUnknownTold.exchange(true, ordering: .relaxed)
         else { return }
         logger.warning(
-            "clients cannot be told apart by their addresses",
+            "client addresses not determined",
             [
                 "peer": .string(peer),
                 "hint": .string(

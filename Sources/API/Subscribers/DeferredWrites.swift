@@ -107,7 +107,7 @@ final class DeferredWrites: Sendable {
                 try SeenIDs.mark(batch.used, now: now, on: connection)
             }
         } catch {
-            failures.note("what reading customers left to note was not noted", error, count: 1, logger)
+            failures.note("deferred writes failed", error, count: 1, logger)
             _ = state.wait(timeout: DeferredWrites.pause) { $0.isEnding ? true : nil }
         }
     }

@@ -112,13 +112,13 @@ package final class RevocationChecker: Service {
             "result": .string(report.outcome.label), "next_check": .date(report.nextCheck),
         ]
         guard report.before != report.after else {
-            logger.debug("asked whether a certificate is revoked", fields)
+            logger.debug("certificate revocation checked", fields)
             return
         }
         if report.after == .revoked {
-            logger.warning("a certificate of Apple's is revoked; what it signs is refused", fields)
+            logger.warning("Apple certificate revoked", fields)
         } else {
-            logger.notice("the status of a certificate changed", fields)
+            logger.notice("certificate revocation status changed", fields)
         }
     }
 
@@ -126,7 +126,10 @@ package final class RevocationChecker: Service {
         let unanswered = book.census()[.unanswered] ?? 0
         guard silence.isDue(missing: unanswered > 0, at: .now) else { return }
         logger.warning(
-            "nobody answers whether certificates are revoked; can their responders be reached from here?",
-            ["unanswered": .int(Int64(unanswered)), "setting": .string("trust.ocsp")])
+            "certificate revocation checks unanswered",
+            [
+                "unanswered": .int(Int64(unanswered)), "setting": .string("trust.ocsp"),
+                "hint": .string("check that the OCSP responders can be reached from this machine"),
+            ])
     }
 }

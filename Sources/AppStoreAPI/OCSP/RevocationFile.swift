@@ -21,12 +21,11 @@ struct RevocationFile: Sendable {
         switch FileReading.read(path) {
         case .contents(let bytes):
             if let answers = RevocationCacheFile.decode(bytes) { return answers }
-            logger.warning(
-                "the file of certificates' states cannot be understood; it is made anew", ["file": .string(path)])
+            logger.warning("malformed revocation cache file discarded", ["file": .string(path)])
         case .missing: break
         case let trouble:
             logger.warning(
-                "the file of certificates' states cannot be read",
+                "revocation cache file not read",
                 ["file": .string(path), "error": .text(trouble.failure)])
         }
         return [:]
@@ -39,7 +38,7 @@ struct RevocationFile: Sendable {
             try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
             try Data(RevocationCacheFile.encode(answers)).write(to: URL(filePath: path), options: .atomic)
         } catch {
-            failure.note("the states of certificates cannot be kept", error, count: 1, logger)
+            failure.note("revocation cache file not written", error, count: 1, logger)
         }
     }
 }

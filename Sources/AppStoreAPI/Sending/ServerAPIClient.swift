@@ -89,7 +89,7 @@ package final class ServerAPIClient: Sendable {
         let wait = retries.wait(after: result, attempt: number, call.repetition, jitter: .random(in: 0...1))
         guard let wait, ContinuousClock.now + wait < options.deadline else { throw error }
         logger.debug(
-            "asking Apple again",
+            "Server API request retried",
             [
                 "app": .string(app.id), "group": .string(call.group.rawValue), "error": .string("\(error)"),
                 "wait_ms": .int(wait.milliseconds),
@@ -147,7 +147,7 @@ package final class ServerAPIClient: Sendable {
     private func noteSuccess(_ key: Int, _ environment: StoreEnvironment) {
         guard keys.worked(key, at: clock.now()) else { return }
         logger.warning(
-            "Apple refuses the newest key of the Server API; another one serves",
+            "newest Server API key rejected",
             [
                 "app": .string(app.id), "environment": .string(environment.rawValue),
                 "refused": .string(keys.keyID(0)), "serves": .string(keys.keyID(key)),

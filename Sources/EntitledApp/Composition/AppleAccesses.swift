@@ -26,7 +26,7 @@ final class AppleAccesses: Sendable {
                         app, verifier: verifier, readFile: FileReading.read, logger: logger, metrics: metrics)
                 } catch {
                     logger.error(
-                        "Apple cannot be asked", ["app": .string(app.id), "error": .string("\(error)")])
+                        "Server API key not loaded", ["app": .string(app.id), "error": .string("\(error)")])
                 }
             }
             return accesses

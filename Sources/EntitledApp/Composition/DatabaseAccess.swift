@@ -95,7 +95,7 @@ struct DatabaseAccess: Sendable {
             do {
                 _ = try connect(role)
             } catch let error as PostgresError where error.kind == .connection {
-                logger.warning("the database is away; waiting for it", ["error": .string("\(error)")])
+                logger.warning("database not reached at startup", ["error": .string("\(error)")])
                 return
             }
         }

@@ -25,7 +25,7 @@ enum OfferKeys {
         } catch {
             // The api may be left without it: only offers need it here.
             logger.notice(
-                "promotional offers are not signed",
+                "promotional offer signing disabled",
                 ["app": .string(app.id), "error": .string("\(error)")])
             return nil
         }

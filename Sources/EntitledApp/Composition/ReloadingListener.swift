@@ -18,7 +18,7 @@ struct ReloadingListener: Sendable {
             ReloadingListener.tell("certificate reloaded", identity, logger, metrics)
         } catch {
             logger.error(
-                "certificate not reloaded, the one before stays",
+                "certificate reload failed",
                 ["key": .string(error.key), "error": .string("\(error)")])
         }
     }
@@ -58,7 +58,7 @@ final class Reloads: Sendable {
         }
         guard thread == nil else { return }
         progress.withLock { $0.isRunning = false }
-        logger.error("nothing was read again: the system gives no more threads")
+        logger.error("reload thread not started", ["reason": .string("the system has no more threads")])
     }
 
     /// False when nobody asked since; then nothing is under way any more.
@@ -73,7 +73,7 @@ final class Reloads: Sendable {
     private func reload() {
         let listeners = listeners.withLock { $0 }
         guard !listeners.isEmpty else {
-            logger.notice("SIGHUP ignored, nothing here is read again")
+            logger.notice("SIGHUP ignored", ["reason": .string("no listener has a certificate")])
             return
         }
         listeners.forEach { $0.reload() }

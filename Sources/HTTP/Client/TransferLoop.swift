@@ -77,7 +77,7 @@ final class TransferLoop: @unchecked Sendable {
                 multi.act(on: descriptor, ready)
             }
             if let problem {
-                logger.error("outgoing requests end: waiting for sockets failed", ["error": .string("\(problem)")])
+                logger.error("HTTP client loop failed", ["error": .string("\(problem)")])
                 break
             }
             multi.actOnTimer(now: ContinuousClock.now)

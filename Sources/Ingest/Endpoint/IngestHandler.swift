@@ -43,7 +43,7 @@ package final class IngestHandler: HTTPHandler {
             committer.commit(notification, responder)
         case .failure(let refusal):
             metrics.count(.ingestAnswers, ["answer": refusal.code])
-            logger.debug("refused", ["code": .string(refusal.code), "detail": .string(refusal.message)])
+            logger.debug("notification rejected", ["code": .string(refusal.code), "detail": .string(refusal.message)])
             let isOurFault = refusal.status == 503
             responder.respond(
                 isOurFault
@@ -81,7 +81,7 @@ package final class IngestHandler: HTTPHandler {
             refused.note(subject, reason: "environment_not_allowed")
             return Rejection(status: 403, code: "environment_not_allowed", message: message)
         case .unready(let reason):
-            logger.error("a notification could not be made ready", ["error": .string(reason)])
+            logger.error("notification packing failed", ["error": .string(reason)])
             return Rejection(status: 503, code: "unavailable", message: "please send it again")
         }
     }

@@ -115,7 +115,7 @@ package final class NotificationCommitter: Service {
     private func watch(_ session: PostgresSession) {
         while finished.wait(timeout: .seconds(1), for: { $0 ? true : nil }) == nil {
             if let since = committing.read({ $0 }), ContinuousClock.now - since > NotificationCommitter.patience {
-                logger.warning("the database does not answer; cutting the connection")
+                logger.warning("unresponsive database connection cut")
                 session.cut()
                 committing.change { if $0 == since { $0 = nil } }
             }
@@ -135,7 +135,7 @@ package final class NotificationCommitter: Service {
         } catch {
             // The database being away is what this is to tell, and what waits is answered with it.
             guard (error as? PostgresError)?.kind != .connection else { return }
-            failures.note("that we listen was not noted", error, count: 1, logger)
+            failures.note("ingest uptime recording failed", error, count: 1, logger)
         }
     }
 
@@ -180,7 +180,7 @@ package final class NotificationCommitter: Service {
     }
 
     private func refuse(_ batch: [Waiting], _ error: any Error) {
-        failures.note("notifications were not stored", error, count: batch.count, logger)
+        failures.note("notifications not stored", error, count: batch.count, logger)
         for waiting in batch {
             waiting.responder.respond(IngestResponse.unavailable("not stored"))
         }

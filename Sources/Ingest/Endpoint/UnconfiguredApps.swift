@@ -55,7 +55,7 @@ final class UnconfiguredApps: Sendable {
         }
         guard let toTell else { return }
         logger.warning(
-            "Apple signed notifications for apps or environments that are not configured",
+            "notifications for unconfigured apps rejected",
             ["refused": .strings(toTell.lines), "others": toTell.others > 0 ? .int(toTell.others) : nil])
     }
 

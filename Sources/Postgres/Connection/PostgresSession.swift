@@ -85,13 +85,13 @@ package final class PostgresSession: @unchecked Sendable {
         do {
             let connection = try PostgresConnection(target, canceller: canceller)
             try prepare(connection)
-            if backOff.failures > 0 { logger.notice("database is back") }
+            if backOff.failures > 0 { logger.notice("database connection restored") }
             backOff.reset()
             self.connection = connection
             return connection
         } catch {
             if backOff.failures == 0 {
-                logger.warning("database is away", ["error": .string("\(error)")])
+                logger.warning("database connection failed", ["error": .string("\(error)")])
             }
             backOff.fail()
             throw error

@@ -46,7 +46,7 @@ extension PrivateCluster {
             try connection.query(PrivateCluster.state, [.text(PrivateCluster.owner)]).one().bool(0)
         else { return }
         try connection.execute(script: PrivateCluster.demotion)
-        logger.notice("the private database's login is no superuser any more", ["role": .string(PrivateCluster.owner)])
+        logger.notice("private database superuser demoted", ["role": .string(PrivateCluster.owner)])
     }
 
     /// No role can rename itself; what extensions made stays theirs. 16384 is the first number that initdb does not give.

@@ -110,7 +110,7 @@ package final class PrivateCluster: Sendable {
 
     private func make(_ programs: PostgresPrograms) throws(PrivateClusterError) {
         // On a slow disk it takes a while.
-        logger.notice("private database is being made", ["folder": .string(folder.home)])
+        logger.notice("private database creation started", ["folder": .string(folder.home)])
         try account.run(["/bin/rm", "-rf", "--", folder.unfinished])
         let command =
             [

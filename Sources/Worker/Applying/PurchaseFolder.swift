@@ -100,8 +100,11 @@ package final class PurchaseFolder: Sendable {
     private func failed(_ key: PurchaseKey?, _ error: any Error) {
         guard error.fault != .away, !state.read({ $0.isDone }) else { return }
         failure.note(
-            "the facts of a purchase could not be folded (\(key?.originalTransactionID ?? "unknown"))", error, count: 1,
-            logger)
+            "purchase fold failed", error, count: 1,
+            logger.with([
+                "app": key.map { .string($0.app) },
+                "original_transaction_id": key.map { .string($0.originalTransactionID) },
+            ]))
     }
 
     private enum FoldResult {
@@ -138,12 +141,12 @@ package final class PurchaseFolder: Sendable {
         case .nothing: return true
         case .unkept(let reason): throw reason
         case .outrun:
-            logger.notice("facts of a purchase were taken away while it was folded; it is folded again", details)
+            logger.notice("purchase fold restarted", details)
             return false
         case .kept:
             metrics.count(.purchasesFolded)
             if duration > PurchaseFolder.slow {
-                logger.notice("a purchase with many facts was folded; its notifications waited for it", details)
+                logger.notice("large purchase folded", details)
             }
             return true
         }
@@ -201,7 +204,7 @@ package final class PurchaseFolder: Sendable {
         if look == .different {
             metrics.count(.foldsMended)
             logger.error(
-                "what was kept of a purchase was not what its facts come to; it is made anew",
+                "inconsistent purchase fold detected",
                 ["app": .string(key.app), "original_transaction_id": .string(key.originalTransactionID)])
         }
         if try !foldAnew(key, on: connection) { fold([key]) }

@@ -79,7 +79,7 @@ package struct AttemptRecorder: Sendable {
             metrics.count(.webhookAttempts, ["outcome": AttemptOutcome(item.result.outcome).rawValue])
             guard item.decision.state == .dead else { continue }
             logger.info(
-                "delivery given up",
+                "delivery declared dead",
                 [
                     "delivery": .string(item.result.delivery.id.text),
                     "endpoint": .string(item.result.delivery.endpoint),

@@ -128,7 +128,7 @@ struct DeliveryFetcher {
                 owed.remove(endpoint)
                 for (endpoint, cause) in disabled {
                     logger.info(
-                        "endpoint disabled", ["endpoint": .string(endpoint), "reason": .string(cause.rawValue)])
+                        "endpoint disabled by response", ["endpoint": .string(endpoint), "reason": .string(cause.rawValue)])
                 }
             } catch let error as PostgresError where error.sqlstate == "55P03" {
                 return
@@ -181,7 +181,7 @@ struct DeliveryFetcher {
         let broken = endpoints.filter { !$0.isSendable }
         for endpoint in broken where !unsendable.contains(endpoint.id) {
             logger.error(
-                "an endpoint's secrets cannot be opened with this key; nothing is sent to it",
+                "endpoint secrets not unsealed",
                 ["endpoint": .string(endpoint.id)])
         }
         unsendable = Set(broken.map(\.id))

@@ -71,19 +71,13 @@ struct EndpointMonitor {
     }
 
     private func report(_ telling: EndpointNotice) {
-        let level: Logger.Level = telling.event.kind == .recovered ? .info : .warning
-        logger.log(
-            level, EndpointMonitor.message(telling.event.kind),
-            ["endpoint": .string(telling.endpoint), "data": telling.event.data])
-    }
-
-    private static func message(_ kind: OperationsEvent.Kind) -> String {
-        switch kind {
-        case .failing: "an endpoint fails"
-        case .disabled: "an endpoint is disabled"
-        case .recovered: "an endpoint works again"
-        case .dead: "deliveries were given up"
-        case .test: "a test"
+        let fields: Logger.Fields = ["endpoint": .string(telling.endpoint), "data": telling.event.data]
+        switch telling.event.kind {
+        case .failing: logger.warning("endpoint failing", fields)
+        case .disabled: logger.warning("endpoint disabled", fields)
+        case .recovered: logger.info("endpoint recovered", fields)
+        case .dead: logger.warning("dead deliveries reported", fields)
+        case .test: logger.warning("test notice sent", fields)
         }
     }
 

@@ -34,7 +34,7 @@ struct OperationsEndpointSync {
         isDone = true
         guard isChanged else { return }
         logger.notice(
-            url == nil ? "operators are told nothing any more" : "operators are told of endpoints",
+            url == nil ? "operations endpoint removed" : "operations endpoint configured",
             ["endpoint": .string(OperationsEndpoint.id)])
     }
 }

@@ -18,7 +18,7 @@ extension LaneCycle {
                 report(notification.pending, heldFor: reason)
             } else if isRetry {
                 logger.info(
-                    "a held notification is applied",
+                    "held notification applied",
                     ["notification.uuid": .string(notification.pending.identity.uuid)])
             }
             if isRetry { metrics.count(.heldRetries, ["outcome": state]) }
@@ -39,7 +39,7 @@ extension LaneCycle {
 
     func report(_ request: RefundRequestSummary.Key) {
         logger.notice(
-            "a consumption request got no answer in time",
+            "consumption request expired",
             [
                 "app": .string(request.purchase.app), "environment": .string(request.purchase.environment.rawValue),
                 "transaction_id": .string(request.transactionID),

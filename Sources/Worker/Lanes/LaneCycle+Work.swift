@@ -76,7 +76,7 @@ extension LaneCycle {
             guard error.fault == .work, results.count > 1, let first = results.indices.first else {
                 engine.giveBack(Array(results))
                 nextResults = .now + LaneCycle.resultPause
-                failures.note("the results of deliveries could not be stored; they are tried again", error)
+                failures.note("delivery attempt recording failed", error)
                 return
             }
             let middle = first + results.count / 2
@@ -89,9 +89,7 @@ extension LaneCycle {
     private func isLost(_ error: any Error) -> Bool { (error as? PostgresError)?.kind == .connection }
 
     private mutating func note(_ error: any Error, _ lanes: Set<Lane>, _ count: Int) {
-        failures.note(
-            "applying failed; the lanes that it concerns are worked on apart from the others", error,
-            lanes: lanes.count, notifications: count)
+        failures.note("lane batch failed", error, lanes: lanes.count, notifications: count)
     }
 
     /// Lanes in trouble, group by group, while the time for them lasts.
@@ -135,7 +133,7 @@ extension LaneCycle {
             case .again: break
             case .passOver:
                 logger.warning(
-                    "a notification took too long; the others of its lane go first",
+                    "slow notification postponed",
                     ["notification.uuid": .string(pending.first?.identity.uuid ?? ""), "error": .string("\(error)")])
                 for notification in pending { passOver(notification, for: LaneCycle.passOverTime) }
             case .hold:
@@ -207,11 +205,11 @@ extension LaneCycle {
                 _ = try commit([], [], [wake], on: connection)
             } catch  where error.fault == .work || error.isTimeout {
                 logger.error(
-                    "the timer of a purchase fired and the purchase cannot be applied; it is tried again in an hour",
+                    "purchase timer failed",
                     [
                         "app": .string(wake.key.app),
                         "original_transaction_id": .string(wake.key.originalTransactionID),
-                        "error": .string("\(error)"),
+                        "error": .string("\(error)"), "retry_in_ms": .int(LaneCycle.wakeRetry),
                     ])
                 lost.woken.append(wake.key)
                 guard !isLost(error) else { throw error }

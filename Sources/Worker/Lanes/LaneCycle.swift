@@ -228,7 +228,7 @@ struct LaneCycle {
     /// A database that is away is told by its session.
     mutating func failed(_ error: any Error) {
         guard error.fault != .away else { return }
-        failures.note("a turn of the worker failed and is tried again", error)
+        failures.note("lane cycle failed", error)
     }
 }
 

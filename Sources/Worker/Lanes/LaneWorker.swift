@@ -85,7 +85,7 @@ package final class LaneWorker: Service {
     private func watch() {
         while finished.wait(timeout: .seconds(1), for: { $0 ? true : nil }) == nil {
             if session.cut(ifBusyFor: patience) {
-                logger.warning("the database does not answer; cutting the connection")
+                logger.warning("unresponsive database connection cut")
             }
         }
     }
@@ -163,7 +163,7 @@ package final class LaneWorker: Service {
         do {
             try session.withConnection(body)
         } catch {
-            logger.warning("lanes were not given back", ["error": .string("\(error)")])
+            logger.warning("lane release failed", ["error": .string("\(error)")])
         }
     }
 }

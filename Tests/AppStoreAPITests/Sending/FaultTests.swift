@@ -145,7 +145,7 @@ import Testing
             issuerID: bench.service.token.issuerID, keyID: "NEWESTKEY1", pem: try SigningKey.generate(.p256).pem())
         let client = try bench.client(keys: [stranger, bench.key()])
         for _ in 0..<3 { _ = try client.transaction(id, in: .only(.sandbox)) }
-        let told = bench.log.text.split(separator: "\n").filter { $0.contains("refuses the newest key") }
+        let told = bench.log.text.split(separator: "\n").filter { $0.contains("newest Server API key rejected") }
         #expect(told.count == 1)
         #expect(told.first?.contains("NEWESTKEY1") == true && told.first?.contains(bench.service.token.keyID) == true)
         #expect(bench.metrics.exposition().contains(#"outcome="unauthorized"} 1"#), "the newest is not tried each time")

@@ -46,7 +46,7 @@ let modules: [Target] = [
     // The schema of the database: migrations, embedded, and their application.
     .target(
         name: "Schemas", dependencies: ["Base", "Daemon", "Postgres"], path: "schemas",
-        exclude: ["events", "config.schema.json", "openapi.yaml", "openapi.released.json", "schema.sql"],
+        exclude: ["cli", "events", "config.schema.json", "openapi.yaml", "openapi.released.json", "schema.sql"],
         sources: [
             "Schemas.swift", "Migrator.swift", "DatabaseRole.swift", "Privileges.swift", "PrivilegeGranting.swift",
             "PublicPrivileges.swift", "RoleMaking.swift",

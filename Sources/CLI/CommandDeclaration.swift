@@ -5,21 +5,37 @@ package struct CommandDeclaration: Sendable {
     package let summary: String
     /// What one has to know to use it; for its own help.
     package let discussion: String
+    /// Names that the discussion is about, each with its meaning, such as the keys of the configuration.
+    package let topics: [Topic]
     package let arguments: [ArgumentDeclaration]
     package let options: [OptionDeclaration]
     /// Command lines, without `entitled`.
     package let examples: [String]
 
     package init(
-        _ name: String, _ summary: String, discussion: String = "", arguments: [ArgumentDeclaration] = [],
-        options: [OptionDeclaration] = [], examples: [String] = []
+        _ name: String, _ summary: String, discussion: String = "", topics: [Topic] = [],
+        arguments: [ArgumentDeclaration] = [], options: [OptionDeclaration] = [], examples: [String] = []
     ) {
         self.name = name
         self.summary = summary
         self.discussion = discussion
+        self.topics = topics
         self.arguments = arguments
         self.options = options
         self.examples = examples
+    }
+}
+
+extension CommandDeclaration {
+    /// A list of its own in the help.
+    package struct Topic: Sendable {
+        package let title: String
+        package let entries: [(name: String, text: String)]
+
+        package init(_ title: String, _ entries: [(name: String, text: String)]) {
+            self.title = title
+            self.entries = entries
+        }
     }
 }
 
@@ -46,6 +62,8 @@ package struct OptionDeclaration: Sendable {
     /// Nil for a switch.
     package let value: ValueKind?
     package let isRepeatable: Bool
+    /// Whether the command is refused without it.
+    package let isRequired: Bool
     package let summary: String
 
     /// A switch.
@@ -53,13 +71,17 @@ package struct OptionDeclaration: Sendable {
         self.name = name
         value = nil
         isRepeatable = false
+        isRequired = false
         self.summary = summary
     }
 
-    package init(_ name: String, _ value: ValueKind, isRepeatable: Bool = false, _ summary: String) {
+    package init(
+        _ name: String, _ value: ValueKind, isRepeatable: Bool = false, isRequired: Bool = false, _ summary: String
+    ) {
         self.name = name
         self.value = value
         self.isRepeatable = isRepeatable
+        self.isRequired = isRequired
         self.summary = summary
     }
 

@@ -117,7 +117,7 @@ struct ReportCommandTests {
         #expect(ahead?["to"]?.stringValue?.hasPrefix("2099") == false)
         let refusals: [([String], String)] = [
             (["--from", "2099-01-01"], "still to come"), (["--from", "2d", "--to", "2d"], "--to must be after --from"),
-            (["--from", "2d", "--to", "3d"], "--to must be after --from"), ([], "--from is needed"),
+            (["--from", "2d", "--to", "3d"], "--to must be after --from"), ([], "entitled report needs --from TIME"),
             (["--from", "2d", "--app", "nobody"], "there are: demo"), (["--from", "yesterday"], "--from"),
             (["--from", "1990-01-01", "--by", "day"], "4000 parts"), (["--from", "2d", "--by", "year"], "--by"),
             (["--from", "2d", "--csv", "--json"], "take one"),

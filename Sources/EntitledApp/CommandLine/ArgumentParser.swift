@@ -19,9 +19,9 @@ package struct ArgumentParser: Sendable {
 
     package static let globalOptions = [
         OptionDeclaration(
-            "--config", .file, "The configuration; else $ENTITLED_CONFIG, else \(ConfigurationFile.standardPath)."),
-        OptionDeclaration("--json", "Output for machines: one JSON document."),
-        OptionDeclaration("--help", "This text; shorter: -h."),
+            "--config", .file, "Configuration file; default: $ENTITLED_CONFIG, else \(ConfigurationFile.standardPath)."),
+        OptionDeclaration("--json", "Print one JSON document, for programs."),
+        OptionDeclaration("--help", "Show this text; shorter: -h."),
     ]
 
     private var node: CommandNode
@@ -77,6 +77,10 @@ package struct ArgumentParser: Sendable {
             arguments.append(word)
             return
         }
+        if path.isEmpty, !wantsHelp, word == "help" {
+            wantsHelp = true
+            return
+        }
         guard let child = node.child(word) else {
             let names = node.children.map(\.declaration.name)
             let meant = Suggestion.closest(to: word, in: names).map { "did you mean '\($0)'?" }
@@ -89,6 +93,7 @@ package struct ArgumentParser: Sendable {
     }
 
     private mutating func option(_ word: String) throws(UsageError) {
+        if path.isEmpty, word == "--version" { return try take("version") }
         let parts = word.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false).map(String.init)
         let name = parts.first ?? word
         let isGlobal = ArgumentParser.globalOptions.contains { $0.name == name }
@@ -136,6 +141,9 @@ package struct ArgumentParser: Sendable {
         }
         if let extra = left.first {
             throw UsageError("\(command) has an argument too many: '\(Terminal.harmless(extra))'")
+        }
+        if let missing = node.declaration.options.first(where: { $0.isRequired && !parsed.has($0.name) }) {
+            throw UsageError("\(command) needs \(missing.usage); see \(command) --help")
         }
     }
 

@@ -2,43 +2,52 @@ import CLI
 
 /// The help of a command or a group.
 package enum HelpText {
-    private static let width = 100
+    /// Characters of a line where no terminal says how many it has, and the most where it does.
+    package static let width = 100
 
-    package static func text(_ node: CommandNode, path: [String]) -> String {
+    /// - Parameter width: characters of a line.
+    package static func text(_ node: CommandNode, path: [String], width: Int = width) -> String {
         let declaration = node.declaration
-        var parts = [declaration.summary, "Usage: " + usage(node, path)]
+        var parts = [wrapped(declaration.summary, indent: 0, width: width), "Usage: " + usage(node, path, width)]
         if !declaration.discussion.isEmpty {
             parts.append(
                 declaration.discussion.split(separator: "\n", omittingEmptySubsequences: false).map {
-                    $0.hasPrefix(" ") ? String($0) : wrapped(String($0), indent: 0)
+                    wrapped(String($0), indent: 0, width: width)
                 }.joined(separator: "\n"))
         }
+        for topic in declaration.topics { parts.append(list(topic.title, topic.entries, width: width)) }
         if !node.children.isEmpty {
-            parts.append(list("Commands", node.children.map { ($0.declaration.name, $0.declaration.summary) }))
+            let entries = node.children.map { (name: $0.declaration.name, text: $0.declaration.summary) }
+            parts.append(list("Commands", entries, width: width))
         }
         if !declaration.arguments.isEmpty {
-            parts.append(list("Arguments", declaration.arguments.map { ($0.name, explained($0.summary, $0.value)) }))
+            let entries = declaration.arguments.map { (name: $0.name, text: explained($0.summary, $0.value)) }
+            parts.append(list("Arguments", entries, width: width))
         }
         if !declaration.options.isEmpty {
-            parts.append(list("Options", declaration.options.map(described)))
+            parts.append(list("Options", declaration.options.map(described), width: width))
         }
-        parts.append(list("Global options", ArgumentParser.globalOptions.map(described)))
+        parts.append(list("Global options", ArgumentParser.globalOptions.map(described), width: width))
         if !declaration.examples.isEmpty {
             parts.append("Examples:\n" + declaration.examples.map { "  entitled \($0)" }.joined(separator: "\n"))
         }
         if !node.children.isEmpty {
-            parts.append("`\(call(path)) COMMAND --help` says more about a command.")
+            parts.append(wrapped("`\(call(path)) COMMAND --help` describes a command.", indent: 0, width: width))
         }
         return parts.joined(separator: "\n\n") + "\n"
     }
 
     private static func call(_ path: [String]) -> String { (["entitled"] + path).joined(separator: " ") }
 
-    private static func usage(_ node: CommandNode, _ path: [String]) -> String {
+    private static func usage(_ node: CommandNode, _ path: [String], _ width: Int) -> String {
         guard node.children.isEmpty else { return call(path) + " COMMAND …" }
         let arguments = node.declaration.arguments.map { $0.isOptional ? "[\($0.name)]" : $0.name }
-        let options = node.declaration.options.map { "[\($0.usage)]" + ($0.isRepeatable ? "…" : "") }
-        return wrapped(([call(path)] + arguments + options).joined(separator: " "), indent: 4, first: "Usage: ".count)
+        let options = node.declaration.options.map {
+            ($0.isRequired ? $0.usage : "[\($0.usage)]") + ($0.isRepeatable ? "…" : "")
+        }
+        return wrapped(
+            ([call(path)] + arguments + options).joined(separator: " "), indent: 4, first: "Usage: ".count, width: width
+        )
     }
 
     private static func described(_ option: OptionDeclaration) -> (String, String) {
@@ -52,11 +61,13 @@ package enum HelpText {
     }
 
     /// Names on the left, what they are on the right.
-    static func list(_ title: String, _ entries: [(name: String, text: String)]) -> String {
+    static func list(
+        _ title: String, _ entries: [(name: String, text: String)], width: Int = width
+    ) -> String {
         let column = min(30, (entries.map(\.name.count).max() ?? 0) + 4)
         let lines = entries.map { name, text in
             let left = "  \(name)"
-            let body = wrapped(text, indent: column, first: column)
+            let body = wrapped(text, indent: column, first: column, width: width)
             return left.count + 2 > column
                 ? left + "\n" + spaces(column) + body : left + spaces(column - left.count) + body
         }
@@ -64,7 +75,7 @@ package enum HelpText {
     }
 
     /// Lines of at most `width` characters; the first begins at `first`, the others are indented.
-    static func wrapped(_ text: String, indent: Int, first: Int? = nil) -> String {
+    static func wrapped(_ text: String, indent: Int, first: Int? = nil, width: Int = width) -> String {
         var result = ""
         var column = first ?? indent
         for word in text.split(separator: " ") {

@@ -26,7 +26,8 @@ package struct Program: Sendable {
         do {
             switch try ArgumentParser.parse(words, root) {
             case .help(let node, let path):
-                terminal.print(HelpText.text(node, path: path))
+                let width = min(terminal.screen?.columns ?? HelpText.width, HelpText.width)
+                terminal.print(HelpText.text(node, path: path, width: width))
                 return 0
             case .command(let node, let path, let parsed, let global):
                 guard let make = node.make else {

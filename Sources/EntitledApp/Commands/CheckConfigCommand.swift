@@ -5,7 +5,8 @@ import Daemon
 /// `entitled check-config`: every mistake at once, or what is in force.
 package struct CheckConfigCommand: Command {
     package static let declaration = CommandDeclaration(
-        "check-config", "Reports all mistakes of the configuration, or what is in force.", discussion: discussion,
+        "check-config", "Check the configuration, or show the values in force.", discussion: discussion,
+        topics: [.init("Keys", keys)],
         options: [
             OptionDeclaration("--quiet", "Print mistakes and warnings only."),
             OptionDeclaration("--set", "Print only the keys that are set, by the file or by variables."),
@@ -71,18 +72,18 @@ package struct CheckConfigCommand: Command {
     }
 
     /// Every key of the table, so that no other document is needed to write a configuration.
-    private static var discussion: String {
-        let keys = ConfigurationKeys.all.map { entry -> (name: String, text: String) in
+    private static var keys: [(name: String, text: String)] {
+        ConfigurationKeys.all.map { entry in
             let fallback =
                 entry.fallback.map { $0 == .null ? "Not set by default." : "Default: \(spaced($0))." } ?? "Required."
             return (entry.path, "\(entry.comment) Allowed: \(entry.allowed). \(fallback)")
         }
-        return """
-            The file is JSON5. A key can be overridden by an environment variable: ENTITLED_ and the key in capitals, with _ \
-            for each dot, as in ENTITLED_INGEST_LISTEN; lists as JSON or with commas. Secrets can be read from a file that a variable \
-            with _FILE at its end names, as in ENTITLED_DATABASE_URL_FILE. ENTITLED_APPS sets all apps, as JSON. An empty \
-            variable counts as not set.
-
-            """ + "\n" + HelpText.list("Keys", keys)
     }
+
+    private static let discussion = """
+        The file is JSON5. A key can be overridden by an environment variable: ENTITLED_ and the key in capitals, with _ \
+        for each dot, as in ENTITLED_INGEST_LISTEN; lists as JSON or with commas. Secrets can be read from a file that a \
+        variable with _FILE at its end names, as in ENTITLED_DATABASE_URL_FILE. ENTITLED_APPS sets all apps, as JSON. An \
+        empty variable counts as not set.
+        """
 }

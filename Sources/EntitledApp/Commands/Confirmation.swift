@@ -4,7 +4,7 @@ import CLI
 ///
 /// It is asked on a terminal only: a script has no answer to give, and `--json` is for scripts.
 struct Confirmation {
-    static let option = OptionDeclaration("--yes", "Do it without asking.")
+    static let option = OptionDeclaration("--yes", "Do not ask for confirmation.")
 
     private let isGiven: Bool
 

@@ -27,21 +27,22 @@ package struct ListenOptions: Sendable, Equatable {
     }
 
     package static let declaration = CommandDeclaration(
-        "listen", "Shows events as they happen, and forwards them to a consumer in the making.",
+        "listen", "Show events as they happen, and forward them to a consumer under development.",
         discussion:
             "It needs no endpoint and changes nothing. With --forward-to each event is posted there as a delivery would"
             + " be, the same body and headers, signed with a secret that is shown at the beginning; the answer is shown,"
             + " and nothing is tried again. Ctrl-C ends it.",
         options: [
-            OptionDeclaration("--forward-to", .text("URL"), "Posts each event there, also on this machine."),
+            OptionDeclaration(
+                "--forward-to", .text("URL"), "Post each event to this URL; local addresses are allowed."),
             OptionDeclaration("--secret", .text("SECRET"), "Signs with this secret (whsec_…) instead of a new one."),
             OptionDeclaration(
                 "--secret-file", .text("FILE"),
                 "The same from a file, - for standard input: other users of this host see what options hold."),
-            OptionDeclaration("--endpoint", .text("ID"), "Only events that this endpoint gets."),
-            OptionDeclaration("--event", .text("TYPE"), isRepeatable: true, "Only events of this type."),
-            OptionDeclaration("--app", .text("ID"), isRepeatable: true, "Only events of this app."),
-            OptionDeclaration("--since", .moment, "Begins with the events since then."),
+            OptionDeclaration("--endpoint", .text("ID"), "Limit to events that match this endpoint's filters."),
+            OptionDeclaration("--event", .text("TYPE"), isRepeatable: true, "Limit to this event type."),
+            OptionDeclaration("--app", .text("ID"), isRepeatable: true, "Limit to this app."),
+            OptionDeclaration("--since", .moment, "Begin with the events since this time."),
         ],
         examples: [
             "listen", "listen --forward-to http://localhost:3000/hooks", "listen --since 1h --event RENEWAL --json",

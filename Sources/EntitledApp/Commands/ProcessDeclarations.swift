@@ -6,29 +6,29 @@ package enum ProcessDeclarations {
         "Runs until SIGTERM or SIGINT; a second one ends it at once. Log lines are JSON on standard error."
 
     package static let run = CommandDeclaration(
-        "run", "Runs ingest, worker and api in one process.",
+        "run", "Run ingest, worker and api in one process.",
         discussion: "For small installations and for trying it out. Without database.url a private Postgres cluster is"
             + " started in state_dir. " + ending,
         examples: ["run", "run --config /etc/entitled/entitled.json5"])
 
     package static let ingest = CommandDeclaration(
-        "ingest", "Runs the store's endpoint: verifies notifications and stores them.", discussion: ending,
+        "ingest", "Run the endpoint for Apple: verify and store notifications.", discussion: ending,
         examples: ["ingest --config /etc/entitled/entitled.json5"])
 
     package static let worker = CommandDeclaration(
-        "worker", "Runs a worker: applies notifications, sends webhooks.",
+        "worker", "Run a worker: apply notifications and send webhooks.",
         discussion: "Any number may run, on any hosts. " + ending,
         examples: ["worker --config /etc/entitled/entitled.json5"])
 
     package static let api = CommandDeclaration(
-        "api", "Runs the REST listener for apps, backends and operators.", discussion: ending,
+        "api", "Run the REST listener for apps and backends.", discussion: ending,
         options: [
             OptionDeclaration("--routes", "Runs nothing; lists what the listener answers, and with which key.")
         ],
         examples: ["api --config /etc/entitled/entitled.json5", "api --routes"])
 
     package static let migrate = CommandDeclaration(
-        "migrate", "Creates or upgrades the schema and the roles in Postgres.",
+        "migrate", "Create or upgrade the schema, roles and privileges in Postgres.",
         discussion: "Connects with database.url, as the owner. May be run again at any time.",
         examples: ["migrate --config /etc/entitled/entitled.json5"])
 }

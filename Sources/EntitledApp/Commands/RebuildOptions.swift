@@ -9,12 +9,12 @@ package struct RebuildOptions: Sendable, Equatable {
     }
 
     package static let declaration = CommandDeclaration(
-        "rebuild", "Makes all records again from what Apple signed and what was done since.",
+        "rebuild", "Recompute all records from the log.",
         discussion:
             "Records follow from the facts and actions of the log alone; this writes those that do not. It sends no"
             + " events, runs beside the workers, and goes on where it was stopped. Each difference is printed.",
         options: [
-            OptionDeclaration("--dry-run", "Only compare; exit status 1 if anything differs.")
+            OptionDeclaration("--dry-run", "Compare only; exit status 1 if a record differs.")
         ],
         examples: ["rebuild --dry-run", "rebuild"])
 }

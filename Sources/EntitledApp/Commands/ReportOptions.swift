@@ -22,17 +22,17 @@ package struct ReportOptions: Sendable, Equatable {
     }
 
     package static let declaration = CommandDeclaration(
-        "report", "Counts subscriptions and money of a time.",
+        "report", "Report subscriptions and revenue of a period.",
         discussion: (["Reads every purchase once, in one snapshot; nothing waits for it. What the numbers are:"]
             + ReportDefinitions.all.map { "\($0.name): \($0.meaning)" }).joined(separator: "\n"),
         options: [
-            OptionDeclaration("--from", .moment, "Needed: the beginning, which is in it."),
-            OptionDeclaration("--to", .moment, "The end, which is not; what is to come is cut off. Now without this."),
-            OptionDeclaration("--app", .text("ID"), "Only this app, as the configuration names it."),
-            OptionDeclaration("--environment", .environment, "Production without this; never both."),
+            OptionDeclaration("--from", .moment, isRequired: true, "Start of the period, inclusive."),
+            OptionDeclaration("--to", .moment, "End of the period, exclusive; default: now."),
+            OptionDeclaration("--app", .text("ID"), "Limit to this app, by its id in the configuration."),
+            OptionDeclaration("--environment", .environment, "Environment to report; default: Production."),
             OptionDeclaration(
                 "--by", .choice(ReportCalendar.Step.allCases.map(\.rawValue), "STEP"),
-                "In parts: UTC days, weeks from Monday on, or months. In one without this."),
+                "Split by UTC days, weeks from Monday, or months; default: one total."),
             OptionDeclaration(
                 "--csv", "A line for each number, for spreadsheets. Texts that begin like formulas get a '."),
         ],

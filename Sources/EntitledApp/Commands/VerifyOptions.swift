@@ -32,7 +32,7 @@ package struct VerifyOptions: Sendable, Equatable {
     }
 
     package static let declaration = CommandDeclaration(
-        "verify", "Checks and decodes what Apple signed, offline.",
+        "verify", "Verify and decode data signed by Apple, offline.",
         discussion:
             "Reads one JWS, raw or as {\"signedPayload\":\"…\"}. Ends with 0 if it is genuine and is what the options say,"
             + " with 1 and the reason if not. Without options: Apple's root, any bundle, Sandbox or Production. With --config: the roots of that"

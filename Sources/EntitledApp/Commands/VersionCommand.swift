@@ -3,7 +3,7 @@ import CLI
 
 /// `entitled version`.
 package struct VersionCommand: Command {
-    package static let declaration = CommandDeclaration("version", "Says which version this is.", examples: ["version"])
+    package static let declaration = CommandDeclaration("version", "Print the version.", examples: ["version"])
 
     package init(_ parsed: ParsedArguments) {}
 

@@ -128,7 +128,8 @@ struct DeliveryFetcher {
                 owed.remove(endpoint)
                 for (endpoint, cause) in disabled {
                     logger.info(
-                        "endpoint disabled by response", ["endpoint": .string(endpoint), "reason": .string(cause.rawValue)])
+                        "endpoint disabled by response",
+                        ["endpoint": .string(endpoint), "reason": .string(cause.rawValue)])
                 }
             } catch let error as PostgresError where error.sqlstate == "55P03" {
                 return

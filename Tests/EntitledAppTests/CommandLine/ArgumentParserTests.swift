@@ -180,6 +180,40 @@ struct ArgumentParserTests {
         }
     }
 
+    @Test func `help COMMAND is its help, and --version the version`() {
+        for words in [["keys", "create"], ["endpoints"], []] {
+            let done = ProgramFixture().run(["help"] + words)
+            #expect(done.status == 0)
+            #expect(done.output == ProgramFixture().run(words + ["--help"]).output)
+        }
+        #expect(ProgramFixture().run(["help", "nothing"]).status == 2)
+        #expect(ProgramFixture().run(["--version"]).output == ProgramFixture().run(["version"]).output)
+        #expect(ProgramFixture().run(["--version"]).status == 0)
+        #expect(ProgramFixture().run(["keys", "--version"]).status == 2)
+    }
+
+    @Test func `required options have no brackets, and the command is refused without them`() {
+        let help = ProgramFixture().run(["keys", "create", "--help"]).output
+        #expect(help.contains("Usage: entitled keys create --kind KIND [--app ID]"))
+        let done = ProgramFixture().run(["keys", "create"])
+        #expect(done.status == 2)
+        #expect(done.errors == "entitled: entitled keys create needs --kind KIND; see entitled keys create --help\n")
+        for (path, node) in Self.root.leaves {
+            #expect(node.declaration.options.allSatisfy { !$0.isRequired || $0.value != nil }, "\(path)")
+        }
+    }
+
+    @Test(arguments: [40, 60, 80, 100])
+    func `help fits the width`(width: Int) {
+        for (path, node) in Self.root.leaves {
+            // Words and examples are not broken.
+            for line in HelpText.text(node, path: path, width: width).split(separator: "\n")
+            where line.count > width && !line.hasPrefix("  entitled ") {
+                #expect(line.split(separator: " ").contains { $0.count + 34 > width }, "\(path): \(line)")
+            }
+        }
+    }
+
     @Test func `every command explains itself with an example`() {
         for (path, node) in Self.root.leaves {
             let help = HelpText.text(node, path: path)

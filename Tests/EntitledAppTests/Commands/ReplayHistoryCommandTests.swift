@@ -47,6 +47,6 @@ struct ReplayHistoryCommandTests {
         #expect(done.status == 1)
         #expect(done.errors.contains("no server_api"))
         #expect(done.errorLines == 1)
-        #expect(run("--from", "7d", "--to", "0s").errors.contains("--app is needed"))
+        #expect(run("--from", "7d", "--to", "0s").errors.contains("entitled replay history needs --app ID"))
     }
 }

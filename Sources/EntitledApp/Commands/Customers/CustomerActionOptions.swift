@@ -33,11 +33,11 @@ package enum CustomerActionOptions {
     }
 
     package static let list = CommandDeclaration(
-        "list", "Lists customers, the newest first.", options: [ListLimit.option],
+        "list", "List customers, newest first.", options: [ListLimit.option],
         examples: ["customers list", "customers list --limit 1000 --json"])
 
     package static let alias = CommandDeclaration(
-        "alias", "Makes one customer of two, or gives a customer another id.",
+        "alias", "Merge two customers, or add an id to a customer.",
         discussion:
             "Purchases, history and attributes are seen alike from any of the ids. It cannot be undone. Doing it again"
             + " changes nothing.",
@@ -53,7 +53,7 @@ package enum CustomerActionOptions {
         ])
 
     package static let transfer = CommandDeclaration(
-        "transfer", "Moves purchases from one customer to another.",
+        "transfer", "Transfer purchases from one customer to another.",
         discussion:
             "What was granted stays where it is. Consumers get a TRANSFER event. It outranks what Apple signed: the purchases stay with the new owner,"
             + " whatever app account token comes later.",
@@ -65,7 +65,7 @@ package enum CustomerActionOptions {
         options: [
             OptionDeclaration(
                 "--purchase", .text("ORIGINAL-TRANSACTION-ID"), isRepeatable: true,
-                "Only this purchase; without it all of them."),
+                "Transfer only this purchase; default: all."),
             CustomerIDs.create, reason, Confirmation.option,
         ],
         examples: [
@@ -90,7 +90,7 @@ package enum CustomerActionOptions {
     }
 
     package static let restoreBehavior = CommandDeclaration(
-        "restore-behavior", "Sets what becomes of a customer's purchases when others restore them.",
+        "restore-behavior", "Set what happens when another customer restores this customer's purchases.",
         discussion:
             "It counts for what this customer owns, in place of restore_behavior in the configuration; default takes it"
             + " back. Where customers become one, what was said last counts.",
@@ -106,5 +106,5 @@ package enum CustomerActionOptions {
             "customers restore-behavior user-42 default",
         ])
 
-    static let reason = OptionDeclaration("--reason", .text("TEXT"), "Why; kept in the log.")
+    static let reason = OptionDeclaration("--reason", .text("TEXT"), "Reason, stored in the log.")
 }

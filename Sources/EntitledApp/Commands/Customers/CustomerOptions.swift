@@ -19,18 +19,18 @@ package struct CustomerOptions: Sendable, Equatable {
     }
 
     package static let declaration = CommandDeclaration(
-        "show", "Shows a subscriber: what they have and why, what happened, what was sent.",
+        "show", "Show a customer: access and its reason, purchases, timeline and webhooks.",
         discussion:
             "What happened is in the order in which Apple signed it, or in which it was done, and each step tells what it"
             + " changed in that order. With --as-heard it is in the order in which it came, and each step tells what it changed"
             + " when it came.",
         arguments: [CustomerIDs.any],
         options: [
-            OptionDeclaration("--all", "Everything that happened, instead of the newest 50 steps; JSON has it always."),
+            OptionDeclaration("--all", "Show the whole timeline instead of the newest 50 steps; JSON always has it."),
             OptionDeclaration(
                 "--skip", .integer(0...1_000_000_000, "N"),
                 "Of what happened, the 50 steps before the newest N; not in JSON."),
-            OptionDeclaration("--as-heard", "What happened in the order of arrival."),
+            OptionDeclaration("--as-heard", "Order the timeline by arrival."),
         ],
         examples: [
             "customers show user-42", "customers show '$RCAnonymousID:0123…' --json", "customers show 2000000123456789",

@@ -34,7 +34,7 @@ package struct GrantOptions: Sendable, Equatable {
     }
 
     package static let grant = CommandDeclaration(
-        "grant", "Gives a customer an entitlement, without the store.",
+        "grant", "Grant a customer an entitlement without a purchase.",
         discussion:
             "It is given at once, and told to consumers as NON_RENEWING_PURCHASE of the store PROMOTIONAL; its end is told"
             + " as EXPIRATION. Endpoints with --app get neither, but for --app '$promotional'. The same again within two hours"
@@ -46,7 +46,7 @@ package struct GrantOptions: Sendable, Equatable {
         ],
         options: [
             OptionDeclaration(
-                "--duration", .choice(GrantDuration.allCases.map(\.rawValue), "DURATION"), "For how long."),
+                "--duration", .choice(GrantDuration.allCases.map(\.rawValue), "DURATION"), "Duration of the grant."),
             OptionDeclaration("--until", .time, "Or until when."),
             OptionDeclaration("--start", .moment, "What the duration is counted from; without it, now."),
             CustomerIDs.create, reason,
@@ -58,7 +58,7 @@ package struct GrantOptions: Sendable, Equatable {
         ])
 
     package static let revoke = CommandDeclaration(
-        "revoke-grant", "Takes back what a customer was granted of an entitlement.",
+        "revoke-grant", "Revoke a customer's grants of an entitlement.",
         discussion:
             "Consumers get CANCELLATION and EXPIRATION for each grant that was running. What was bought is not touched.",
         arguments: [
@@ -67,5 +67,5 @@ package struct GrantOptions: Sendable, Equatable {
         ],
         options: [reason, Confirmation.option], examples: ["customers revoke-grant user-42 pro --reason 'ticket 77'"])
 
-    private static let reason = OptionDeclaration("--reason", .text("TEXT"), "Why; kept in the log.")
+    private static let reason = OptionDeclaration("--reason", .text("TEXT"), "Reason, stored in the log.")
 }

@@ -20,7 +20,7 @@ package enum PrivacyOptions {
     }
 
     package static let delete = CommandDeclaration(
-        "delete", "Deletes a customer with every id, and removes the person from everything that is stored.",
+        "delete", "Delete a customer with all ids and remove personal data from every table.",
         discussion:
             "Apple goes on charging for subscriptions. pseudonymise: purchases, events and the log stay, with pseudonyms for"
             + " the ids, without attributes, account tokens, and what consumers answered. erase: everything about the purchases goes"
@@ -49,7 +49,7 @@ package enum PrivacyOptions {
     }
 
     package static let deletions = CommandDeclaration(
-        "deletions", "Lists deletions of customers, the newest first: when, by whom, why, and what was removed.",
+        "deletions", "List deletions of customers, newest first.",
         discussion: "Ids are not kept. Whether somebody was deleted is answered by a salted hash.",
         options: [
             OptionDeclaration(
@@ -70,7 +70,7 @@ package enum PrivacyOptions {
     }
 
     package static let export = CommandDeclaration(
-        "export", "Writes everything that is stored about a customer, as one JSON document.",
+        "export", "Export all stored data of a customer as one JSON document.",
         discussion:
             "With what Apple signed, so that it can be verified, what was sent to whom, and what was answered. The file can"
             + " be read by its owner only.",

@@ -37,7 +37,7 @@ package enum DeliveryOptions {
     }
 
     package static let list = CommandDeclaration(
-        "list", "Lists deliveries, the newest first.",
+        "list", "List deliveries, newest first.",
         options: [
             OptionDeclaration("--endpoint", .text("ID"), "Only those to this endpoint."),
             OptionDeclaration(
@@ -49,9 +49,9 @@ package enum DeliveryOptions {
 
     package static let show = one(
         "show",
-        "Shows a delivery and its attempts: what came of each, where its time went, what was answered.")
+        "Show a delivery and each attempt with its outcome, timing and response.")
     package static let resend = CommandDeclaration(
-        "resend", "Sends a delivery's event once more, at once, under the same id.",
+        "resend", "Resend a delivery's event at once, under the same id.",
         discussion:
             "A consumer that keeps the ids it has seen passes over one that it knows. With --as-new-id the event goes to"
             + " this endpoint as another one: `webhook-id` and `event.id` are new, everything else is as it was.",

@@ -60,7 +60,7 @@ extension EndpointOptions {
     ]
 
     package static let update = CommandDeclaration(
-        "update", "Changes what a consumer gets and how.",
+        "update", "Change an endpoint's filters, headers or order.",
         discussion: "Only what is given changes; a filter that is given takes the place of the former one. Secrets, and"
             + " what waits to be sent, stay as they are: a new retry schedule counts from the next failed attempt on."
             + " What a consumer gets, events or notifications, cannot be changed: add another.",
@@ -84,7 +84,7 @@ extension EndpointOptions {
         ])
 
     package static let rotateSecret = CommandDeclaration(
-        "rotate-secret", "Makes a new secret and shows it, once; the former ones sign too for a while.",
+        "rotate-secret", "Create a new secret and print it once; former secrets also sign for a while.",
         discussion: "Each former secret keeps the end that it has, but ends after --overlap at the latest. After a"
             + " leak: --overlap 0s, which ends all former ones now. Where there is a key pair, it is rotated too.",
         arguments: [id],

@@ -67,7 +67,7 @@ package enum EndpointOptions {
     }
 
     package static let add = CommandDeclaration(
-        "add", "Adds a consumer and shows its secret, once.",
+        "add", "Add an endpoint and print its secret once.",
         discussion:
             "Without options it gets every event. The secret (whsec_…) signs each request; it is shown only now."
             + " With --format raw it gets Apple's notifications instead, as they came, for a second consumer of them;"
@@ -106,12 +106,12 @@ package enum EndpointOptions {
     ]
 
     package static let list = CommandDeclaration(
-        "list", "Lists all consumers, their state and health.", examples: ["endpoints list", "endpoints list --json"])
+        "list", "List endpoints with their state and health.", examples: ["endpoints list", "endpoints list --json"])
 
     package static let show = one(
-        "show", "Shows a consumer, how it is doing, and when it would be disabled.")
+        "show", "Show an endpoint, its health, and when it would be disabled.")
     package static let enable = CommandDeclaration(
-        "enable", "Lets a disabled consumer have its events again, also those it missed.",
+        "enable", "Enable an endpoint and release its held deliveries.",
         discussion:
             "Events of the time when it was disabled were kept for it. On a terminal it asks what to do with them;"
             + " elsewhere they are delivered unless --drop-held is given. What is dropped can be sent later with"
@@ -122,10 +122,10 @@ package enum EndpointOptions {
             OptionDeclaration("--drop-held", "Gives up what was kept for it: dead deliveries with that reason."),
         ],
         examples: ["endpoints enable ID", "endpoints enable ID --drop-held"])
-    package static let disable = one("disable", "Holds a consumer's events back until it is enabled.")
-    package static let test = one("test", "Sends a consumer an event of type TEST.")
+    package static let disable = one("disable", "Disable an endpoint and hold its deliveries.")
+    package static let test = one("test", "Send a TEST event to an endpoint.")
     package static let remove = one(
-        "remove", "Removes a consumer; what is on its way to it is given up.", options: [Confirmation.option])
+        "remove", "Remove an endpoint and give up its pending deliveries.", options: [Confirmation.option])
 
     package static let declarations = [
         add, update, list, show, enable, disable, rotateSecret, test, remove,

@@ -27,30 +27,32 @@ package enum KeyOptions {
     }
 
     package static let create = CommandDeclaration(
-        "create", "Makes a key of the REST api and shows it, once.",
+        "create", "Create an API key and print it once.",
         discussion:
-            "It works at once; only its hash is kept. A public key (appl_…) is for apps, which anybody can take it from: it"
-            + " can do what the app does. A secret key (sk_…) is for backends, and is refused in apps and web pages.",
+            "The key works at once; only its hash is stored. A public key (appl_…) ships in an app, from which it can be"
+            + " extracted: it may do what the app does. A secret key (sk_…) is for backends; requests of apps and web pages"
+            + " with it are rejected.",
         options: [
             OptionDeclaration(
-                "--kind", .choice(StoredAPIKey.Kind.allCases.map(\.rawValue), "KIND"), "Needed: for whom it is."),
-            OptionDeclaration("--app", .text("ID"), "Of this app only; without it of every app."),
+                "--kind", .choice(StoredAPIKey.Kind.allCases.map(\.rawValue), "KIND"), isRequired: true,
+                "Caller of the key: public for apps, secret for backends."),
+            OptionDeclaration("--app", .text("ID"), "Restrict the key to this app; default: all apps."),
             OptionDeclaration(
-                "--scope", .choice(["read", "write"], "SCOPE"), "What a secret key may do; write, the default, is both."
+                "--scope", .choice(["read", "write"], "SCOPE"), "Access of a secret key; write (default) includes read."
             ),
-            OptionDeclaration("--name", .text("NAME"), "What it is for; shown by `keys list`."),
+            OptionDeclaration("--name", .text("NAME"), "Label, shown by `keys list`."),
         ],
         examples: [
             "keys create --kind public --app demo", "keys create --kind secret --scope read --name dashboard",
         ])
 
     package static let list = CommandDeclaration(
-        "list", "Lists the keys of the REST api: never the keys, but how they begin and when they were used last.",
+        "list", "List API keys by their first characters, with their last use.",
         examples: ["keys list", "keys list --json"])
 
     package static let revoke = CommandDeclaration(
-        "revoke", "Ends a key: within five seconds nobody gets an answer with it.",
-        discussion: "A key of the configuration ends when it is taken out there and `entitled api` is restarted.",
+        "revoke", "Revoke a key; takes effect within five seconds.",
+        discussion: "Revoke a key of the configuration by removing it there and restarting `entitled api`.",
         arguments: [ArgumentDeclaration(.text("ID"), "The key's id, as `keys list` shows it; not the key.")],
         options: [Confirmation.option],
         examples: ["keys revoke ID"])

@@ -36,7 +36,7 @@ package enum NotificationOptions {
     }
 
     package static let list = CommandDeclaration(
-        "list", "Lists notifications, the newest first.",
+        "list", "List notifications, newest first.",
         options: [
             OptionDeclaration(
                 "--state", .choice(NotificationState.allCases.map(\.rawValue), "STATE"),
@@ -48,7 +48,7 @@ package enum NotificationOptions {
         examples: ["notifications list --state held", "notifications list --limit 1000 --json"])
 
     package static let show = CommandDeclaration(
-        "show", "Shows a notification and what Apple signed.",
+        "show", "Show a notification and its signed payload.",
         arguments: [ArgumentDeclaration(.text("UUID"), "Its notificationUUID.")],
         options: [
             OptionDeclaration("--app", .text("ID"), "Of this app, where the UUID is in two."),
@@ -61,7 +61,7 @@ package enum NotificationOptions {
         ])
 
     package static let reprocess = CommandDeclaration(
-        "reprocess", "Applies a notification once more, also one that is held.",
+        "reprocess", "Apply a notification again, or release a held one.",
         discussion: "Applying what was applied before changes nothing and sends nothing.",
         arguments: [ArgumentDeclaration(.text("UUID"), "Its notificationUUID.")],
         options: [

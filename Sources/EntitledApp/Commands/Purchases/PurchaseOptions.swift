@@ -39,7 +39,7 @@ package enum PurchaseOptions {
     }
 
     package static let list = CommandDeclaration(
-        "list", "Lists purchases, those first that changed last.",
+        "list", "List purchases, most recently changed first.",
         options: [
             OptionDeclaration("--unclaimed", "Only those whose owner no id of yours names."),
             OptionDeclaration("--app", .text("ID"), "Only those of this app."),
@@ -49,7 +49,7 @@ package enum PurchaseOptions {
         examples: ["purchases list --unclaimed", "purchases list --environment Production --json"])
 
     package static let claim = CommandDeclaration(
-        "claim", "Gives a purchase to a customer, as if they had restored it in the app.",
+        "claim", "Claim a purchase for a customer, as if restored in the app.",
         discussion:
             "An anonymous owner becomes one with the customer. With another owner, restore_behavior decides (the owner's"
             + " own, else that of the app and environment, else the general one): the purchases of the same Apple account"
@@ -62,12 +62,12 @@ package enum PurchaseOptions {
         options: [
             OptionDeclaration("--app", .text("ID"), "Of this app, where the id is in two."),
             OptionDeclaration("--environment", .environment, "Of this environment, where the id is in two."),
-            CustomerIDs.create, OptionDeclaration("--reason", .text("TEXT"), "Why; kept in the log."),
+            CustomerIDs.create, OptionDeclaration("--reason", .text("TEXT"), "Reason, stored in the log."),
         ],
         examples: ["purchases claim 2000000123456789 user-42 --reason 'ticket 77'"])
 
     package static let products = CommandDeclaration(
-        "list", "Lists the products that were bought, and what they give.",
+        "list", "List purchased products and their entitlements.",
         options: [
             OptionDeclaration("--unmapped", "Only those that give nothing: they are in no entitlement.")
         ],

@@ -61,7 +61,7 @@ package enum RefundOptions {
     ]
 
     package static let list = CommandDeclaration(
-        "list", "Lists what Apple asked, the newest first, and what it was told.",
+        "list", "List consumption requests and their answers, newest first.",
         options: [
             OptionDeclaration("--open", "Only those that an answer still matters to."),
             OptionDeclaration("--app", .text("ID"), "Only those of this app."), ListLimit.option,
@@ -69,7 +69,7 @@ package enum RefundOptions {
         examples: ["refunds list --open", "refunds list --app demo --json"])
 
     package static let answer = CommandDeclaration(
-        "answer", "Tells Apple how a purchase was used; a worker sends it.",
+        "answer", "Answer a consumption request; a worker sends the answer to Apple.",
         discussion:
             "Apple takes one answer within 12 hours of its question, and only with the customer's consent. What a worker"
             + " has begun to send cannot be changed any more.",

@@ -41,7 +41,7 @@ extension ReplayOptions {
     }
 
     package static let history = CommandDeclaration(
-        "history", "Fetches from Apple again what was missed.",
+        "history", "Refetch a period of Apple's notification history.",
         discussion:
             "Apple keeps its notifications for 180 days, those of the sandbox for 30. What is not known yet is verified and"
             + " applied like anything that Apple sends; what is known is left as it is. A worker does the same by itself for"
@@ -49,9 +49,9 @@ extension ReplayOptions {
             + " says so. It is a job in the database: the same command line, run again after it was ended, goes on where it"
             + " was.",
         options: [
-            OptionDeclaration("--app", .text("ID"), "Needed: the app, as the configuration names it."),
-            OptionDeclaration("--from", .moment, "Needed: the beginning of the time in which it was sent."),
-            OptionDeclaration("--to", .moment, "Needed: its end."),
+            OptionDeclaration("--app", .text("ID"), isRequired: true, "The app, by its id in the configuration."),
+            OptionDeclaration("--from", .moment, isRequired: true, "Start of the period of sending."),
+            OptionDeclaration("--to", .moment, isRequired: true, "End of the period of sending."),
             OptionDeclaration(
                 "--environment", .environment, "Production, if the app has it, is meant without this."),
             OptionDeclaration("--only-failures", "Only what Apple could not deliver."),

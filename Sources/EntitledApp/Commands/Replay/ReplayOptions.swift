@@ -47,21 +47,22 @@ package enum ReplayOptions {
     }
 
     package static let webhooks = CommandDeclaration(
-        "webhooks", "Sends a consumer again what it missed.",
+        "webhooks", "Resend events to an endpoint.",
         discussion:
             "It is a job in the database that this command drives and shows. When the command is ended, a worker goes on"
             + " with it; the same command line shows it again, and goes on with one that failed. Events that happen now go"
             + " first. They keep their ids, so a consumer that deduplicates takes each once.",
         options: [
-            OptionDeclaration("--endpoint", .text("ID"), "Needed: the endpoint, as `endpoints list` shows it."),
-            OptionDeclaration("--since", .moment, "Needed: the beginning of the time it is about."),
-            OptionDeclaration("--until", .moment, "Its end; else now."),
-            OptionDeclaration("--failed", "What was given up (dead); so without any of the three."),
-            OptionDeclaration("--missing", "Events that it wants and has no delivery for."),
-            OptionDeclaration("--all", "Every event that it wants, delivered or not."),
-            OptionDeclaration("--event", .text("TYPE"), isRepeatable: true, "Only events of this type."),
-            OptionDeclaration("--rate", .integer(1...10_000, "N"), "At most so many each second."),
-            OptionDeclaration("--dry-run", "Only count; nothing is sent."),
+            OptionDeclaration(
+                "--endpoint", .text("ID"), isRequired: true, "The endpoint, as `endpoints list` shows it."),
+            OptionDeclaration("--since", .moment, isRequired: true, "Start of the period, inclusive."),
+            OptionDeclaration("--until", .moment, "End of the period; default: now."),
+            OptionDeclaration("--failed", "Dead deliveries only (default)."),
+            OptionDeclaration("--missing", "Events that match the endpoint's filters and have no delivery."),
+            OptionDeclaration("--all", "All events that match the endpoint's filters, delivered or not."),
+            OptionDeclaration("--event", .text("TYPE"), isRepeatable: true, "Limit to this event type."),
+            OptionDeclaration("--rate", .integer(1...10_000, "N"), "Maximum deliveries per second."),
+            OptionDeclaration("--dry-run", "Count only; send nothing."),
         ],
         examples: [
             "replay webhooks --endpoint ID --since 24h --dry-run", "replay webhooks --endpoint ID --since 24h",
@@ -69,16 +70,16 @@ package enum ReplayOptions {
         ])
 
     package static let list = CommandDeclaration(
-        "list", "Lists replays, the newest first.", options: [ListLimit.option], examples: ["replay list"])
-    package static let show = one("show", "Shows how far a replay is.")
-    package static let cancel = one("cancel", "Ends a replay; what it has put in line is sent.")
+        "list", "List replays, newest first.", options: [ListLimit.option], examples: ["replay list"])
+    package static let show = one("show", "Show a replay's progress.")
+    package static let cancel = one("cancel", "Cancel a replay; queued deliveries are still sent.")
 
     package static let declarations = [history, webhooks, list, show, cancel]
 
     private static func one(_ name: String, _ summary: String) -> CommandDeclaration {
         CommandDeclaration(
             name, summary,
-            arguments: [ArgumentDeclaration(.integer(1...Int64.max, "ID"), "Its number, as `replay list` shows it.")],
+            arguments: [ArgumentDeclaration(.integer(1...Int64.max, "ID"), "Replay number from `replay list`.")],
             examples: ["replay \(name) 1"])
     }
 }

@@ -3,7 +3,7 @@ import CLI
 /// What the commands of `entitled secrets` take.
 package enum SecretOptions {
     package static let rewrap = CommandDeclaration(
-        "rewrap", "Encrypts all secrets anew with the newest of webhooks.secret_keys.",
+        "rewrap", "Reencrypt all secrets with the newest of webhooks.secret_keys.",
         discussion: """
             To change the key: 1. make one (openssl rand -base64 32) and put it first into webhooks.secret_keys on every \
             host, before the old one, and restart the workers; nothing uses it yet. 2. Run this on one host; from then on \

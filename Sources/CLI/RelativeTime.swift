@@ -14,7 +14,8 @@ package enum RelativeTime {
     package static func phrase(_ instant: Int64, now: Int64) -> String {
         let (distance, overflow) = instant.subtractingReportingOverflow(now)
         if overflow { return instant > now ? "in the far future" : "long ago" }
-        guard distance.magnitude >= 2000 else { return "now" }
-        return distance < 0 ? "\(text(-distance)) ago" : "in \(text(distance))"
+        let amount = Int64(clamping: distance.magnitude)
+        guard amount >= 2000 else { return "now" }
+        return distance < 0 ? "\(text(amount)) ago" : "in \(text(amount))"
     }
 }

@@ -65,11 +65,13 @@ package struct LocalZone: Sendable {
         return (Int64(parts.tm_gmtoff), parts.tm_zone.map { String(cString: $0) } ?? "")
     }
 
-    /// `02:02:03 CET`, after the date where that differs from the date in UTC; nil where clocks show UTC.
+    /// `02:02:03 CET`, after the date where that differs from the date in UTC; nil where clocks show UTC, and for an instant
+    /// at the end of what can be counted, as a payload may have it.
     package func text(_ instant: Int64) -> String? {
         let (seconds, name) = offset(instant)
-        guard seconds != 0 else { return nil }
-        let local = Timestamp.text(instant + seconds * 1000).dropLast()
+        let (shifted, overflow) = instant.addingReportingOverflow(seconds * 1000)
+        guard seconds != 0, !overflow else { return nil }
+        let local = Timestamp.text(shifted).dropLast()
         let time = local.suffix(8)
         let isSameDay = local.prefix(10) == Timestamp.text(instant).prefix(10)
         return (isSameDay ? "" : "\(local.prefix(10)) ") + "\(time) \(name)"

@@ -20,8 +20,8 @@ _entitled() {
         "endpoints add --app") return ;;
         "endpoints add --authorization") return ;;
         "endpoints add --header") return ;;
-        "endpoints add --authorization-file") return ;;
-        "endpoints add --header-file") return ;;
+        "endpoints add --authorization-file") mapfile -t COMPREPLY < <(compgen -f -- "$current"); return ;;
+        "endpoints add --header-file") mapfile -t COMPREPLY < <(compgen -f -- "$current"); return ;;
         "endpoints add --retry-schedule") return ;;
         "endpoints add --format") mapfile -t COMPREPLY < <(compgen -W "revenuecat raw" -- "$current"); return ;;
         "endpoints add --ordering") mapfile -t COMPREPLY < <(compgen -W "none purchase" -- "$current"); return ;;
@@ -32,8 +32,8 @@ _entitled() {
         "endpoints update --app") return ;;
         "endpoints update --authorization") return ;;
         "endpoints update --header") return ;;
-        "endpoints update --authorization-file") return ;;
-        "endpoints update --header-file") return ;;
+        "endpoints update --authorization-file") mapfile -t COMPREPLY < <(compgen -f -- "$current"); return ;;
+        "endpoints update --header-file") mapfile -t COMPREPLY < <(compgen -f -- "$current"); return ;;
         "endpoints update --retry-schedule") return ;;
         "endpoints update --ordering") mapfile -t COMPREPLY < <(compgen -W "none purchase" -- "$current"); return ;;
         "endpoints update --no-header") return ;;
@@ -58,7 +58,7 @@ _entitled() {
         "customers delete --reason") return ;;
         "customers deletions --id") return ;;
         "customers deletions --limit") return ;;
-        "customers export --output") return ;;
+        "customers export --output") mapfile -t COMPREPLY < <(compgen -f -- "$current"); return ;;
         "customers grant --duration") mapfile -t COMPREPLY < <(compgen -W "daily three_day weekly two_week monthly two_month three_month six_month yearly lifetime" -- "$current"); return ;;
         "customers grant --until") return ;;
         "customers grant --start") return ;;
@@ -124,7 +124,7 @@ _entitled() {
         "report --by") mapfile -t COMPREPLY < <(compgen -W "day week month total" -- "$current"); return ;;
         "listen --forward-to") return ;;
         "listen --secret") return ;;
-        "listen --secret-file") return ;;
+        "listen --secret-file") mapfile -t COMPREPLY < <(compgen -f -- "$current"); return ;;
         "listen --endpoint") return ;;
         "listen --event") return ;;
         "listen --app") return ;;

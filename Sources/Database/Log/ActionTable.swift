@@ -110,7 +110,7 @@ package enum ActionTable {
         private var entitlement: String { detail?["entitlement"]?.stringValue ?? "something" }
 
         private var term: String {
-            guard let end = detail?["expires_at"]?.stringValue else { return " for ever" }
+            guard let end = detail?["expires_at"]?.stringValue else { return " forever" }
             return " until \(end)"
         }
 

@@ -37,7 +37,7 @@ package struct ListenOptions: Sendable, Equatable {
                 "--forward-to", .text("URL"), "Post each event to this URL; local addresses are allowed."),
             OptionDeclaration("--secret", .text("SECRET"), "Signs with this secret (whsec_…) instead of a new one."),
             OptionDeclaration(
-                "--secret-file", .text("FILE"),
+                "--secret-file", .file,
                 "The same from a file, - for standard input: other users of this host see what options hold."),
             OptionDeclaration("--endpoint", .text("ID"), "Limit to events that match this endpoint's filters."),
             OptionDeclaration("--event", .text("TYPE"), isRepeatable: true, "Limit to this event type."),

@@ -86,7 +86,7 @@ package enum ConfigurationKeys {
 
         static let notifications = Key<Duration>(
             "retention.notifications", .duration(history...longest), default: .seconds(400 * 86400),
-            "How long notifications are kept as Apple sent them; what they said of purchases is kept for ever.")
+            "How long notifications are kept as Apple sent them; what they said of purchases is kept forever.")
         static let attempts = Key<Duration>(
             "retention.attempts", .duration(.seconds(7 * 86400)...longest), default: .seconds(90 * 86400),
             "How long it is kept what came of each attempt to deliver a webhook.")
@@ -223,7 +223,7 @@ package enum ConfigurationKeys {
 
     static let products = Key<[String: ProductDuration]>(
         "products", .productDurations, default: [:],
-        "Durations of products that do not renew: how long access lasts, from each purchase on. Not set: for ever. A change"
+        "Durations of products that do not renew: how long access lasts, from each purchase on. Not set: forever. A change"
             + " counts for earlier purchases too; run `entitled rebuild` then.")
 
     static let offerings = Key<[Offering]>(

@@ -68,7 +68,7 @@ package struct CatalogueCheck: Sendable {
             Finding(
                 severity: .warning, code: "endless_subscription", subject: product,
                 message:
-                    "\(product) does not renew and gives access for ever: give it a duration in products, if it has one"
+                    "\(product) does not renew and gives access forever: give it a duration in products, if it has one"
             )
         }
     }

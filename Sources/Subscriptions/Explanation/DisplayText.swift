@@ -10,7 +10,7 @@ package enum DisplayText {
 
     /// `for ever` without an end, else `until` it.
     package static func until(_ end: Int64?) -> String {
-        end.map { "until \(time($0))" } ?? "for ever"
+        end.map { "until \(time($0))" } ?? "forever"
     }
 
     /// `9.99 USD` that was paid for it, `0 USD` of what was free; nil where nothing was signed.

@@ -58,7 +58,7 @@ extension PurchaseChange {
     private var stateSentence: String {
         switch self {
         case .accessGiven(let end): "access \(DisplayText.until(end))"
-        case .access(let old, let new): "access \(DisplayText.until(old)) → \(new.map(DisplayText.time) ?? "for ever")"
+        case .access(let old, let new): "access \(DisplayText.until(old)) → \(new.map(DisplayText.time) ?? "forever")"
         case .ended(let cause, let product, let date):
             "\(product) ended\(date.map { " \(DisplayText.time($0))" } ?? ""): \(cause.sentence)"
         case .endConfirmed: "Apple confirmed the end"

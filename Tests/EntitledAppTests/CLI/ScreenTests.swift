@@ -20,6 +20,14 @@ struct ScreenTests {
         #expect(screen(.utc).time(Self.now + 86_400_000 * 5).hasSuffix("(in 5 days)"))
     }
 
+    @Test(arguments: [Int64.min, Int64.min + now, Int64.min + now + 1, -1, Int64.max - 3_600_000, Int64.max])
+    func `any number of a payload is shown as a time`(instant: Int64) {
+        let west = LocalZone { _ in (-3600, "WEST") }
+        for zone in [Self.east, west, .utc, .ofProcess] {
+            #expect(screen(zone).time(instant).hasPrefix(Timestamp.text(instant)))
+        }
+    }
+
     @Test func `without a screen a time is ISO 8601 and nothing else`() {
         let terminal = Terminal(isInteractive: false, output: { _ in }, errors: { _ in })
         #expect(terminal.time(Self.now) == "2026-11-21T23:30:00Z")

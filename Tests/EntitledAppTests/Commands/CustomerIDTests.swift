@@ -114,7 +114,7 @@ import Testing
         #expect(refused.errors.contains("no customer has the id anana; --create takes it as a new id"))
         #expect(try customers.count == 5)
         let made = bench.run(grant + ["--create"])
-        #expect(made.output == "created anana\nanana has pro for ever\n")
+        #expect(made.output == "created anana\nanana has pro forever\n")
         // The same again: the customer is there now.
         #expect(bench.run(grant + ["--create"]).output.hasPrefix("anana had been given this"))
         let json = run("customers", "grant", "ann", "pro", "--duration", "weekly", "--create", "--json")

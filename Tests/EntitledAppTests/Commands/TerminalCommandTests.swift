@@ -49,11 +49,11 @@ import Testing
     // MARK: - Questions
 
     private static let commands: [(String, [String])] = [
-        ("customers delete Ann", ["Delete this customer", "Ann", "entitlement   pro active for ever"]),
+        ("customers delete Ann", ["Delete this customer", "Ann", "entitlement   pro active forever"]),
         ("customers delete Ann --erase", ["everything about the purchases?"]),
         ("customers alias Ann Ben", ["Make one customer of these two?", "ids           Ann", "ids           Ben"]),
         ("customers transfer Ann Ben", ["from Ann to Ben?", "purchase      none"]),
-        ("customers revoke-grant Ann pro", ["Revoke all grants of pro that Ann has?", "Ann has pro active for ever"]),
+        ("customers revoke-grant Ann pro", ["Revoke all grants of pro that Ann has?", "Ann has pro active forever"]),
         ("endpoints remove ENDPOINT", ["Remove this endpoint?", "https://example.com/hooks", "0 deliveries"]),
         ("endpoints rotate-secret ENDPOINT --overlap 0s", ["The consumer rejects webhooks"]),
         ("keys revoke KEY", ["Revoke this key?", "name          shop"]),

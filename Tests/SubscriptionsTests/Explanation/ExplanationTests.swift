@@ -189,7 +189,7 @@ struct ExplanationTests {
         #expect(owned.purchases.isEmpty)
         #expect(owned.oneTimePurchases.map(\.productID) == ["coins_100", "pro_lifetime"])
         #expect(owned.oneTimePurchases.map(\.price) == ["1.99 USD", "99.99 USD"])
-        #expect(owned.entitlements.last?.sentence == "active for ever: pro_lifetime, bought once [sandbox]")
+        #expect(owned.entitlements.last?.sentence == "active forever: pro_lifetime, bought once [sandbox]")
         _ = lifetime.refund(at: epoch + 3 * day)
         let refunded = Self.explain([lifetime], at: epoch + 4 * day)
         #expect(refunded.oneTimePurchases.first?.state.hasPrefix("refunded as of") == true)

@@ -75,6 +75,6 @@ package enum PrivacyOptions {
             "With what Apple signed, so that it can be verified, what was sent to whom, and what was answered. The file can"
             + " be read by its owner only.",
         arguments: [CustomerIDs.any],
-        options: [OptionDeclaration("--output", .text("FILE"), "Where to; without it, to standard output.")],
+        options: [OptionDeclaration("--output", .file, "Where to; without it, to standard output.")],
         examples: ["customers export user-42 --output user-42.json"])
 }

@@ -58,10 +58,10 @@ package struct EndpointRequestOptions: Sendable, Equatable {
             "--header", .text("HEADER"), isRepeatable: true,
             "A header for every request, as in 'X-Tenant: demo'. Its value is stored encrypted."),
         OptionDeclaration(
-            "--authorization-file", .text("FILE"),
+            "--authorization-file", .file,
             "The authorization header from a file, - for standard input: other users of this host see what options hold."
         ),
-        OptionDeclaration("--header-file", .text("FILE"), "Headers from a file, a line each; - for standard input."),
+        OptionDeclaration("--header-file", .file, "Headers from a file, a line each; - for standard input."),
         OptionDeclaration(
             "--retry-schedule", .text("WAITS"),
             "The waits after failed attempts, as in 1h,12h,24h; none: a single attempt;"

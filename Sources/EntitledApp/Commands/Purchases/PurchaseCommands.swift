@@ -43,7 +43,7 @@ enum PurchaseCommands {
                 func text(_ name: String) -> String { row[name]?.stringValue ?? "" }
                 let until = row["grace_expires_at"]?.stringValue ?? row["expires_at"]?.stringValue
                 table.add([
-                    text("product_id"), text("status"), until ?? "for ever", text("app_user_id"),
+                    text("product_id"), text("status"), until ?? "forever", text("app_user_id"),
                     text("original_transaction_id"), "\(text("app")), \(text("environment"))",
                 ])
             }

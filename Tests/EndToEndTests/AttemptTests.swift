@@ -3,7 +3,7 @@ import TestSupport
 import Testing
 
 /// What operators see of attempts, and what they must not see, with real processes.
-@Suite(.serialized, .enabled(if: Program.isBuilt, "skipped: the program is not built"))
+@Suite(.enabled(if: Program.isBuilt, "skipped: the program is not built"))
 struct AttemptTests {
     @Test func `what a consumer answers is shown with its attempt, and steers no terminal`() throws {
         let site = try Site(TestCluster.shared.makeMigratedDatabase())

@@ -7,6 +7,8 @@ import TestSupport
 import Testing
 
 /// What happens to databases, to real processes under load. They recover by themselves, and none ends.
+///
+/// Serialised: each test has a cluster and processes of its own under load.
 @Suite(.serialized, .enabled(if: Program.isBuilt, "skipped: \(Program.path) is not built"))
 struct DatabaseFaultTests {
     @Test func `Postgres that crashes again and again under load costs nothing`() throws {

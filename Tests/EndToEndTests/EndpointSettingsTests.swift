@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 
 /// What an endpoint can be set to, by the commands.
-@Suite(.serialized, .enabled(if: Program.isBuilt, "skipped: \(Program.path) is not built"))
+@Suite(.enabled(if: Program.isBuilt, "skipped: \(Program.path) is not built"))
 struct EndpointSettingsTests {
     @Test func `everything that can be set is shown, and nothing secret`() throws {
         let site = try Site(try TestCluster.shared.makeMigratedDatabase())

@@ -36,6 +36,10 @@ final class FaultFixture: Sendable {
         let site = site
         workers = try (0..<2).map { _ in try site.start("worker") }
         address = try ingest.address("ingest")
+        // What happens to the database must find both at work.
+        try eventually("both workers hold lanes; they said: \(workers.map(\.log))") {
+            try database.count("SELECT count(DISTINCT owner) FROM entitled.lane") == 2
+        }
     }
 
     // MARK: - Load

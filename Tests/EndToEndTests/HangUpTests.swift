@@ -5,7 +5,7 @@ import TestSupport
 import Testing
 
 /// SIGHUP to a real process, and what the openssl program then sees.
-@Suite(.serialized, .enabled(if: Program.isBuilt, "skipped: \(Program.path) is not built"))
+@Suite(.enabled(if: Program.isBuilt, "skipped: \(Program.path) is not built"))
 struct HangUpTests {
     private static let openssl = "/usr/bin/openssl"
 

@@ -5,7 +5,7 @@ import TestSupport
 import Testing
 
 /// Changing the key that encrypts secrets, with processes on two hosts.
-@Suite(.serialized, .enabled(if: Program.isBuilt, "skipped: \(Program.path) is not built"))
+@Suite(.enabled(if: Program.isBuilt, "skipped: \(Program.path) is not built"))
 struct KeyChangeTests {
     private static let keys = (0..<3).map { Base64.encode([UInt8](repeating: UInt8($0 + 1), count: 32)) }
 

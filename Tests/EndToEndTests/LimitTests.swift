@@ -4,6 +4,8 @@ import TestSupport
 import Testing
 
 /// One Apple account and one address at their worst, with the public key that every copy of the app carries.
+///
+/// Serialised: requests in a second are counted.
 @Suite(.serialized, .enabled(if: Program.isBuilt, "skipped: \(Program.path) is not built"))
 struct LimitTests {
     private static let key = "appl_a_public_key_for_tests"

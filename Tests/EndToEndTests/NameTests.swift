@@ -6,6 +6,8 @@ import Testing
 
 /// A worker whose names a hostile name server resolves: real processes, in a mount namespace of their own with another
 /// resolv.conf.
+///
+/// Serialised: name servers share port 53.
 @Suite(
     .serialized, .enabled(if: Program.isBuilt, "skipped: the program is not built"),
     .enabled(if: MountNamespace.isAvailable, "skipped: mount namespaces and port 53 need root"))

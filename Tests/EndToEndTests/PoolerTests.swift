@@ -6,6 +6,8 @@ import TestSupport
 import Testing
 
 /// Everything through PgBouncer in transaction mode.
+///
+/// Serialised: each test has a pooler and all processes under load.
 @Suite(
     .serialized, .enabled(if: Program.isBuilt, "skipped: \(Program.path) is not built"),
     .enabled(if: Pooler.isInstalled, "skipped: there is no PgBouncer"))

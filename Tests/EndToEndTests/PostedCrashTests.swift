@@ -5,7 +5,7 @@ import TestSupport
 import Testing
 
 /// The api process dies between what it keeps and what it answers.
-@Suite(.serialized, .enabled(if: Program.isBuilt, "skipped: \(Program.path) is not built"))
+@Suite(.enabled(if: Program.isBuilt, "skipped: \(Program.path) is not built"))
 struct PostedCrashTests {
     private static let key = "appl_a_public_key_for_tests"
 

@@ -6,6 +6,8 @@ import TestSupport
 import Testing
 
 /// `entitled run` with the Postgres that it keeps itself.
+///
+/// Serialised: each test starts a Postgres of its own.
 @Suite(.serialized, .enabled(if: Program.isBuilt, "skipped: \(Program.path) is not built"))
 struct RunTests {
     /// The process id of the cluster in this site's state folder, if it lives.

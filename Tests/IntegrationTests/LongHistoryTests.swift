@@ -12,6 +12,8 @@ import Testing
 import Worker
 
 /// Purchases with more facts than any turn of a worker may read: slow for themselves, unnoticed by others.
+///
+/// Serialised: times are measured beside a load that takes a processor.
 @Suite(.serialized) struct LongHistoryTests {
     private struct Scene {
         let installation: Installation

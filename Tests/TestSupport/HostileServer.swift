@@ -53,6 +53,11 @@ package final class HostileServer: Sendable {
     package var connections: Int { state.read { $0.connections } }
     package var bytesSent: Int { state.read { $0.sent } }
 
+    /// Open connections that programs would inherit if they were started now.
+    package var inheritable: Int {
+        state.read { $0.sockets.count { fcntl($0, F_GETFD) & FD_CLOEXEC == 0 } }
+    }
+
     /// Whether so many requests for the path came within the time.
     package func waitFor(_ count: Int, _ path: String, timeout: Duration = .seconds(20)) -> Bool {
         state.wait(timeout: timeout) { state in
@@ -62,7 +67,7 @@ package final class HostileServer: Sendable {
 
     private func acceptAll() {
         while true {
-            let client = accept(listener, nil, nil)
+            let client = LoopbackSocket.accept(listener)
             guard client >= 0 else { break }
             let number = state.change { state in
                 state.connections += 1

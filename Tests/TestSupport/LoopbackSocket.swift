@@ -15,6 +15,15 @@ package enum LoopbackSocket {
         return status == 0 ? (listener, UInt16(bigEndian: address.sin_port)) : nil
     }
 
+    /// The next connection; below 0 where the listener is closed. No program that a test starts meanwhile inherits it:
+    /// closing it here would otherwise not end it.
+    package static func accept(_ listener: Int32) -> Int32 {
+        let connection = Glibc.accept(listener, nil, nil)
+        // `accept4` would leave no moment between; Swift's Glibc module does not have it.
+        if connection >= 0 { _ = fcntl(connection, F_SETFD, FD_CLOEXEC) }
+        return connection
+    }
+
     package static func connect(_ port: UInt16) -> Int32? {
         let descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue), 0)
         var address = address(port)

@@ -16,6 +16,8 @@ package final class TestCluster: Sendable {
     private let cluster: PrivateCluster
     private let watchdog: Watchdog
     package let folder: String
+    /// What migrated databases are copied from.
+    let template = MadeOnce<TestDatabase>()
 
     package init(_ settings: PrivateClusterSettings = .throwAway) throws {
         folder = try TemporaryFolder.make()
@@ -27,14 +29,18 @@ package final class TestCluster: Sendable {
     /// For the maintenance database.
     package var url: String { cluster.url(database: "postgres") }
 
-    /// A new, empty database of this cluster.
+    /// A new database of this cluster.
     ///
-    /// - Parameter tablespace: where its tables are kept, if not in the cluster's folder.
-    package func makeDatabase(in tablespace: String? = nil) throws -> TestDatabase {
+    /// - Parameters:
+    ///   - tablespace: where its tables are kept, if not in the cluster's folder.
+    ///   - template: what it is a copy of, which has no connection then; without one it is empty.
+    package func makeDatabase(in tablespace: String? = nil, from template: TestDatabase? = nil) throws -> TestDatabase {
         let number = TestCluster.number.add(1, ordering: .relaxed).newValue
         let name = "test_\(number)"
         let connection = try PostgresConnection(PostgresTarget(url: url))
-        try connection.query("CREATE DATABASE \(name)" + (tablespace.map { " TABLESPACE \($0)" } ?? ""))
+        try connection.query(
+            "CREATE DATABASE \(name)" + (template.map { " TEMPLATE \($0.name)" } ?? "")
+                + (tablespace.map { " TABLESPACE \($0)" } ?? ""))
         return TestDatabase(url: cluster.url(database: name), name: name)
     }
 
@@ -58,6 +64,20 @@ package final class TestCluster: Sendable {
     }
 
     package var isRunning: Bool { cluster.isRunning }
+}
+
+/// A value that the first caller makes, and all others wait for; a failure is made again by the next.
+final class MadeOnce<Value: Sendable>: Sendable {
+    private let value = Mutex<Value?>(nil)
+
+    func get(_ make: () throws -> Value) throws -> Value {
+        try value.withLock { value in
+            if let value { return value }
+            let made = try make()
+            value = made
+            return made
+        }
+    }
 }
 
 /// A database for one test.

@@ -25,7 +25,7 @@ package final class TestProxy: Sendable {
         (listener, self.port) = (descriptor, port)
         _ = ServiceThread("proxy") { [state, socketPath] in
             while true {
-                let client = accept(descriptor, nil, nil)
+                let client = LoopbackSocket.accept(descriptor)
                 guard client >= 0 else { return }
                 TestProxy.admit(client, to: socketPath, state)
             }

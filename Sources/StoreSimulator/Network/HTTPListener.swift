@@ -82,6 +82,8 @@ package final class HTTPListener: Sendable {
                 }
                 return
             }
+            // Not for the programs that this process starts: they would keep it open.
+            _ = fcntl(connection, F_SETFD, FD_CLOEXEC)
             let listener = self
             _ = ServiceThread("http-connection") { listener.serve(SocketStream(connection)) }
         }

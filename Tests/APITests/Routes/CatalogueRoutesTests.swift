@@ -112,9 +112,9 @@ struct CatalogueRoutesTests {
     @Test func `what is not supported says so, with a code, and what an app needs not to stumble is there`() throws {
         let api = try KeyedAPI()
         for (method, path) in [
-            ("GET", "/v1/customercenter/somebody"), ("POST", "/v1/events"), ("POST", "/v1/config/app"),
+            ("GET", "/v1/customercenter/somebody"), ("POST", "/v1/config/app"),
             ("POST", "/auth/login"), ("GET", "/rcbilling/v1/subscribers/somebody/offering_products"),
-            ("POST", "/v1/subscribers/redeem_purchase"), ("POST", "/v1/diagnostics"),
+            ("POST", "/v1/subscribers/redeem_purchase"),
         ] {
             let answer = api.call(method, path, method == "POST" ? .object([]) : nil)
             #expect(answer.status == 404 && answer.json["code"]?.intValue != nil)
@@ -124,5 +124,16 @@ struct CatalogueRoutesTests {
         #expect(reports.status == 200 && reports.json == .object(["report_logs": .bool(false)]))
         let currencies = api.call("GET", "/v1/subscribers/somebody/virtual_currencies")
         #expect(currencies.json == .object(["virtual_currencies": .object([])]))
+    }
+
+    /// An SDK keeps what is answered 404, and sends it again at every start.
+    @Test(arguments: ["/v1/events", "/v1/diagnostics"])
+    func `what SDKs report about themselves is accepted and discarded`(path: String) throws {
+        let api = try KeyedAPI()
+        for key in [KeyedAPI.publicKey, nil] {
+            let answer = api.call("POST", path, .object(["events": .array([.object(["id": .string("1")])])]), key: key)
+            #expect(answer.status == 200 && answer.json == .object([]))
+        }
+        #expect(api.call("GET", path).status == 404)
     }
 }

@@ -33,7 +33,7 @@ struct GrantRouteTests {
         #expect(given.status == 201)
         let subscription = try #require(given.json["subscriber"]?["subscriptions"]?["rc_promo_pro_monthly"])
         #expect(subscription["store"] == .string("promotional"))
-        #expect(subscription["period_type"] == .string("promotional"))
+        #expect(subscription["period_type"] == .string("normal"))
         let entitlement = try #require(given.json["subscriber"]?["entitlements"]?["pro"])
         let end = try #require(entitlement["expires_date"]?.stringValue.flatMap(Timestamp.parse))
         #expect(end > before + 27 * Self.day && end < before + 32 * Self.day)

@@ -5,6 +5,7 @@ import Schemas
 import TestSupport
 import Testing
 
+/// Serialised: the role belongs to the whole cluster.
 @Suite(.serialized) struct IngestRoleTests {
     /// The public process' role, logged in as itself.
     private func login(_ database: TestDatabase) throws -> PostgresConnection {

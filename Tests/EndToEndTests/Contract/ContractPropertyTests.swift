@@ -3,6 +3,8 @@ import TestSupport
 import Testing
 
 /// schemathesis: what a contract allows is answered as it says, and what it forbids is refused.
+///
+/// Serialised: each test runs a Python program that takes a processor.
 @Suite(
     .serialized, .enabled(if: PythonChecks.isThere, "\(PythonChecks.absence)"),
     .enabled(if: Program.isBuilt, "skipped: \(Program.path) is not built"))

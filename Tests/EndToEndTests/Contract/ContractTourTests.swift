@@ -4,6 +4,8 @@ import TestSupport
 import Testing
 
 /// A call of everything that the contract has: so that nothing stands in it that the server does not answer.
+///
+/// Serialised: each test runs a Python program that takes a processor.
 @Suite(
     .serialized, .enabled(if: PythonChecks.isThere, "\(PythonChecks.absence)"),
     .enabled(if: Program.isBuilt, "skipped: \(Program.path) is not built"))
@@ -73,6 +75,8 @@ struct ContractTourTests {
         scene.call("GET", "\(path)/ada/export", key: APIFixture.publicKey)
         scene.call("GET", "\(path)/ada/virtual_currencies")
         scene.call("GET", "\(path)/ada/health_report_availability", key: nil)
+        scene.call("POST", "/v1/events", .object(["events": .array([])]), key: nil)
+        scene.call("POST", "/v1/diagnostics", .object(["entries": .array([])]), key: nil)
     }
 
     private func visitCatalogue(_ scene: APIFixture) throws {

@@ -5,6 +5,8 @@ import Testing
 /// Clients and checkers that are not ours, against real processes.
 ///
 /// They come from PyPI by `deploy/python-checks`; without it these tests are skipped.
+///
+/// Serialised: each test runs a Python program that takes a processor.
 @Suite(
     .serialized, .enabled(if: PythonChecks.isThere, "\(PythonChecks.absence)"),
     .enabled(if: Program.isBuilt, "skipped: \(Program.path) is not built"))

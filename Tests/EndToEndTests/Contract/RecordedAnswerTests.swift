@@ -6,7 +6,7 @@ import Testing
 
 /// What the SDK's own tests feed it as answers, beside ours: every member and its type.
 @Suite(
-    .serialized, .enabled(if: Program.isBuilt, "skipped: \(Program.path) is not built"),
+    .enabled(if: Program.isBuilt, "skipped: \(Program.path) is not built"),
     .enabled(if: ContractFiles.isSharedHere, "\(ContractFiles.sharedAbsence)"))
 struct RecordedAnswerTests {
     /// Places of customer information whose members are named by data.
@@ -26,7 +26,7 @@ struct RecordedAnswerTests {
         "subscriber.other_purchases.*": "RevenueCat's own answers have nothing in it any more",
         "subscriber.other_purchases.*.purchase_date": "part of the above",
         "subscriber.subscriptions.*.auto_resume_date": "always null: only Google Play pauses subscriptions",
-        "subscriber.subscriptions.*.product_plan_identifier": "always null: only Google Play has base plans",
+        "subscriber.subscriptions.*.product_plan_identifier": "left out: only Google Play has base plans, and Android's SDK reads null as a name",
     ]
 
     private static func recorded(_ name: String) throws -> JSON {

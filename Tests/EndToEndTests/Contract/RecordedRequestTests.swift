@@ -4,7 +4,7 @@ import Testing
 
 /// What RevenueCat's iOS SDK sends, answered by real processes.
 @Suite(
-    .serialized, .enabled(if: Program.isBuilt, "skipped: \(Program.path) is not built"),
+    .enabled(if: Program.isBuilt, "skipped: \(Program.path) is not built"),
     .enabled(if: ContractFiles.isSharedHere, "\(ContractFiles.sharedAbsence)"))
 struct RecordedRequestTests {
     /// What the SDK goes on with, by the names of recorded requests. Those that carry no token of Apple's are answered as

@@ -9,7 +9,7 @@ struct RoutesCommandTests {
         let lines = people.output.split(separator: "\n")
         #expect(lines.first?.split(separator: " ") == ["METHOD", "PATH", "KEY", "SUPPORTED"])
         #expect(lines.contains { $0.split(separator: " ") == ["GET", "/v1/health", "none", "yes"] })
-        #expect(lines.contains { $0.split(separator: " ") == ["POST", "/v1/events", "none", "no,", "404"] })
+        #expect(lines.contains { $0.split(separator: " ") == ["POST", "/v1/config/{domain}", "none", "no,", "404"] })
         let machines = ProgramFixture().run(["api", "--routes", "--json"])
         let routes = try #require(machines.document?["routes"]?.arrayValue)
         #expect(routes.count == lines.count - 1)

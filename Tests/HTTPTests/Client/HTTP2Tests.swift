@@ -4,6 +4,7 @@ import HTTP
 import TestSupport
 import Testing
 
+/// Serialised: each test runs a TLS server of openssl, which must answer in time.
 @Suite(.serialized, .enabled(if: TLSServer.isAvailable, "skipped: there is no openssl command"))
 struct HTTP2Tests {
     private func makeClient(_ server: HTTP2Server, offersHTTP2: Bool) throws -> HTTPClient {

@@ -4,6 +4,7 @@ import HTTP
 import TestSupport
 import Testing
 
+/// Serialised: connections are counted and times are measured.
 @Suite(.serialized)
 struct HTTPClientTests {
     @Test func `a request arrives as it was handed in`() throws {

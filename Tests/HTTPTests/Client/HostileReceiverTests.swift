@@ -5,6 +5,8 @@ import TestSupport
 import Testing
 
 /// What consumers do that mean ill, or are broken: each has its outcome, in bounded time, and costs the others nothing.
+///
+/// Serialised: times are measured.
 @Suite(.serialized)
 struct HostileReceiverTests {
     enum Expected: Sendable, Equatable, CustomStringConvertible {
@@ -85,6 +87,15 @@ struct HostileReceiverTests {
         #expect(fixture.client.inFlight >= 6)
         #expect(beside < max(Self.patience.milliseconds / 3, 20 * alone), "\(alone) ms alone, \(beside) ms beside them")
         #expect(hostile.wait(2 * Self.cases.count).count == 2 * Self.cases.count)
+    }
+
+    /// A program that a test starts at that moment would keep the connection open after it is closed here.
+    @Test func `a server of the tests leaves no connection to the programs that they start`() throws {
+        let fixture = try ClientFixture()
+        let request = OutgoingRequest(url: fixture.server.url("/hang"), timeout: Self.patience)
+        fixture.client.submit(request, completion: Outcomes().add)
+        #expect(fixture.server.waitFor(1, "/hang"))
+        #expect(fixture.server.inheritable == 0)
     }
 
     @Test func `what is compressed stays so`() throws {

@@ -7,7 +7,6 @@ import TestSupport
 import Testing
 
 /// Where requests may not go, with real sockets: a server listens, and nothing may arrive.
-@Suite(.serialized)
 struct IsolationTests {
     @Test(arguments: [
         "127.0.0.1", "0.0.0.0", "0", "2130706433", "0x7f000001", "127.1", "0177.0.0.1", "127.0.0.1.", "%31%32%37.0.0.1",

@@ -5,7 +5,6 @@ import TestSupport
 import Testing
 
 /// Requests through a proxy, which resolves and connects; what it does wrong is no fault of the target.
-@Suite(.serialized)
 struct ProxyTests {
     /// A client whose own resolver knows the proxy's name and no other.
     private func makeClient(_ proxy: String, caFile: String? = nil, networks: [String] = []) throws -> HTTPClient {

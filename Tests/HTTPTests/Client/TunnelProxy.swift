@@ -47,7 +47,7 @@ final class TunnelProxy: Sendable {
 
     private func acceptAll() {
         while true {
-            let client = accept(listener, nil, nil)
+            let client = LoopbackSocket.accept(listener)
             guard client >= 0 else { break }
             guard keep(client) else { break }
             _ = ServiceThread("proxy-client") { [self] in

@@ -5,6 +5,7 @@ import Postgres
 import TestSupport
 import Testing
 
+/// Serialised: each test starts servers of its own and waits for them against the clock.
 @Suite(.serialized) struct `the private cluster` {
     private func cluster(_ folder: String) throws -> PrivateCluster {
         try PrivateCluster(stateDirectory: folder, settings: .throwAway)

@@ -7,6 +7,8 @@ import TestSupport
 import Testing
 
 /// The login of a private cluster, which is no superuser.
+///
+/// Serialised: each test starts servers of its own and waits for them against the clock.
 @Suite(.serialized) struct PrivateOwnerTests {
     private func cluster(_ folder: String, _ settings: PrivateClusterSettings) throws -> PrivateCluster {
         try PrivateCluster(stateDirectory: folder, settings: settings)

@@ -41,10 +41,24 @@ struct DocumentTests {
                 "grace_period_expires_date":null,"is_sandbox":true,\
                 "management_url":"https://apps.apple.com/account/subscriptions",\
                 "original_purchase_date":"2026-09-21T14:13:20Z","ownership_type":"PURCHASED","period_type":"normal",\
-                "price":{"amount":9.99,"currency":"USD"},"product_plan_identifier":null,\
+                "price":{"amount":9.99,"currency":"USD"},\
                 "purchase_date":"2026-09-21T14:13:20Z","refunded_at":null,"store":"app_store",\
                 "store_transaction_id":"1000","unsubscribe_detected_at":null}}}}
                 """)
+    }
+
+    @Test func `what ended long ago will not renew, said or not`() throws {
+        var life = Life()
+        _ = life.start()
+        let shown = { (instant: Int64) in
+            try subscriber(life, at: instant)["subscriptions"]?["pro_monthly"]?["unsubscribe_detected_at"]
+        }
+        #expect(try shown(life.expires - day) == .null)
+        #expect(try shown(life.expires + 59 * day) == .null)
+        #expect(try shown(life.expires + 61 * day) == .date(life.expires))
+        let told = life.expires - 2 * day
+        _ = life.autoRenewOff(at: told)
+        #expect(try shown(life.expires + 61 * day) == .date(told))
     }
 
     @Test func `grace moves the end that readers judge by`() throws {

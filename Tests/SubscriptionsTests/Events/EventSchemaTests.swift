@@ -24,9 +24,9 @@ struct EventSchemaTests {
         let consent: Set = [.priceIncreaseConsentRequired, .priceIncreaseConsentApproved] as Set<EventType>
         guard !consent.contains(type) else {
             return [
-                "event_timestamp_ms", "product_id", "environment", "transaction_id", "original_transaction_id",
-                "country_code", "app_user_id", "aliases", "original_app_user_id", "currency", "subscriber_attributes",
-                "store", "type", "id", "app_id",
+                "event_timestamp_ms", "product_id", "period_type", "purchased_at_ms", "expiration_at_ms", "environment",
+                "transaction_id", "original_transaction_id", "country_code", "app_user_id", "aliases",
+                "original_app_user_id", "currency", "subscriber_attributes", "store", "type", "id", "app_id",
             ]
         }
         guard type != .consumptionRequest else {
@@ -63,7 +63,7 @@ struct EventSchemaTests {
         ]
         let discounts = ["discount_percentage", "discount_amount", "discount_identifier"]
         let last: [EventType: [String]] = [
-            .initialPurchase: discounts, .renewal: discounts, .nonRenewingPurchase: discounts + ["quantity"],
+            .initialPurchase: discounts, .renewal: discounts, .nonRenewingPurchase: discounts,
         ]
         return period + (particular[type] ?? []) + ["currency"] + (type == .renewal ? ["is_trial_conversion"] : [])
             + terms + (last[type] ?? []) + ["type", "id", "app_id"]
@@ -88,12 +88,16 @@ struct EventSchemaTests {
         let members = Self.members(of: type)
         let known = try Self.check(type.rawValue).schema["properties"]?["event"]?["properties"]?.members
         // Of a trial that is told after the period that followed it.
-        let rare: Set = type == .initialPurchase ? ["is_trial_conversion"] : []
+        // Where several were bought at once.
+        let several: [String] = type == .nonRenewingPurchase ? ["quantity"] : []
+        let rare = Set((type == .initialPurchase ? ["is_trial_conversion"] : []) + several)
         #expect(Set(known?.map(\.name) ?? []) == Set(members).union(rare))
         for body in try #require(EventBodyTests.bodies[type], "no body of this type was made") {
             #expect(body.members?.map(\.name) == ["event", "api_version"])
             let event = try #require(body["event"])
-            #expect(event.members?.map(\.name) == members)
+            let isSeveral = event["quantity"] != nil
+            #expect(!isSeveral || event["quantity"] != .int(1))
+            #expect(event.members?.map(\.name) == members.flatMap { isSeveral && $0 == "type" ? several + [$0] : [$0] })
             #expect(event["id"]?.stringValue?.wholeMatch(of: id) != nil)
             for name in ["entitlement_id", "presented_offering_id"] where members.contains(name) {
                 #expect(event[name] == .null)

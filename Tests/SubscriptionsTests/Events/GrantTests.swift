@@ -251,7 +251,7 @@ struct GrantTests {
         #expect(shown["entitlements"]?["pro"]?["expires_date"] == .date(epoch + 7 * day))
         let subscription = try #require(shown["subscriptions"]?["rc_promo_pro_weekly"])
         #expect(subscription["store"] == .string("promotional"))
-        #expect(subscription["period_type"] == .string("promotional"))
+        #expect(subscription["period_type"] == .string("normal"))
         #expect(subscription["is_sandbox"] == .bool(false))
         #expect(subscription["management_url"] == .null)
         #expect(subscription["store_transaction_id"] == .string(Self.id))

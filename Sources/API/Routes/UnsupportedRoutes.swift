@@ -16,10 +16,17 @@ package struct UnsupportedRoutes: Sendable {
                 return .response(.document(200, .object(["virtual_currencies": .object([])])))
             },
         ]
+            + UnsupportedRoutes.discarded.map { path in
+                APIRoute("POST", path, .open) { _ in .response(.document(200, .object([]))) }
+            }
             + UnsupportedRoutes.paths.map { method, path in
                 .unsupported(method, path, .open) { "entitled does not support \(method) \($0.head.path)." }
             }
     }
+
+    /// Events of paywalls and diagnostics of the SDK itself, which nothing here reads. They are accepted and discarded: an
+    /// SDK keeps what is answered 404 and sends it again at every start and flush.
+    private static let discarded = ["/v1/events", "/v1/diagnostics"]
 
     /// Paywalls' and diagnostics' own hosts are here too: a proxy URL takes their place as well.
     private static let paths: [(method: String, path: String)] = [
@@ -29,8 +36,6 @@ package struct UnsupportedRoutes: Sendable {
         ("GET", "/v1/customercenter/{app_user_id}"),
         ("POST", "/v1/customercenter/support/create-ticket"),
         ("POST", "/v1/config/{domain}"),
-        ("POST", "/v1/events"),
-        ("POST", "/v1/diagnostics"),
         ("POST", "/v1/auth/login"), ("POST", "/v1/auth/token"), ("POST", "/v1/auth/revoke"),
         ("POST", "/auth/login"), ("POST", "/auth/token"), ("POST", "/auth/revoke"),
         ("GET", "/v1/customer"), ("GET", "/v1/customer/offerings"), ("POST", "/v1/customer/intro_eligibility"),

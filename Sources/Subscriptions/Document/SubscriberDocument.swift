@@ -120,12 +120,24 @@ package struct SubscriberDocument: Sendable {
             "management_url": holding.isManaged(at: now) ? .string(managementURL) : .null,
             "original_purchase_date": .date(holding.originalPurchaseDate),
             "ownership_type": .string(holding.isFamilyShare ? "FAMILY_SHARED" : "PURCHASED"),
-            "period_type": .string(holding.periodType.rawValue.lowercased()), "price": price(holding.price),
-            "product_plan_identifier": .null, "purchase_date": .date(holding.purchaseDate),
+            "period_type": .string(periodType(holding)), "price": price(holding.price), "purchase_date": .date(holding.purchaseDate),
             "refunded_at": .date(holding.refunded), "store": .string(holding.store),
             "store_transaction_id": .string(holding.transactionID),
-            "unsubscribe_detected_at": .date(holding.switchedOffSince),
+            "unsubscribe_detected_at": .date(unsubscribed(holding, now)),
         ])
+    }
+
+    /// Android's SDK reads no subscription at all beside one of a type that it does not know.
+    private static func periodType(_ holding: Holding) -> String {
+        (holding.periodType == .promotional ? .normal : holding.periodType).rawValue.lowercased()
+    }
+
+    /// Apple retries a charge for up to 60 days (Apple, "Reducing involuntary subscriber churn"); what ended before that
+    /// renews no more, though nothing may have been signed about its end. SDKs take null for a subscription that will renew.
+    private static func unsubscribed(_ holding: Holding, _ now: Int64) -> Int64? {
+        if let since = holding.switchedOffSince { return since }
+        guard holding.isRenewable, let end = holding.expires, end.later(by: 60 * .day) < now else { return nil }
+        return end
     }
 
     /// Null where nothing was signed: readers drop an entry whose amount is no number.

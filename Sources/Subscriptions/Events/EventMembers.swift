@@ -17,6 +17,8 @@ struct EventMembers {
     var consent: [JSON.Member] {
         members([
             "event_timestamp_ms": .int(draft.timestamp), "product_id": .string(transaction.productID),
+            "period_type": .string(draft.period.type.rawValue), "purchased_at_ms": .int(transaction.purchaseDate),
+            "expiration_at_ms": .integer(draft.expiration),
             "environment": .string(draft.purchase.environment.eventName),
             "transaction_id": .string(transaction.transactionID),
             "original_transaction_id": .string(transaction.originalTransactionID), "country_code": country,
@@ -134,7 +136,8 @@ struct EventMembers {
     private var discounts: [JSON.Member] {
         switch draft.type {
         case .nonRenewingPurchase where transaction.grant == nil:
-            noDiscount + members(["quantity": .int(Int64(transaction.quantity))])
+            // Consumers' strict schemas know it only where several were bought at once.
+            noDiscount + (transaction.quantity == 1 ? [] : members(["quantity": .int(Int64(transaction.quantity))]))
         case .initialPurchase, .renewal, .nonRenewingPurchase: noDiscount
         default: []
         }

@@ -8,7 +8,9 @@ package enum TestEvent {
     /// - Parameters:
     ///   - id: an upper-case UUID.
     ///   - now: ms; the event's timestamp, and the start of the made-up period.
-    package static func json(id: String, appID: String, now: Int64, customer: String = "test-customer") -> JSON {
+    ///   - customer: an app user id; by default a UUID, as RevenueCat's test events have, which is the event's.
+    package static func json(id: String, appID: String, now: Int64, customer: String? = nil) -> JSON {
+        let customer = customer ?? id
         let pairs: KeyValuePairs<String, JSON> = [
             "event_timestamp_ms": .int(now), "product_id": .string("test_product"), "period_type": .string("NORMAL"),
             "purchased_at_ms": .int(now), "expiration_at_ms": .int(now.later(by: lasts)),

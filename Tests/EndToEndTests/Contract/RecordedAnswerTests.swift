@@ -26,7 +26,8 @@ struct RecordedAnswerTests {
         "subscriber.other_purchases.*": "RevenueCat's own answers have nothing in it any more",
         "subscriber.other_purchases.*.purchase_date": "part of the above",
         "subscriber.subscriptions.*.auto_resume_date": "always null: only Google Play pauses subscriptions",
-        "subscriber.subscriptions.*.product_plan_identifier": "left out: only Google Play has base plans, and Android's SDK reads null as a name",
+        "subscriber.subscriptions.*.product_plan_identifier":
+            "left out: only Google Play has base plans, and Android's SDK reads null as a name",
     ]
 
     private static func recorded(_ name: String) throws -> JSON {

@@ -52,18 +52,24 @@ package enum SecretReset {
         return Plan(lostKey: lostKey, endpoints: isAll ? all : lost)
     }
 
-    /// Does what `plan` says at this moment.
+    /// Does what was planned, as far as it is still to be done: a secret that works since then is replaced only if the
+    /// plan named one that worked.
     ///
     /// - Parameter sealer: at least one key.
     /// - Throws: `KeyElsewhere`.
     package static func run(
-        for id: String?, sealer: SecretSealer, patience: Int64, now: Int64, on connection: PostgresConnection
+        _ planned: Plan, for id: String?, sealer: SecretSealer, patience: Int64, now: Int64,
+        on connection: PostgresConnection
     ) throws -> [Renewed] {
         try SealingKeyRegister.exclusively(on: connection) {
             let plan = try plan(for: id, sealer: sealer, patience: patience, now: now, on: connection)
             if plan.lostKey != nil { try SealingKeyRegister.use(sealer.fingerprint, now: now, on: connection) }
             return try SealingKeyRegister.sealing(with: sealer, now: now, on: connection) { sealer in
-                try plan.endpoints.compactMap { endpoint in
+                let ids = Set(planned.endpoints.map(\.id))
+                return try plan.endpoints.compactMap { endpoint in
+                    guard ids.contains(endpoint.id),
+                        planned.replacesWorking || endpoint.unreadable.contains(.secret)
+                    else { return nil }
                     guard try EndpointSecrets.lockEndpoint(endpoint.id, on: connection) else { return nil }
                     return Renewed(
                         id: endpoint.id,

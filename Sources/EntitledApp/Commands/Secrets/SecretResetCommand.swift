@@ -31,7 +31,8 @@ extension SecretCommands {
             let keys = plan.lostKey == nil ? sealer : try SealingKeys.make(configuration)
             let renewed = try telling(configuration) {
                 try SecretReset.run(
-                    for: endpoint, sealer: keys, patience: Reset.patience, now: SystemClock().now(), on: connection)
+                    plan, for: endpoint, sealer: keys, patience: Reset.patience, now: SystemClock().now(),
+                    on: connection)
             }
             tell(renewed, plan, keys, configuration, context)
             return 0

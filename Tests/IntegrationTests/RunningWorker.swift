@@ -71,7 +71,7 @@ final class RunningWorker: Sendable {
                 policy: DeliveryRetryPolicy(schedule: schedule),
                 log: AttemptLog(sender: AttemptSender(worker: SecureRandom.bytes(16), host: "test")),
                 logger: log.logger, metrics: Metrics()),
-            sealer: installation.sealer,
+            keys: { [sealer = installation.sealer] in sealer },
             engine: { ring in
                 DeliveryEngine(
                     client: client, limits: limits, timeout: timeout, clock: braked, metrics: Metrics(), onResult: ring)

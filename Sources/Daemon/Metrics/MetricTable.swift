@@ -124,6 +124,10 @@ extension Metric {
         "entitled_endpoints_failing", .gauge,
         "Endpoints that have failed for so long that operators were warned, disabled ones left out; told by one worker.",
         alarm: "max(entitled_endpoints_failing) > 0")
+    package static let endpointsUnreadable = Metric(
+        "entitled_endpoints_unreadable", .gauge,
+        "Endpoints with a secret, key or header that this worker's sealing keys do not open; their deliveries stay pending.",
+        alarm: "max(entitled_endpoints_unreadable) > 0")
     package static let endpointNotices = Metric(
         "entitled_endpoint_notices_total", .counter, labels: ["type"],
         "What operators were told about endpoints: `endpoint.failing`, `endpoint.disabled` and the like.",
@@ -145,8 +149,9 @@ extension Metric {
         "entitled_dns_lookup_seconds", .histogram(seconds), "Time of looking up a name.")
 
     private static let sending = [
-        deliveriesPastDue, deliveriesBlockedSeconds, webhookAttempts, endpointsFailing, endpointNotices,
-        clockDifference, clientRequests, clientRequestSeconds, clientInFlight, dnsLookups, dnsLookupSeconds,
+        deliveriesPastDue, deliveriesBlockedSeconds, webhookAttempts, endpointsFailing, endpointsUnreadable,
+        endpointNotices, clockDifference, clientRequests, clientRequestSeconds, clientInFlight, dnsLookups,
+        dnsLookupSeconds,
     ]
 
     // MARK: - What Apple is asked

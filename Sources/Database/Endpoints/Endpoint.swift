@@ -31,13 +31,16 @@ package struct Endpoint: Sendable {
     package let signingKeys: [Redacted<[UInt8]>]
     /// Whether all that is sealed of it is here and open; without that nothing may be sent to it.
     package let isSendable: Bool
+    /// What no key given opens.
+    package let unreadable: [SealedPart]
 
     package init(
         id: String, url: String, authorization: Redacted<String>? = nil, environments: [StoreEnvironment] = [],
         events: [String] = [], apps: [String] = [], format: EndpointFormat = .revenuecat, ordering: Ordering = .none,
         retrySchedule: RetrySchedule? = nil, hasAuthorization: Bool = false, headerNames: [String] = [],
         headers: [CustomHeader] = [], disabledReason: String? = nil, pausedUntil: Int64 = 0, created: Int64,
-        secrets: [Redacted<[UInt8]>] = [], signingKeys: [Redacted<[UInt8]>] = [], isSendable: Bool = false
+        secrets: [Redacted<[UInt8]>] = [], signingKeys: [Redacted<[UInt8]>] = [], isSendable: Bool = false,
+        unreadable: [SealedPart] = []
     ) {
         self.id = id
         self.url = url
@@ -57,6 +60,7 @@ package struct Endpoint: Sendable {
         self.secrets = secrets
         self.signingKeys = signingKeys
         self.isSendable = isSendable
+        self.unreadable = unreadable
     }
 
     package var isEnabled: Bool { disabledReason == nil }

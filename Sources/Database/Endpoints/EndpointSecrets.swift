@@ -137,6 +137,17 @@ package enum EndpointSecrets {
             """, [.text(id), .int2(kind.rawValue), .int8(now), .bytea(sealed), .bytea(publicKey)])
     }
 
+    /// Ends all secrets, whether a key opens them or not, and makes a new one. Key pairs stay as they are. In a
+    /// transaction that seals.
+    static func replace(
+        of id: String, _ sealer: SecretSealer, now: Int64, on connection: PostgresConnection
+    ) throws -> Redacted<[UInt8]> {
+        _ = try connection.query(
+            "DELETE FROM entitled.endpoint_secret WHERE endpoint = $1 AND kind = $2",
+            [.text(id), .int2(Kind.secret.rawValue)])
+        return try make(of: id, sealer, now: now, on: connection)
+    }
+
     /// No key pair signs any more.
     static func removeKeyPairs(of id: String, on connection: PostgresConnection) throws {
         _ = try connection.query(

@@ -52,6 +52,7 @@ package enum EndpointTable {
         var headers: [CustomHeader] = []
         var secrets: [Redacted<[UInt8]>] = []
         var signingKeys: [Redacted<[UInt8]>] = []
+        var unreadable: [SealedPart] = []
         var isWhole = false
 
         init() {}
@@ -68,9 +69,11 @@ package enum EndpointTable {
             let headers = sealedHeaders.flatMap { sealer.open($0, for: SecretSealer.headers(of: id)) }
                 .flatMap(CustomHeaderText.decode)
             self.headers = headers ?? []
-            isWhole =
-                !secrets.isEmpty && secrets.count == sealedSecrets.count && signingKeys.count == sealedKeys.count
-                && (sealedAuthorization == nil) == (authorization == nil) && (sealedHeaders == nil) == (headers == nil)
+            if secrets.count < sealedSecrets.count { unreadable.append(.secret) }
+            if signingKeys.count < sealedKeys.count { unreadable.append(.privateKey) }
+            if sealedAuthorization != nil, authorization == nil { unreadable.append(.authorization) }
+            if sealedHeaders != nil, headers == nil { unreadable.append(.headers) }
+            isWhole = !secrets.isEmpty && unreadable.isEmpty
         }
     }
 
@@ -106,7 +109,7 @@ package enum EndpointTable {
             hasAuthorization: try row.bool(10), headerNames: try row.texts(9).compactMap { $0 },
             headers: opened.headers, disabledReason: try row.optionalText(5), pausedUntil: try row.int(6),
             created: try row.int(7), secrets: opened.secrets, signingKeys: opened.signingKeys,
-            isSendable: opened.isWhole)
+            isSendable: opened.isWhole, unreadable: opened.unreadable)
     }
 
     package struct Added: Sendable {

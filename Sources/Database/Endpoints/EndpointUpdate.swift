@@ -54,7 +54,7 @@ package enum EndpointUpdate {
             guard let headers else { return .headersUnreadable }
             guard headers.count <= CustomHeader.limit else { return .tooManyHeaders }
             try write(changes, former, changesHeaders ? headers : nil, sealer, on: connection)
-            try changeKeyPair(changes, id, sealer, now: now, on: connection)
+            try changeKeyPair(changes, former, sealer, now: now, on: connection)
             return .changed
         }
     }
@@ -111,11 +111,14 @@ package enum EndpointUpdate {
     }
 
     private static func changeKeyPair(
-        _ changes: EndpointEdit, _ id: String, _ sealer: SecretSealer, now: Int64,
+        _ changes: EndpointEdit, _ former: Endpoint, _ sealer: SecretSealer, now: Int64,
         on connection: PostgresConnection
     ) throws {
+        let id = former.id
         switch changes.isAsymmetric {
         case true?:
+            // A private key that is lost makes room for a new one.
+            if former.unreadable.contains(.privateKey) { try EndpointSecrets.removeKeyPairs(of: id, on: connection) }
             guard try EndpointSecrets.list(of: id, now: now, on: connection).keyPairs.isEmpty else { return }
             _ = try EndpointSecrets.makeKeyPair(of: id, sealer, now: now, on: connection)
         case false?: try EndpointSecrets.removeKeyPairs(of: id, on: connection)

@@ -17,6 +17,38 @@ package enum SealingKeyRegister {
         ).first?.text(0)
     }
 
+    /// Notes the first key of an installation. Among processes that begin at once one makes the key.
+    ///
+    /// - Parameter make: reads this host's keys, or makes one; not run where the database knows a key already.
+    package static func begin(
+        now: Int64, on connection: PostgresConnection, making make: () throws -> SecretSealer
+    ) throws {
+        guard try inUse(on: connection) == nil else { return }
+        try exclusively(on: connection) {
+            if try inUse(on: connection) == nil { try use(try make().fingerprint, now: now, on: connection) }
+        }
+    }
+
+    /// The key in use, if it is not among these.
+    package static func missing(from sealer: SecretSealer, on connection: PostgresConnection) throws -> String? {
+        try inUse(on: connection).flatMap { sealer.fingerprints.contains($0) ? nil : $0 }
+    }
+
+    /// The hosts of live workers that have this key.
+    ///
+    /// - Parameter patience: how long ago a worker may have been seen; ms.
+    static func hosts(
+        with fingerprint: String, patience: Int64, on connection: PostgresConnection
+    ) throws -> [String] {
+        try connection.query(
+            """
+            SELECT DISTINCT host FROM entitled.worker
+            WHERE seen_at > clock_timestamp() - $2 * interval '1 millisecond' AND sealing_keys @> ARRAY[$1::text]
+            ORDER BY host
+            """, [.text(fingerprint), .int8(patience)]
+        ).map { try $0.text(0) }
+    }
+
     /// Notes the key as the one that seals from now on.
     static func use(_ fingerprint: String, now: Int64, on connection: PostgresConnection) throws {
         _ = try connection.query(

@@ -21,6 +21,11 @@ package struct SecretSealer: Sendable {
         return SecretSealer(keys: keys)
     }
 
+    /// With the keys of another behind its own.
+    package func followed(by other: SecretSealer) -> SecretSealer {
+        SecretSealer(keys: keys + other.keys.filter { !keys.contains($0) })
+    }
+
     // MARK: - What a text is bound to; a secret and an authorization header: the id alone
 
     package static func headers(of endpoint: String) -> String { endpoint + " headers" }

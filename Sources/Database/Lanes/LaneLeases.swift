@@ -10,9 +10,9 @@ package struct LaneLeases: Sendable {
     package let host: String
     package let duration: Duration
     /// Fingerprints of the keys with which this worker opens secrets.
-    private let sealingKeys: [String]
+    package var sealingKeys: [String]
     package private(set) var epochs: [Lane: Int64] = [:]
-    /// How many workers were alive at the last `maintain`, this one included.
+    /// How many workers shared the lanes at the last `maintain`, this one included.
     package private(set) var workers = 1
 
     package init(worker: [UInt8], host: String, duration: Duration, sealingKeys: [String] = []) {
@@ -29,12 +29,35 @@ package struct LaneLeases: Sendable {
 
     private static let heartbeat = """
         INSERT INTO entitled.worker (id, host, seen_at, sealing_keys) VALUES ($1, $2, clock_timestamp(), $3)
-        ON CONFLICT (id) DO UPDATE SET seen_at = clock_timestamp()
+        ON CONFLICT (id) DO UPDATE SET seen_at = clock_timestamp(), sealing_keys = excluded.sealing_keys
         """
 
     private static let liveWorkers = """
-        SELECT count(*)::int8 FROM entitled.worker WHERE seen_at > clock_timestamp() - $1 * interval '1 millisecond'
+        WITH used AS (
+            SELECT fingerprint FROM entitled.sealing_key ORDER BY created_ms DESC, fingerprint LIMIT 1
+        ),
+        alive AS (
+            SELECT id, sealing_keys @> ARRAY[(SELECT fingerprint FROM used)] AS is_able FROM entitled.worker
+            WHERE seen_at > clock_timestamp() - $1 * interval '1 millisecond'
+        )
+        SELECT count(*)::int8, count(*) FILTER (WHERE is_able)::int8,
+            coalesce(bool_or(is_able) FILTER (WHERE id = $2), false)
+        FROM alive
         """
+
+    /// Sets `workers`, and answers with the number of lanes that this worker should own. While workers live that have
+    /// the sealing key in use, they share all lanes, so that webhooks go out: a worker without it cannot sign them.
+    /// Where none has it, all workers share them: everything is applied.
+    private mutating func fairShare(on connection: PostgresConnection) throws -> Int {
+        let row = try connection.query(
+            LaneLeases.liveWorkers, [.int8(duration.milliseconds), .uuid(worker)]
+        ).one()
+        let able = try row.int(1)
+        let sharing = max(1, able > 0 ? able : try row.int(0))
+        workers = Int(clamping: sharing)
+        if able > 0, try !row.bool(2) { return 0 }
+        return Int((Int64(Lane.count) + sharing - 1) / sharing)
+    }
 
     private static let forgetWorkers = """
         DELETE FROM entitled.worker WHERE seen_at < clock_timestamp() - interval '1 hour'
@@ -76,10 +99,7 @@ package struct LaneLeases: Sendable {
         var change = Change()
         try renewOwned(on: connection, &change)
         _ = try connection.query(LaneLeases.heartbeat, [.uuid(worker), .text(host), .texts(sealingKeys)])
-        let rows = try connection.query(LaneLeases.liveWorkers, [.int8(duration.milliseconds)])
-        let live = max(1, try rows.first?.int(0) ?? 1)
-        workers = Int(clamping: live)
-        let share = Int((Int64(Lane.count) + live - 1) / live)
+        let share = try fairShare(on: connection)
         if epochs.count > share {
             let surplus = Array(owned.suffix(epochs.count - share))
             try release(surplus, on: connection)

@@ -80,11 +80,10 @@ struct Composition {
     // MARK: - worker
 
     func worker() throws -> Part {
-        let sealer = try SealingKeys.load(configuration)
         let configuration = configuration
         let session = try database.session(
             .worker, logger: logger,
-            check: { connection in try SealingKeys.check(sealer, configuration, on: connection) }, refused: refused)
+            check: { connection in try SealingKeys.begin(configuration, on: connection) }, refused: refused)
         let client = try httpClient(logger)
         let (clock, metrics, timeout) = (clock, metrics, configuration.webhooks.timeout)
         let limits = SendLimits(
@@ -114,7 +113,7 @@ struct Composition {
                 log: AttemptLog(
                     sender: AttemptSender(worker: id, host: ProcessInfo.processInfo.hostName),
                     keepsResponses: configuration.webhooks.keepResponseBodies), logger: logger, metrics: metrics),
-            sealer: sealer,
+            keys: SealingKeys.reader(configuration, logger: logger),
             engine: { ring in
                 DeliveryEngine(
                     client: client, limits: limits, timeout: timeout, clock: clock, metrics: metrics, onResult: ring)

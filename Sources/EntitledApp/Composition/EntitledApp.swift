@@ -19,6 +19,7 @@ package enum EntitledApp {
         "endpoints rotate-secret": EndpointCommands.RotateSecret.init,
         "endpoints test": EndpointCommands.Test.init,
         "endpoints remove": EndpointCommands.Remove.init,
+        "secrets reset": SecretCommands.Reset.init,
         "secrets rewrap": SecretCommands.Rewrap.init,
         "notifications list": NotificationCommands.List.init,
         "notifications show": NotificationCommands.Show.init,

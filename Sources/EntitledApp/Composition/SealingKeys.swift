@@ -1,5 +1,6 @@
 import Base
 import Crypto
+import Daemon
 import Database
 import FoundationEssentials
 import Glibc
@@ -9,19 +10,26 @@ import Postgres
 enum SealingKeys {
     private static let fileName = "webhook-secrets.key"
 
-    /// Makes the key if there is none (mode 0600).
-    static func load(_ configuration: Configuration) throws -> SecretSealer {
+    static func path(_ configuration: Configuration) -> String { "\(configuration.stateDirectory)/\(fileName)" }
+
+    /// The keys of this host; nil if it has none. Makes nothing.
+    static func existing(_ configuration: Configuration) throws -> SecretSealer? {
         guard configuration.webhooks.secretKeys.isEmpty else {
             return SecretSealer(keys: configuration.webhooks.secretKeys)
         }
-        return SecretSealer(keys: [Redacted(try keyInStateDirectory(configuration.stateDirectory))])
+        let path = path(configuration)
+        return access(path, F_OK) == 0 ? SecretSealer(keys: [Redacted(try key(at: path))]) : nil
     }
 
-    private static func keyInStateDirectory(_ directory: String) throws -> [UInt8] {
-        let path = "\(directory)/\(fileName)"
+    /// The keys of this host; makes one (mode 0600) where it has none. Only for an installation without a key, and for
+    /// one whose key is given up: elsewhere a file made here would hide that the right one is missing.
+    static func make(_ configuration: Configuration) throws -> SecretSealer {
+        if let existing = try existing(configuration) { return existing }
+        let directory = configuration.stateDirectory
+        let path = path(configuration)
         try FileManager.default.createDirectory(atPath: directory, withIntermediateDirectories: true)
         let made = Array((Hex.encode(SecureRandom.bytes(32)) + "\n").utf8)
-        // Written aside and linked into place, so that of two processes one wins and nobody reads half a key.
+        // Written aside and linked into place, so that of two processes one wins and none reads half a key.
         let draft = "\(path).\(Hex.encode(SecureRandom.bytes(4)))"
         let file = open(draft, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
         guard file >= 0 else { throw CommandFailure("cannot write \(draft): \(String(cString: strerror(errno)))") }
@@ -29,7 +37,7 @@ enum SealingKeys {
         close(file)
         if isWritten { link(draft, path) }
         unlink(draft)
-        return try key(at: path)
+        return SecretSealer(keys: [Redacted(try key(at: path))])
     }
 
     private static func key(at path: String) throws -> [UInt8] {
@@ -39,24 +47,57 @@ enum SealingKeys {
         return key
     }
 
-    /// The same, but nothing is made; nil if there is no key.
-    static func existing(_ configuration: Configuration) throws -> SecretSealer? {
-        let path = "\(configuration.stateDirectory)/\(fileName)"
-        guard configuration.webhooks.secretKeys.isEmpty else { return try load(configuration) }
-        return access(path, F_OK) == 0 ? SecretSealer(keys: [Redacted(try key(at: path))]) : nil
+    /// Where no key is known yet: notes this host's, made if need be. Elsewhere nothing is done.
+    static func begin(_ configuration: Configuration, on connection: PostgresConnection) throws {
+        try SealingKeyRegister.begin(now: SystemClock().now(), on: connection) { try make(configuration) }
     }
 
-    /// That the key which seals the secrets in the database is among these; the first key of an installation is noted
-    /// there. Nothing is sealed anew: another host may not have this one's newest key yet.
-    static func check(_ sealer: SecretSealer, _ configuration: Configuration, on connection: PostgresConnection) throws
-    {
-        do {
-            try SealingKeyRegister.check(sealer, now: SystemClock().now(), on: connection)
-        } catch let missing as SealingKeyRegister.Missing {
-            throw CommandFailure(
-                "the webhook secrets in the database were sealed with another key (\(missing.fingerprint)): copy "
-                    + "\(fileName) from the host that made it into \(configuration.stateDirectory), or give the key in "
-                    + "webhooks.secret_keys")
+    /// For a command that seals: the keys of this host, among which is the one in use. Nothing is sealed anew: another
+    /// host may not have this one's newest key yet.
+    ///
+    /// - Throws: `CommandFailure` that says where the key is to be put.
+    static func sealing(_ configuration: Configuration, on connection: PostgresConnection) throws -> SecretSealer {
+        try begin(configuration, on: connection)
+        let sealer = try existing(configuration) ?? SecretSealer(keys: [])
+        guard let missing = try SealingKeyRegister.missing(from: sealer, on: connection) else { return sealer }
+        throw CommandFailure(
+            "the key \(missing), which seals the webhook secrets, is not on this host: \(remedy(configuration))")
+    }
+
+    /// What an operator can do where the key in use is missing.
+    static func remedy(_ configuration: Configuration) -> String {
+        let place =
+            configuration.webhooks.secretKeys.isEmpty
+            ? "copy \(fileName) into \(configuration.stateDirectory) from the host that has it, or set webhooks.secret_keys"
+            : "add it to webhooks.secret_keys and restart the worker"
+        return "\(place); if it is lost: entitled secrets reset"
+    }
+
+    /// Reads the keys again and again, for a worker.
+    static func reader(_ configuration: Configuration, logger: Logger) -> @Sendable () -> SecretSealer {
+        let memory = Monitor(Memory())
+        return {
+            memory.change { memory in
+                do {
+                    memory.learn(try existing(configuration))
+                    memory.failure = nil
+                } catch {
+                    let text = "\(error)"
+                    if memory.failure != text { logger.error("sealing key not read", ["error": .string(text)]) }
+                    memory.failure = text
+                }
+                return memory.sealer
+            }
+        }
+    }
+
+    /// What a worker has read. A file that is replaced or removed while the worker runs takes no key from it.
+    private struct Memory {
+        var sealer = SecretSealer(keys: [])
+        var failure: String?
+
+        mutating func learn(_ found: SecretSealer?) {
+            if let found, found.fingerprint != sealer.fingerprint { sealer = found.followed(by: sealer) }
         }
     }
 }

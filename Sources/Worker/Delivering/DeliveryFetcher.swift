@@ -9,7 +9,7 @@ import Postgres
 /// whoever calls goes on after an error.
 struct DeliveryFetcher {
     private let engine: DeliveryEngine
-    private let sealer: SecretSealer
+    var sealer: SecretSealer
     private let logger: Logger
     /// Of each statement.
     private let timeout: String
@@ -19,7 +19,6 @@ struct DeliveryFetcher {
     private var nextSweep = ContinuousClock.now
     /// Whether endpoints that were removed long ago are looked at too.
     private var sweepsAll = true
-    private var unsendable: Set<String> = []
     /// What consumers asked for with their answers, and is not done yet.
     private var owed = ConsumerDirectives()
     /// What was seen of endpoints, and is not written down yet.
@@ -96,7 +95,6 @@ struct DeliveryFetcher {
     ) throws {
         try makeChanges(on: connection)
         let endpoints = try EndpointTable.load(sealer: sealer, now: now, on: connection)
-        complain(about: endpoints)
         // Who asked for no more, or for a pause, gets nothing while that is not written down yet.
         let owing = owed.endpoints
         engine.update(
@@ -176,15 +174,5 @@ struct DeliveryFetcher {
                 set_config('synchronous_commit', 'on', true)
             """, [.text(timeout), .text(patience ?? timeout)])
         return try connection.transaction(opening: [limits]) { _ in try body() }
-    }
-
-    private mutating func complain(about endpoints: [Endpoint]) {
-        let broken = endpoints.filter { !$0.isSendable }
-        for endpoint in broken where !unsendable.contains(endpoint.id) {
-            logger.error(
-                "endpoint secrets not unsealed",
-                ["endpoint": .string(endpoint.id)])
-        }
-        unsendable = Set(broken.map(\.id))
     }
 }

@@ -6,7 +6,7 @@ import Postgres
 /// Keeps the endpoint of operations in step with the configuration: once, when the worker begins.
 struct OperationsEndpointSync {
     private let url: String?
-    private let sealer: SecretSealer
+    var sealer: SecretSealer
     private let logger: Logger
     /// Whether whoever is to be told is there, or nobody is.
     private(set) var isDone = false

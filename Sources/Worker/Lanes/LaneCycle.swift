@@ -21,6 +21,7 @@ struct LaneCycle {
     private var watch: EndpointMonitor
     private var operations: OperationsEndpointSync
     private var gauges: QueueGauges
+    private var sealing: SealingKeyWatch
     var outages: OutageTracker
     private var accounts: AccountUpkeep
     /// What decides about owners, until it is written down.
@@ -55,8 +56,9 @@ struct LaneCycle {
     init(
         configuration: LaneWorkerConfiguration, preparer: NotificationDecoder, applier: Applier,
         settler: AttemptRecorder,
-        engine: DeliveryEngine, folder: PurchaseFolder, sealer: SecretSealer, clock: any WallClock, logger: Logger,
-        metrics: Metrics
+        engine: DeliveryEngine, folder: PurchaseFolder, keys: @escaping @Sendable () -> SecretSealer,
+        clock: any WallClock,
+        logger: Logger, metrics: Metrics
     ) {
         self.folder = folder
         self.preparer = preparer
@@ -64,11 +66,12 @@ struct LaneCycle {
         self.settler = settler
         self.engine = engine
         failures = FailureLog(logger: logger)
-        lookout = DeliveryFetcher(engine: engine, sealer: sealer, lease: configuration.lease, logger: logger)
+        sealing = SealingKeyWatch(keys: keys, logger: logger, metrics: metrics)
+        lookout = DeliveryFetcher(engine: engine, sealer: sealing.sealer, lease: configuration.lease, logger: logger)
         watch = EndpointMonitor(
             policy: configuration.health, tells: configuration.operationsURL != nil, lease: configuration.lease,
             logger: logger, metrics: metrics)
-        operations = OperationsEndpointSync(url: configuration.operationsURL, sealer: sealer, logger: logger)
+        operations = OperationsEndpointSync(url: configuration.operationsURL, sealer: sealing.sealer, logger: logger)
         outages = OutageTracker(configuration)
         accounts = AccountUpkeep(foldSettings: configuration.foldSettings)
         owners = configuration.owners
@@ -78,7 +81,7 @@ struct LaneCycle {
         self.metrics = metrics
         leases = LaneLeases(
             worker: configuration.worker, host: configuration.host, duration: configuration.lease,
-            sealingKeys: sealer.fingerprints)
+            sealingKeys: sealing.sealer.fingerprints)
     }
 
     /// Milliseconds since 1970 by the server's clock, as far as it is known.
@@ -91,6 +94,7 @@ struct LaneCycle {
         if try ContinuousClock.now >= nextRenewal || seesFreeLanes(on: connection) {
             try renew(on: connection)
         }
+        try tend { turn in try turn.lookForKeys(on: connection) }
         guard !leases.epochs.isEmpty else {
             gauges.clear()
             return false
@@ -132,6 +136,16 @@ struct LaneCycle {
             guard outages.isKnown else { throw error }
             failed(error)
         }
+    }
+
+    /// A worker that has another key than before says so at once: lanes follow it.
+    private mutating func lookForKeys(on connection: PostgresConnection) throws {
+        guard try sealing.look(now: now, on: connection) else { return }
+        lookout.sealer = sealing.sealer
+        operations.sealer = sealing.sealer
+        leases.sealingKeys = sealing.sealer.fingerprints
+        lookout.hurry()
+        nextRenewal = ContinuousClock.now
     }
 
     /// Numbers for people must not stop the work.

@@ -28,7 +28,7 @@ package final class LaneWorker: Service {
     private let applier: Applier
     private let settler: AttemptRecorder
     private let engine: @Sendable (@escaping @Sendable () -> Void) -> DeliveryEngine
-    private let sealer: SecretSealer
+    private let keys: @Sendable () -> SecretSealer
     private let clock: any WallClock
     private let logger: Logger
     private let metrics: Metrics
@@ -36,11 +36,12 @@ package final class LaneWorker: Service {
     /// - Parameters:
     ///   - session: for the lanes.
     ///   - foldSession: for folding what is too much for a turn.
+    ///   - keys: reads the sealing keys of this host; none where it has none.
     ///   - engine: makes the sender; it gets the bell that it rings when a result is there.
     package init(
         configuration: LaneWorkerConfiguration, session: PostgresSession, foldSession: PostgresSession,
         verifier: SignedDataVerifier,
-        settler: AttemptRecorder, sealer: SecretSealer,
+        settler: AttemptRecorder, keys: @escaping @Sendable () -> SecretSealer,
         engine: @escaping @Sendable (@escaping @Sendable () -> Void) -> DeliveryEngine, clock: any WallClock,
         logger: Logger, metrics: Metrics
     ) {
@@ -57,7 +58,7 @@ package final class LaneWorker: Service {
                 ignoresTokens: Set(configuration.owners.filter { !$0.usesTokens }.map(\.place.app)),
                 foldSettings: configuration.foldSettings))
         self.settler = settler
-        self.sealer = sealer
+        self.keys = keys
         self.engine = engine
         self.clock = clock
         self.logger = logger
@@ -109,7 +110,7 @@ package final class LaneWorker: Service {
         let engine = engine { [self] in ring() }
         var turn = LaneCycle(
             configuration: configuration, preparer: preparer, applier: applier, settler: settler, engine: engine,
-            folder: folder, sealer: sealer, clock: clock, logger: logger, metrics: metrics)
+            folder: folder, keys: keys, clock: clock, logger: logger, metrics: metrics)
         var rest = LaneWorker.shortestRest
         while !state.read({ $0.isDraining }) {
             let wasBusy = take(&turn)

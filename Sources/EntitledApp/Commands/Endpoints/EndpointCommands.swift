@@ -75,9 +75,15 @@ enum EndpointCommands {
             let connection = try DatabaseAccess(configuration).connect(.api)
             let endpoints = try EndpointTable.list(on: connection)
             let health = try EndpointHealthPage.load(configuration, on: connection)
+            let unreadable = UnreadableEndpoints.load(configuration)
             if context.json {
                 context.terminal.document(
-                    .object(["endpoints": .array(endpoints.map { $0.document(health.of($0)) })]))
+                    .object([
+                        "endpoints": .array(
+                            endpoints.map { endpoint in
+                                unreadable.adding(to: endpoint.document(health.of(endpoint)), of: endpoint.id)
+                            })
+                    ]))
                 return 0
             }
             guard !endpoints.isEmpty else {
@@ -94,6 +100,7 @@ enum EndpointCommands {
                 ])
             }
             context.terminal.table(table)
+            for line in unreadable.lines(configuration) { context.terminal.complain(line) }
             return 0
         }
     }
@@ -228,9 +235,7 @@ enum EndpointCommands {
 
     static func open(_ configuration: Configuration) throws -> (PostgresConnection, SecretSealer) {
         let connection = try DatabaseAccess(configuration).connect(.worker)
-        let sealer = try SealingKeys.load(configuration)
-        try SealingKeys.check(sealer, configuration, on: connection)
-        return (connection, sealer)
+        return (connection, try SealingKeys.sealing(configuration, on: connection))
     }
 
     private static func change(
@@ -276,10 +281,13 @@ enum EndpointCommands {
             live: try EndpointSecrets.list(of: id, now: SystemClock().now(), on: connection),
             standard: RetrySchedule(waits: configuration.webhooks.retrySchedule.map(\.milliseconds)),
             blocked: try DeliveryOrder.blocked(of: id, atMost: EndpointPage.blockedLimit, on: connection))
+        let unreadable = UnreadableEndpoints.load(configuration, id: id)
         if context.json {
-            context.terminal.document(.object((page.document.members ?? []) + more))
+            let document = JSON.object((page.document.members ?? []) + more)
+            context.terminal.document(unreadable.adding(to: document, of: id))
         } else {
             context.terminal.print(page.text(context.terminal.time))
+            for line in unreadable.lines(configuration) { context.terminal.complain(line) }
         }
     }
 

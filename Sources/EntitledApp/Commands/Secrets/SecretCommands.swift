@@ -77,12 +77,16 @@ enum SecretCommands {
         func run(_ context: CommandContext) throws -> Int32 {
             let configuration = try context.configuration()
             let connection = try DatabaseAccess(configuration).connect(.worker)
-            let sealer = try SealingKeys.load(configuration)
+            let sealer: SecretSealer
             if isForced {
+                guard let existing = try SealingKeys.existing(configuration) else {
+                    throw CommandFailure("no key is on this host: \(SealingKeys.remedy(configuration))")
+                }
+                sealer = existing
                 try confirmation.ask(
                     "Encrypt all secrets with the key \(sealer.fingerprint), which workers may lack?", context)
             } else {
-                try SealingKeys.check(sealer, configuration, on: connection)
+                sealer = try SealingKeys.sealing(configuration, on: connection)
             }
             let outcome: SecretRewrap.RewrapResult
             do {

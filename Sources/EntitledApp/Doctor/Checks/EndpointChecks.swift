@@ -53,26 +53,34 @@ enum EndpointChecks {
     }
 
     private static func secrets(_ ward: CheckContext, _ connection: PostgresConnection) throws -> [Finding] {
-        let sealer = try SealingKeys.existing(ward.configuration)
-        guard let sealer else {
-            return try EndpointTable.list(on: connection).isEmpty
-                ? [.ok("there is no secret yet")]
-                : [
-                    .error(
-                        "the key that encrypts webhook secrets is not here, so nothing can be signed",
-                        "copy webhook-secrets.key from the host that made it into \(ward.configuration.stateDirectory),"
-                            + " or set webhooks.secret_keys")
-                ]
+        let configuration = ward.configuration
+        let sealer = try SealingKeys.existing(configuration) ?? SecretSealer(keys: [])
+        let broken = try EndpointTable.load(sealer: sealer, now: ward.clock.now(), on: connection)
+            .filter { !$0.isSendable }
+        if let missing = try SealingKeyRegister.missing(from: sealer, on: connection) {
+            let names = broken.map(\.id).joined(separator: ", ")
+            return [
+                .error(
+                    "the key \(missing), which seals webhook secrets, is not on this host: "
+                        + (broken.isEmpty
+                            ? "no endpoint can be added here" : "webhooks cannot be signed here for \(names)"),
+                    SealingKeys.remedy(configuration))
+            ]
         }
-        let endpoints = try EndpointTable.load(sealer: sealer, now: ward.clock.now(), on: connection)
-        let broken = endpoints.filter { !$0.isSendable }
         guard broken.isEmpty else {
             return broken.map { endpoint in
                 .error(
-                    "the secrets of \(endpoint.id) cannot be read with the keys that are here: nothing is sent to it",
-                    "give the key that sealed them in webhooks.secret_keys, or make the endpoint anew")
+                    "no key on this host opens the \(endpoint.unreadable.map(\.text).joined(separator: ", ")) of "
+                        + "\(endpoint.id): nothing is sent to it",
+                    "give the key that sealed it in webhooks.secret_keys; if it is lost: "
+                        + UnreadableEndpoints.remedies(endpoint.id, endpoint.unreadable).joined(separator: "; "))
             }
         }
-        return [.ok("the secrets of all endpoints can be read")]
+        guard !sealer.fingerprints.isEmpty else { return [.ok("there is no secret yet")] }
+        let place =
+            configuration.webhooks.secretKeys.isEmpty
+            ? "; their key is only in \(SealingKeys.path(configuration)): back it up, or better set webhooks.secret_keys"
+            : ""
+        return [.ok("the secrets of all endpoints can be read\(place)")]
     }
 }

@@ -1,0 +1,101 @@
+import Base
+import CLI
+import Database
+import Postgres
+import Schemas
+
+extension SecretCommands {
+    struct Reset: Command {
+        static let declaration = SecretOptions.reset
+        /// A worker that was seen so lately may still run; ms.
+        private static let patience: Int64 = 60_000
+        private let endpoint: String?
+        private let confirmation: Confirmation
+
+        init(_ parsed: ParsedArguments) {
+            endpoint = parsed.text("--endpoint")
+            confirmation = Confirmation(parsed)
+        }
+
+        func run(_ context: CommandContext) throws -> Int32 {
+            let configuration = try context.configuration()
+            let connection = try DatabaseAccess(configuration).connect(.worker)
+            try SealingKeys.begin(configuration, on: connection)
+            let sealer = try SealingKeys.existing(configuration) ?? SecretSealer(keys: [])
+            let plan = try telling(configuration) {
+                try SecretReset.plan(
+                    for: endpoint, sealer: sealer, patience: Reset.patience, now: SystemClock().now(), on: connection)
+            }
+            if let endpoint, plan.endpoints.isEmpty { throw try EndpointCommands.noSuch(endpoint, on: connection) }
+            try confirm(plan, context)
+            let keys = plan.lostKey == nil ? sealer : try SealingKeys.make(configuration)
+            let renewed = try telling(configuration) {
+                try SecretReset.run(
+                    plan, for: endpoint, sealer: keys, patience: Reset.patience, now: SystemClock().now(),
+                    on: connection)
+            }
+            tell(renewed, plan, keys, configuration, context)
+            return 0
+        }
+
+        private func telling<Result>(_ configuration: Configuration, _ body: () throws -> Result) throws -> Result {
+            do {
+                return try body()
+            } catch let elsewhere as SecretReset.KeyElsewhere {
+                throw CommandFailure(
+                    "the key \(elsewhere.fingerprint) is not lost: a worker on \(elsewhere.hosts.joined(separator: ", "))"
+                        + " has it; copy it from there, or stop that worker, wait a minute and try again")
+            }
+        }
+
+        private func confirm(_ plan: SecretReset.Plan, _ context: CommandContext) throws {
+            let ids = plan.endpoints.map(\.id).joined(separator: ", ")
+            if plan.replacesWorking {
+                try confirmation.require(
+                    "Replace secrets that work, of \(ids)? Consumers reject webhooks until they have the new ones.",
+                    context)
+            } else if let key = plan.lostKey {
+                try confirmation.ask(
+                    "Give up the key \(key), and replace the secrets of \(ids.isEmpty ? "no endpoint" : ids)?", context)
+            } else {
+                try confirmation.ask("Replace the secrets of \(ids.isEmpty ? "no endpoint" : ids)?", context)
+            }
+        }
+
+        private func tell(
+            _ renewed: [SecretReset.Renewed], _ plan: SecretReset.Plan, _ sealer: SecretSealer,
+            _ configuration: Configuration, _ context: CommandContext
+        ) {
+            if context.json {
+                context.terminal.document(
+                    .object([
+                        "endpoints": .array(
+                            renewed.map { endpoint in
+                                .object([
+                                    "id": .string(endpoint.id),
+                                    "secret": .string(WebhookSecret.text(endpoint.secret.exposed)),
+                                    "unreadable": .strings(endpoint.unreadable.map(\.rawValue)),
+                                ])
+                            })
+                    ]))
+                return
+            }
+            for endpoint in renewed {
+                context.terminal.print("\(endpoint.id)  \(WebhookSecret.text(endpoint.secret.exposed))")
+                guard !endpoint.unreadable.isEmpty else { continue }
+                context.terminal.print("  nothing is sent to it before it has again:")
+                for line in UnreadableEndpoints.remedies(endpoint.id, endpoint.unreadable) {
+                    context.terminal.print("  \(line)")
+                }
+            }
+            if renewed.isEmpty { context.terminal.print("no endpoint needed a new secret") }
+            if !renewed.isEmpty { context.terminal.print("Save the secrets now: they are not shown again.") }
+            guard plan.lostKey != nil else { return }
+            let place =
+                configuration.webhooks.secretKeys.isEmpty
+                ? "Copy \(SealingKeys.path(configuration)) to the other hosts of workers, and back it up."
+                : "It is the first of webhooks.secret_keys: workers elsewhere need it too."
+            context.terminal.print("The key \(sealer.fingerprint) seals from now on. \(place)")
+        }
+    }
+}

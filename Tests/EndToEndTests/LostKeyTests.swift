@@ -7,7 +7,7 @@ import TestSupport
 import Testing
 
 /// An installation that lost the key which seals the secrets of its endpoints, with real processes.
-@Suite(.serialized, .enabled(if: Program.isBuilt, "skipped: \(Program.path) is not built"))
+@Suite(.enabled(if: Program.isBuilt, "skipped: \(Program.path) is not built"))
 struct LostKeyTests {
     private static func keyFile(_ site: Site) -> String { "\(site.folder)/state/webhook-secrets.key" }
 

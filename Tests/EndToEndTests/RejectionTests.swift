@@ -33,15 +33,17 @@ struct RejectionTests {
         #expect(program.log.contains("database.ingest_url"))
     }
 
-    @Test func `a worker with another sealing key ends and says which file to copy`() throws {
+    @Test func `a worker with another sealing key says so and goes on`() throws {
         let database = try TestCluster.shared.makeMigratedDatabase()
         let consumer = try Consumer()
         defer { consumer.stop() }
         _ = try Site(database).addEndpoint(consumer)
         let other = try Site(database)
         let program = try other.start("worker")
-        #expect(try program.wait() == 1)
-        #expect(program.log.contains("webhook-secrets.key"))
+        try eventually("it says so; it said: \(program.log)") { program.log.contains("sealing key missing") }
+        #expect(!program.hasEnded)
+        let refused = try other.run("endpoints", "add", consumer.url(), status: 1)
+        #expect(refused.logLines.count == 1 && refused.log.contains("webhook-secrets.key"))
     }
 
     struct Mistake: Sendable {

@@ -7,8 +7,6 @@ import Schemas
 extension SecretCommands {
     struct Reset: Command {
         static let declaration = SecretOptions.reset
-        /// A worker that was seen so lately may still run; ms.
-        private static let patience: Int64 = 60_000
         private let endpoint: String?
         private let confirmation: Confirmation
 
@@ -20,18 +18,20 @@ extension SecretCommands {
         func run(_ context: CommandContext) throws -> Int32 {
             let configuration = try context.configuration()
             let connection = try DatabaseAccess(configuration).connect(.worker)
+            // A worker that was seen so lately may still run.
+            let patience = configuration.worker.lease.milliseconds * 2
             try SealingKeys.begin(configuration, on: connection)
             let sealer = try SealingKeys.existing(configuration) ?? SecretSealer(keys: [])
             let plan = try telling(configuration) {
                 try SecretReset.plan(
-                    for: endpoint, sealer: sealer, patience: Reset.patience, now: SystemClock().now(), on: connection)
+                    for: endpoint, sealer: sealer, patience: patience, now: SystemClock().now(), on: connection)
             }
             if let endpoint, plan.endpoints.isEmpty { throw try EndpointCommands.noSuch(endpoint, on: connection) }
             try confirm(plan, context)
             let keys = plan.lostKey == nil ? sealer : try SealingKeys.make(configuration)
             let renewed = try telling(configuration) {
                 try SecretReset.run(
-                    plan, for: endpoint, sealer: keys, patience: Reset.patience, now: SystemClock().now(),
+                    plan, for: endpoint, sealer: keys, patience: patience, now: SystemClock().now(),
                     on: connection)
             }
             tell(renewed, plan, keys, configuration, context)
@@ -44,7 +44,7 @@ extension SecretCommands {
             } catch let elsewhere as SecretReset.KeyElsewhere {
                 throw CommandFailure(
                     "the key \(elsewhere.fingerprint) is not lost: a worker on \(elsewhere.hosts.joined(separator: ", "))"
-                        + " has it; copy it from there, or stop that worker, wait a minute and try again")
+                        + " has it; copy it from there, or stop that worker and try again in half a minute")
             }
         }
 

@@ -5,7 +5,7 @@ _entitled() {
     for ((index = 1; index < COMP_CWORD; index++)); do
         next=${path:+$path }${COMP_WORDS[index]}
         case $next in
-            "run" | "ingest" | "worker" | "api" | "migrate" | "verify" | "endpoints" | "endpoints add" | "endpoints update" | "endpoints list" | "endpoints show" | "endpoints enable" | "endpoints disable" | "endpoints rotate-secret" | "endpoints test" | "endpoints remove" | "secrets" | "secrets rewrap" | "notifications" | "notifications list" | "notifications show" | "notifications reprocess" | "deliveries" | "deliveries list" | "deliveries show" | "deliveries resend" | "customers" | "customers show" | "customers list" | "customers alias" | "customers transfer" | "customers restore-behavior" | "customers delete" | "customers deletions" | "customers export" | "customers grant" | "customers revoke-grant" | "purchases" | "purchases list" | "purchases claim" | "products" | "products list" | "catalog" | "catalog check" | "keys" | "keys create" | "keys list" | "keys revoke" | "apple" | "apple order" | "apple status" | "apple refunds" | "apple transactions" | "apple extend" | "apple extend-all" | "apple test-notification" | "replay" | "replay history" | "replay webhooks" | "replay list" | "replay show" | "replay cancel" | "refunds" | "refunds list" | "refunds answer" | "report" | "listen" | "rebuild" | "doctor" | "check-config" | "version") path=$next ;;
+            "run" | "ingest" | "worker" | "api" | "migrate" | "verify" | "endpoints" | "endpoints add" | "endpoints update" | "endpoints list" | "endpoints show" | "endpoints enable" | "endpoints disable" | "endpoints rotate-secret" | "endpoints test" | "endpoints remove" | "secrets" | "secrets rewrap" | "secrets reset" | "notifications" | "notifications list" | "notifications show" | "notifications reprocess" | "deliveries" | "deliveries list" | "deliveries show" | "deliveries resend" | "customers" | "customers show" | "customers list" | "customers alias" | "customers transfer" | "customers restore-behavior" | "customers delete" | "customers deletions" | "customers export" | "customers grant" | "customers revoke-grant" | "purchases" | "purchases list" | "purchases claim" | "products" | "products list" | "catalog" | "catalog check" | "keys" | "keys create" | "keys list" | "keys revoke" | "apple" | "apple order" | "apple status" | "apple refunds" | "apple transactions" | "apple extend" | "apple extend-all" | "apple test-notification" | "replay" | "replay history" | "replay webhooks" | "replay list" | "replay show" | "replay cancel" | "refunds" | "refunds list" | "refunds answer" | "report" | "listen" | "rebuild" | "doctor" | "check-config" | "version") path=$next ;;
         esac
     done
     case "$path $previous" in
@@ -38,6 +38,7 @@ _entitled() {
         "endpoints update --ordering") mapfile -t COMPREPLY < <(compgen -W "none purchase" -- "$current"); return ;;
         "endpoints update --no-header") return ;;
         "endpoints rotate-secret --overlap") return ;;
+        "secrets reset --endpoint") return ;;
         "notifications list --state") mapfile -t COMPREPLY < <(compgen -W "pending applied held" -- "$current"); return ;;
         "notifications list --app") return ;;
         "notifications list --environment") mapfile -t COMPREPLY < <(compgen -W "Sandbox Production" -- "$current"); return ;;
@@ -150,8 +151,9 @@ _entitled() {
         "endpoints rotate-secret") words="--overlap --yes --config --json --help" ;;
         "endpoints test") words="--config --json --help" ;;
         "endpoints remove") words="--yes --config --json --help" ;;
-        "secrets") words="rewrap --config --json --help" ;;
+        "secrets") words="rewrap reset --config --json --help" ;;
         "secrets rewrap") words="--force --yes --config --json --help" ;;
+        "secrets reset") words="--endpoint --yes --config --json --help" ;;
         "notifications") words="list show reprocess --config --json --help" ;;
         "notifications list") words="--state --app --environment --limit --config --json --help" ;;
         "notifications show") words="--app --environment --raw --config --json --help" ;;

@@ -12,7 +12,8 @@ import Testing
 struct EveryRouteTests {
     /// What everybody may call. All else that is open says that it is not supported.
     private static let open = [
-        "GET /v1/health", "GET /v1/subscribers/{app_user_id}/health_report_availability",
+        "GET /v1/health", "GET /v1/subscribers/{app_user_id}/health_report_availability", "POST /v1/events",
+        "POST /v1/diagnostics",
     ]
     private static let publicKey = "appl_of_the_configuration"
     private static let secretKey = "sk_of_the_configuration"

@@ -320,11 +320,11 @@ struct DoctorTests {
         Damage(
             "no endpoint", "endpoints.state warning there is no endpoint", "endpoints add",
             sql: "UPDATE entitled.endpoint SET removed_ms = 1"),
-        Damage("a lost key", "endpoints.secrets error the key that encrypts webhook secrets is not here", "copy") {
+        Damage("a lost key", "endpoints.secrets error the key ", "copy webhook-secrets.key") {
             bench in
             unlink("\(bench.folder)/state/webhook-secrets.key")
         },
-        Damage("another key", "endpoints.secrets error the secrets of we_", "secret_keys") { bench in
+        Damage("another key", "endpoints.secrets error the key ", "secret_keys") { bench in
             bench.configure(
                 "webhooks", .object(["secret_keys": .strings([String(repeating: "ab", count: 32)])]))
         },

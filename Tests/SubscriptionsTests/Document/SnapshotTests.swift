@@ -94,7 +94,7 @@ struct SnapshotTests {
         return Self.document.page(customer: customer, snapshots: [snapshot], now: now).tag
     }
 
-    @Test func `the tag changes at the end of access, and not before or after it`() throws {
+    @Test func `the tag changes at the end of access and of charging, and at no other time`() throws {
         var life = Life()
         _ = life.start()
         let running = try tag(life, at: epoch + day)
@@ -102,7 +102,10 @@ struct SnapshotTests {
         #expect(try tag(life, at: life.expires - 1) == running)
         let ended = try tag(life, at: life.expires)
         #expect(ended != running)
-        #expect(try tag(life, at: life.expires + 100 * day) == ended)
+        #expect(try tag(life, at: life.expires + 60 * day) == ended)
+        let over = try tag(life, at: life.expires + 61 * day)
+        #expect(over != ended)
+        #expect(try tag(life, at: life.expires + 100 * day) == over)
         _ = life.billingFailure(graceUntil: life.expires + 6 * day, at: life.expires)
         #expect(try tag(life, at: life.expires) != ended)
         #expect(try tag(life, at: life.expires) != running)

@@ -3,7 +3,7 @@ extension JSON {
     package struct TooDeep: Error {}
 
     /// Parses UTF-8 text that a stranger wrote. Foundation's decoder takes longer for a value the deeper it lies, up to a
-    /// minute for a megabyte of brackets: what is nested deeper than anybody means it is refused before.
+    /// minute for a megabyte of brackets: what is nested deeper than any real document is refused before.
     ///
     /// - Parameter deepest: how many arrays and objects may lie in each other.
     package init(parsing bytes: [UInt8], deepest: Int) throws {

@@ -1,6 +1,6 @@
 import COpenSSL
 
-/// Random bytes that nobody can guess.
+/// Random bytes that cannot be guessed.
 package enum SecureRandom {
     /// `count` bytes of OpenSSL's generator, or of the kernel's should that one fail.
     package static func bytes(_ count: Int) -> [UInt8] {

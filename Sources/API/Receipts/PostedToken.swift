@@ -6,7 +6,7 @@ enum PostedToken: Equatable {
     case transaction(String)
     /// An app receipt (PKCS#7).
     case receipt([UInt8])
-    /// What Xcode makes for tests on a developer's machine: nobody but that machine can check it.
+    /// What Xcode makes for tests on a developer's machine: only that machine can check it.
     case xcode
     case unknown
 

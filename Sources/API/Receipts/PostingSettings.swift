@@ -38,7 +38,7 @@ package struct PostingSettings: Sendable {
             key: admitted.key, transaction: fact, entry: admitted.entry, context: context(fact))
     }
 
-    /// Waits until these are applied. What is held instead may be let go later: whoever asks again finds it then.
+    /// Waits until these are applied. What is held instead may be let go later: the next request finds it then.
     func whenApplied(
         _ places: [(lane: Lane, seq: Int64)], then next: @escaping @Sendable (APICall) throws -> APIAnswer
     ) -> APIAnswer {

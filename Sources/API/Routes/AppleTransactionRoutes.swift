@@ -9,8 +9,8 @@ import Subscriptions
 /// `POST /apple/transactions`, of the StoreKit 2 server tutorial: the app names a purchase, and gets what it entitles
 /// to.
 ///
-/// A bare id proves nothing about who asks. So it makes the purchase known, and claims it for nobody: a backend gets
-/// the document of the customer who has it, an app only the purchase itself, without anybody's ids. An `app_user_id` in
+/// A bare id proves nothing about who asks. So it makes the purchase known, and claims it for no customer: a backend gets
+/// the document of the customer who has it, an app only the purchase itself, without any customer's ids. An `app_user_id` in
 /// the body is passed over, and a header of the answer says so.
 package struct AppleTransactionRoutes: Sendable {
     private let settings: PostingSettings

@@ -21,7 +21,7 @@ package struct AttributeRoutes: Sendable {
         ]
     }
 
-    /// The customer is made if nobody has the id: an app may know something of somebody before it asks for them.
+    /// The customer is made if the id is new: an app may know something of a customer before it asks for them.
     private func write(_ call: APICall) throws -> APIAnswer {
         let id = try call.appUserID()
         let attributes = try call.json()["attributes"] ?? .null

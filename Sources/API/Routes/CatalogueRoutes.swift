@@ -20,7 +20,7 @@ package struct CatalogueRoutes: Sendable {
             APIRoute("GET", "/v1/subscribers/{app_user_id}/offerings", .publicKey) { call in
                 let id = try call.appUserID()
                 let platform = try CatalogueRoutes.platform(call)
-                // Reading makes nobody: whoever is not there has no override.
+                // Reading makes no customer: an unknown one has no override.
                 let chosen = try OfferingOverrides.load(id, on: call.connection)
                 return .response(.document(200, offerings.document(platform: platform, override: chosen)))
             },

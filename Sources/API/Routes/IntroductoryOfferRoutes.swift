@@ -24,7 +24,7 @@ package struct IntroductoryOfferRoutes: Sendable {
                         200,
                         .object(
                             products.map { product in
-                                // Once a group; of a product whose group nobody saw yet nothing can be said.
+                                // Once a group; of a product whose group was not seen yet nothing can be said.
                                 let isEligible = groups[product].map { !history.used.contains($0) }
                                 return JSON.Member(name: product, value: isEligible.map { .bool($0) } ?? .null)
                             })))

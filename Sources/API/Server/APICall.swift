@@ -29,7 +29,7 @@ package struct APIRequest: Sendable {
     }
 }
 
-/// A request at work, with a connection that nobody else has meanwhile.
+/// A request at work, with a connection that no other request has meanwhile.
 package struct APICall {
     package let request: APIRequest
     package let connection: PostgresConnection

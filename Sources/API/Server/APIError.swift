@@ -39,7 +39,7 @@ package struct APIError: Error, Sendable, Equatable {
     /// Nothing is known by this name: 404, code 7259.
     package static func notFound(_ message: String) -> APIError { APIError(404, code: notFoundCode, message) }
 
-    /// It may succeed later: 503 with `Retry-After`, so that nobody gives up.
+    /// It may succeed later: 503 with `Retry-After`, so that callers do not give up.
     package static func unavailable(_ message: String) -> APIError {
         APIError(503, code: internalError, message, retryAfter: 5)
     }

@@ -15,7 +15,7 @@ package struct APIRoutes: HTTPHandler {
     private let metrics: Metrics
 
     /// - Parameters:
-    ///   - keeper: who looks for keys that nobody knows; nil: there are none but those of the table.
+    ///   - keeper: looks up unknown keys in the database; nil: there are none but those of the table.
     ///   - limiter: nil: nothing is limited, and all requests share all threads.
     package init(
         _ routes: [APIRoute], keys: KeyTable, keeper: KeyRefresher? = nil, cors: CORSPolicy = CORSPolicy(),
@@ -146,7 +146,7 @@ package struct APIRoutes: HTTPHandler {
     private enum Outcome {
         case matched(Match)
         case refused(APIError)
-        /// The key is one that nobody knows.
+        /// The key is unknown.
         case unfamiliar
     }
 

@@ -27,7 +27,7 @@ package final class AppliedWaiter: Sendable {
         var isStopping = false
     }
 
-    /// Between two looks, while somebody waits. Most are applied within a few milliseconds.
+    /// Between two queries, while a request waits. Most are applied within a few milliseconds.
     private static let interval = Duration.milliseconds(4)
     /// After a look that failed.
     private static let pause = Duration.milliseconds(100)
@@ -60,7 +60,7 @@ package final class AppliedWaiter: Sendable {
         }
     }
 
-    /// Ends whatever waits: nobody is there any more who could be answered something else than to come again.
+    /// Ends whatever waits: every caller is answered that it should come again.
     func stop(until deadline: ContinuousClock.Instant) {
         state.change { $0.isStopping = true }
         let isDone = finished.wait(timeout: max(.zero, deadline - .now)) { $0 ? true : nil } ?? false

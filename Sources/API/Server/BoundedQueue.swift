@@ -7,7 +7,7 @@ import Daemon
 /// work of that owner is slow. Work about one Apple account runs one piece at a time: in parallel it would only wait
 /// for its own locks.
 ///
-/// Whoever names an account may have forged it. So each owner of work has places of their own to wait for an account:
+/// The account that a request names may be forged. So each owner of work has places of their own to wait for an account:
 /// forgeries take none from others, and delay them by the checks of some signatures at most.
 final class BoundedQueue<Work: Sendable>: Sendable {
     /// What a bounded owner may hold.

@@ -28,8 +28,8 @@ package struct TrustedProxies: Sendable {
     /// This host. Operators name all other networks of their proxies: Docker, Kubernetes and balancers that pass on TCP
     /// put a private address of their own in place of the client's, and the header is then as the client wrote it.
     package static let standard = ["127.0.0.0/8", "::1/128"]
-    /// Loopback, private, link-local, and what carriers and clouds share (RFC 6890): whoever is seen with such an
-    /// address may stand for any number of clients.
+    /// Loopback, private, link-local, and what carriers and clouds share (RFC 6890): such an address may
+    /// stand for any number of clients.
     private static let local = [
         "127.0.0.0/8", "10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "169.254.0.0/16", "100.64.0.0/10", "::1/128",
         "fc00::/7", "fe80::/10",

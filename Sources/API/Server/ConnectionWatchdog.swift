@@ -3,7 +3,7 @@ import Daemon
 import Postgres
 import Synchronization
 
-/// Takes connections away that answer nothing any more: a database that hangs must not hold all threads for ever. They
+/// Cuts connections that answer nothing any more: a database that hangs must not hold all threads. They
 /// connect again with their next work.
 package final class ConnectionWatchdog: Service {
     package let name = "session-watch"

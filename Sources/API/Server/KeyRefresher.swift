@@ -4,14 +4,14 @@ import Database
 import Postgres
 
 /// Brings the keys of the database into the table: every two seconds, so that a revoked one ends soon, and at once when
-/// somebody comes with one that nobody knows, so that a new one works.
+/// a request has an unknown one, so that a new one works.
 package final class KeyRefresher: Service {
     package let name = "api-keys"
 
     /// What came of a look for an unfamiliar key.
     enum Look: Sendable {
         case done
-        /// The database did not answer: nobody can say whether there is such a key.
+        /// The database did not answer: it is unknown whether there is such a key.
         case failed
     }
 
@@ -20,9 +20,9 @@ package final class KeyRefresher: Service {
         var isStopping = false
     }
 
-    /// From one look to the next when nobody waits for one.
+    /// From one query to the next when no request waits for one.
     private static let interval = Duration.seconds(2)
-    /// At least, whoever comes: keys that are tried out cost ten statements a second at most.
+    /// At least, whatever keys come: keys that are tried out cost ten statements a second at most.
     private static let shortest = Duration.milliseconds(100)
     /// Who waits for a look at the same time; beyond, they come again.
     private static let waitingLimit = 256
@@ -78,7 +78,7 @@ package final class KeyRefresher: Service {
             isReachable.change { $0 = look == .done }
             for done in waiting { done(look) }
             if isStopping { return }
-            // Not for news, but to let time pass; then for whoever comes first.
+            // Not for a signal, but to let time pass; then for the first one.
             _ = state.wait(timeout: KeyRefresher.shortest) { $0.isStopping ? true : nil }
             _ = state.wait(timeout: KeyRefresher.interval - KeyRefresher.shortest) { state in
                 state.isStopping || !state.waiting.isEmpty ? true : nil

@@ -38,7 +38,7 @@ package final class KeyTable: Sendable {
         self.clock = clock
     }
 
-    /// Every key is compared, whole, so that the time tells nothing; nil if nobody has this one.
+    /// Every key is compared, whole, so that the time tells nothing; nil if it is unknown.
     package func find(_ text: String) -> APIKey? {
         let digest = Digest.sha256(Array(text.utf8))
         var found: APIKey?
@@ -52,7 +52,7 @@ package final class KeyTable: Sendable {
     enum Admission {
         /// Whose call it is; nil for an open route.
         case admitted(APIKey?)
-        /// Nobody is known by the key: it may have been made just now.
+        /// The key is unknown: it may have been made just now.
         case unfamiliar
     }
 

@@ -55,7 +55,7 @@ package final class RequestExecutor: Service {
         // In the order in which a request goes from one to the next, and once more for those that came back.
         watch.stop(until: deadline)
         errands.end(until: deadline)
-        // Closed for whoever keeps the handler alive; what hangs is cut, and closes itself.
+        // Closed, though the handler may live on; what hangs is cut, and closes itself.
         let isDone = steps.end(until: deadline)
         for session in sessions { isDone ? session.close() : session.cut() }
     }

@@ -24,7 +24,7 @@ package struct SubscriberResponses: Sendable {
     /// - Parameters:
     ///   - isUsed: whether the caller names the customer by this id, which is recorded then (`SeenIDs`).
     ///   - attributeErrors: `attributes_error_response`: what was not taken of attributes that came with a receipt.
-    /// - Throws: `APIError`, 404, where it names nobody.
+    /// - Throws: `APIError`, 404, where it names no customer.
     package func answer(
         _ call: APICall, of appUserID: String, status: Int = 200, isUsed: Bool = true, attributeErrors: APIError? = nil
     ) throws -> APIAnswer {
@@ -71,7 +71,7 @@ package struct SubscriberResponses: Sendable {
         case refused(APIError)
     }
 
-    /// How often somebody who is deleted again and again is made.
+    /// How often a customer who is deleted again and again is made.
     private static let attempts = 3
 
     /// The customers whom these ids name, in their order; one who is not there is made, where the caller may write. Nil where
@@ -92,7 +92,7 @@ package struct SubscriberResponses: Sendable {
         for _ in 0..<SubscriberResponses.attempts {
             let places = read.indices.filter { read[$0] == nil }
             guard !places.isEmpty else { return read }
-            // In one commit: whoever asks for strangers must not keep everybody else waiting for the disk.
+            // In one commit: requests about unknown customers must not keep all others waiting for the disk.
             var made = try actions.admit(Set(places.map { ids[$0] }), on: connection)
             let found = try reader.find(places.map { ids[$0] }, on: connection)
             for (place, customer) in zip(places, found) {

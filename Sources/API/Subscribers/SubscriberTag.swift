@@ -12,7 +12,7 @@ struct SubscriberTag {
     private var quoted: String { "\"\(tag)\"" }
 
     /// The answer, or 304 where the caller has it. Only what is read has a tag: an SDK would take the status, too, from what
-    /// it kept, and 201 says of a login that it made somebody. One that wants signed answers gets none either: it would not
+    /// it kept, and 201 says of a login that it made a customer. One that wants signed answers gets none either: it would not
     /// believe what it kept of an unsigned one.
     func response(to head: HTTPRequestHead, _ status: Int, _ body: [UInt8], now: Int64) -> HTTPResponse {
         // With 304 there is no body to say when it was.

@@ -3,7 +3,7 @@ import Base
 extension NotificationPayload {
     /// The purchase that the notification is about, as the data inside says it; nil if it is about none.
     ///
-    /// Good for finding a place for it, and for nothing else: the data inside is signed by itself, and whoever believes
+    /// Good for finding a place for it, and for nothing else: the data inside is signed by itself, and a reader that believes
     /// it verifies that first (`SignedDataInspector`).
     package var statedOriginalTransactionId: String? {
         let transaction: TransactionReference? = NotificationPayload.payload(of: data?.signedTransactionInfo)

@@ -3,7 +3,7 @@ import Crypto
 
 /// Verifies app receipts, which Apple signed before there were signed transactions: PKCS#7, with a chain to Apple Root CA.
 ///
-/// Without it a transaction id could be anybody's. The receipt itself says too little for a record: with the ids in it
+/// Without it a transaction id could be any customer's. The receipt itself says too little for a record: with the ids in it
 /// Apple is asked.
 package struct ReceiptVerifier: Sendable {
     private let trust: TrustAnchors

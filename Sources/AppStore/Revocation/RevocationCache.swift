@@ -4,11 +4,11 @@ import Synchronization
 
 /// What is known about whether the certificates of genuine chains are revoked, and which of them are to be asked about.
 ///
-/// Pure but for its clock and its lock: whoever has a network asks (`takeDue`, `finish`), and whoever verifies reads.
-/// Only certificates of verified chains get in, so nobody but the holder of a genuine key can make it ask somewhere or
+/// Pure but for its clock and its lock: the checker, which has a network, asks (`takeDue`, `finish`), and verifiers read.
+/// Only certificates of verified chains get in, so only the holder of a genuine key can make it ask somewhere or
 /// push entries out.
 package final class RevocationCache: Sendable {
-    /// Between verifying and asking nobody waits for the other longer than for a look at a dictionary.
+    /// Verifying and asking wait for each other no longer than a lookup in a dictionary takes.
     private let records = Mutex<[[UInt8]: RevocationRecord]>([:])
     private let listener = Mutex<(@Sendable () -> Void)?>(nil)
     private let capacity: Int
@@ -48,7 +48,7 @@ package final class RevocationCache: Sendable {
     ///
     /// A certificate that is valid now must not be revoked at all. One that has expired is judged by what was known last:
     /// what was signed before the revocation passes where the reason leaves older signatures their worth. It never
-    /// needs an answer, and neither does one that names no responder, since there is nobody to ask.
+    /// needs an answer, and neither does one that names no responder, since there is none to ask.
     func verdict(on path: CertificatePath, signedAt date: Int64?, requiresAnswer: Bool) -> Verdict {
         let now = clock.now()
         let (verdict, isNew) = records.withLock { records in
@@ -117,7 +117,7 @@ package final class RevocationCache: Sendable {
         self.listener.withLock { $0 = listener }
     }
 
-    /// What is to be asked now; each is in nobody's hands but the caller's until `finish` is called for it.
+    /// What is to be asked now; each is the caller's alone until `finish` is called for it.
     package func takeDue() -> [RevocationCheck] {
         let now = clock.now()
         return records.withLock { records in

@@ -3,7 +3,7 @@ import Crypto
 /// What is known about one certificate. All times are milliseconds since 1970.
 struct RevocationRecord {
     let certificate: Certificate
-    /// Nil where nobody can be asked.
+    /// Nil where no responder can be asked.
     let check: RevocationCheck?
     /// The newest one, whether it still counts or not.
     private(set) var answer: OCSPAnswer?
@@ -80,7 +80,7 @@ struct RevocationRecord {
         case nil: return .noAnswer
         case .failure(let failure): return .failed(failure)
         case .success(let new):
-            // Whoever is between us and the responder can show an old answer again while it is fresh.
+            // A party between this host and the responder can show an old answer again while it is fresh.
             // One that knew nothing outdates no other.
             if let answer, answer.status != .unknown, new.thisUpdate < answer.thisUpdate { return .outdated }
             // A responder that forgot the certificate does not make it good.

@@ -8,6 +8,6 @@ package enum RevocationStatus: String, Sendable, CaseIterable {
     case unknown
     /// It was asked about, or will be, and there is no fresh answer.
     case unanswered
-    /// Nobody is asked: it names no responder, or is not valid now.
+    /// No responder is asked: it names none, or is not valid now.
     case notAsked = "not_asked"
 }

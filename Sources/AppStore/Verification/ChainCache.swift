@@ -4,7 +4,7 @@ import Synchronization
 
 /// The chains that genuine data came with lately.
 ///
-/// Only the chain of data whose signature is good gets in, so that nobody but the holder of a genuine key can push
+/// Only the chain of data whose signature is good gets in, so that only the holder of a genuine key can push
 /// entries out. Found by the header's exact bytes, which costs one comparison; a header that is spelled differently is
 /// found by its certificates, and a new leaf finds at least its intermediate parsed.
 final class ChainCache: Sendable {

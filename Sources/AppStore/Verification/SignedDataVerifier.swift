@@ -7,7 +7,7 @@ import Crypto
 /// Any number of threads may use one at once; none waits for another's cryptography.
 ///
 /// Where Apple's four libraries differ, the choice here:
-/// - Form, algorithm, chain and signature come before the payload's model, as in Python: what nobody signed is not
+/// - Form, algorithm, chain and signature come before the payload's model, as in Python: what is unsigned is not
 ///   worth a look, and a payload of a shape not known yet is no forgery. The others decode the model first.
 /// - `exp` and `nbf` of the payload mean nothing, as in Swift: Apple does not send them. The JWT libraries behind the
 ///   other three obey them.

@@ -24,7 +24,7 @@ package struct VerificationFailure: Error, Sendable, Equatable {
         case badSignature = "bad_signature"
         /// The leaf or the intermediate is revoked (RFC 6960). Only where revocation is looked up.
         case certificateRevoked = "certificate_revoked"
-        /// Nobody can tell now whether one of them is revoked: no forgery, and worth another attempt. Only where an
+        /// It is unknown now whether one of them is revoked: no forgery, and worth another attempt. Only where an
         /// answer is required.
         case revocationUnknown = "revocation_unknown"
         /// Signed, but no JSON object, or not one of the kind that was asked for.

@@ -1,6 +1,6 @@
 import Crypto
 
-/// Data that somebody with a genuine key signed. Says nothing yet about the app and the environment it is for.
+/// Data that was signed with a genuine key. Says nothing yet about the app and the environment it is for.
 package struct VerifiedJWS: Sendable {
     /// The header as sent: a segment of base64url.
     package let header: [UInt8]

@@ -31,7 +31,7 @@ extension ServerAPIClient {
 
     /// Gives a subscriber some days for nothing (Extend a Subscription Renewal Date,
     /// https://developer.apple.com/documentation/appstoreserverapi/extend-a-subscription-renewal-date). Cannot be taken
-    /// back, and counts twice a year at most; so it is not sent again where nobody knows whether it was done.
+    /// back, and counts twice a year at most; so it is not sent again where it is unknown whether it was done.
     package func extendRenewal(
         of originalTransactionID: String, _ extension: RenewalExtension, in environment: StoreEnvironment,
         _ options: CallOptions = CallOptions()

@@ -21,7 +21,7 @@ package enum ServerAPIError: Error, Sendable, Equatable {
     /// The caller gave up.
     case cancelled
 
-    /// Whether the same call may succeed a little later without anybody doing something.
+    /// Whether the same call may succeed a little later without an operator's help.
     package var isRetryable: Bool {
         switch self {
         case .refused(let refusal): refusal.isRetryable

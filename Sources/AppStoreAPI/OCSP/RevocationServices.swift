@@ -10,7 +10,7 @@ package struct RevocationServices: Sendable {
     /// In the order in which they start.
     package let services: [any Service]
 
-    /// Nil where nobody is to be asked.
+    /// Nil where no responder is to be asked.
     ///
     /// - Parameter file: where answers are kept between two lives of a process.
     /// - Throws: where the system gives no descriptors.
@@ -23,7 +23,7 @@ package struct RevocationServices: Sendable {
         var configuration = HTTPClientConfiguration(maxConnections: 4, responseLimit: 16 << 10)
         // Responders are asked by plain HTTP (RFC 6960 appendix A): their answers are signed.
         configuration.allowsPlainHTTP = true
-        // With metrics of its own, which nobody sees: those of the process are about webhooks.
+        // With metrics of its own, which are not exported: those of the process are about webhooks.
         let client = try HTTPClient(configuration: configuration, logger: logger, metrics: Metrics())
         services = [
             ResponderClient(client: client),

@@ -10,7 +10,7 @@ struct RateLimitQueue: Sendable {
         case go
         /// Ask again at that time.
         case wait(until: Int64)
-        /// Ask again when somebody before went or left.
+        /// Ask again when a request ahead went or left.
         case queue
     }
 

@@ -3,7 +3,7 @@ import HTTP
 
 /// One request of Apple's Server API, before it is authorized.
 struct ServerAPICall: Sendable {
-    /// Whether a request may be sent again when nobody knows whether it was done.
+    /// Whether a request may be sent again when it is unknown whether it was done.
     enum Repetition: Sendable {
         /// Doing it twice is doing it once.
         case always

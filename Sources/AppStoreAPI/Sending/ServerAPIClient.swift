@@ -120,7 +120,7 @@ package final class ServerAPIClient: Sendable {
         defer { options.cancellation.forget(watch) }
         http.submit(request) { outcome in result.change { $0 = outcome } }
         let outcome = result.wait { outcome -> TransferOutcome?? in
-            // What is on its way goes on until its timeout; nobody waits for it.
+            // What is on its way goes on until its timeout; no caller waits for it.
             outcome.map { .some($0) } ?? (options.cancellation.isCancelled ? .some(nil) : nil)
         }
         guard let outcome = outcome ?? nil else { throw .cancelled }

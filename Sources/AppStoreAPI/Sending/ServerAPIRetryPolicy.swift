@@ -22,7 +22,7 @@ package struct ServerAPIRetryPolicy: Sendable {
         case failed
         /// No answer, and nothing was sent.
         case unsent
-        /// No answer, and nobody knows.
+        /// No answer, and it is unknown whether it was done.
         case unknown
         /// It will be the same next time.
         case final

@@ -3,7 +3,7 @@ import Postgres
 /// What a database wrote so far, in counters that vacuum does not set back.
 struct DatabaseWrites {
     private(set) var walBytes: Double
-    /// Row versions that nobody sees any more: each update and each deletion leaves one.
+    /// Row versions that no transaction sees any more: each update and each deletion leaves one.
     private(set) var deadTuples: Double
     private var updates: Double
     private var hotUpdates: Double

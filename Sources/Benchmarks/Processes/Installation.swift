@@ -21,7 +21,7 @@ final class Installation {
     /// - Parameters:
     ///   - program: the daemon's path.
     ///   - root: the file of the root that notifications are signed under.
-    ///   - folder: whoever made it removes it, and stops a Postgres that this process leaves behind.
+    ///   - folder: its maker removes it, and stops a Postgres that this process leaves behind.
     ///   - webhooks: further members of that section of the configuration.
     ///   - store: where Apple's Server API is; nil: nowhere.
     ///   - countsStatements: whether Postgres counts what each statement costs (`StatementCosts`).

@@ -60,7 +60,7 @@ enum SeededCustomers {
     /// As if everybody had been read: all snapshots are the same, and one is there.
     static func addSnapshots(to installation: Installation) throws {
         try installation.database.query(insertSnapshots)
-        // So that it is not the hour's first question of anybody that is measured.
+        // So that the hour's first request of a customer is not measured.
         for table in ["customer", "app_user_id"] {
             try installation.database.query(
                 "UPDATE entitled.\(table) SET last_seen_ms = (extract(epoch FROM clock_timestamp()) * 1000)::int8")

@@ -21,7 +21,7 @@ package struct OCSPAnswer: Sendable, Equatable {
 
         /// Whether the reason says that the key stayed its holder's: affiliation changed, superseded, or out of use.
         /// What was signed before the date is genuine then; after any other reason its date of signing proves nothing,
-        /// because whoever has the key writes it.
+        /// because the holder of the key writes it.
         package var leavesOlderSignatures: Bool { reason.map { (3...5).contains($0) } ?? false }
     }
 

@@ -51,7 +51,7 @@ package enum OCSPResponse {
 
     private static let digests = [NID_sha256, NID_sha384, NID_sha512]
 
-    /// Nobody but the issuer is trusted, and below it only whom it certified for answering; so no path has more than one
+    /// Only the issuer is trusted, and below it only whom it certified for answering; so no path has more than one
     /// certificate under the issuer.
     private static func requireSignature(
         of response: OpaquePointer, by issuer: Certificate, at now: Int64
@@ -85,7 +85,7 @@ package enum OCSPResponse {
         guard OCSP_resp_find_status(response, identifier, &status, &reason, &revoked, &this, &next) == 1 else {
             throw .otherCertificate
         }
-        // Without an end it could be shown for ever; Apple's library refuses it, too.
+        // Without an end it could be replayed without limit; Apple's library refuses it, too.
         guard next != nil else { throw .stale }
         guard let thisUpdate = Certificate.milliseconds(this), let nextUpdate = Certificate.milliseconds(next) else {
             throw .malformed

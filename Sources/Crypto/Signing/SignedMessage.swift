@@ -2,7 +2,7 @@ import COpenSSL
 
 /// A signed message with its content and certificates (PKCS#7 SignedData, RFC 2315 §9), as Apple's app receipts are.
 ///
-/// `@unchecked Sendable`: nobody else has the `PKCS7`, and it is given out to nobody.
+/// `@unchecked Sendable`: no other object has the `PKCS7`, and it is never given out.
 package final class SignedMessage: @unchecked Sendable {
     /// Larger ones are refused before they are parsed: a receipt of an account with thousands of purchases has less.
     package static let maximumSize = 4 * 1024 * 1024

@@ -54,7 +54,7 @@ package final class SigningKey: @unchecked Sendable {
         EVP_PKEY_free(key)
     }
 
-    /// PKCS#8 in PEM, not encrypted: whoever writes it to a file gives that file mode 0600.
+    /// PKCS#8 in PEM, not encrypted: a file with it must have mode 0600.
     package func pem() throws(IssuingError) -> String {
         guard let info = EVP_PKEY2PKCS8(key) else { throw IssuingError("write a private key") }
         defer { PKCS8_PRIV_KEY_INFO_free(info) }

@@ -59,7 +59,7 @@ package final class Certificate: @unchecked Sendable {
     /// Where its status can be asked for by OCSP: the first `http:` or `https:` location of its authority information
     /// access (RFC 5280 §4.2.2.1); nil if it names none. Read from the certificate anew each time.
     package var ocspResponder: String? {
-        // More than a few locations are nobody's.
+        // No real certificate has more than a few locations.
         for index in 0..<CInt(8) {
             guard let text = openssl_ocsp_location(x509, index) else { break }
             defer { openssl_free(text) }

@@ -4,12 +4,12 @@ import Postgres
 import Subscriptions
 
 extension CustomerActions {
-    /// Writes attributes that an app or a backend sent of a customer, who is made if nobody has the id. What is wrong does
+    /// Writes attributes that an app or a backend sent of a customer, who is made if no customer has the id. What is wrong does
     /// not keep the rest from being saved.
     ///
     /// - Parameter attributes: `{key: {"value", "updated_at_ms"}}`.
     /// - Returns: what was not taken; nil where it is no such object, and nothing was.
-    /// - Throws: `Rejection` where the id can name nobody.
+    /// - Throws: `Rejection` where the id cannot name a customer.
     package func setAttributes(
         _ attributes: JSON, of id: String, on connection: PostgresConnection
     ) throws -> [AttributePolicy.Fault]? {

@@ -63,8 +63,8 @@ extension CustomerActions {
         FactTable.New(key: key, seq: SequenceGenerator.least(at: post.at), fact: FactRow(post))
     }
 
-    /// Why some of these purchases are not the customer's, who posted them; nil: all are. Consumables are their buyer's, whoever
-    /// posts them.
+    /// Why some of these purchases are not the customer's, who posted them; nil: all are. Consumables are their buyer's, whichever
+    /// customer posts them.
     package func refusal(
         _ keys: [PurchaseKey], by id: String, on connection: PostgresConnection
     ) throws -> Rejection? {

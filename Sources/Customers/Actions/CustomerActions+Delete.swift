@@ -7,7 +7,7 @@ extension CustomerActions {
     package struct Deletion: Sendable {
         /// The number of its record.
         package let id: Int64
-        /// The ids that name nobody any more.
+        /// The ids that name no customer any more.
         package let appUserIDs: [String]
         /// What they had bought; it has anonymous owners now, who cannot be told from the ids.
         package let purchases: [PurchaseKey]
@@ -18,7 +18,7 @@ extension CustomerActions {
     ///
     /// Apple goes on charging for subscriptions, so whatever comes about them has anonymous owners.
     ///
-    /// - Throws: `Rejection` where the id names nobody.
+    /// - Throws: `Rejection` where the id names no customer.
     package func delete(
         _ id: String, policy: DeletionPolicy = .pseudonymise, on connection: PostgresConnection
     ) throws -> Deletion {
@@ -29,7 +29,7 @@ extension CustomerActions {
             let (root, now) = try lock(id, on: connection)
             let ids = try CustomerTable.delete(root, on: connection)
             let accounts = try AccountJoins.accounts(naming: Set(ids), on: connection)
-            // Whoever gave them a purchase held the customer or the id, and is through now.
+            // A transaction that gave them a purchase held the customer or the id, and has committed by now.
             guard Set(try belongings(of: ids, on: connection)) == Set(purchases) else { throw Overtaken() }
             try removeRows(of: ids, on: connection)
             let entries = try ActionTable.entries(naming: ids, on: connection)
@@ -38,7 +38,7 @@ extension CustomerActions {
                 action = try ActionTable.add(
                     ActionTable.New(.delete, id, other: root.originalAppUserID), by: origin, now: now, on: connection)
             }
-            // Nobody pays for what was granted.
+            // A grant costs no one anything and ends with its customer.
             try endGrants(purchases, action, now: now, on: connection)
             let known = try FactTable.load(purchases, on: connection)
             let digest = try OwnerSalt().digest(on: connection)
@@ -100,7 +100,7 @@ extension CustomerActions {
         }
     }
 
-    /// The account tokens of these purchases that name nobody, now that their owner is gone.
+    /// The account tokens of these purchases that name no customer, now that their owner is gone.
     private func nobodys(_ facts: [PurchaseFacts], on connection: PostgresConnection) throws -> Set<String> {
         let tokens = Set(
             facts.flatMap { $0.transactions.compactMap(\.appAccountToken) + $0.renewals.compactMap(\.appAccountToken) }

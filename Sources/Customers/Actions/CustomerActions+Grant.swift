@@ -20,10 +20,10 @@ extension CustomerActions {
         package let events: [String]
     }
 
-    /// Gives a customer an entitlement, without the store, from now on. The customer is made if nobody has the id. The
+    /// Gives a customer an entitlement, without the store, from now on. The customer is made if the id is new. The
     /// same again within two hours is a repetition, and changes nothing.
     ///
-    /// - Throws: `Rejection` where nothing can be granted for that time, or the id cannot name anybody.
+    /// - Throws: `Rejection` where nothing can be granted for that time, or the id cannot name a customer.
     package func grant(
         _ entitlement: String, to id: String, _ term: GrantTerm, on connection: PostgresConnection
     ) throws -> Granting {
@@ -62,13 +62,13 @@ extension CustomerActions {
 
     /// Takes back all that runs of what a customer was granted of an entitlement.
     ///
-    /// - Throws: `Rejection` where the id names nobody.
+    /// - Throws: `Rejection` where the id names no customer.
     package func revoke(
         _ entitlement: String, from id: String, on connection: PostgresConnection
     ) throws -> Revocation {
         try holding({ try grantKeys(of: id, on: connection) }, on: connection) { purchases in
             let now = try lock(id, on: connection).now
-            // Whoever granted something held the customer, and is through now.
+            // A transaction that granted something held the customer, and has committed by now.
             guard try Set(grantKeys(of: id, on: connection)) == Set(purchases) else { throw Overtaken() }
             let running = try grants(of: id, on: connection).filter {
                 $0.grant.entitlement == entitlement && $0.grant.isRunning(at: now)
@@ -87,7 +87,7 @@ extension CustomerActions {
         }
     }
 
-    /// Ends what runs of these grants without a word: nobody is there any more to tell of. Their lanes are held.
+    /// Ends what runs of these grants without an event: the customer is gone. Their lanes are held.
     func endGrants(
         _ keys: [PurchaseKey], _ action: Int64, now: Int64, on connection: PostgresConnection
     ) throws {

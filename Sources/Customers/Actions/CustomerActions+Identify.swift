@@ -4,17 +4,17 @@ import Postgres
 import Subscriptions
 
 extension CustomerActions {
-    /// Somebody known by one id on a device logs in with another: what then happens is `LoginResolution`. An id that nobody has
+    /// A user of one id on a device logs in with another: `LoginResolution` decides. An id that no customer has
     /// counts as what it looks like.
     ///
     /// - Returns: whether the other id is new.
-    /// - Throws: `Rejection` where an id can name nobody.
+    /// - Throws: `Rejection` where an id cannot name a customer.
     package func identify(_ current: String, as new: String, on connection: PostgresConnection) throws -> Bool {
         try requireUsable(current, on: connection)
         if current == new { return try admit(new, on: connection) }
         try requireUsable(new, on: connection)
         try respell(new, on: connection)
-        // Most logins change nothing, and then nobody need wait for anybody.
+        // Most logins change nothing, and then need no locks.
         let found = try CustomerTable.roots(of: [current, new], on: connection)
         if CustomerActions.outcome(current, found) == .switched { return false }
         return try holding({ [] }, on: connection) { _ in
@@ -61,10 +61,10 @@ extension CustomerActions {
         if try CustomerTable.known([id], on: connection).isEmpty { throw Rejection.unusable(id: id, why: why) }
     }
 
-    /// Makes the customer of an id that an app uses, unless somebody has it.
+    /// Makes the customer of an id that an app uses, unless a customer has it.
     ///
     /// - Returns: whether it is new.
-    /// - Throws: `Rejection` where it can name nobody.
+    /// - Throws: `Rejection` where it cannot name a customer.
     @discardableResult
     package func admit(_ id: String, on connection: PostgresConnection) throws -> Bool {
         try !admit([id], on: connection).isEmpty
@@ -92,7 +92,7 @@ extension CustomerActions {
                     Set(missing.values), isSeen: true, now: try connection.serverTime(), on: connection)
             }
         }
-        // They are somebody now.
+        // They name customers now.
         for id in spellings { made.formUnion(try admit([id], on: connection)) }
         return made
     }
@@ -100,7 +100,7 @@ extension CustomerActions {
     /// Apple writes account tokens in lower case, and apps write UUIDs as they like: in another case it is the same
     /// customer. All other ids that differ in case are different people's.
     ///
-    /// - Returns: whether the id names somebody now who was known by another spelling of it.
+    /// - Returns: whether the id now names a customer who was known by another spelling of it.
     @discardableResult
     func respell(_ id: String, on connection: PostgresConnection) throws -> Bool {
         guard UUIDText.bytes(id) != nil, let known = try CustomerTable.find([id], on: connection)[id], known != id
@@ -111,7 +111,7 @@ extension CustomerActions {
             // Deleted meanwhile.
             return false
         } catch Rejection.tooManyIDs {
-            // Nobody writes one UUID in so many ways: whoever does is somebody else.
+            // No app writes one UUID in so many ways: further spellings are taken for another customer.
             return false
         }
     }

@@ -8,7 +8,7 @@ extension CustomerActions {
     /// customers who become one the last word counts.
     ///
     /// - Returns: whether that is new.
-    /// - Throws: `Rejection` where the id names nobody.
+    /// - Throws: `Rejection` where the id names no customer.
     package func setRestoreBehavior(
         _ behavior: RestoreBehavior?, of id: String, on connection: PostgresConnection
     ) throws -> Bool {

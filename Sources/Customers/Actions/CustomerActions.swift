@@ -18,7 +18,7 @@ package struct CustomerActions: Sendable {
         settlement = OwnerSettlement(salt: OwnerSalt(), foldSettings: foldSettings)
     }
 
-    /// Why an action is not done, for whoever asked for it.
+    /// Why an action is not done, for the caller.
     package enum Rejection: Error, Sendable, Equatable, CustomStringConvertible {
         case unknown(String)
         case unusable(id: String, why: String)
@@ -28,7 +28,7 @@ package struct CustomerActions: Sendable {
         case ungrantable(String)
         /// What was granted stays with whom it was granted to.
         case grantStays(String)
-        /// Both are somebody, and who asks may not join them.
+        /// Both name persons, and the caller may not join them.
         case persons(String, String)
         /// The customer has as many ids as apps may give.
         case tooManyIDs(String)
@@ -53,10 +53,10 @@ package struct CustomerActions: Sendable {
 
     // MARK: - Transactions
 
-    /// Transactions that somebody came in between of are begun again so many times.
+    /// Transactions that another one overtook are begun again so many times.
     private static let attempts = 10
 
-    /// Ids of one customer that apps may give: each makes everything that is done with the customer dearer, and whoever has
+    /// Ids of one customer that apps may give: each makes everything that is done with the customer dearer, and every copy of
     /// an app has its key.
     package static let mostIDs = 100
 

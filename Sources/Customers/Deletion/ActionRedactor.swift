@@ -3,8 +3,8 @@ import Daemon
 import Database
 import Postgres
 
-/// Puts pseudonyms for the ids of somebody in the log of actions, and in what consumers were told of these. Entries since
-/// the deletion are of somebody else who has such an id now.
+/// Puts pseudonyms for the ids of a deleted customer in the log of actions, and in what consumers were told of these. Entries since
+/// the deletion are of another customer who has such an id now.
 struct ActionRedactor {
     let deletion: DeletionTable.Entry
     let names: Pseudonyms

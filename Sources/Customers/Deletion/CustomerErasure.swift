@@ -5,7 +5,7 @@ import Postgres
 import Subscriptions
 
 /// Removes what is stored about customers who were deleted: from the log, then purchase by purchase, each in a transaction
-/// of its own that also takes it from the list. So whoever is cut off loses nothing, whoever comes next goes on, and two
+/// of its own that also takes it from the list. So a process that is cut off loses nothing, the next one goes on, and two
 /// at once do nothing twice.
 package struct CustomerErasure: Sendable {
     private let purchases: PurchaseRedactor

@@ -38,14 +38,14 @@ struct PurchaseRedactor {
         FailPoint.sweepAfterCommit.pass()
     }
 
-    /// Whether nobody took it over since: somebody may have restored it.
+    /// Whether no customer has taken it over since: it may have been restored.
     private func isNobodys(
         _ subject: DeletionTable.Subject, on connection: PostgresConnection
     ) throws -> Bool {
         guard let owner = subject.owner, try PurchaseTable.owners([subject.key], on: connection) == [owner] else {
             return false
         }
-        // Also somebody whom no id names may have: then they are one customer with the owner.
+        // An anonymous customer may have, too: then they are one customer with the owner.
         return try CustomerTable.load([owner], on: connection)[owner].map { $0.appUserIDs == [owner] } ?? true
     }
 
@@ -191,7 +191,7 @@ struct PurchaseRedactor {
         return counts
     }
 
-    /// Whoever posts a transaction of it again gets it again. Its facts are still there.
+    /// A customer who posts a transaction of it again gets it again. Its facts are still there.
     private func admitPosts(
         of key: PurchaseKey, _ parameters: [PostgresValue], on connection: PostgresConnection
     ) throws {
@@ -204,7 +204,7 @@ struct PurchaseRedactor {
             [.uuids(identities.map(\.key)), .text(key.app), .int2(key.environment.code)])
     }
 
-    /// The anonymous owner that the deletion made, once nothing is theirs; not where they are one with somebody, or the log
+    /// The anonymous owner that the deletion made, once nothing is theirs; not where they are one with another customer, or the log
     /// names them.
     private func removeIdle(_ owner: String, on connection: PostgresConnection) throws {
         guard let root = try CustomerTable.lock([owner], on: connection).first ?? nil,

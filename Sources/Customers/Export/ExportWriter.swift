@@ -1,6 +1,6 @@
 import Base
 
-/// Writes a JSON document piece by piece, so that nobody has to hold all of it.
+/// Writes a JSON document piece by piece, so that all of it is never in memory.
 struct ExportWriter {
     private let sink: ([UInt8]) throws -> Void
     private var buffer: [UInt8] = []

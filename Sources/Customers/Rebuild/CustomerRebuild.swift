@@ -67,7 +67,7 @@ struct CustomerRebuild {
         return page
     }
 
-    /// Whoever joins or deletes locks the same rows; what they did since is looked at again, and is no fault. What
+    /// Transactions that join or delete lock the same rows; what they did since is checked again, and is no fault. What
     /// is then.
     private func repair(_ group: IdentityGroup, on connection: PostgresConnection) throws -> [Difference] {
         guard let root = group.roots.keys.min() else { return [] }

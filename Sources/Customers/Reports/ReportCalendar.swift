@@ -10,7 +10,7 @@ package struct ReportCalendar: Sendable, Equatable {
     /// ms since 1970; each part goes from its place to the next one.
     package let bounds: [Int64]
 
-    /// More parts than this make no report that anybody reads.
+    /// More parts than this make no readable report.
     package static let limit = 4000
 
     /// Nil for no time at all, or for more parts than `limit`.

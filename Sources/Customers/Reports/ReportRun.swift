@@ -45,7 +45,7 @@ package struct ReportRun: Sendable {
     ) throws -> Report {
         let state = Monitor(State())
         let lead = try connect()
-        // Whoever exports a snapshot keeps it until the others have it.
+        // The connection that exports a snapshot keeps it until the others have it.
         let tally = try lead.transaction(opening: [ReportRun.isolation]) { _ in
             let row = try lead.query(ReportRun.snapshot).one()
             let (name, calendar) = (try row.text(0), try calendar(try row.int(1)))

@@ -5,8 +5,8 @@ import Glibc
 /// For tests only. `ENTITLED_FAIL_POINT=name[:n][:late|:stop]`, read once, makes the process kill itself at its n-th pass
 /// of that place without another word, as `kill -9` would at that moment; `late` lets other threads get on for a moment
 /// before that, so that what they were given too early gets out; with `stop` it stands still until SIGCONT.
-/// Without the variable a pass is one comparison. Release builds carry it, so that what is tested is what runs: it lets
-/// nobody do more than who sets the environment of a process can do to it anyway.
+/// Without the variable a pass is one comparison. Release builds carry it, so that what is tested is what runs: it allows
+/// nothing more than setting the environment of a process allows anyway.
 package enum FailPoint: String, Sendable, CaseIterable {
     case ingestBeforeInsert = "ingest.before-insert"
     /// Committed; no answer is on its way.
@@ -16,7 +16,7 @@ package enum FailPoint: String, Sendable, CaseIterable {
     case ingestAfterAnswer = "ingest.after-answer"
     /// What an app posted is written.
     case postBeforeCommit = "post.before-commit"
-    /// It is committed, and nobody waits for it yet.
+    /// It is committed, and no request waits for it yet.
     case postAfterCommit = "post.after-commit"
     case applyAfterFence = "apply.after-fence"
     case applyAfterRead = "apply.after-read"
@@ -44,7 +44,7 @@ package enum FailPoint: String, Sendable, CaseIterable {
     case replayAfterCommit = "replay.after-commit"
     /// A customer is deleted, and what is stored about them is not swept.
     case deletionAfterCommit = "deletion.after-commit"
-    /// A part of what is stored about somebody is swept.
+    /// A part of what is stored about a customer is redacted.
     case sweepBeforeCommit = "sweep.before-commit"
     case sweepAfterCommit = "sweep.after-commit"
 

@@ -15,7 +15,7 @@ package enum Signals {
     }
 
     /// SIGHUP does this from now on, on the thread that waits, in place of ending the process; one that comes before
-    /// anybody waits does it then. Call it before any thread is started.
+    /// that thread waits does it then. Call it before any thread is started.
     package static func onHangUp(_ action: @escaping @Sendable () -> Void) {
         hangUp.withLock { $0 = action }
         var set = sigset_t()

@@ -3,7 +3,7 @@ import Base
 /// One key of the configuration, with the type of its value.
 package struct ConfigurationKey<Value: Sendable>: Sendable {
     package let format: ValueFormat<Value>
-    /// What it is without being set. Of a required key: a placeholder that nobody sees.
+    /// What it is without being set. Of a required key: a placeholder that is never shown.
     package let fallback: Value
     package let entry: ConfigurationEntry
 

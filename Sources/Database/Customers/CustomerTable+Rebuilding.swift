@@ -1,11 +1,11 @@
 import Base
 import Postgres
 
-/// What a rebuild asks and mends, and what is asked before somebody is made.
+/// Queries and repairs of a rebuild, and lookups before a customer is made.
 extension CustomerTable {
     private static let selectKnown = "SELECT id FROM entitled.app_user_id WHERE id = ANY($1::text[])"
 
-    /// Those of these ids that name somebody.
+    /// The ids among these that name a customer.
     package static func known(_ ids: Set<String>, on connection: PostgresConnection) throws -> Set<String> {
         guard !ids.isEmpty else { return [] }
         return Set(try connection.query(selectKnown, [.texts(ids.sorted())]).map { try $0.text(0) })

@@ -26,7 +26,7 @@ package struct Customer: Sendable, Equatable {
         self.seen = seen
     }
 
-    /// Whether no id names anybody.
+    /// Whether all ids are anonymous.
     package var isAnonymous: Bool { appUserIDs.allSatisfy(Owner.isAnonymous) }
 }
 
@@ -42,7 +42,7 @@ package enum CustomerTable {
         ) a
         """
 
-    /// The ids under which customers know these tokens; those that nobody has are not in the answer.
+    /// The customers' ids for these account tokens; tokens that no customer has are left out.
     package static func find(_ tokens: Set<String>, on connection: PostgresConnection) throws -> [String: String] {
         guard !tokens.isEmpty else { return [:] }
         var found: [String: String] = [:]
@@ -69,7 +69,7 @@ package enum CustomerTable {
         SELECT id FROM entitled.app_user_id WHERE id = ANY($1::text[]) ORDER BY id FOR KEY SHARE
         """
 
-    /// Makes a customer for each id that names nobody yet.
+    /// Makes a customer for each id that names none yet.
     package static func make(_ ids: Set<String>, now: Int64, on connection: PostgresConnection) throws {
         _ = try makeMissing(ids, now: now, on: connection)
     }
@@ -106,8 +106,8 @@ package enum CustomerTable {
         UPDATE entitled.customer SET last_seen_ms = $3 FROM seen WHERE original_app_user_id = seen.id
         """
 
-    /// Notes that apps of these customers asked now, where that was noted before `staleBefore` or never. Waits for
-    /// nobody: who is being joined or deleted is left out. In ms.
+    /// Notes that apps of these customers asked now, where that was noted before `staleBefore` or never. Waits
+    /// for no lock: customers who are being joined or deleted are left out. In ms.
     package static func markSeen(
         _ originalIDs: Set<String>, staleBefore: Int64, now: Int64, on connection: PostgresConnection
     ) throws {
@@ -139,7 +139,7 @@ package enum CustomerTable {
         ON CONFLICT DO NOTHING RETURNING id
         """
 
-    /// Gives another id to a customer who is locked; false if somebody has it by now.
+    /// Gives another id to a locked customer; false if another customer has it by now.
     package static func alias(
         _ id: String, of root: LockedCustomer, now: Int64, on connection: PostgresConnection
     ) throws -> Bool {
@@ -222,9 +222,9 @@ package enum CustomerTable {
         package let originalAppUserID: String
         /// ms since 1970.
         package let firstSeen: Int64
-        /// Whether no id names anybody.
+        /// Whether all ids are anonymous.
         package let isAnonymous: Bool
-        /// Whether some id was made on a device for somebody unknown.
+        /// Whether one of the ids is an anonymous id, made on a device.
         package let hasAnonymousID: Bool
         /// What counts in place of the configuration's.
         package let restoreBehavior: RestoreBehavior?
@@ -235,22 +235,23 @@ package enum CustomerTable {
         (firstSeen, Owner.isAnonymous(id) ? 0 : 1, id)
     }
 
-    /// The customers whom these ids name, in their order and locked; nil for ids that name nobody.
+    /// The customers whom these ids name, in their order and locked; nil for ids that name no customer.
     ///
-    /// Read again once they are locked, because somebody may just have joined them.
+    /// Read again once they are locked, because another transaction may just have joined them.
     package static func lock(_ ids: [String], on connection: PostgresConnection) throws -> [LockedCustomer?] {
         var locked: Set<String> = []
         while true {
             let found = try roots(of: ids, on: connection)
             let wanted = Set(found.compactMap { $0?.originalAppUserID })
             if wanted.isSubset(of: locked) { return found }
-            // From the beginning of the order each time: whoever locks two does it in this order.
+            // From the beginning of the order each time: every transaction that locks two customers locks them in this order.
             _ = try connection.query(lock, [.texts(wanted.union(locked).sorted())])
             locked.formUnion(wanted)
         }
     }
 
-    /// The customers whom these ids name, in their order, as they are at this moment; nil for ids that name nobody.
+    /// The customers whom these ids name, in their order, as they are at this moment; nil for ids that name
+    /// no customer.
     package static func roots(of ids: [String], on connection: PostgresConnection) throws -> [LockedCustomer?] {
         var found = [LockedCustomer?](repeating: nil, count: ids.count)
         for row in try connection.query(roots, [.texts(ids), .text(Owner.anonymousPrefix)]) {

@@ -3,7 +3,7 @@ import Crypto
 import Postgres
 import Synchronization
 
-/// Who was deleted, by salted hashes: enough to recognise somebody, and nothing to find them by.
+/// The deleted customers, by salted hashes: enough to recognise an id, and not enough to find it.
 package final class DeletedCustomerHashes: Sendable {
     private let salt = Mutex<[UInt8]?>(nil)
 

@@ -4,7 +4,7 @@ import Subscriptions
 
 /// What becomes of the data of a customer who is deleted (`privacy.deletion`).
 package enum DeletionPolicy: String, Sendable, CaseIterable {
-    /// Purchases, events and the log stay, and name nobody.
+    /// Purchases, events and the log stay, and name no person.
     case pseudonymise
     /// What there is about their purchases goes too.
     case erase
@@ -69,7 +69,7 @@ package enum DeletionTable {
 
     /// In the transaction that deletes the customer. Its number.
     ///
-    /// - Parameter tokens: account tokens beside the ids, that name nobody else.
+    /// - Parameter tokens: account tokens beside the ids, which name no other customer.
     package static func add(
         _ policy: DeletionPolicy, _ names: Pseudonyms, tokens: Set<String>, _ subjects: [Subject], action: Int64,
         by origin: ActionTable.Origin, now: Int64, on connection: PostgresConnection
@@ -141,7 +141,8 @@ package enum DeletionTable {
         WHERE deletion = $1 AND lane = $2 AND original_transaction_id = $3 AND app = $4 AND environment = $5 RETURNING 1
         """
 
-    /// Takes a purchase from the list, in the transaction that sweeps it, with its lane held. False: somebody did.
+    /// Takes a purchase from the list, in the transaction that sweeps it, with its lane held. False: another
+    /// process has swept it.
     package static func take(
         _ key: PurchaseKey, of id: Int64, on connection: PostgresConnection
     ) throws -> Bool {
@@ -170,7 +171,8 @@ package enum DeletionTable {
         UPDATE entitled.deletion SET counts = $2, is_log_swept = is_log_swept OR $3 WHERE id = $1
         """
 
-    /// Whether the log is swept; for who sweeps it, in the transaction that does, with lanes held: nobody else does then.
+    /// Whether the log is swept; call it in the transaction that redacts it, with its lanes held: no other
+    /// process does then.
     package static func lockLog(of id: Int64, on connection: PostgresConnection) throws -> Bool {
         try connection.query(lock, [.int8(id)]).one().bool(1)
     }

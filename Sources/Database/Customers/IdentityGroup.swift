@@ -112,7 +112,7 @@ extension IdentityGroup {
         return part
     }
 
-    /// Whether nobody outside is joined.
+    /// Whether no customer outside the group is joined.
     private var isClosed: Bool { strangers.isEmpty }
 
     private var strangers: Set<String> { Set(joins.flatMap { [$0.one, $0.other] }).subtracting(ids.keys) }

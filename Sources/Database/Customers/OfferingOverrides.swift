@@ -8,7 +8,7 @@ package enum OfferingOverrides {
         JOIN entitled.customer c ON c.original_app_user_id = a.original_app_user_id WHERE a.id = $1
         """
 
-    /// Of the customer with this id; nil where there is none, and where nobody has the id.
+    /// Of the customer with this id; nil where there is none, and where no customer has the id.
     package static func load(_ appUserID: String, on connection: PostgresConnection) throws -> String? {
         try connection.query(select, [.text(appUserID)]).first?.optionalText(0)
     }
@@ -20,7 +20,7 @@ package enum OfferingOverrides {
         """
 
     /// - Parameter offering: nil: none any more.
-    /// - Returns: whether anybody has the id.
+    /// - Returns: whether a customer has the id.
     package static func set(
         _ offering: String?, for appUserID: String, on connection: PostgresConnection
     ) throws -> Bool {

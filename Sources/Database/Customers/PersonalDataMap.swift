@@ -1,5 +1,5 @@
-/// Where in the database there is anything about a customer. Every table is here, and a test fails while a new one is
-/// not: whoever adds a table decides what becomes of it when a customer asks for their data, or for their removal.
+/// The personal data in the database. Every table is listed, and a test fails while a new one is
+/// not: the author of a table decides what becomes of it when a customer asks for their data, or for their removal.
 package enum PersonalDataMap {
     package enum Reach: Sendable, Equatable {
         /// Nothing in it is about a customer, and why.

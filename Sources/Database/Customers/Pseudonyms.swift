@@ -14,7 +14,7 @@ package struct Pseudonyms: Sendable, Equatable {
         folded = Dictionary(names.map { ($0.key.lowercased(), $0.value) }) { first, _ in first }
     }
 
-    /// A new pseudonym for each of these, which nobody can tell from them.
+    /// A new random pseudonym for each of these, from which the id cannot be computed.
     package static func random(for ids: [String]) -> Pseudonyms {
         Pseudonyms(
             Dictionary(ids.map { ($0, Owner.anonymousPrefix + Hex.encode(SecureRandom.bytes(16))) }) { first, _ in first
@@ -39,7 +39,7 @@ package struct Pseudonyms: Sendable, Equatable {
             })
     }
 
-    /// A text that somebody wrote, with pseudonyms wherever an id is in it.
+    /// A free text, with a pseudonym in place of each id in it.
     package func replaced(inText text: String) -> String {
         let longestFirst = names.filter { !$0.key.isEmpty }.sorted { ($1.key.count, $0.key) < ($0.key.count, $1.key) }
         return longestFirst.reduce(text) { text, name in

@@ -68,7 +68,7 @@ package struct AttemptSender: Sendable, Equatable {
 
 /// The log of attempts.
 package enum AttemptTable {
-    /// The sender becomes known with its first attempts. Nobody else makes it known: there is one thread for each.
+    /// The sender's row is inserted with its first attempts. There is no race for it: one thread sends for each sender.
     private static let insert = """
         WITH known AS (
             SELECT number FROM entitled.sender WHERE worker = $10

@@ -29,7 +29,7 @@ package struct DeliveryID: Hashable, Sendable {
         self.bytes = bytes
     }
 
-    /// One delivery for each event and endpoint, whoever makes it and however often.
+    /// One delivery for each event and endpoint, whichever process makes it and however often.
     package init(lane: Lane, event: [UInt8], endpoint: String) {
         self.lane = lane
         bytes = Array(Digest.sha256(event + Array(endpoint.utf8)).prefix(16))

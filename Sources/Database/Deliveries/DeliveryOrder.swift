@@ -12,8 +12,8 @@ package enum Ordering: String, Sendable, CaseIterable {
 /// Deliveries of one purchase to a consumer who gets them in order.
 ///
 /// Of those that are open (pending, held or blocked) the first is never blocked, and whatever comes behind it is, unless an
-/// operator sent it again. Whoever ends one releases the next in the same transaction, with the lane held: so none waits
-/// for nothing, and none goes out before its turn, whoever else still has something in flight.
+/// operator sent it again. The transaction that ends one releases the next, with the lane held: so none waits
+/// for nothing, and none goes out before its turn, whatever other workers still have in flight.
 package enum DeliveryOrder {
     /// Names the deliveries of one purchase to one endpoint.
     package struct Line: Hashable, Sendable {

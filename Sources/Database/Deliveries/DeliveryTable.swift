@@ -146,7 +146,7 @@ package enum DeliveryTable {
         """
 
     /// For how long what is left of a removed endpoint is looked for at every time, in ms: there may be many such
-    /// endpoints, and whoever owned the lanes all that time has found it.
+    /// endpoints, and a worker that held the lanes all that time has found it.
     package static let recently: Int64 = 86_400_000
 
     /// - Parameter removedSince: ms; endpoints that were removed before are passed over.
@@ -190,10 +190,10 @@ package enum DeliveryTable {
         }
     }
 
-    /// Of the row itself, so that it is looked at again after waiting for somebody who changes it.
+    /// Of the row itself, so that it is checked again after waiting for a transaction that changes it.
     private static let unchanged = "d.state = 0 AND d.attempts = t.began AND d.round_start = t.round"
 
-    /// Where the row is as it was when the attempt began, the attempt's outcome stands. Where somebody changed it
+    /// Where the row is as it was when the attempt began, the attempt's outcome stands. Where it was changed
     /// meanwhile (resent, held, given up, or tried by another owner of the lane), only an arrival counts: everything
     /// else is written down as an attempt, and the newer state stands.
     private static let settle = """

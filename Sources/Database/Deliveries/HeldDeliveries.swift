@@ -37,7 +37,7 @@ package enum HeldDeliveries {
         """
 
     /// Gives up some that wait, made at this instant or before; how many it were. Call it while the endpoint is disabled,
-    /// again until there is none: nobody frees them then, and those that are made meanwhile stay.
+    /// again until there is none: no process frees them then, and those that are made meanwhile stay.
     package static func drop(
         of endpoint: String, madeUntil instant: Int64, now: Int64, on connection: PostgresConnection
     ) throws -> Int {

@@ -58,7 +58,7 @@ package enum NotificationDeliveryTable {
         return try rows.filter { try $0.int(0) == Int64(DeliveryState.pending.rawValue) }.count
     }
 
-    /// What was found in Apple's history long after it was signed is sent to nobody, as its events are not.
+    /// What was found in Apple's history long after it was signed is not sent, as its events are not.
     private static func isForTheRecord(_ notification: PendingNotification) -> Bool {
         let origin = NotificationOrigin(seq: notification.seq, source: notification.source)
         return notification.signed.map(origin.isForTheRecord) ?? false

@@ -73,7 +73,7 @@ package struct CustomHeader: Sendable, Equatable {
         ("content-", "it describes the body"), ("proxy-", "it belongs to the connection"),
     ]
 
-    /// Why nobody may set it. Cookies are allowed: some gateways know a client by a fixed one, and nothing here sets any.
+    /// Why it must not be set. Cookies are allowed: some gateways know a client by a fixed one, and nothing here sets any.
     private static func reservation(of name: String) -> String? {
         if ofTheConnection.contains(name) { return "it belongs to the connection" }
         return reserved[name] ?? reservedBeginnings.first { name.hasPrefix($0.0) }?.1

@@ -39,7 +39,7 @@ package struct EndpointHealth: Sendable, Equatable {
     package var lastFailure: Failure?
     /// How many warnings of this streak were told.
     package var warned = 0
-    /// The end of a streak that somebody was warned of, until that is told.
+    /// The end of a streak of failures that operators were warned of, until its notice is sent.
     package var recovery: Recovery?
 
     package init(endpoint: String) {

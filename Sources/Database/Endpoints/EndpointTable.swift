@@ -236,7 +236,7 @@ package enum EndpointTable {
         return removed
     }
 
-    /// Changes the endpoint alone. Its deliveries follow (`DeliveryTable.followEndpoints`): whoever writes deliveries
+    /// Changes the endpoint alone. Its deliveries follow (`DeliveryTable.followEndpoints`): a transaction that writes deliveries
     /// holds a share lock of the endpoint's row, so after this commit every one that was written under the former
     /// state can be seen, and no new one is.
     private static func change(

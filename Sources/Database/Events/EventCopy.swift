@@ -5,7 +5,7 @@ import Postgres
 ///
 /// The copy is an event of its own in the same lane, with the same body but for the id in it, and a row in `event_copy`
 /// that names the original. Its id is random: what makes, rebuilds or explains events computes ids from their causes, so
-/// nobody takes it for a fact, and a replay gives it to no other endpoint. It bears its original's number and belongs to no
+/// none of them takes it for a fact, and a replay gives it to no other endpoint. It bears its original's number and belongs to no
 /// purchase: so it takes no number from the purchase, waits for nothing in its order, and nothing waits for it.
 package enum EventCopy {
     package enum CopyResult: Sendable, Equatable {

@@ -11,7 +11,7 @@ package struct NewEvent: Sendable {
     package let environment: StoreEnvironment
     package let originalTransactionID: String?
     package let body: [UInt8]
-    /// Whether it is for nobody, only for the record.
+    /// Whether it is kept for the record only and has no deliveries.
     package let isForTheRecord: Bool
     /// Of a copy: that of its original, so that it takes none. Nil for all others, which get the next of their purchase.
     let sequence: Int64?
@@ -47,7 +47,7 @@ package enum EventBodyCodec {
     /// The most that a body may grow to when it is restored.
     private static let limit = 64 << 20
 
-    /// Part of the format: bodies compressed with it need it for ever.
+    /// Part of the format: bodies compressed with it always need it.
     static let dictionary = Result {
         try ZstdDictionary(
             Array(
@@ -85,7 +85,7 @@ package enum EventBodyCodec {
 /// Events in the database, each with a delivery for every endpoint that wants it.
 package enum EventTable {
     /// Each with the number behind the last of its purchase: only what is new takes one, so there are no gaps. Their
-    /// lanes are held, so nobody else gives out the same.
+    /// lanes are held, so no other transaction gives out the same.
     private static let insertEvents = """
         WITH fresh AS MATERIALIZED (
             SELECT t.* FROM unnest($1::int2[], $2::uuid[], $3::text[], $4::text[], $5::int2[], $6::text[], $7::bytea[],

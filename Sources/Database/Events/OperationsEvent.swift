@@ -6,10 +6,10 @@ import Subscriptions
 /// Standard Webhooks 1.0.0 recommends.
 package struct OperationsEvent: Sendable {
     package enum Kind: String, Sendable, CaseIterable {
-        /// An endpoint fails for so long that somebody should look after it.
+        /// An endpoint has failed for so long that an operator should look after it.
         case failing = "endpoint.failing"
         case disabled = "endpoint.disabled"
-        /// One that somebody was told of works again.
+        /// An endpoint that a notice was sent about works again.
         case recovered = "endpoint.recovered"
         /// Deliveries were given up.
         case dead = "delivery.dead"

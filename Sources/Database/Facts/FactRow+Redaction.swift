@@ -24,11 +24,11 @@ extension FactRow {
             payload: JSON.object(members.filter { $0.name != FactRow.token } + [mark]).bytes, again: again)
     }
 
-    /// What is left of it when these people are nobody any more; itself where it names none of them.
+    /// The row without these deleted customers; itself where it names none of them.
     ///
     /// - Parameters:
     ///   - isTheirs: whether the purchase was theirs: then every account token goes, whosever it is.
-    ///   - action: the number of the deletion in the log: whoever got the purchase since is somebody else who has such an
+    ///   - action: the number of the deletion in the log: a later owner of the purchase is another customer who has such an
     ///     id now.
     ///   - deleted: when, in ms.
     package func redacted(

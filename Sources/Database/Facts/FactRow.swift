@@ -3,22 +3,22 @@ import Base
 import Crypto
 import Subscriptions
 
-/// One thing Apple said about a purchase, as the database keeps it: with its signature, for ever.
+/// One thing Apple said about a purchase, as the database keeps it, with its signature.
 package struct FactRow: Sendable {
     package enum Kind: Int16, Sendable {
         case transaction = 1
         case renewal = 2
         /// What the notification itself says; its signature covers it in the envelope.
         case notification = 3
-        /// Whose the purchase is by an action of the log; nobody signed it.
+        /// The owner of the purchase by an action of the log; unsigned.
         case assignment = 4
         /// What a notification about no purchase carries: a summary, a token of External Purchase, an app transaction.
         case announcement = 5
-        /// A version of a grant, by an action of the log; nobody signed it.
+        /// A version of a grant, by an action of the log; unsigned.
         case grant = 6
-        /// What an app said of a transaction; nobody signed it.
+        /// What an app said of a transaction; unsigned.
         case context = 7
-        /// That an app or a backend posted it for a customer; nobody signed it.
+        /// That an app or a backend posted it for a customer; unsigned.
         case post = 8
     }
 
@@ -135,7 +135,7 @@ extension TransactionFact {
             webOrderLineItemID: payload.webOrderLineItemId, productID: productID,
             subscriptionGroup: payload.subscriptionGroupIdentifier, purchaseDate: purchaseDate,
             originalPurchaseDate: payload.originalPurchaseDate ?? purchaseDate,
-            // Such facts are held today. Those that were taken before must not give access for ever.
+            // Such facts are held today. Those that were admitted before must not give access without end.
             expiresDate: payload.unreadable.isEmpty ? payload.expiresDate : purchaseDate,
             signedDate: payload.signedDate ?? purchaseDate, kind: payload.type ?? "",
             ownership: payload.inAppOwnershipType ?? "PURCHASED", reason: payload.transactionReason ?? "",
@@ -275,7 +275,7 @@ private struct KeptAssignment: WirePayload {
 package enum FactCodec {
     private static let limit = 64 << 20
 
-    /// Part of the format: facts compressed with it need it for ever.
+    /// Part of the format: facts compressed with it always need it.
     static let dictionary = Result {
         try ZstdDictionary(
             Array(

@@ -32,8 +32,8 @@ package struct FactStream {
         var digest = [UInt8](repeating: 0, count: 16)
     }
 
-    /// Apps whose names begin with "$" are none. Transactions, renewal infos and notifications only: nobody asks here
-    /// whose a purchase is.
+    /// Apps whose names begin with "$" are none. Transactions, renewal infos and notifications only: owners are
+    /// not needed here.
     private static let select = """
         SELECT original_transaction_id, app, digest, kind, signed_ms, payload, array_to_string(signed_again, ' ') FROM entitled.fact
         WHERE lane = $1 AND (original_transaction_id, app, environment, digest) > ($2, $3, $4, $5)

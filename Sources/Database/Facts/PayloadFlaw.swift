@@ -4,7 +4,7 @@ import Subscriptions
 extension TransactionPayload {
     /// Why it gives no access, as the end of a sentence that begins with "the transaction"; nil if it is sound.
     ///
-    /// Members that are missing or of another type would give access for ever otherwise: an unreadable end would be no end,
+    /// Members that are missing or of another type would give access without end otherwise: an unreadable end would be no end,
     /// and an unreadable revocation date no revocation. Texts that no row keeps would make a whole transaction fail, with what
     /// else is in it.
     package var flaw: String? {

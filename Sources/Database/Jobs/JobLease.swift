@@ -1,7 +1,7 @@
 import Base
 import Postgres
 
-/// Somebody's right to go on with a job, for ten seconds after each step.
+/// A process's right to go on with a job, for ten seconds after each step.
 ///
 /// The first statement of each step's transaction locks the job's row and compares the driver. Who was away for longer
 /// than the lease finds another driver there, or waits for the one whose step is being taken and finds it then; so the
@@ -10,7 +10,7 @@ package struct JobLease: Sendable {
     package let job: Int64
     let driver: [UInt8]
 
-    /// Somebody else drives it, or it is not running any more.
+    /// Another process drives it, or it is not running any more.
     package struct Lost: Error {}
 
     private static let acquire = """
@@ -20,7 +20,7 @@ package struct JobLease: Sendable {
         RETURNING id
         """
 
-    /// Nil while somebody else is at it, or when it is not running.
+    /// Nil while another process drives it, or when it is not running.
     package static func take(
         _ job: Int64, driver: [UInt8], on connection: PostgresConnection
     ) throws -> JobLease? {
@@ -76,7 +76,7 @@ package struct JobLease: Sendable {
         UPDATE entitled.job SET driver = NULL, lease_until = '-infinity' WHERE id = $1 AND driver = $2
         """
 
-    /// Lets whoever comes go on at once.
+    /// Lets another process go on at once.
     package func release(on connection: PostgresConnection) throws {
         _ = try connection.query(JobLease.giveBack, [.int8(job), .uuid(driver)])
     }

@@ -3,7 +3,7 @@ import Postgres
 
 /// All jobs: making, finding, cancelling them.
 package enum JobTable {
-    /// What somebody wants to have done.
+    /// A job as it was requested.
     package struct Request: Sendable {
         package let kind: String
         /// The same for the same command line.
@@ -51,7 +51,7 @@ package enum JobTable {
     ) throws -> (job: Job, isNew: Bool) {
         if let row = try connection.query(resume, [.text(request.words)]).first { return (try Job(row), false) }
         if let job = try make(request, on: connection) { return (job, true) }
-        // Somebody made it in this moment.
+        // Another process made it at this moment.
         guard let row = try connection.query(resume, [.text(request.words)]).first else {
             throw PostgresError(.decoding, "a job was there and is not")
         }
@@ -100,14 +100,14 @@ package enum JobTable {
         ORDER BY id LIMIT 64
         """
 
-    /// Running ones of these kinds that nobody else is at.
+    /// Running jobs of these kinds that no other process drives.
     package static func unattended(
         kinds: [String], driver: [UInt8], on connection: PostgresConnection
     ) throws -> [(id: Int64, kind: String)] {
         try connection.query(free, [.texts(kinds), .uuid(driver)]).map { (try $0.int(0), try $0.text(1)) }
     }
 
-    /// Whether a worker was seen lately: only they send, and go on with what nobody attends to.
+    /// Whether a worker was seen lately: only workers send, and go on with jobs that no process drives.
     package static func isWorkerRunning(on connection: PostgresConnection) throws -> Bool {
         try connection.query(
             "SELECT EXISTS (SELECT 1 FROM entitled.worker WHERE seen_at > clock_timestamp() - interval '15 s')"

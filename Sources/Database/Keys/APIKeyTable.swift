@@ -36,7 +36,7 @@ package enum APIKeyTable {
     private static let length = 32
     private static let shown = 4
 
-    /// A key that nobody can guess.
+    /// A random key that cannot be guessed.
     private static func random(_ kind: StoredAPIKey.Kind) -> String {
         var text: [UInt8] = []
         while text.count < length {

@@ -2,7 +2,7 @@ import Base
 import Postgres
 
 /// Which of the keys seals: one for the whole installation, noted in the database, whatever order a host lists its keys
-/// in. So nothing is sealed with a key that other hosts may not have yet, until somebody asks for it (`SecretRewrap`).
+/// in. So nothing is sealed with a key that other hosts may not have yet, until an operator asks for it (`SecretRewrap`).
 package enum SealingKeyRegister {
     /// The key in use is not among those of this host.
     package struct Missing: Error, Sendable, Equatable, CustomStringConvertible {
@@ -67,8 +67,8 @@ package enum SealingKeyRegister {
         try exclusively(on: connection) { _ = try chosen(sealer, now: now, on: connection) }
     }
 
-    /// Seals with the key in use. Nobody changes it before the transaction is over, so that whoever seals everything anew
-    /// afterwards finds what was sealed here.
+    /// Seals with the key in use. It does not change before the transaction is over, so that a process that seals everything
+    /// anew afterwards finds what was sealed here.
     ///
     /// - Throws: `Missing`.
     static func sealing<Result>(

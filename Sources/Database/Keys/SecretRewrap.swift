@@ -116,7 +116,7 @@ package enum SecretRewrap {
 
     private static func key(_ table: String) -> String { table == "endpoint" ? "id" : "endpoint" }
 
-    /// What somebody changed meanwhile has the newest key already.
+    /// A value that was changed meanwhile has the newest key already.
     private static func replace(_ value: Value, by sealed: [UInt8], on connection: PostgresConnection) throws {
         _ = try connection.query(value.update, [.text(value.endpoint), .bytea(sealed), .bytea(value.sealed)])
     }

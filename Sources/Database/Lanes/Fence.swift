@@ -38,7 +38,7 @@ package enum Fence {
         """
 
     /// What `pass` says of these lanes, without a lock: for what is read before a transaction, and is as good as read in it while
-    /// nobody else touched the lane.
+    /// no other process touched the lane.
     package static func look(at lanes: [Lane], on connection: PostgresConnection) throws -> Passed {
         try passed(try connection.query(look, [.int2s(lanes.map(\.number))]).one())
     }

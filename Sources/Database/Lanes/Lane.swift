@@ -1,11 +1,11 @@
 import Base
 
-/// One of 256 lines in which notifications wait; everything about one purchase is in the same lane, for ever.
+/// One of 256 lines in which notifications wait; everything about one purchase is always in the same lane.
 package struct Lane: Hashable, Sendable, Comparable {
     package let number: Int16
 
     package static let count = 256
-    /// Whoever owns it does what one worker has to do for all.
+    /// The worker that holds it is the leader and runs the duties.
     package static let first = Lane(number: 0)
     package static let all = (0..<Int16(count)).map(Lane.init(number:))
 
@@ -15,7 +15,7 @@ package struct Lane: Hashable, Sendable, Comparable {
 
     /// The lane of a purchase; of a notification without one, its UUID is the subject.
     ///
-    /// FNV-1a of 64 bits, folded to 8. Fixed for ever: another function would leave the rows behind.
+    /// FNV-1a of 64 bits, folded to 8. Fixed: another function would leave the rows behind.
     package init(app: String, environment: StoreEnvironment, subject: String) {
         var hash: UInt64 = 0xcbf2_9ce4_8422_2325
         for byte in "\(app)\u{0}\(environment.rawValue)\u{0}\(subject)".utf8 {

@@ -3,8 +3,8 @@ import Postgres
 
 /// The lanes that one worker owns, each with the epoch of its ownership.
 ///
-/// A lease is a row with an owner and an end by the server's clock. Losing one costs nothing but work: whoever writes
-/// shows its epoch first (see `Fence`), so that a worker that comes back late cannot write.
+/// A lease is a row with an owner and an end by the server's clock. Losing one costs nothing but work: a worker
+/// shows its epoch before it writes (see `Fence`), so that a worker that comes back late cannot write.
 package struct LaneLeases: Sendable {
     package let worker: [UInt8]
     package let host: String
@@ -120,7 +120,7 @@ package struct LaneLeases: Sendable {
         return change
     }
 
-    /// Whether some lane is nobody's; much cheaper than `maintain`, so that it can be asked more often.
+    /// Whether a lane has no holder; much cheaper than `maintain`, so that it can be asked more often.
     package func areAnyFree(on connection: PostgresConnection) throws -> Bool {
         try connection.query(LaneLeases.anyFree).one().bool(0)
     }
@@ -151,7 +151,7 @@ package struct LaneLeases: Sendable {
         }
     }
 
-    /// Gives these lanes back at once, for whoever comes next.
+    /// Gives these lanes back at once, for the next worker.
     package mutating func release(_ lanes: [Lane], on connection: PostgresConnection) throws {
         guard !lanes.isEmpty else { return }
         _ = try connection.query(
@@ -171,7 +171,7 @@ package struct LaneLeases: Sendable {
         try release(owned, on: connection)
     }
 
-    /// Lanes that turned out to be somebody else's.
+    /// Forgets lanes that turned out to be held by another worker.
     package mutating func forget(_ lanes: some Sequence<Lane>) {
         for lane in lanes {
             epochs[lane] = nil

@@ -2,10 +2,10 @@ import Base
 import Postgres
 import Subscriptions
 
-/// What was done to customers that nobody signed: with the facts, all that records follow from.
+/// Unsigned actions about customers: with the facts, all that records follow from.
 package enum ActionTable {
     package enum Kind: String, Sendable, CaseIterable {
-        /// Two ids name one customer: somebody said so.
+        /// Two ids name one customer, as an operator or a backend said.
         case alias
         /// The same: who was anonymous on a device logged in there.
         case identify
@@ -23,9 +23,9 @@ package enum ActionTable {
         case keep
         /// What becomes of a customer's purchases when others restore them: the last word about any of the ids counts.
         case restoreBehavior = "restore_behavior"
-        /// An id names nobody any more.
+        /// An id names no customer any more.
         case delete
-        /// Somebody got an entitlement from the seller.
+        /// A customer got an entitlement from the seller.
         case grant
         /// The grants of an entitlement were taken back.
         case revoke

@@ -60,7 +60,7 @@ package enum HeldNotifications {
         }
     }
 
-    /// Updates only: one that somebody has put back in its line meanwhile is not held any more.
+    /// Updates only: one that was put back in its line meanwhile is not held any more.
     private static let postpone = """
         UPDATE entitled.held_notification h
         SET reason = t.reason, attempts = t.attempts, next_ms = t.next_ms

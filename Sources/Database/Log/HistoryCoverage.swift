@@ -5,7 +5,7 @@ import Postgres
 package struct HistoryCoverage: Sendable, Equatable {
     /// Everything that was signed by then is known; nil before the first look came to its end.
     package let covered: Int64?
-    /// When somebody looked last, whatever came of it.
+    /// When the history was last scanned, whatever came of it.
     package let tried: Int64?
 
     package init(covered: Int64?, tried: Int64?) {

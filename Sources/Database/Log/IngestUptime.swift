@@ -13,13 +13,13 @@ package enum IngestUptime {
         ON CONFLICT DO NOTHING
         """
 
-    /// Notes that what arrives now can be stored. By the server's clock, as whoever asks for outages: of two hosts with
-    /// clocks of their own one would seem deaf to the other.
+    /// Notes that what arrives now can be stored. By the server's clock, as the queries for outages: of two hosts with
+    /// clocks of their own one would seem down to the other.
     package static func note(on connection: PostgresConnection) throws {
         _ = try connection.query(insert)
     }
 
-    /// The last minute is followed by this one, of which nobody knows yet whether anybody listens in it.
+    /// The last minute is followed by this one, of which it is not known yet whether ingest listens in it.
     private static let gaps = """
         SELECT former, minute FROM (
             SELECT minute, lag(minute) OVER (ORDER BY minute) AS former FROM (
@@ -30,7 +30,7 @@ package enum IngestUptime {
         ) AS heard WHERE minute - former > $2 ORDER BY minute
         """
 
-    /// Our outages of late, in ms since 1970, the oldest first. One that lasts, or whose end is not noted yet, goes up
+    /// Recent outages of ingest, in ms since 1970, the oldest first. One that lasts, or whose end is not noted yet, goes up
     /// to now. What was before the first start is none.
     ///
     /// - Parameter now: ms since 1970 by the server's clock.

@@ -6,7 +6,7 @@ package enum NotificationSource: Int16, Sendable {
     case store = 0
     /// It was found in Apple's history.
     case history = 1
-    /// The same, and somebody wants its events to be sent however old they are.
+    /// The same, and its events are to be sent however old they are.
     case historyToSend = 2
     /// Apple sent nothing: it was asked how a purchase stands, and this is its answer.
     case status = 3

@@ -18,11 +18,11 @@ package struct NotificationOrigin: Sendable, Equatable {
     /// Whether Apple sent it once; not where we asked, or an app posted.
     package var isNews: Bool { source.isSent }
 
-    /// What happened longer ago than this when it was found in Apple's history is not sent to anybody, in ms.
+    /// What happened longer ago than this when it was found in Apple's history is not sent, in ms.
     package static let oldest: Int64 = 7 * 86_400_000
 
     /// Whether the events of what happened at this instant, in ms, are kept for the record only: it was found in Apple's
-    /// history, or posted by an app, too late for consumers to act on it, and nobody asked for it to be sent.
+    /// history, or posted by an app, too late for consumers to act on it, and it was not asked to be sent.
     package func isForTheRecord(_ instant: Int64) -> Bool {
         (source == .history || source == .posted) && instant < arrived - NotificationOrigin.oldest
     }

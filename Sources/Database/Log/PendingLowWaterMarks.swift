@@ -1,6 +1,6 @@
 import Base
 
-/// How far each line is done, so that reading it does not pass again what is dead and not yet swept up: somebody's old
+/// How far each line is done, so that reading it does not pass again what is dead and not yet swept up: a worker's old
 /// transaction can pile up hundreds of thousands of such rows, and each read would visit all of them.
 ///
 /// A hint and no more. What was committed late, what came from a host whose clock is behind, and what was put back lies

@@ -17,7 +17,7 @@ package struct PendingNotification: Sendable {
     /// What the database lacks of it, after a restore for example; then the rest is empty.
     package let gap: String?
     /// Whether some endpoint gets notifications as they came. An endpoint that was there before the notification is seen
-    /// here, because whoever sees the notification in its line sees what was committed before it.
+    /// here, because a reader of the notification in its line sees what was committed before it.
     package let isForwarded: Bool
     /// Of one that is in no line, because it was set aside before.
     package internal(set) var held: HeldState?

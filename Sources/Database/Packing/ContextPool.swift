@@ -2,7 +2,7 @@ import Synchronization
 
 /// zstd's working memory, kept for the next user; as many as threads ever worked at once.
 final class ContextPool: Sendable {
-    /// `@unchecked Sendable`: in the pool it belongs to nobody, outside of it to one thread.
+    /// `@unchecked Sendable`: in the pool it belongs to no thread, outside of it to one.
     private struct Context: @unchecked Sendable {
         let pointer: OpaquePointer
     }

@@ -9,7 +9,7 @@ package final class HeaderDictionaries: Sendable {
     private let known = Mutex<[[UInt8]: ZstdDictionary]>([:])
     private static let limit = 64
 
-    /// Part of the format: payloads compressed with it need it for ever.
+    /// Part of the format: payloads compressed with it always need it.
     private static let common = Array(
         """
         {"originalTransactionId":"2000000","autoRenewProductId":"pro_monthly","productId":"pro_monthly",\

@@ -7,7 +7,7 @@ package struct ExpiryConfirmationRule: Sendable {
     private let patience: Int64
     private let outages: [Range<Int64>]
     private let coverage: [AppScope: HistoryCoverage]
-    /// Times whose history nobody has looked through yet, though it will be at any moment.
+    /// Times whose history is not scanned yet, though it will be at any moment.
     private let unheard: [AppScope: Range<Int64>]
 
     /// Milliseconds all.

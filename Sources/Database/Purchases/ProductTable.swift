@@ -45,7 +45,7 @@ package final class ProductTable: Sendable {
         RETURNING product_id
         """
 
-    /// Those of grants are none that the store has, so nobody has to say what they give.
+    /// Those of grants are none that the store has, so no configuration says what they give.
     ///
     /// - Parameter now: ms since 1970.
     package func note(_ purchases: [Purchase], now: Int64, on connection: PostgresConnection) throws {

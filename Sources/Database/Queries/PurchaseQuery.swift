@@ -13,7 +13,7 @@ package enum PurchaseQuery {
         package let customer: Customer
     }
 
-    /// `unclaimed`: no id of the owner names anybody. What was granted has nobody else to claim it.
+    /// `unclaimed`: all ids of the owner are anonymous. A grant cannot be claimed by another customer.
     private static let select = """
         SELECT p.app, p.environment, p.original_transaction_id, p.owner FROM entitled.purchase p
         WHERE ($2::text IS NULL OR p.app = $2) AND ($3::int2 IS NULL OR p.environment = $3)

@@ -78,7 +78,7 @@ package struct SubscriberQuery: Sendable {
         let updated: Int64
     }
 
-    /// The customers whom these ids name, in their order; nil for those that name nobody.
+    /// The customers whom these ids name, in their order; nil for those that name none.
     package func find(_ ids: [String], on connection: PostgresConnection) throws -> [Found?] {
         var found = [Found?](repeating: nil, count: ids.count)
         guard !ids.isEmpty else { return found }

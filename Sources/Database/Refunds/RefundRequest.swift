@@ -5,7 +5,7 @@ import Subscriptions
 /// A question of Apple's about a refund, and how it was answered.
 package struct RefundRequest: Sendable {
     package enum State: String, Sendable, CaseIterable {
-        /// Nobody answered.
+        /// No answer was given.
         case open
         /// There is an answer, to be sent.
         case ready

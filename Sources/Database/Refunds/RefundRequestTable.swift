@@ -216,7 +216,7 @@ package enum RefundRequestTable {
         RETURNING \(RefundRequest.columns)
         """
 
-    /// Those whose time is over in `ahead` ms and that nobody was warned of; each once.
+    /// Requests whose time is over in `ahead` ms and for which no warning was sent; each once.
     package static func closing(
         in ahead: Int64, of apps: [String], now: Int64, on connection: PostgresConnection
     ) throws -> [RefundRequest] {

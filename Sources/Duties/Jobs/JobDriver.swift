@@ -3,7 +3,7 @@ import Crypto
 import Database
 import Postgres
 
-/// Who asked for a job and stays to see it done: drives it, or watches while somebody else does.
+/// The command that requested a job and stays to see it done: drives it, or watches while another process does.
 package struct JobDriver {
     private let id: Int64
     private let kinds: [JobKind]

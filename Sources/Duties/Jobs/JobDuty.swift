@@ -3,7 +3,7 @@ import Daemon
 import Database
 import Postgres
 
-/// Goes on beside a worker with jobs that nobody attends to, on a thread and a connection of its own.
+/// Drives jobs that no other process drives, beside a worker, on a thread and a connection of its own.
 ///
 /// Who owns the first lane does it. Running jobs take turns, a step each, so that one whose consumer is slow keeps none
 /// of the others waiting.
@@ -40,7 +40,7 @@ package final class JobDuty: Service {
         }
     }
 
-    /// A step that is cut off is taken again by whoever comes next.
+    /// A step that is cut off is run again by the next process.
     package func drain(until deadline: ContinuousClock.Instant) {
         state.change { $0.isDraining = true }
         session.cancel()

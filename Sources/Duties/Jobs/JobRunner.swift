@@ -36,7 +36,7 @@ package struct JobStep: Sendable {
     }
 }
 
-/// Which errors of a step pass by themselves: it met somebody at the same rows, or took too long this time.
+/// Which errors of a step pass by themselves: it met another transaction at the same rows, or took too long this time.
 enum TransientError {
     private static let passing = ["40001", "40P01", "55P03", "57014"]
 

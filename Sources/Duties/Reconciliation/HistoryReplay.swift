@@ -2,7 +2,7 @@ import AppStoreAPI
 import Base
 import Database
 
-/// What is to be fetched from Apple's history because somebody asked for it.
+/// A requested part of Apple's history.
 package struct HistoryReplay: Sendable, Equatable {
     package let question: HistoryFilter
     /// Milliseconds, both included.

@@ -4,7 +4,7 @@ import Database
 import Postgres
 
 /// Fetches what a replay is about from Apple, a page at a time. Each page commits with the place where the next one is,
-/// so that whoever goes on begins there.
+/// so that the process that goes on begins there.
 package struct HistoryReplayWork: JobRunner {
     package static let name = "history"
 
@@ -90,7 +90,7 @@ package struct HistoryReplayWork: JobRunner {
         return try step()
     }
 
-    /// What passes by itself is waited for, as long as somebody may want to see it pass.
+    /// What passes by itself is waited for, as long as an operator may want to see it pass.
     private mutating func endure(
         _ error: ServerAPIError, _ lease: JobLease, on connection: PostgresConnection
     ) throws -> JobStep {

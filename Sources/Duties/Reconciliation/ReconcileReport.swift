@@ -3,7 +3,7 @@ import Base
 import Daemon
 import Database
 
-/// Tells people what was missed, and that nobody can look.
+/// Logs what was missed, and that Apple's history cannot be read.
 final class ReconcileReport: Sendable {
     private let logger: Logger
     private let metrics: Metrics

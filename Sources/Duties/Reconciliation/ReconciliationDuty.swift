@@ -34,7 +34,7 @@ package struct ReconciliationDutyConfiguration: Sendable {
 }
 
 /// Compares Apple's notification history with ours, and asks how purchases stand of which news is missing, beside a
-/// worker, on a thread and a connection of its own: what was missed comes back without anybody asking.
+/// worker, on a thread and a connection of its own: what was missed comes back without a request.
 ///
 /// Who owns the first lane does it; the others only tell how long ago it was done.
 package final class ReconciliationDuty: Service {

@@ -8,7 +8,7 @@ import Subscriptions
 
 /// Asks Apple how purchases stand of which news is missing: one of each app and environment a turn.
 ///
-/// What Apple answers is put in line with the time of the next question, so that whoever goes on begins there.
+/// What Apple answers is put in line with the time of the next question, so that the process that goes on begins there.
 struct StatusPoll {
     private let duties: [(place: AppScope, client: ServerAPIClient)]
     private let fence: Leadership
@@ -27,7 +27,7 @@ struct StatusPoll {
     private static let batch = 32
     private static let countLimit = 1000
     private static let callTime = Duration.seconds(15)
-    /// After what passes by itself, and after what somebody has to mend, in ms.
+    /// After what passes by itself, and after what an operator has to mend, in ms.
     private static let pause: Int64 = 300_000
     private static let longPause: Int64 = 3_600_000
     /// How long what Apple does not know is left alone, in ms.

@@ -28,7 +28,7 @@ package final class RefundAnswerDuty: Service {
         }
     }
 
-    /// An answer that is under way is sent again by whoever comes next.
+    /// An answer that is under way is sent again by the next leader.
     package func drain(until deadline: ContinuousClock.Instant) {
         state.change { $0.isDraining = true }
         session.cancel()

@@ -7,8 +7,8 @@ import Subscriptions
 
 /// One look at Apple's open questions about refunds: answers what a policy answers, sends what is to be sent, warns.
 ///
-/// Who owns the first lane does it. An answer is written down before it is sent, and sent again by the next owner if
-/// nobody wrote what came of it: Apple may get it twice, always the same.
+/// The leader does it. An answer is written down before it is sent, and sent again by the next owner if
+/// its outcome was not recorded: Apple may get it twice, always the same.
 package struct RefundDesk: Sendable {
     /// Sends one answer to Apple.
     package typealias Send = @Sendable (RefundRequest, ConsumptionInformation) -> Result<Void, ServerAPIError>
@@ -70,7 +70,7 @@ package struct RefundDesk: Sendable {
         return claimed?.requests
     }
 
-    /// Tells consumers of the questions that somebody has to answer.
+    /// Sends consumers the requests that need an answer.
     private func ask(on connection: PostgresConnection) throws {
         let apps = policies.filter { $0.value == .ask }.keys.sorted()
         guard !apps.isEmpty else { return }

@@ -67,7 +67,7 @@ package struct EventTail {
     private func whole(
         _ rows: [(row: EventScan.Event, position: ScanCursor)], on connection: PostgresConnection
     ) throws -> [Event] {
-        // What was made for one endpoint alone, or for operators, is news to nobody else.
+        // What was made for one endpoint alone, or for operators, concerns no other endpoint.
         let wanted = rows.filter { event, _ in
             !event.isCopy && !OperationsEvent.isOne(event.type)
                 && event.environment.map { wants(event.type, event.app, $0) } ?? false

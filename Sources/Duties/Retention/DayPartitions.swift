@@ -70,12 +70,12 @@ package enum DayPartitions: String, Sendable, CaseIterable {
     private static let make = "SELECT entitled.make_day($1, DATE '1970-01-01' + $2::int4)"
     private static let drop = "SELECT entitled.drop_day($1, DATE '1970-01-01' + $2::int4)"
 
-    /// - Returns: nil while somebody uses the table in a way that excludes it; nobody is kept waiting for that.
+    /// - Returns: nil while another transaction uses the table in a way that excludes it; no transaction waits for that.
     package func make(_ day: Day, on connection: PostgresConnection) throws -> Made? {
         try call(DayPartitions.make, day, on: connection).flatMap(Made.init(rawValue:))
     }
 
-    /// - Returns: nil while somebody uses the table; nobody is kept waiting for that.
+    /// - Returns: nil while another transaction uses the table; no transaction waits for that.
     package func drop(_ day: Day, on connection: PostgresConnection) throws -> Dropped? {
         try call(DayPartitions.drop, day, on: connection).flatMap(Dropped.init(rawValue:))
     }

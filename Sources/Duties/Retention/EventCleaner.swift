@@ -51,7 +51,7 @@ struct EventCleaner {
         let id: [UInt8]
     }
 
-    /// Somebody changed a delivery meanwhile.
+    /// A delivery was changed meanwhile.
     private struct Interrupted: Error {}
 
     /// One short transaction.

@@ -36,7 +36,7 @@ package final class RetentionDuty: Service {
         }
     }
 
-    /// What is cut off is begun again by whoever comes next.
+    /// What is cut off is begun again by the next leader.
     package func drain(until deadline: ContinuousClock.Instant) {
         state.change { $0.isDraining = true }
         session.cancel()

@@ -93,10 +93,10 @@ package struct RetentionRound {
     ) throws {
         let (first, today) = (times.firstDay(of: table, now: now), Day(of: now))
         let last = today.adding(RetentionRound.daysAhead)
-        // What lies outside came from somebody whose clock is wrong, and stays where it is.
+        // Rows outside came from a host whose clock is wrong, and stay where they are.
         let strays = try table.strays(on: connection).keys.filter { first...last ~= $0 }
         let wanted = Set((0...RetentionRound.daysAhead).map(today.adding) + strays).subtracting(partitions.map(\.day))
-        // Those to come first, which nobody notices.
+        // Future days first, which disturbs no writer.
         for day in wanted.sorted().reversed() {
             // Who is in the way may be so for hours: once is enough for now.
             FailPoint.retentionBeforeMake.pass()

@@ -1,11 +1,11 @@
 import Base
 
-/// How long is kept what is not kept for ever.
+/// Retention of everything that is not kept without end.
 package struct RetentionTimes: Sendable {
     package var notifications: Duration
     package var attempts: Duration
     package var events: Duration
-    /// Nil: for ever.
+    /// Nil: without end.
     package var emptyCustomers: Duration?
 
     /// As far back as Apple's history reaches: what is in it may come again, and must be recognised.

@@ -111,7 +111,7 @@ struct ProcessCommand: Command {
     }
 }
 
-/// What services found that no waiting mends, passed on to whoever can end the process.
+/// Conditions that no waiting mends, passed from services to the command that ends the process.
 private final class FatalConditions: Sendable {
     private let state = Monitor<(told: String?, listener: (@Sendable (String) -> Void)?)>((nil, nil))
 

@@ -162,7 +162,7 @@ package struct APIServices {
     }
 }
 
-/// Ends what waits for Apple once nobody new comes: who waits is told to ask again.
+/// Ends calls that wait for Apple once no new requests come: their callers are answered that they should ask again.
 private struct AppleCalls: Service {
     let name = "apple-calls"
     let cancellation = Cancellation()

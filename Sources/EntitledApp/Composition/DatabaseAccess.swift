@@ -21,7 +21,7 @@ struct DatabaseAccess: Sendable {
         self.init(configuration.database, privateURL: url)
     }
 
-    /// For who looks at what is wrong: a private cluster that does not run is told when somebody connects.
+    /// For diagnosis: a private cluster that does not run is reported on connecting.
     init(_ configuration: Configuration.Database, stateDirectory: String) {
         let url = configuration.isPrivateCluster ? PrivateCluster.runningURL(stateDirectory: stateDirectory) : nil
         self.init(configuration, privateURL: url)
@@ -101,7 +101,7 @@ struct DatabaseAccess: Sendable {
         }
     }
 
-    /// Roles that do not exist are the sign of a database that nobody migrated.
+    /// Roles that do not exist are the sign of a database that was not migrated.
     private static func explained<Result>(_ role: DatabaseRole, _ body: () throws -> Result) throws -> Result {
         do {
             return try body()

@@ -30,10 +30,10 @@ struct HistoryServices: Sendable {
         accesses[app].map { HistoryReader(client: $0.client, door: door) }
     }
 
-    /// Goes on with what was asked for and nobody attends to.
+    /// Drives requested jobs that no process drives.
     var jobs: JobKind { HistoryReplayWork.kind(reader, cancellation: cancellation) }
 
-    /// Nil where nobody compares.
+    /// Nil where reconciliation is off.
     var reconciliation: (places: Set<AppScope>, interval: Duration)? {
         guard configuration.reconcile.isEnabled, !accesses.isEmpty else { return nil }
         return (Set(duties.map(\.place)), configuration.reconcile.interval)

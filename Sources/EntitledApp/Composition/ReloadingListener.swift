@@ -61,7 +61,7 @@ final class Reloads: Sendable {
         logger.error("reload thread not started", ["reason": .string("the system has no more threads")])
     }
 
-    /// False when nobody asked since; then nothing is under way any more.
+    /// False when no reload was requested since; then nothing is under way any more.
     private func takeRequest() -> Bool {
         progress.withLock { progress in
             progress.isRunning = progress.isWanted

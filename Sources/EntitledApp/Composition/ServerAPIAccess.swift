@@ -27,7 +27,7 @@ struct ServerAPIAccess: Sendable {
         if let other = api.previous {
             keys.append(try ServerAPIAccess.key(other.issuerID, other.keyID, other.privateKeyFile, readFile))
         }
-        // With metrics of its own, which nobody sees: those of the process are about webhooks.
+        // With metrics of its own, which are not exported: those of the process are about webhooks.
         http = try HTTPClient(
             configuration: ServerAPIClient.configuration(for: subject), logger: logger, metrics: Metrics())
         client = ServerAPIClient(

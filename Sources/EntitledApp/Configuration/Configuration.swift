@@ -6,7 +6,7 @@ import Database
 import Subscriptions
 import Worker
 
-/// Everything an operator can set, checked: whoever holds one need not check again.
+/// Everything an operator can set, checked: its users need not check again.
 ///
 /// Where each value comes from, and what it may be, is in `ConfigurationKeys`.
 package struct Configuration: Sendable {
@@ -28,7 +28,7 @@ package struct Configuration: Sendable {
     package let apps: [App]
     /// Entitlement to the product ids that give it, by name.
     package let entitlements: [String: [String]]
-    /// How long what does not renew gives access, by product; for ever without one.
+    /// How long what does not renew gives access, by product; without end where none is set.
     package let productDurations: [String: ProductDuration]
     package let offerings: OfferingCatalogue
     package let reports: Reports
@@ -93,12 +93,12 @@ package struct Configuration: Sendable {
         package let expiryPatience: Duration
     }
 
-    /// How long is kept what is not kept for ever.
+    /// Retention of everything that is not kept without end.
     package struct Retention: Sendable {
         package let notifications: Duration
         package let attempts: Duration
         package let events: Duration
-        /// Zero: for ever.
+        /// Zero: without end.
         package let emptyCustomers: Duration
     }
 
@@ -241,7 +241,7 @@ package struct Configuration: Sendable {
         package let maxInFlightPerEndpoint: Int
         /// Requests of one worker at the same time.
         package let maxInFlight: Int
-        /// How long an endpoint may fail; zero: for ever.
+        /// How long an endpoint may fail; zero: without end.
         package let disableAfter: Duration
         /// Where operators are told of endpoints.
         package let operationsURL: String?

@@ -14,7 +14,7 @@ struct CheckContext: Sendable {
     /// Says how far something long is, 0 to 1.
     let progress: @Sendable (Double, String) -> Void
 
-    /// Of each statement: a check must not wait for what somebody else has locked, nor disturb who works.
+    /// Of each statement: a check must not wait for locks of others, nor disturb workers.
     static let statementTimeout = Duration.seconds(5)
 
     /// A checked connection whose statements are bounded.

@@ -19,7 +19,7 @@ struct NewestNotifications {
         SequenceGenerator.least(at: now - days * day)
     }
 
-    /// A few of each lane: in one step whoever gets many.
+    /// A few of each lane, in one step also where many arrive.
     private static let sample = """
         SELECT n.app, n.environment, max(n.seq) FROM entitled.lane l CROSS JOIN LATERAL (
             SELECT app, environment, seq FROM entitled.notification

@@ -64,7 +64,7 @@ final class Poller: @unchecked Sendable {
         _ = clinux_epoll_control(epoll, 3, descriptor, 0)
     }
 
-    /// Waits at most so many milliseconds, negative for ever, and reports who is ready. An error, if waiting failed.
+    /// Waits at most so many milliseconds, without limit if negative, and reports ready descriptors. An error, if waiting failed.
     func wait(milliseconds: Int32, ready: (Int32, Interest) -> Void) -> HTTPClientError? {
         let count = clinux_epoll_wait(
             epoll, descriptors.baseAddress, interests.baseAddress, Int32(Poller.capacity), milliseconds)

@@ -63,7 +63,7 @@ final class TransferLoop: @unchecked Sendable {
 
     private func post(_ command: TransferInbox.Command) -> Bool {
         let (taken, first) = inbox.post(command)
-        // Whoever finds the inbox empty wakes the loop, which empties it at once.
+        // The caller that finds the inbox empty wakes the loop, which empties it at once.
         if first { poller.wake() }
         return taken
     }

@@ -52,7 +52,7 @@ package final class NameServerProbe: Sendable {
                 if ready < 0, errno == EINTR { continue }
                 return false
             }
-            // A port where nobody listens is an error here (ICMP).
+            // A port without a listener is an error here (ICMP).
             for index in watched.indices.reversed() where watched[index].revents != 0 {
                 if isAnswer(watched[index].fd, to: id) { return true }
                 watched.remove(at: index)

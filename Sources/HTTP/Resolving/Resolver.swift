@@ -5,7 +5,7 @@ import Daemon
 /// a transfer is cut.
 ///
 /// Answers are remembered: good ones 60 s, others 10 s. Every question is answered within 3 s, and half a second more
-/// where nobody knows whether the name servers answer at all.
+/// where it is unknown whether the name servers answer at all.
 package final class Resolver: Sendable {
     /// Looks one name up, for as long as it takes.
     package typealias Lookup = @Sendable (String) -> Resolution

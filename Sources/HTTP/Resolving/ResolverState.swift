@@ -117,7 +117,7 @@ struct ResolverState {
         return due
     }
 
-    /// When somebody's patience ends next.
+    /// When the next question times out.
     var nextDeadline: Instant? {
         lookups.values.lazy.flatMap(\.waiters).map(\.deadline).min()
     }

@@ -73,7 +73,7 @@ final class HTTPConnection: @unchecked Sendable {
         }
     }
 
-    /// The number under which the request may be answered; nil if the server stops and nobody is to be asked.
+    /// The number under which the request may be answered; nil if the server stops and no handler is to be asked.
     func beginHandling() -> UInt64? {
         state.withLock { state in
             guard !core.isStopping.load(ordering: .sequentiallyConsistent) else { return nil }

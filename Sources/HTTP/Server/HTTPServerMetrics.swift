@@ -1,7 +1,7 @@
 import Daemon
 import Synchronization
 
-/// A server's numbers, read when somebody asks for the metrics.
+/// A server's numbers, read when the metrics are scraped.
 enum HTTPServerMetrics {
     private struct Seen {
         var requests = 0

@@ -2,7 +2,7 @@ import AppStore
 import Base
 import Database
 
-/// The one way in for notifications, whoever brings them: Apple to the endpoint, or we from its history.
+/// The one way in for notifications, whether Apple posts them to the endpoint or they are fetched from its history.
 ///
 /// Cheap checks first, then signature and chain at the date of signing, then whose it is. Touches no database.
 package struct NotificationAdmission: Sendable {

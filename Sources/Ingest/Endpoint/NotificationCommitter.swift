@@ -6,7 +6,7 @@ import Postgres
 
 /// Commits notifications in natural batches: whatever waits when the last commit is done goes into the next one.
 ///
-/// A request is answered 200 only after its notification is committed; when that did not happen, or when nobody knows,
+/// A request is answered 200 only after its notification is committed; when that did not happen, or when that is unknown,
 /// it is answered 503 and Apple comes again.
 package final class NotificationCommitter: Service {
     package let name = "committer"

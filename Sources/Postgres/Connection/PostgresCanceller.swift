@@ -31,7 +31,7 @@ package final class PostgresCanceller: @unchecked Sendable {
         }
     }
 
-    /// Takes the connection away at once, without asking the server: whoever waits for it gets an error of kind
+    /// Takes the connection away at once, without asking the server: its user gets an error of kind
     /// `connection`. Never blocks, unless `cancel` does at that moment.
     package func cut() {
         lock.hold {

@@ -164,7 +164,7 @@ package final class PostgresConnection {
                 PQclear(kept)
                 kept = result
             }
-            // COPY would go on for ever.
+            // COPY would never end.
             if let kept, PostgresConnection.isCopy(kept) { break }
         }
         return kept

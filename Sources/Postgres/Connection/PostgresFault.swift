@@ -25,7 +25,7 @@ package enum PostgresFault: String, Sendable, CaseIterable {
         // Idle in a transaction, and a transaction that took too long: this process stood still.
         ("25P03", .passing), ("25P04", .passing),
         ("25P02", .passing),
-        // Serialization, deadlock; a lock that was not to be had; somebody uses the object.
+        // Serialization, deadlock; a lock that was not to be had; the object is in use.
         ("40", .passing), ("55P03", .passing), ("55006", .passing),
         // No disk, no memory; the system.
         ("53", .passing), ("58", .passing), ("XX", .passing),

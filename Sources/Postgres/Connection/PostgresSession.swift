@@ -71,7 +71,7 @@ package final class PostgresSession: @unchecked Sendable {
         canceller.cut(ifBusyFor: patience)
     }
 
-    /// Closes the connection; the next use opens another. Waits for whoever uses it.
+    /// Closes the connection; the next use opens another. Waits for its user.
     package func close() {
         lock.hold { connection = nil }
     }

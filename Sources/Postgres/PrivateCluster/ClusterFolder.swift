@@ -71,7 +71,7 @@ struct ClusterFolder {
         guard errno == EEXIST else {
             throw PrivateClusterError("cannot make \(path): \(String(cString: strerror(errno)))")
         }
-        // In /tmp anybody could have made it first, or put a link there.
+        // In /tmp any user could have made it first, or put a link there.
         var status = stat()
         guard lstat(path, &status) == 0, status.st_mode & S_IFMT == S_IFDIR, status.st_uid == account.user,
             status.st_mode & 0o077 == 0

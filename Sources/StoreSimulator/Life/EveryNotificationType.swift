@@ -1,4 +1,4 @@
-/// One notification at least of every type and subtype Apple documents, and one of a type nobody knows yet, in the order
+/// One notification at least of every type and subtype Apple documents, and one of an unknown type, in the order
 /// in which they happen. It takes lives, so that each is in a state in which Apple would send it.
 package struct EveryNotificationType {
     private let app: StoreApp

@@ -70,7 +70,7 @@ package struct StoreNotices: Sendable {
         return make("RESCIND_CONSENT", nil, .appData(app.members().members, appTransaction: transaction.json), at: at)
     }
 
-    /// A type, a subtype and members that nobody knows yet.
+    /// An unknown type, subtype and members.
     package mutating func fromTheFuture(at: Int64) -> StoreNotification {
         var moon = PayloadMembers()
         moon.add("phase", .double(0.25))

@@ -93,7 +93,7 @@ package final class HTTPListener: Sendable {
         do {
             while try serveOne(stream) {}
         } catch {
-            // The peer is gone: nobody to tell.
+            // The peer is gone: no answer is possible.
         }
     }
 

@@ -1,4 +1,4 @@
-/// Where notifications go: `http://HOST[:PORT][/PATH]`. Encryption is left to whoever stands in front of a receiver.
+/// Where notifications go: `http://HOST[:PORT][/PATH]`. TLS is left to a proxy in front of the receiver.
 package struct ReceiverURL: Sendable, Equatable, CustomStringConvertible {
     package let address: HostAndPort
     /// With the query; at least `/`.

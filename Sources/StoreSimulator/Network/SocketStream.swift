@@ -73,7 +73,7 @@ final class SocketStream {
         }
     }
 
-    /// Whether the peer closed, or sent something nobody asked for: then the connection is of no more use.
+    /// Whether the peer closed, or sent something that was not asked for: then the connection is of no more use.
     var isStale: Bool {
         var byte: UInt8 = 0
         let flags = Int32(MSG_PEEK) | Int32(MSG_DONTWAIT)

@@ -1,6 +1,6 @@
 import Synchronization
 
-/// One notification on its way: signed once, by whoever needs it first, however often it is sent.
+/// One notification on its way: signed once, by the thread that needs it first, however often it is sent.
 final class PlannedNotification: Sendable {
     let notification: StoreNotification
     private let signed = Mutex<[UInt8]?>(nil)

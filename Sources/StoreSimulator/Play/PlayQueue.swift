@@ -180,7 +180,7 @@ final class PlayQueue: Sendable {
 
     private func give(_ delivery: Delivery, _ state: inout State) -> Step {
         state.inFlight += 1
-        // Somebody has to look out for what comes next.
+        // One thread has to wait for what comes next.
         if state.lookout == nil, state.taken < state.queue.count || !state.retries.isEmpty { state.wakeOne() }
         return .take(delivery)
     }
@@ -194,7 +194,7 @@ final class PlayQueue: Sendable {
                 let place = state.retries.firstIndex { $0.due > again.due } ?? state.retries.count
                 state.retries.insert(again, at: place)
                 if place == 0 {
-                    // Whoever looks out may do so for something later than this.
+                    // The thread that waits may do so for something later than this.
                     state.lookout = nil
                     state.wakeOne()
                 }

@@ -97,7 +97,7 @@ package struct Playback: Sendable {
         var isFirst = true
         while let letter = desk.nextToSign(afterFirst: !isFirst) {
             isFirst = false
-            // A letter that cannot be signed fails when it is sent, where somebody hears of it.
+            // A notification that cannot be signed fails when it is sent, where it is reported.
             _ = try? letter.body(signer)
         }
     }

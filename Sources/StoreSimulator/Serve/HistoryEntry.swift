@@ -11,7 +11,7 @@ struct HistoryEntry {
     }
 
     let letter: PlannedNotification
-    /// The app transaction id of whom it is about; nil for nobody's.
+    /// The app transaction id of its customer; nil for none.
     let customer: String?
     /// Asked for by the test endpoint: in no history.
     let isTest: Bool

@@ -1,7 +1,7 @@
 import Base
 import Crypto
 
-/// What `storesim serve` leaves in a folder, so that somebody can begin: the certificates of `PKIFolder`, the key of the
+/// What `storesim serve` writes into a folder for its users: the certificates of `PKIFolder`, the key of the
 /// Server API as Apple gives it (`AuthKey_….p8`), and a configuration of `entitled` (`entitled.json5`). What is there is
 /// used again.
 struct ServeFolder {

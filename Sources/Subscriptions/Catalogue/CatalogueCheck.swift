@@ -3,7 +3,7 @@ package struct CatalogueCheck: Sendable {
     /// One thing that was found.
     package struct Finding: Sendable, Equatable {
         package enum Severity: String, Sendable {
-            /// Somebody who paid gets nothing, or would.
+            /// A paying customer gets nothing, or would.
             case error
             case warning
         }
@@ -61,7 +61,7 @@ package struct CatalogueCheck: Sendable {
         }
     }
 
-    /// What was sold for a time, and gives access for ever.
+    /// Products that were sold for a time and give access without end.
     private func endless(_ bought: [Bought]) -> [Finding] {
         let sold = Set(bought.filter { $0.kind == "Non-Renewing Subscription" }.map(\.productID))
         return sold.sorted().filter { isEntitled($0) && !durations.contains($0) }.map { product in
@@ -114,7 +114,7 @@ package struct CatalogueCheck: Sendable {
         return findings
     }
 
-    /// Entitlements that nobody can get by what is offered. Without any offering there is nothing to compare.
+    /// Entitlements that no offering leads to. Without any offering there is nothing to compare.
     private func unoffered() -> [Finding] {
         guard !offerings.offerings.isEmpty else { return [] }
         let offered = Set(offerings.offerings.flatMap { $0.packages.flatMap(\.products.all) })

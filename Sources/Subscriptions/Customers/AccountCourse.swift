@@ -121,7 +121,7 @@ struct AccountCourse {
         give(covered.filter { holders[$0] == nil || isHeld($0, by: user) }, to: user, at: instant)
     }
 
-    /// What an act of the log says, whoever had it.
+    /// Follows an action of the log, whichever customer owned the purchase.
     private mutating func assign(_ assignment: OwnerAssignment, _ purchase: String) {
         let user = holder(assignment.owner)
         assigned[purchase] = max(assignment.at, assigned[purchase] ?? .min)

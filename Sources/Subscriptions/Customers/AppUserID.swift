@@ -5,13 +5,13 @@ package enum AppUserID {
     /// In code points, as every language and JSON Schema counts: one character may be made of any number of them.
     package static let longest = 100
 
-    /// What apps send when they know nobody: an id of it would make one customer of many.
+    /// Placeholders that apps send without a user: as ids they would make one customer of many.
     private static let blocked: Set<String> = [
         "no_user", "null", "none", "nil", "(null)", "NaN", "\\x00", "unidentified", "undefined", "unknown", "anonymous",
         "guest", "-1", "0", "[]", "{}", "[object Object]",
     ]
 
-    /// Why this can name nobody, as the end of a sentence; nil: it can.
+    /// Why this cannot name a customer, as the end of a sentence; nil: it can.
     package static func objection(to id: String) -> String? {
         // A mark after it makes another character of a slash, and of a space.
         let points = id.unicodeScalars
@@ -32,7 +32,7 @@ package enum AppUserID {
         id.utf8.allSatisfy { $0 < 0x80 } ? id : id.precomposedStringWithCanonicalMapping
     }
 
-    /// An app account token that stands for nobody: some SDKs send the UUID of zeros.
+    /// An app account token that names no customer: some SDKs send the UUID of zeros.
     package static func isNobody(token: String) -> Bool {
         token.utf8.allSatisfy { $0 == UInt8(ascii: "0") || $0 == UInt8(ascii: "-") }
             || !isUUID(token) && objection(to: token) != nil

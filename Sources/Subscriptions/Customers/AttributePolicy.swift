@@ -29,7 +29,7 @@ package enum AttributePolicy {
         package var writes: [String: AttributeValue] = [:]
         /// By key.
         package var faults: [Fault] = []
-        /// Keys that were deleted so long ago that nobody needs to know any more.
+        /// Keys that were deleted so long ago that the deletion need not be kept.
         package var forgotten: [String] = []
     }
 

@@ -4,7 +4,7 @@ import Base
 package struct AttributeValue: Sendable, Equatable {
     /// Nil: it was deleted.
     package let value: String?
-    /// When whoever wrote it says that they did, in ms since 1970.
+    /// When its writer says that it was written, in ms since 1970.
     package let updated: Int64
 
     package init(value: String?, updated: Int64) {

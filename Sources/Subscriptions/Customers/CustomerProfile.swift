@@ -27,7 +27,7 @@ package struct CustomerProfile: Sendable, Equatable {
         self.originalPurchaseDate = originalPurchaseDate
     }
 
-    /// Whether no id names anybody.
+    /// Whether all ids are anonymous.
     package var isAnonymous: Bool { appUserIDs.allSatisfy(Owner.isAnonymous) && Owner.isAnonymous(originalAppUserID) }
 
     /// `{"original_app_user_id", "app_user_ids", "anonymous"}`.

@@ -1,4 +1,4 @@
-/// What becomes of two ids where somebody with one logs in with the other (RevenueCat: Identifying Customers, "Logging in
+/// What becomes of two ids where a user of one logs in with the other (RevenueCat: Identifying Customers, "Logging in
 /// with a custom App User ID").
 package enum LoginResolution: Sendable, Equatable, CaseIterable {
     /// Nothing changes: from now on the app uses the other id.
@@ -11,11 +11,11 @@ package enum LoginResolution: Sendable, Equatable, CaseIterable {
     /// - Parameters:
     ///   - isSame: whether both ids name one customer.
     ///   - isCurrentAnonymous: whether no id of the customer who logs in names a person.
-    ///   - target: whom the other id names; nil: nobody.
+    ///   - target: the customer whom the other id names; nil: none.
     package static func outcome(isSame: Bool, isCurrentAnonymous: Bool, target: Target?) -> LoginResolution {
         if isSame { return .switched }
         guard let target else { return isCurrentAnonymous ? .joined : .created }
-        // Who has an anonymous id already is somebody on another device: what this one holds stays apart.
+        // A customer with an anonymous id already uses another device: the purchases of this one stay apart.
         return isCurrentAnonymous && !target.hasAnonymousID ? .joined : .switched
     }
 

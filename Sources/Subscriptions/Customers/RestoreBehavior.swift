@@ -1,7 +1,7 @@
 /// What becomes of a purchase that one customer owns and another restores (`restore_behavior`; RevenueCat: Restore
 /// Behavior).
 package enum RestoreBehavior: String, Sendable, CaseIterable {
-    /// It moves to whoever restores it.
+    /// It moves to the customer who restores it.
     case transfer
     /// It moves only if no subscription of the owner gives access.
     case transferIfNoActiveSubscriptions = "transfer_if_no_active_subs"
@@ -22,9 +22,9 @@ package enum RestoreBehavior: String, Sendable, CaseIterable {
     }
 
     /// - Parameters:
-    ///   - isSame: whether the owner is who restores it.
-    ///   - isOwnerAnonymous: whether no id of the owner names anybody; such an owner is joined, whatever the setting.
-    ///   - isRestore: false for a new purchase with an Apple account whose purchases the owner has: that makes nobody one
+    ///   - isSame: whether the owner restores it.
+    ///   - isOwnerAnonymous: whether all ids of the owner are anonymous; such an owner is joined, whatever the setting.
+    ///   - isRestore: false for a new purchase with an Apple account whose purchases the owner has: which joins no one
     ///     with them.
     ///   - ownerHasActiveSubscription: whether a subscription of the owner gives access now.
     package func outcome(

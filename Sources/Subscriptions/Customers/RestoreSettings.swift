@@ -3,7 +3,7 @@ import Base
 /// Which restore behaviour counts for a purchase (`restore_behavior`): what is set for the customer who owns it, else for
 /// its app and environment, else for all.
 ///
-/// The owner's, because it says what may be taken from them: whoever restores must not be able to bring a laxer rule.
+/// The owner's, because it says what may be taken from them: the customer who restores must not be able to bring a laxer rule.
 package struct RestoreSettings: Sendable, Equatable {
     /// What is set for one app; nil: nothing of its own.
     package struct App: Sendable, Equatable {

@@ -96,7 +96,7 @@ extension Holding {
             // What an upgrade gives back is no refund: the customer changed to another product.
             refunded: period.revocation?.kind == .refund && !transaction.isUpgraded ? period.revocation?.date : nil,
             unpaidSince: isCurrent ? purchase.billingFailure?.since : nil,
-            // Clients take everything for renewing that nobody cancelled.
+            // Clients take everything that was not cancelled for renewing.
             switchedOffSince: transaction.isBoughtOnce
                 ? transaction.purchaseDate : isCurrent ? purchase.cancelledSince : nil,
             isSubscription: !period.isOneTime, isRenewable: transaction.isRenewable,

@@ -17,7 +17,7 @@ package struct SnapshotCodec: Sendable {
         stamp = Array("\(form) \(version) \(foldSettings.stamp)".utf8)
     }
 
-    /// The key is left out: whoever keeps the bytes has it beside them.
+    /// The key is left out: it is stored beside the bytes.
     package func bytes(_ snapshot: PurchaseSnapshot) -> [UInt8] {
         var writer = ByteWriter()
         writer.write(stamp)

@@ -1,6 +1,6 @@
 import Base
 
-/// What somebody spent: what was paid, what of it went back, by environment and currency. Pure.
+/// What a customer spent: what was paid, what of it went back, by environment and currency. Pure.
 package struct Spending: Sendable, Equatable {
     package struct Total: Sendable, Equatable {
         package let environment: StoreEnvironment

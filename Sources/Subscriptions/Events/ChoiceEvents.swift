@@ -30,7 +30,7 @@ extension EventDeriver.Step {
         return old.revocation == nil && latest.transaction.purchaseDate < end
     }
 
-    /// The end of the running period was moved to later. From one past instant to another it gives nobody anything.
+    /// The end of the running period was moved to later. From one past instant to another it gives no access.
     func extensions() -> [EventDraft] {
         guard hasSameLatest, latest.revocation == nil, let expires = latest.transaction.expiresDate,
             let old = before?.latest.transaction.expiresDate, old < expires, expires > now || old > now
@@ -59,7 +59,7 @@ extension EventDeriver.Step {
         return [draft(.uncancellation, cause: cause)]
     }
 
-    /// Off by choice. What nobody has told of before counts as on, and so does what was bought anew; an expiry that
+    /// Off by choice. A choice that was not signed before counts as on, and so does what was bought anew; an expiry that
     /// switches off is no choice.
     func cancellations() -> [EventDraft] {
         let isBoughtAnew = !hasSameLatest && latest.transaction.reason == "PURCHASE"

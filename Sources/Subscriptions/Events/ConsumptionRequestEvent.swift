@@ -1,6 +1,6 @@
 import Base
 
-/// The event that Apple asks how a purchase was used, and that somebody has to answer in time (CONSUMPTION_REQUEST).
+/// The event that Apple asks how a purchase was used, which needs an answer in time (CONSUMPTION_REQUEST).
 ///
 /// RevenueCat has none; the members that others have too are called as there.
 package struct ConsumptionRequestEvent: Sendable, Equatable {

@@ -3,7 +3,7 @@ package enum Cause: Sendable, Equatable {
     case notification(NotificationFact)
     /// A transaction that came without a notification (an app posted it), by an id of its own.
     case observation(id: String)
-    /// Somebody did something, under this number of the log: it is told by itself.
+    /// An action with this number of the log: it has events of its own.
     case action(Int64)
     /// Nothing new: time has passed.
     case time

@@ -90,8 +90,8 @@ struct EventMembers {
             ])
     }
 
-    /// Milliunits of the dollar and of the purchase's currency: nothing is zero in every currency, and what nobody signed
-    /// a price of is nil.
+    /// Milliunits of the dollar and of the purchase's currency: nothing is zero in every currency, and without a signed
+    /// price it is nil.
     private func prices(_ rates: DollarRates) -> (dollars: Int64?, local: Int64?) {
         let (charge, sign): (Charge?, Int64) =
             switch draft.payment {

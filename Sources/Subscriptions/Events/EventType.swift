@@ -16,7 +16,7 @@ package enum EventType: String, Sendable, CaseIterable {
     case subscriberAlias = "SUBSCRIBER_ALIAS"
     case priceIncreaseConsentRequired = "PRICE_INCREASE_CONSENT_REQUIRED"
     case priceIncreaseConsentApproved = "PRICE_INCREASE_CONSENT_APPROVED"
-    /// For apps whose consumption requests somebody answers.
+    /// For apps whose consumption requests an operator or a backend answers.
     case consumptionRequest = "CONSUMPTION_REQUEST"
 }
 

@@ -82,7 +82,7 @@ extension EventDeriver.Step {
         }
     }
 
-    /// The refunds that consumers were told of and that stand no more: Apple took them back, or a period is heard of late
+    /// The refunds that consumers were told of and that stand no more: Apple took them back, or a period arrives late
     /// that had followed the refunded one by then.
     func reversals() -> [EventDraft] {
         guard let before else { return [] }

@@ -1,4 +1,4 @@
-/// What of a price Apple keeps: its commission, and taxes. Nobody signs either, so both are what the operator says.
+/// What of a price Apple keeps: its commission, and taxes. Neither is signed, so both are what the operator says.
 package struct SellerTerms: Sendable, Equatable {
     /// Apple's commission from an instant on.
     package struct Commission: Sendable, Equatable {

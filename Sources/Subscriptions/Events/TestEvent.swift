@@ -1,6 +1,6 @@
 import Base
 
-/// The event that an operator sends to see whether an endpoint listens. It is about nobody.
+/// The event that an operator sends to see whether an endpoint listens. It is about no customer.
 package enum TestEvent {
     /// How long the made-up period lasts, in ms.
     private static let lasts: Int64 = 2 * .hour

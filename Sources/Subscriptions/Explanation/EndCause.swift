@@ -16,7 +16,7 @@ package enum EndCause: String, Sendable, CaseIterable {
     case ranOut = "ran_out"
     /// Apple signed no end that can be read.
     case unreadable
-    /// Nobody said why.
+    /// No reason was signed.
     case notRenewed = "not_renewed"
 
     package var sentence: String {

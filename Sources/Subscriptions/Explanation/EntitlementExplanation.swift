@@ -15,7 +15,7 @@ package struct EntitlementExplanation: Sendable, Equatable {
     package enum Grant: String, Sendable, CaseIterable {
         case paid, trial, introductory, grace
         case familyShare = "family_share"
-        /// Bought once, for ever.
+        /// Bought once, without an end.
         case once
         /// Given by the seller.
         case granted

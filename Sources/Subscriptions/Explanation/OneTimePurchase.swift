@@ -35,6 +35,6 @@ package struct OneTimePurchase: Sendable, Equatable {
 }
 
 extension Period {
-    /// Bought once and for ever. A grant is none, though it may be for ever.
+    /// Bought once, without an end. A grant is none, though it may have no end.
     var isOneTime: Bool { transaction.isBoughtOnce && transaction.expiresDate == nil }
 }

@@ -38,7 +38,7 @@ package enum PurchaseChange: Sendable, Equatable {
     case endConfirmed
     /// The customer whom an app account token, a post or an action named.
     case owner(String)
-    /// The first access of all; nil: for ever.
+    /// The first access of all; nil: without an end.
     case accessGiven(until: Int64?)
     case access(from: Int64?, to: Int64?)
     case ended(EndCause, product: String, at: Int64?)

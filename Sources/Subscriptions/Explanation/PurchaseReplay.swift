@@ -146,7 +146,7 @@ package struct PurchaseReplay: Sendable {
                     ends: ends))
         }
 
-        /// The end that nobody told of, if it is believed by then.
+        /// The end that was not announced, if it is confirmed by then.
         mutating func pass(until now: Int64) {
             guard let purchase, let believed = purchase.ending?.believed(deriver.belief), believed <= now
             else { return }

@@ -59,7 +59,7 @@ package struct TimelineEntry: Sendable, Equatable {
         case observation
         /// Nothing came: time passed.
         case time
-        /// Somebody did something; in words.
+        /// An action; in words.
         case action(String)
     }
 

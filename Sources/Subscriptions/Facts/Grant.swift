@@ -1,7 +1,7 @@
 import Base
 
 /// Access that the seller gave a customer without the store: "promotional" in the event format. One version of it, as the
-/// log keeps it; a revocation is a later version. Nobody signed it, and no notification can carry it.
+/// log keeps it; a revocation is a later version. It is unsigned, and no notification can carry it.
 package struct Grant: Sendable, Hashable {
     /// Stands where a purchase has the id of its app; ids of configured apps have no `$`.
     package static let app = "$promotional"
@@ -13,7 +13,7 @@ package struct Grant: Sendable, Hashable {
     package var product: String
     /// When it was given, in ms since 1970.
     package var start: Int64
-    /// Nil: for ever.
+    /// Nil: without an end.
     package var end: Int64?
     /// When it was taken back, in ms.
     package var revoked: Int64?

@@ -1,14 +1,14 @@
 /// The envelope of one notification about a purchase (Apple: responseBodyV2DecodedPayload).
 package struct NotificationFact: Sendable, Hashable {
     package var uuid: String
-    /// `notificationType`, also one that nobody knows yet.
+    /// `notificationType`, also an unknown one.
     package var type: String
     package var subtype: String?
     /// `data.status` as of `signedDate`: 1 active, 2 expired, 3 billing retry, 4 grace period, 5 revoked.
     package var status: Int?
     /// Of the transaction that it is about, where it says something of that one alone.
     package var transactionID: String?
-    /// `data.consumptionRequestReason` of a CONSUMPTION_REQUEST, also one that nobody knows yet.
+    /// `data.consumptionRequestReason` of a CONSUMPTION_REQUEST, also an unknown one.
     package var consumptionRequestReason: String?
     /// Milliseconds since 1970.
     package var signedDate: Int64

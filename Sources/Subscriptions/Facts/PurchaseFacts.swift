@@ -78,7 +78,7 @@ extension PurchaseFacts {
         renewals.update { if $0.tie.isEmpty, $0.id == row { $0.tie = tie($0.signedDate) } }
     }
 
-    /// What was signed until then, in ms, and all that nobody signed.
+    /// What was signed until then, in ms, and all that is unsigned.
     func signed(until instant: Int64) -> PurchaseFacts {
         var facts = self
         let limit = instant.later(by: Period.signingSlack)

@@ -1,4 +1,4 @@
-/// What an app said of a transaction when it posted it. Nobody signed it, so it stands in only for what Apple left out, and
+/// What an app said of a transaction when it posted it. It is unsigned, so it stands in only for what Apple left out, and
 /// for what Apple does not know.
 package struct TransactionContext: Sendable, Hashable {
     package var transactionID: String
@@ -41,7 +41,7 @@ extension TransactionContext {
 }
 
 extension PurchaseFacts {
-    /// Whether it says something of its transaction that nobody said before. Only what was said first counts, so all else
+    /// Whether it says something of its transaction that was not said before. Only what was said first counts, so all else
     /// may be dropped.
     package func isNews(_ context: TransactionContext) -> Bool {
         let before = contexts.filter { $0.transactionID == context.transactionID }

@@ -1,7 +1,7 @@
 /// One signed version of one transaction (Apple: JWSTransactionDecodedPayload).
 ///
 /// Instants are milliseconds since 1970, prices milliunits of the currency. What Apple spells as text stays text:
-/// values that nobody knows yet must not be lost.
+/// unknown values must not be lost.
 @dynamicMemberLookup
 package struct TransactionFact: Sendable, Hashable {
     /// What it says, whenever it was signed.
@@ -115,7 +115,7 @@ extension TransactionFact {
     /// The kinds that Apple signs no end of.
     private static let boughtOnce: Set<String> = ["Non-Consumable", "Consumable", "Non-Renewing Subscription"]
 
-    /// Renews by itself. A kind that nobody knows yet is judged by having an end.
+    /// Renews by itself. An unknown kind is judged by having an end.
     package var isRenewable: Bool {
         if self.kind == TransactionFact.autoRenewable { return true }
         return self.expiresDate != nil && !isBoughtOnce && self.grant == nil

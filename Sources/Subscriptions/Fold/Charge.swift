@@ -1,6 +1,6 @@
 /// Money that a customer paid, or got back.
 package struct Charge: Sendable, Hashable {
-    /// ISO 4217; nil where Apple signed no price, so that nobody knows how much it was.
+    /// ISO 4217; nil where Apple signed no price, so that the amount is unknown.
     package let currency: String?
     /// Thousandths of the currency's unit, never negative; 0 without a currency.
     package let milliunits: Int64

@@ -34,7 +34,7 @@ package struct Period: Sendable, Equatable {
         /// date.
         package let number: Int
 
-        /// Tells it apart from the other revocations of its transaction. What is heard of late can rename it, but never
+        /// Tells it apart from the other revocations of its transaction. What arrives late can rename it, but never
         /// gives it the name of one that was reversed.
         package var name: String { number > 1 ? "\(firstDate)/\(number)" : String(firstDate) }
     }
@@ -42,7 +42,7 @@ package struct Period: Sendable, Equatable {
     package var id: String { transaction.transactionID }
     package var productID: String { transaction.productID }
 
-    /// Until when it was paid, in ms, however it ended then; nil: for ever.
+    /// Until when it was paid, in ms, however it ended then; nil: without an end.
     package var paidUntil: Int64? {
         guard let expires = transaction.lacksEnd ? transaction.purchaseDate : transaction.expiresDate else {
             return supersededAt
@@ -50,7 +50,7 @@ package struct Period: Sendable, Equatable {
         return supersededAt.map { Swift.min($0, expires) } ?? expires
     }
 
-    /// Until when it gives access, in ms, grace not counted; nil: for ever.
+    /// Until when it gives access, in ms, grace not counted; nil: without an end.
     package var accessUntil: Int64? {
         guard let revocation, !isKeptInPart else { return paidUntil }
         return paidUntil.map { Swift.min($0, revocation.date) } ?? revocation.date

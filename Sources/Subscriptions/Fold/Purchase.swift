@@ -30,7 +30,7 @@ package struct Purchase: Sendable, Equatable {
     package let laterPeriodSigned: Int64?
     /// Tells what is known of its transactions from what was known before.
     package let versions: UInt64
-    /// The id that its transactions, posts or actions named last, whoever owns it.
+    /// The id that its transactions, posts or actions named last, whichever customer owns it.
     package let namedCustomer: String?
     /// The account's id for this app; the one signed first.
     package let appTransactionID: String?
@@ -115,7 +115,8 @@ extension Purchase {
     /// Since when the customer does not want it to go on, in ms: after this period, or after the commitment.
     package var cancelledSince: Int64? { autoRenew.offSince ?? commitment?.renewal.offSince }
 
-    /// The end of access that was paid for, in ms, over all periods that were not taken back; nil: for ever.
+    /// The end of access that was paid for, in ms, over all periods that were not taken back; nil: without
+    /// an end.
     package var paidAccessUntil: Int64? {
         guard var end = latest.accessUntil else { return nil }
         for period in periods {
@@ -125,7 +126,7 @@ extension Purchase {
         return end
     }
 
-    /// The end of access with grace, in ms; nil: for ever.
+    /// The end of access with grace, in ms; nil: without an end.
     package var accessUntil: Int64? {
         guard let paid = paidAccessUntil else { return nil }
         return max(paid, graceUntil ?? paid)

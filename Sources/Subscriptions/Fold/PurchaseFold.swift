@@ -96,7 +96,7 @@ extension Purchase.AutoRenew {
         self = .on
         let told = renewals.filter { status($0) != nil }
         guard let newest = told.last, status(newest) == 0 else { return }
-        // Whoever buys again is on again, even if nothing newer says so, and so is what was charged after it was off. A
+        // A new purchase switches renewal on again, even if nothing newer says so, and so is what was charged after it was off. A
         // renewal that Apple had charged ahead is not.
         guard goesOn || latest.isOlder(than: newest) || latest.canBeCharged(before: newest) else { return }
         let run = told.reversed().prefix { status($0) == 0 }

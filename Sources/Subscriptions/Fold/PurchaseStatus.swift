@@ -47,7 +47,7 @@ extension Purchase {
 
     package var willRenew: Bool { renewalObstacle == nil }
 
-    /// The same at an instant: what has ended does not renew, also if nobody said that it ended.
+    /// The same at an instant: what has ended does not renew, also if its end was not announced.
     package func renewalObstacle(at instant: Int64) -> RenewalObstacle? {
         renewalObstacle ?? (hasAccess(at: instant) ? nil : .ended)
     }

@@ -23,7 +23,7 @@ package enum StatusPollSchedule {
 
 extension Purchase {
     /// The end, in ms, after which Apple has not said how the subscription goes on though it should; nil where nothing is
-    /// missing, or nobody would know any more. An end that is to come counts while a charge is being retried.
+    /// missing, or Apple would not know any more. An end that is to come counts while a charge is being retried.
     package func endWithoutWord(at now: Int64) -> Int64? {
         guard isRenewable else { return nil }
         if let retryEndsAt, now < retryEndsAt { return accessUntil }

@@ -126,7 +126,7 @@ struct Applier: Sendable {
             guard let after = works[place].purchase else { continue }
             let deriver = EventDeriver(belief: works[place].belief)
             let ends = deriver.ends(before: works[place].former, after: after, now: now)
-            // An end that was long past when the last news of it was fetched is no news for anybody.
+            // An end that was long past when the last notification about it was fetched has no events.
             let origin = works[place].known.lastNews ?? works[place].known.lastPost
             let isForTheRecord = after.ending.map { origin?.isForTheRecord($0.instant) ?? false } ?? false
             works[place].drafts += ends.map { PurchaseWork.Draft(event: $0, isForTheRecord: isForTheRecord) }

@@ -6,8 +6,8 @@ import Subscriptions
 /// Keeps what Apple still sends about people who were deleted from bringing them back: it becomes news of a purchase with
 /// an anonymous owner, and nothing that names them is stored.
 ///
-/// A purchase that began before the deletion of its account token, and that nothing was known of, belongs to nobody. One that began
-/// later is of somebody who came back.
+/// A purchase that began before the deletion of its account token, and that nothing was known of, belongs to no one. One that began
+/// later belongs to a customer who came back.
 struct DeletedCustomerFilter: Sendable {
     private let names = DeletedCustomerHashes()
     private let salt: OwnerSalt
@@ -88,7 +88,7 @@ struct DeletedCustomerFilter: Sendable {
         return found
     }
 
-    /// Looks once more, when customers are made and held: whoever was deleted since the first look was not found by it. What names
+    /// Looks once more, when customers are made and held: a customer who was deleted since the first query was not found by it. What names
     /// them must not be stored, nor bring them back, and what they bought gets its owner with their deletion known.
     ///
     /// - Throws: `PostgresError`, to begin the transaction again.

@@ -10,7 +10,7 @@ struct DecodedNotification: Sendable {
     enum Content: Sendable {
         /// Facts about a purchase, and why we hear of them; `signed` in ms.
         case facts(PurchaseKey, [FactRow], Cause, signed: Int64)
-        /// It is about no purchase (a summary, a token, what nobody knows yet): kept, and no record changes.
+        /// It is about no purchase (a summary, a token, an unknown type): kept, and no record changes.
         case announcement(PurchaseKey, FactRow)
         /// It carries nothing (TEST).
         case nothing
@@ -127,7 +127,7 @@ struct NotificationDecoder: Sendable {
             }
             rows.append(row(.transaction, part.jws, fact.signedDate, .transaction(fact)))
         }
-        // Nobody signed what is around a posted transaction, and it is no notification of Apple's.
+        // What is around a posted transaction is unsigned, and it is no notification of Apple's.
         if pending.source == .posted {
             guard let fact = rows.first else { return .held("no transaction is in what an app posted") }
             return .facts(key, rows, .observation(id: payload.notificationUUID), signed: fact.signedDate)

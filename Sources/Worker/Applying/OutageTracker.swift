@@ -2,7 +2,7 @@ import Base
 import Database
 import Postgres
 
-/// Knows our outages of late and how far Apple's history was looked through, for judging what silence means.
+/// Knows recent outages of ingest and how far Apple's history is scanned, for judging what silence means.
 struct OutageTracker {
     /// ms since 1970, the oldest first.
     private(set) var known: [Range<Int64>] = []
@@ -38,7 +38,7 @@ struct OutageTracker {
         guard ContinuousClock.now >= nextLook else { return }
         // However it ends: a turn that fails here must not fail here each time.
         defer { if isKnown { nextLook = ContinuousClock.now + OutageTracker.lookInterval } }
-        // Somebody's lock on the table must not cost the lanes.
+        // A lock on the table must not hold up the lanes.
         let limits = PostgresStatement("SELECT set_config('statement_timeout', $1, true)", [.text(timeout)])
         (known, coverage) = try connection.transaction(opening: [limits]) { _ in
             (try IngestUptime.outages(now: now, on: connection), try HistoryCoverage.read(on: connection))
@@ -50,8 +50,8 @@ struct OutageTracker {
         nextCleaning = ContinuousClock.now + OutageTracker.cleaningInterval
     }
 
-    /// Who comes back after a long time looks into Apple's history before it believes silence; not for ever, because
-    /// another worker may have no key.
+    /// A worker that starts after a long time scans Apple's history before it takes silence for an end; with a limit,
+    /// because no worker may have a key.
     private func unheard(_ now: Int64) -> [AppScope: Range<Int64>] {
         guard let reconciliation, ContinuousClock.now - begun < OutageTracker.historyPatience else { return [:] }
         let oldest = now - 3 * reconciliation.interval.milliseconds

@@ -3,7 +3,7 @@ import HTTP
 
 /// What is written down of attempts.
 package struct AttemptLog: Sendable {
-    /// Who makes them; nil where nobody asks.
+    /// The worker that makes them; nil where it is not needed.
     let sender: AttemptSender?
     private let keepsResponses: Bool
 

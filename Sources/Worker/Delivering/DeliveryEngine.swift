@@ -147,7 +147,7 @@ package final class DeliveryEngine: Sendable {
         }
     }
 
-    /// These are written down, or somebody else's: if they are due again, they may come back.
+    /// These are recorded, or another worker's: if they are due again, they may come back.
     package func forget(_ deliveries: some Sequence<DeliveryID>) {
         state.change { $0.known.subtract(deliveries) }
     }
@@ -157,7 +157,7 @@ package final class DeliveryEngine: Sendable {
         state.change { $0.results.insert(contentsOf: results, at: 0) }
     }
 
-    /// Forgets what waits in lanes that are somebody else's now; what is in flight comes to its end.
+    /// Forgets what waits in lanes that another worker holds now; what is in flight comes to its end.
     package func drop(_ lanes: Set<Lane>) {
         guard !lanes.isEmpty else { return }
         state.change { state in

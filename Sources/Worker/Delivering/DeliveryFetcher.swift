@@ -6,7 +6,7 @@ import Postgres
 /// Keeps the sender supplied: tells it how the endpoints are now, and what is due for them.
 ///
 /// Trouble here must not stop notifications from being applied, so every statement is bounded well below the lease, and
-/// whoever calls goes on after an error.
+/// its caller goes on after an error.
 struct DeliveryFetcher {
     private let engine: DeliveryEngine
     var sealer: SecretSealer
@@ -45,7 +45,7 @@ struct DeliveryFetcher {
         nextLook = ContinuousClock.now
     }
 
-    /// There are lanes of which nobody may have taken care for long.
+    /// Lanes were gained that no worker may have held for long.
     mutating func gainedLanes() {
         sweepsAll = true
         hurry()
@@ -102,7 +102,7 @@ struct DeliveryFetcher {
         if begun >= nextSweep {
             defer { nextSweep = ContinuousClock.now + pause(since: begun, 20, DeliveryFetcher.sweepInterval) }
             let (isWhole, since) = (sweepsAll, sweepsAll ? Int64.min : nil)
-            // Once, should it take too long: it must not keep what is due waiting for ever.
+            // Once, should it take too long: it must not keep what is due waiting without limit.
             sweepsAll = false
             let changed = try bounded(connection) {
                 try DeliveryTable.followEndpoints(in: lanes, removedSince: since, now: now, on: connection)
@@ -164,7 +164,7 @@ struct DeliveryFetcher {
         engine.note(hasMore: due.hasMore, of: room.keys)
     }
 
-    /// Somebody's lock on an endpoint or a delivery must not cost the lanes.
+    /// A lock on an endpoint or a delivery must not hold up the lanes.
     private func bounded<Result>(
         _ connection: PostgresConnection, lock patience: String? = nil, _ body: () throws -> Result
     ) throws -> Result {

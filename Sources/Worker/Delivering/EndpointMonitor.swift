@@ -3,11 +3,11 @@ import Daemon
 import Database
 import Postgres
 
-/// What the owner of the first lane does for all: warns of endpoints that fail, disables them when it has been too
-/// long, and tells operators. All of it follows from rows, so that whoever owns the lane next goes on with it.
+/// The leader's work for endpoints: warns of endpoints that fail, disables them when it has been too
+/// long, and tells operators. All of it follows from rows, so that the next leader goes on with it.
 struct EndpointMonitor {
     private let policy: HealthPolicy
-    /// Whether there is somebody to tell; what happens is in the log in any case.
+    /// Whether there is an operations endpoint; what happens is in the log in any case.
     private let tells: Bool
     private let logger: Logger
     private let metrics: Metrics

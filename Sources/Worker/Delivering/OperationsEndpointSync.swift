@@ -8,7 +8,7 @@ struct OperationsEndpointSync {
     private let url: String?
     var sealer: SecretSealer
     private let logger: Logger
-    /// Whether whoever is to be told is there, or nobody is.
+    /// Whether the operations endpoint is as configured.
     private(set) var isDone = false
     private var nextTry = ContinuousClock.now
 
@@ -21,7 +21,7 @@ struct OperationsEndpointSync {
     mutating func keep(now: Int64, on connection: PostgresConnection) throws {
         let begun = ContinuousClock.now
         guard !isDone, begun >= nextTry else { return }
-        // Whoever locks the endpoint meanwhile must not cost each turn the time that is waited for him.
+        // A lock on the endpoint must not cost each cycle the time of waiting for it.
         defer { nextTry = ContinuousClock.now + max(.seconds(1), (ContinuousClock.now - begun) * 10) }
         let limits = PostgresStatement(
             """

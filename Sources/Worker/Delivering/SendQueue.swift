@@ -152,7 +152,7 @@ package struct SendQueue: Sendable {
 
     // MARK: - Turns
 
-    /// Takes turns, one of each endpoint, until nobody can send or all places are taken.
+    /// Takes turns, one of each endpoint, until no endpoint can send or all places are taken.
     package mutating func next(now: ContinuousClock.Instant) -> [(delivery: DueDelivery, endpoint: Endpoint)] {
         var chosen: [(delivery: DueDelivery, endpoint: Endpoint)] = []
         while inFlight < limits.total, let id = nextTurn() {

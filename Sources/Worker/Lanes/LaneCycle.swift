@@ -111,7 +111,7 @@ struct LaneCycle {
             try turn.lookout.take(
                 lanes: turn.leases.owned, workers: turn.leases.workers, now: turn.now, on: connection)
         }
-        // What is told before there is somebody to tell would be told to nobody, and noted as told.
+        // A notice that is made before its endpoint exists would have no delivery, and count as sent.
         if operations.isDone { try tend { turn in try turn.watch.take(turn.leases, now: turn.now, on: connection) } }
         let wasBusy = try work(on: connection)
         if leases.epochs[Lane.first] != nil {
@@ -191,7 +191,7 @@ struct LaneCycle {
         metrics.gauge(.lanesOwned, Double(leases.epochs.count))
     }
 
-    /// For the end: keeps the lanes that still have something in flight, and gives back the others for whoever comes.
+    /// For the end: keeps the lanes that still have something in flight, and gives back the others for other workers.
     mutating func release(except busy: Set<Lane>, on connection: PostgresConnection) throws {
         try keepingTrack { turn in
             _ = try turn.leases.renew(on: connection)
@@ -205,7 +205,7 @@ struct LaneCycle {
         try lookout.finish(on: connection)
     }
 
-    /// Whatever lanes are gone after the body, also if it fails half-way: their deliveries are somebody else's.
+    /// Whatever lanes are gone after the body, also if it fails half-way: their deliveries are another worker's.
     mutating func keepingTrack<Result>(_ body: (inout LaneCycle) throws -> Result) rethrows -> Result {
         let before = Set(leases.owned)
         defer {

@@ -79,7 +79,7 @@ package final class LaneWorker: Service {
     }
 
     /// Longer than a statement may take that is bounded by the lease; without progress for so long the lanes are lost
-    /// anyway. A network that swallows everything would otherwise keep the thread for ever: the other end's kernel may
+    /// anyway. A network that swallows everything would otherwise keep the thread without limit: the other end's kernel may
     /// still answer for it, so that TCP notices nothing.
     private var patience: Duration { min(max(.seconds(5), configuration.lease * 2), .seconds(65)) }
 
@@ -183,7 +183,7 @@ package struct LaneWorkerConfiguration: Sendable {
     package var health: HealthPolicy
     /// Where operators are told of such things; vetted at every attempt.
     package var operationsURL: String?
-    /// Nil where nobody looks into Apple's history.
+    /// Nil where reconciliation is off.
     package var reconciliation: Reconciliation?
     /// Of the apps, by their ids: what is stored under one of them has to be signed for it.
     package var bundleIDs: [String: String]

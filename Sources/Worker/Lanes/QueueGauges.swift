@@ -23,7 +23,7 @@ struct QueueGauges {
     }
 
     /// - Parameters:
-    ///   - lanes: those that this worker owns; others are somebody else's to measure, so that sums are right.
+    ///   - lanes: those that this worker owns; other workers measure the others, so that sums are right.
     ///   - outages: how many are known.
     mutating func look(_ lanes: [Lane], outages: Int, now: Int64, on connection: PostgresConnection) throws {
         let begun = ContinuousClock.now

@@ -19,7 +19,7 @@ struct EndpointEnableCommand: Command {
         let endpoint = try EndpointCommands.find(options.id, on: connection)
         // What was pending when it was disabled may not be held yet.
         try EndpointCommands.settleDeliveries(on: connection)
-        // What is blocked for one that is enabled waits for nobody's word.
+        // Deliveries that are blocked for an enabled endpoint need no decision.
         let held = endpoint.isEnabled ? 0 : try HeldDeliveries.count(of: options.id, on: connection)
         let choice = try choice(held, context)
         let dropped = choice == .drop ? try drop(endpoint, held, on: connection, context) : 0

@@ -46,7 +46,7 @@ package enum EndpointOptions {
         }
 
         package let id: String
-        /// Nil: ask, where somebody can be asked, else deliver.
+        /// Nil: ask on a terminal, else deliver.
         package let held: Held?
 
         package init(_ parsed: ParsedArguments) throws {

@@ -4,7 +4,7 @@ import Database
 import Postgres
 import Subscriptions
 
-/// TEST events: about nobody, to one endpoint, through the same line as every other event.
+/// TEST events: about no customer, to one endpoint, through the same line as every other event.
 enum TestEventMaker {
     static func make(app: String) -> (id: String, new: NewEvent) {
         let id = EventID.uuid(of: SecureRandom.bytes(16))

@@ -15,7 +15,7 @@ struct ReplayHistoryCommand: Command {
     static let declaration = ReplayOptions.history
     private let options: ReplayOptions.History
 
-    /// How much older than Apple's history a beginning may be: a limit that somebody said exactly has passed by now.
+    /// How much older than Apple's history a beginning may be: a limit that was given exactly has passed by now.
     private static let tolerance: Int64 = 600_000
 
     init(_ parsed: ParsedArguments) throws {

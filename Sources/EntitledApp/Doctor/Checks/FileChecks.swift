@@ -2,7 +2,7 @@ import Base
 import Daemon
 import Glibc
 
-/// The files that the configuration names: that they can be read, and by nobody who should not.
+/// The files that the configuration names: that they can be read, and only by the users that should.
 enum FileChecks {
     static let all = [Check("configuration.files", within: .seconds(10)) { look($0) }]
 

@@ -156,7 +156,7 @@ enum WorkChecks {
         ]
     }
 
-    /// Only of apps where somebody means to answer.
+    /// Only of apps whose requests are to be answered.
     private static func refunds(_ ward: CheckContext, _ connection: PostgresConnection) throws -> [Finding] {
         let answering = Set(ward.configuration.apps.filter { $0.refunds.policy != .never }.map(\.id))
         let now = ward.clock.now()

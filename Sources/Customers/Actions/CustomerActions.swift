@@ -36,7 +36,7 @@ package struct CustomerActions: Sendable {
 
         package var description: String {
             switch self {
-            case .unknown(let id): "nobody is known by \(id)"
+            case .unknown(let id): "no customer is known by \(id)"
             case .unusable(let id, let why): "\(id) cannot name a customer: it \(why)"
             case .notTheirs(let purchase, let customer): "\(customer) has no purchase \(purchase)"
             case .restore(let why): "the purchase stays where it is: \(why) (restore_behavior)"

@@ -64,7 +64,7 @@ package struct HistoryReader: Sendable {
     private func reason(_ refusal: NotificationAdmission.Rejection) throws(ServerAPIError) -> String {
         switch refusal {
         case .unverified(let failure) where failure.reason == .revocationUnknown:
-            throw .unreachable("nobody answers whether the certificates it signs with are revoked")
+            throw .unreachable("no responder answers whether the certificates it signs with are revoked")
         case .unverified(let failure): return failure.reason.rawValue
         case .noNotification: return "no_notification"
         case .unknownApp: return "unknown_app"

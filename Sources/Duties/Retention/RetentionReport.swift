@@ -93,7 +93,7 @@ final class RetentionReport: Sendable {
         guard kept > 0 else { return }
         complain("event unfinished") {
             logger.warning(
-                "events are kept longer than they should be: their deliveries are pending, held or dead of late",
+                "events are kept longer than they should be: their deliveries are pending, held, or died recently",
                 ["events": .int(kept)])
         }
     }

@@ -97,7 +97,7 @@ package struct CatalogueCheck: Sendable {
                     Finding(
                         severity: .warning, code: "offered_never_bought", subject: product,
                         message:
-                            "\(product) is offered (\(place)) and nobody ever bought it: is it spelled as in App Store"
+                            "\(product) is offered (\(place)) and was never bought: is it spelled as in App Store"
                             + " Connect?"))
             }
         }

@@ -217,7 +217,7 @@ struct DoctorTests {
         Damage(
             "no worker", "work.workers error no worker is alive", "entitled worker", sql: "DELETE FROM entitled.worker"),
         Damage(
-            "a lane that nobody has", "work.workers warning 1 worker, but 1 of 256 lanes belong to nobody", "logs",
+            "a lane that nobody has", "work.workers warning 1 worker, but 1 of 256 lanes have no worker", "logs",
             sql: "UPDATE entitled.lane SET lease_until = '-infinity' WHERE lane = 7"),
         Damage(
             "no ingest", "work.ingest error no ingest process was ever here", "entitled ingest",

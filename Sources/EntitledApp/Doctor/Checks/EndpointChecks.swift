@@ -13,7 +13,7 @@ enum EndpointChecks {
     private static func state(_ ward: CheckContext, _ connection: PostgresConnection) throws -> [Finding] {
         let endpoints = try EndpointTable.list(on: connection)
         guard !endpoints.isEmpty else {
-            return [.warning("there is no endpoint: nobody gets webhooks", "entitled endpoints add URL")]
+            return [.warning("there is no endpoint: no webhooks are sent", "entitled endpoints add URL")]
         }
         let now = ward.clock.now()
         return try endpoints.map { endpoint in

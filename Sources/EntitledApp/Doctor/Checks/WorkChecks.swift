@@ -28,7 +28,7 @@ enum WorkChecks {
         let row = try connection.query(heard).one()
         let now = try row.int(1)
         guard let last = try row.optionalInt(0) else {
-            return [.error("no ingest process was ever here: Apple finds nobody", "start `entitled ingest`")]
+            return [.error("no ingest process was ever here: Apple reaches none", "start `entitled ingest`")]
         }
         guard now - last < 5 * 60_000 else {
             return [
@@ -63,7 +63,7 @@ enum WorkChecks {
         guard owned == lanes else {
             return [
                 .warning(
-                    "\(count), but \(lanes - owned) of \(lanes) lanes belong to nobody",
+                    "\(count), but \(lanes - owned) of \(lanes) lanes have no worker",
                     "run it again in a moment; if it stays so, look at the workers' logs")
             ]
         }

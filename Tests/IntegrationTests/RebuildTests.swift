@@ -18,10 +18,14 @@ import Testing
         for number in 1...lives {
             notifications += Scenario.year.notifications(app: Installation.app, seed: 9, number: number, until: now)
         }
-        // One without a token first: an alias that nobody gave.
+        // One without a token first: an alias that was not given. Its owner is seen before all others, so that it is the
+        // original id of the customer whom an action joins it with.
         var life = SubscriberLife(app: Installation.app, seed: 10)
-        notifications.append(life.start(at: Installation.start).withoutToken)
+        let first = life.start(at: Installation.start).withoutToken
+        try installation.postAll([first])
+        try installation.untilApplied(1)
         try installation.postAll(notifications)
+        notifications.append(first)
         try installation.untilApplied(Int64(Set(notifications.map(\.uuid)).count))
         try installation.postAll([life.autoRenewOff(at: Installation.start + 3_600_000)])
         try installation.untilApplied(Int64(Set(notifications.map(\.uuid)).count) + 1)

@@ -194,4 +194,40 @@ import Worker
         #expect(try actions.identify(owner, as: "person", on: connection) == !isKnown)
         #expect(try database.count("SELECT count(*) FROM entitled.account_due") == 1)
     }
+
+    /// Two spellings of one UUID that came to be two customers: what is said of one must not reach an account that names the
+    /// other, only because both accounts are judged at once.
+    @Test func `accounts are judged together as each alone, whatever spelling another one names`() throws {
+        let installation = try Installation()
+        let database = installation.database
+        let worker = try RunningWorker(installation)
+        defer { worker.stop() }
+        let (upper, lower) = (Self.token.uppercased(), Self.token)
+        var lives = [UInt64(211), 212].map { SubscriberLife(app: Installation.app, seed: $0, withToken: false) }
+        try installation.postAll(lives.indices.map { lives[$0].start(at: Installation.start) })
+        try installation.untilApplied(2)
+        let connection = try database.connect(role: "entitled_worker")
+        _ = try actions.claim(key(lives[0]), by: upper, settings: RestoreSettings(general: .transfer), on: connection)
+        _ = try actions.claim(
+            key(lives[1]), by: "person", settings: RestoreSettings(general: .transfer), on: connection)
+        try database.execute(
+            "INSERT INTO entitled.customer (original_app_user_id, first_seen_ms) VALUES ($1, 1)", [.text(lower)])
+        try database.execute(
+            "INSERT INTO entitled.app_user_id (id, original_app_user_id, first_seen_ms) VALUES ($1, $1, 1)",
+            [.text(lower)])
+        _ = try actions.alias("person", lower, on: connection)
+        _ = try actions.transfer(from: "person", to: "receiver", on: connection)
+        let owners = {
+            try database.texts("SELECT original_transaction_id || ' ' || owner FROM entitled.purchase ORDER BY 1")
+        }
+        try eventually("accounts are judged") { try database.count("SELECT count(*) FROM entitled.account_due") == 0 }
+        let before = try owners()
+        #expect(before.filter { $0.hasSuffix("receiver") }.count == 1)
+        try database.execute("INSERT INTO entitled.account_due (account) SELECT account FROM entitled.purchase")
+        try eventually("both are judged at once") {
+            try database.count("SELECT count(*) FROM entitled.account_due") == 0
+        }
+        #expect(try owners() == before)
+        #expect(try installation.differences() == [])
+    }
 }

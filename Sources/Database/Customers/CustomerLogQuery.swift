@@ -74,7 +74,8 @@ struct CustomerLogQuery {
         return true
     }
 
-    /// What concerns one account, by the ids that it names.
+    /// What concerns one account, by the ids that it names: exactly what a query about these ids alone would have found, so
+    /// that accounts are judged alike alone and together. Spellings of one UUID are different ids to that query.
     func log(about ids: Set<String>, of account: AccountKey) -> CustomerLog {
         let others = joins.filter { $0.key != account }.flatMap { account, joins in
             // In no order of their own: they are of one instant only by chance.
@@ -82,13 +83,13 @@ struct CustomerLogQuery {
         }
         let all = entries + others
         guard !all.isEmpty else { return CustomerLog() }
-        var known = Set(ids.map(AppUserID.canonical))
+        var known = ids
         var found: Set<Int> = []
         var grows = true
         while grows {
             grows = false
             for (place, entry) in all.enumerated() where !found.contains(place) {
-                let named = entry.deed.ids.map(AppUserID.canonical)
+                let named = entry.deed.ids
                 guard named.contains(where: known.contains) else { continue }
                 found.insert(place)
                 known.formUnion(named)

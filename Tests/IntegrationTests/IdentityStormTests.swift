@@ -116,6 +116,7 @@ import Testing
         for caller in callers { try caller.value(timeout: .seconds(300)) }
         try posting.value(timeout: .seconds(300))
         try installation.untilApplied(Int64(household.first.count + later.count), timeout: .seconds(120))
+        try installation.untilJudged()
         #expect(try installation.heldReasons() == [])
         return installation
     }
@@ -166,6 +167,9 @@ import Testing
             }
         }
         for thread in ring { try thread.value(timeout: .seconds(120)) }
+        let worker = try RunningWorker(installation, lease: .seconds(4))
+        defer { worker.stop() }
+        try installation.untilJudged()
         try expectWhole(installation)
         let connection = try database.connect(role: "entitled_api")
         let customers = try CustomerTable.load(Set(Self.family), on: connection)

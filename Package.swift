@@ -13,6 +13,16 @@ let binding: [LinkerSetting] = [
     .unsafeFlags(["-Xlinker", "-z", "-Xlinker", "relro", "-Xlinker", "-z", "-Xlinker", "now"])
 ]
 
+/// The revision that a build is told it is built from; SwiftPM's own answer may be that of an earlier build.
+let revision: [CSetting] =
+    Context.environment["ENTITLED_REVISION"].map { text in
+        [
+            .define(
+                "ENTITLED_REVISION",
+                to: "\"\(text.filter { $0.isLetter || $0.isNumber || "-._".contains($0) }.prefix(80))\"")
+        ]
+    } ?? []
+
 /// C libraries from the system, found by pkg-config; each is imported by exactly one Swift module.
 let systemLibraries: [Target] = [
     .systemLibrary(name: "CLibpq", pkgConfig: "libpq", providers: [.apt(["libpq-dev"])]),
@@ -22,6 +32,8 @@ let systemLibraries: [Target] = [
     .systemLibrary(name: "CZstd", pkgConfig: "libzstd", providers: [.apt(["libzstd-dev"])]),
     // epoll and eventfd, which Glibc's module leaves out.
     .target(name: "CLinux", cSettings: hardening),
+    // Which source the program was built from, and which build it is.
+    .target(name: "CBuild", cSettings: hardening + revision),
 ]
 
 let modules: [Target] = [
@@ -48,8 +60,9 @@ let modules: [Target] = [
         name: "Schemas", dependencies: ["Base", "Daemon", "Postgres"], path: "schemas",
         exclude: ["cli", "events", "config.schema.json", "openapi.yaml", "openapi.released.json", "schema.sql"],
         sources: [
-            "Schemas.swift", "Migrator.swift", "DatabaseRole.swift", "Privileges.swift", "PrivilegeGranting.swift",
-            "PublicPrivileges.swift", "RoleMaking.swift",
+            "Schemas.swift", "SchemaVersion.swift", "Migrator.swift", "MigrationLocks.swift", "MigrationPlan.swift",
+            "OnlineStep.swift", "OnlineStepRunner.swift", "DatabaseRole.swift", "Privileges.swift",
+            "PrivilegeGranting.swift", "PublicPrivileges.swift", "RoleMaking.swift",
         ],
         resources: [.embedInCode("sql")]),
     // The SQL of log, lanes and records; the packing of rows, by zstd.
@@ -84,7 +97,7 @@ let modules: [Target] = [
     .target(
         name: "EntitledApp",
         dependencies: [
-            "Base", "Daemon", "CLI", "Crypto", "Postgres", "HTTP", "AppStore", "AppStoreAPI", "Subscriptions",
+            "CBuild", "Base", "Daemon", "CLI", "Crypto", "Postgres", "HTTP", "AppStore", "AppStoreAPI", "Subscriptions",
             "Schemas", "Database", "Ingest", "Customers", "Worker", "Duties", "API",
         ]),
     .executableTarget(name: "entitled", dependencies: ["EntitledApp"], linkerSettings: binding),
@@ -95,7 +108,7 @@ let modules: [Target] = [
     .executableTarget(
         name: "Benchmarks",
         dependencies: [
-            "Base", "Daemon", "Crypto", "Postgres", "AppStore", "Subscriptions", "Database", "Ingest",
+            "Base", "Daemon", "Crypto", "Postgres", "AppStore", "Subscriptions", "Schemas", "Database", "Ingest",
             "StoreSimulator", "TestSupport",
         ]),
 ]
@@ -127,7 +140,7 @@ let tests: [Target] = [
     .testTarget(name: "FuzzTests", dependencies: ["Base", "AppStore", "Fuzzing"], exclude: ["Corpus"]),
     .testTarget(name: "SubscriptionsTests", dependencies: ["Base", "Crypto", "Subscriptions"]),
     .testTarget(
-        name: "SchemasTests", dependencies: ["Base", "Postgres", "Schemas", "Database", "TestSupport"]),
+        name: "SchemasTests", dependencies: ["Base", "Daemon", "Postgres", "Schemas", "Database", "TestSupport"]),
     .testTarget(
         name: "DatabaseTests",
         dependencies: [
@@ -172,7 +185,7 @@ let tests: [Target] = [
     .testTarget(
         name: "EndToEndTests",
         dependencies: [
-            "Base", "Daemon", "Crypto", "Postgres", "HTTP", "Database", "StoreSimulator", "TestSupport",
+            "Base", "Daemon", "Crypto", "Postgres", "HTTP", "Schemas", "Database", "StoreSimulator", "TestSupport",
         ], exclude: ["Contract/Python"]),
 ]
 

@@ -45,22 +45,25 @@ package enum DatabaseRole: String, Sendable, CaseIterable {
                     + "refuses connections with options)"
             case .notMigrated: "the database has no schema yet: run `entitled migrate`"
             case .older(let found):
-                "the database has schema \(found), this program needs \(SchemaVersion.current): run `entitled migrate`"
+                "the database has schema \(found), this program needs \(SchemaVersion.oldest): run `entitled migrate`"
             case .newer(let found):
-                "the database has schema \(found), newer than this program's \(SchemaVersion.current): install the "
-                    + "version of entitled that migrated it"
+                "the database has schema \(found), which is newer than this program's \(SchemaVersion.current) and does not "
+                    + "work with it: install the version of entitled that migrated it"
             }
         }
     }
 
-    /// Checks on a new connection that it has this role and that the database has this program's schema.
+    /// Checks on a new connection that it has this role and that this program works with the database's schema.
     ///
     /// - Throws: `Rejection` or `PostgresError`.
     package func check(_ connection: PostgresConnection) throws {
-        guard let version = try SchemaVersion.read(on: connection) else { throw Rejection.notMigrated }
+        guard let found = try SchemaVersion.find(on: connection) else { throw Rejection.notMigrated }
         let user = try connection.currentUser()
         guard user == rawValue else { throw Rejection.wrongRole(found: user, wanted: self) }
-        if version < SchemaVersion.current { throw Rejection.older(found: version) }
-        if version > SchemaVersion.current { throw Rejection.newer(found: version) }
+        switch SchemaVersion.fit(found) {
+        case .fits: break
+        case .tooOld: throw Rejection.older(found: found.version)
+        case .tooNew: throw Rejection.newer(found: found.version)
+        }
     }
 }

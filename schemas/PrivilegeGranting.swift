@@ -96,9 +96,15 @@ package enum PrivilegeGranting {
         LEFT JOIN grantee g ON g.oid = a.grantee
         """
 
+    private static let selectColumns = """
+        SELECT 'entitled.' || quote_ident(relname), attname::text FROM pg_attribute JOIN pg_class c ON c.oid = attrelid
+        WHERE relnamespace = 'entitled'::regnamespace AND relkind IN ('r', 'p') AND NOT attisdropped AND attnum > 0
+        """
+
     private struct Found {
         /// Objects of the schema, and whether the connection's user grants on them as their owner.
         var objects: [Object: Bool] = [:]
+        var columns: Set<[String]> = []
         var grants: Set<Grant> = []
         var withOption: Set<Grant> = []
     }
@@ -116,6 +122,9 @@ package enum PrivilegeGranting {
             found.grants.insert(grant)
             if try row.bool(6) { found.withOption.insert(grant) }
         }
+        for row in try connection.query(selectColumns) {
+            found.columns.insert([try row.text(0), try row.text(1)])
+        }
         return found
     }
 
@@ -129,8 +138,13 @@ package enum PrivilegeGranting {
             + statements(options, found) { "REVOKE GRANT OPTION FOR \($0) ON \($1) FROM \($2) CASCADE" }
     }
 
+    /// A program works with schemas of several versions: what a later one adds has no privileges yet.
     private static func additions(_ found: Found) -> [Statement] {
-        statements(stated.subtracting(found.grants), found) { "GRANT \($0) ON \($1) TO \($2)" }
+        let existing = stated.filter { grant in
+            found.objects[grant.object] != nil
+                && grant.column.map { found.columns.contains([grant.object.name, $0]) } ?? true
+        }
+        return statements(existing.subtracting(found.grants), found) { "GRANT \($0) ON \($1) TO \($2)" }
     }
 
     /// The statements that would bring the database to the table, in a constant order; empty where nothing differs.
@@ -160,10 +174,15 @@ package enum PrivilegeGranting {
         try connection.transaction {
             _ = try connection.query("SET LOCAL synchronous_commit = on")
             _ = try connection.query("SET LOCAL lock_timeout = '10s'")
-            let revoked = try run(revocations(try read(connection)), on: connection)
-            // To revoke a privilege on a table takes it from its columns, too: read again what is missing.
-            return revoked + (try run(additions(try read(connection)), on: connection))
+            return try applyInTransaction(on: connection)
         }
+    }
+
+    /// The same in a transaction of the caller's.
+    static func applyInTransaction(on connection: PostgresConnection) throws -> [Statement] {
+        let revoked = try run(revocations(try read(connection)), on: connection)
+        // To revoke a privilege on a table takes it from its columns, too: read again what is missing.
+        return revoked + (try run(additions(try read(connection)), on: connection))
     }
 
     private static func run(_ statements: [Statement], on connection: PostgresConnection) throws -> [Statement] {

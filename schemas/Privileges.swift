@@ -63,6 +63,7 @@ package enum Privileges {
     /// The ingest role is the public one: it appends, and reads the columns that deduplication returns.
     private static let log = [
         Table("schema_version", ingest: version, worker: version, api: version),
+        Table("migration_step", worker: [.select], api: [.select]),
         Table("jws_header", ingest: [.insert, .select(columns: "id")], worker: everything, api: [.select, .insert]),
         Table(
             "notification_key", ingest: [.insert, .select(columns: "seq")], worker: everything, api: [.select, .insert]),
@@ -78,7 +79,7 @@ package enum Privileges {
         Table("status_look", worker: everything, api: [.select]),
     ]
 
-    private static let version: [Verb] = [.select(columns: "version")]
+    private static let version: [Verb] = [.select(columns: "version", "oldest_program")]
 
     private static let lanes = [
         Table("lane", worker: everything, api: [.select, .update(columns: "epoch", "touched")]),

@@ -5,6 +5,27 @@ package enum Schemas {
         package let version: Int
         package let name: String
         package let sql: String
+        /// The schema of the oldest program that works with this version. Nil: none but a program of this schema.
+        ///
+        /// A migration that only adds keeps that of the one before it; one that removes or changes names the first schema
+        /// whose programs do without what it removes.
+        package let oldestProgram: Int?
+        /// Whether this program works only where the migration was run. False while the program can do without.
+        package let isNeeded: Bool
+        /// What is done after the transaction, while the processes work; the next migration waits for it.
+        package let steps: [OnlineStep]
+
+        package init(
+            version: Int, name: String, sql: String, oldestProgram: Int? = nil, isNeeded: Bool = true,
+            steps: [OnlineStep] = []
+        ) {
+            self.version = version
+            self.name = name
+            self.sql = sql
+            self.oldestProgram = oldestProgram
+            self.isNeeded = isNeeded
+            self.steps = steps
+        }
     }
 
     package static let migrations = [
@@ -64,5 +85,8 @@ package enum Schemas {
             sql: String(decoding: PackageResources.v0024_entropy_tables_sql, as: UTF8.self)),
         Migration(
             version: 25, name: "comments", sql: String(decoding: PackageResources.v0025_comments_sql, as: UTF8.self)),
+        Migration(
+            version: 26, name: "fleets", sql: String(decoding: PackageResources.v0026_fleets_sql, as: UTF8.self),
+            oldestProgram: 26, isNeeded: false),
     ]
 }

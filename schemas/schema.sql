@@ -1,4 +1,4 @@
--- The schema of entitled, version 25, for reading: what the migrations in schemas/sql come to, with the grants of
+-- The schema of entitled, version 26, for reading: what the migrations in schemas/sql come to, with the grants of
 -- Privileges.swift. `entitled migrate` makes databases; this file does not.
 --
 -- Generated: UPDATE_GENERATED=1 swift test --filter SchemaDocumentTests writes it from a migrated empty database.
@@ -901,11 +901,31 @@ CREATE TABLE entitled.schema_version (
     version integer NOT NULL,
     name text NOT NULL,
     applied_at timestamp with time zone NOT NULL DEFAULT clock_timestamp(),
+    -- The schema of the oldest program that works with this version. NULL: before programs of several versions could
+    -- work side by side; only a program of exactly this schema does.
+    oldest_program integer,
     CONSTRAINT schema_version_pkey PRIMARY KEY (version)
 );
-GRANT SELECT (version) ON entitled.schema_version TO entitled_ingest;
-GRANT SELECT (version) ON entitled.schema_version TO entitled_worker;
-GRANT SELECT (version) ON entitled.schema_version TO entitled_api;
+GRANT SELECT (oldest_program, version) ON entitled.schema_version TO entitled_ingest;
+GRANT SELECT (oldest_program, version) ON entitled.schema_version TO entitled_worker;
+GRANT SELECT (oldest_program, version) ON entitled.schema_version TO entitled_api;
+
+-- Index builds and backfills that a migration leaves to be done after its transaction, while the processes work.
+-- `entitled migrate` runs them, and goes on where it was interrupted.
+CREATE TABLE entitled.migration_step (
+    version integer NOT NULL,
+    name text NOT NULL,
+    -- Where a backfill is; written with every batch.
+    cursor text,
+    -- Rows that a backfill has written.
+    rows bigint NOT NULL DEFAULT 0,
+    started_at timestamp with time zone NOT NULL DEFAULT clock_timestamp(),
+    moved_at timestamp with time zone NOT NULL DEFAULT clock_timestamp(),
+    finished_at timestamp with time zone,
+    CONSTRAINT migration_step_pkey PRIMARY KEY (version, name)
+);
+GRANT SELECT ON entitled.migration_step TO entitled_worker;
+GRANT SELECT ON entitled.migration_step TO entitled_api;
 
 -- MARK: Functions and triggers
 

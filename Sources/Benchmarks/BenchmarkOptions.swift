@@ -3,8 +3,9 @@ import Base
 /// What the command line asks for.
 struct BenchmarkOptions {
     enum Scenario: String, CaseIterable {
-        case verify, ingest, deliver, drain, send, waiting, neighbours, subscribers, history, crowd, grown, rivals, all,
-            sender, soak
+        case verify, ingest, deliver, drain, send, waiting, neighbours, subscribers, history, crowd, grown, upgrade,
+            rivals,
+            all, sender, soak
 
         var summary: String {
             switch self {
@@ -19,6 +20,7 @@ struct BenchmarkOptions {
             case .history: "what applying costs where much was said of a purchase before"
             case .crowd: "fresh customers beside many such purchases"
             case .grown: "accepting, applying and reading beside very many purchases"
+            case .upgrade: "a writer's longest wait while large tables are migrated"
             case .rivals: "apps that post receipts while one address and one Apple account do their worst"
             case .soak: "hours of load with poison, a hanging consumer and a bad key: flat, and nothing lost?"
             case .all: "P1 to P11 of these, one table: what is measured, how, the value, and what is asked for"
@@ -155,7 +157,8 @@ struct BenchmarkOptions {
               --customers N      subscribers: so many with a subscription each (1000000)
               --facts N          history, crowd: of a purchase about which much was said (10000)
               --purchases N      crowd: so many of those (256); grown: so many in all (5000000, with ten facts each,
-                                 about 20 GB below /tmp)
+                                 about 20 GB below /tmp); upgrade: rows in each large table
+                                 (5000000, about 10 GB)
               --minutes N, --hours N   soak (10 minutes)
               --statements       ingest, deliver, subscribers: what each statement cost Postgres, in the JSON document
               --quick            all, sender: a few minutes less, with backlogs of a tenth or less

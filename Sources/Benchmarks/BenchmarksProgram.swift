@@ -48,6 +48,7 @@ enum BenchmarksProgram {
             case .crowd: return try CrowdScenario(options: options, folder: folder).run()
             case .grown: return try GrownScenario(options: options, folder: folder).run()
             case .rivals: return try RivalScenario(options: options, folder: folder).run()
+            case .upgrade: return try UpgradeScenario(options: options).run()
             default: break
             }
             let file = options.bodies ?? "\(folder)/requests"
@@ -65,7 +66,7 @@ enum BenchmarksProgram {
                 return try SubscriberScenario(options: options, root: requests.root, folder: folder).run()
             case .neighbours:
                 return try NeighbourScenario(options: options, requests: requests, folder: folder).run()
-            case .history, .crowd, .grown, .rivals, .all, .sender, .soak:
+            case .history, .crowd, .grown, .rivals, .upgrade, .all, .sender, .soak:
                 throw BenchmarkUsageError("not a single scenario")
             }
         }

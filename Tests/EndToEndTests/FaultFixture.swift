@@ -11,9 +11,7 @@ final class FaultFixture: Sendable {
     let site: Site
     let database: TestDatabase
     let consumer: Consumer
-    let ingest: Program
-    let workers: [Program]
-    private let address: String
+    private let processes: Monitor<(ingest: Program, workers: [Program])>
 
     private struct Load {
         var acknowledged: [String] = []
@@ -25,21 +23,44 @@ final class FaultFixture: Sendable {
     private let load = Monitor(Load())
     private let threads = Monitor<[TestThread<Void>]>([])
 
-    /// - Parameter url: by which way the processes reach the database.
-    init(_ database: TestDatabase, url: String? = nil) throws {
+    var ingest: Program { processes.read { $0.ingest } }
+    var workers: [Program] { processes.read { $0.workers } }
+
+    /// - Parameters:
+    ///   - url: by which way the processes reach the database.
+    ///   - program: what the processes run, if it is not the build's.
+    init(_ database: TestDatabase, url: String? = nil, program: String = Program.path) throws {
         self.database = database
         let way: [String: JSON] = url.map { ["database": .object(["url": .string($0)])] } ?? [:]
-        site = try Site(database, way)
+        site = try Site(database, way, program: program)
         consumer = try Consumer()
         _ = try site.addEndpoint(consumer)
-        ingest = try site.start("ingest")
         let site = site
-        workers = try (0..<2).map { _ in try site.start("worker") }
-        address = try ingest.address("ingest")
+        let (ingest, workers) = (try site.start("ingest"), try (0..<2).map { _ in try site.start("worker") })
+        processes = Monitor((ingest, workers))
+        _ = try ingest.address("ingest")
         // What happens to the database must find both at work.
         try eventually("both workers hold lanes; they said: \(workers.map(\.log))") {
             try database.count("SELECT count(DISTINCT owner) FROM entitled.lane") == 2
         }
+    }
+
+    /// Ends a worker as an upgrade does, and starts another.
+    func replaceWorker(_ place: Int) throws {
+        let old = workers[place]
+        old.kill(SIGTERM)
+        _ = try old.wait()
+        let new = try site.start("worker")
+        processes.change { $0.workers[place] = new }
+    }
+
+    /// The new endpoint takes notifications before the old one ends, as behind a proxy.
+    func replaceIngest() throws {
+        let (old, new) = (ingest, try site.start("ingest"))
+        _ = try new.address("ingest")
+        processes.change { $0.ingest = new }
+        old.kill(SIGTERM)
+        guard try old.wait() == 0 else { throw TestFailure("no orderly end: \(old.log.suffix(2000))") }
     }
 
     // MARK: - Load
@@ -61,7 +82,10 @@ final class FaultFixture: Sendable {
 
     private func send(_ notification: StoreNotification) throws {
         try eventually(timeout: .seconds(60), "it is taken") {
-            let status = try site.post(notification, to: address)
+            let ingest = self.ingest
+            let status = try site.post(notification, to: try ingest.address("ingest"))
+            // A sender that meets an endpoint while it is replaced comes again.
+            if status == 0 || status == 503, ingest.process != self.ingest.process { return false }
             load.change { load in
                 if status == 200 {
                     load.acknowledged.append(notification.uuid)

@@ -15,12 +15,16 @@ final class Site: Sendable {
 
     let folder: String
     let database: TestDatabase?
+    private let program: Monitor<String>
     let pki: StorePKI
     private let signer: NotificationSigner
     private let client: HTTPClient
 
-    /// - Parameter database: nil for the private cluster of `run`.
-    init(_ database: TestDatabase?, _ changes: [String: JSON] = [:]) throws {
+    /// - Parameters:
+    ///   - database: nil for the private cluster of `run`.
+    ///   - program: another one than the build's.
+    init(_ database: TestDatabase?, _ changes: [String: JSON] = [:], program: String = Program.path) throws {
+        self.program = Monitor(program)
         folder = try TemporaryFolder.make()
         self.database = database
         pki = try StorePKI.generate(now: SystemClock().now())
@@ -38,6 +42,9 @@ final class Site: Sendable {
         client.stop()
         TemporaryFolder.remove(folder)
     }
+
+    /// Processes and commands that are started from now on run this program.
+    func install(_ path: String) { program.change { $0 = path } }
 
     /// Writes the configuration anew.
     func configure(_ changes: [String: JSON]) throws {
@@ -63,7 +70,9 @@ final class Site: Sendable {
     }
 
     func start(_ arguments: String..., environment: [String: String] = [:]) throws -> Program {
-        try Program(arguments + ["--config", "\(folder)/entitled.json5"], folder: folder, environment: environment)
+        try Program(
+            running: [program.read { $0 }] + arguments + ["--config", "\(folder)/entitled.json5"], folder: folder,
+            environment: environment)
     }
 
     /// `entitled run` of a site without a database, once it has made or found its own, or has ended. How long initdb takes
@@ -79,18 +88,23 @@ final class Site: Sendable {
 
     /// Runs a command to its end; fails unless its status is this.
     @discardableResult
-    func run(_ arguments: String..., status: Int32 = 0) throws -> Program {
-        let program = try Program(arguments + ["--config", "\(folder)/entitled.json5"], folder: folder)
-        let found = try program.wait()
+    func run(_ arguments: String..., status: Int32 = 0) throws -> Program { try run(arguments, status: status) }
+
+    @discardableResult
+    private func run(_ arguments: [String], status: Int32 = 0) throws -> Program {
+        let command = try Program(
+            running: [program.read { $0 }] + arguments + ["--config", "\(folder)/entitled.json5"], folder: folder)
+        let found = try command.wait()
         guard found == status else {
-            throw TestFailure("\(arguments.joined(separator: " ")) ended with \(found): \(program.log)")
+            throw TestFailure("\(arguments.joined(separator: " ")) ended with \(found): \(command.log)")
         }
-        return program
+        return command
     }
 
-    /// - Parameter ordering: as `--ordering` takes it.
-    func addEndpoint(_ consumer: Consumer, ordering: String = "none") throws -> (id: String, secret: String) {
-        let added = try run("endpoints", "add", consumer.url(), "--ordering", ordering, "--json").document
+    /// - Parameter ordering: as `--ordering` takes it; nil: the default, and nothing that the first release did not know.
+    func addEndpoint(_ consumer: Consumer, ordering: String? = nil) throws -> (id: String, secret: String) {
+        let options = ordering.map { ["--ordering", $0] } ?? []
+        let added = try run(["endpoints", "add", consumer.url(), "--json"] + options).document
         guard let id = added?["id"]?.stringValue, let secret = added?["secret"]?.stringValue else {
             throw TestFailure("endpoints add said nothing of use")
         }

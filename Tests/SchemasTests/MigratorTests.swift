@@ -170,7 +170,8 @@ import Testing
 
     @Test func `an older and a newer schema are refused`() throws {
         let database = try TestCluster.shared.makeMigratedDatabase()
-        try database.execute("UPDATE entitled.schema_version SET version = version + 100")
+        try database.execute(
+            "UPDATE entitled.schema_version SET version = version + 100, oldest_program = oldest_program + 100")
         let newer = SchemaVersion.current + 100
         #expect(try refusal(.ingest, try database.connect(role: "entitled_ingest")) == .newer(found: newer))
         try database.execute("DELETE FROM entitled.schema_version")

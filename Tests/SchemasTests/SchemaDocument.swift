@@ -35,7 +35,7 @@ struct SchemaDocument {
             "Deletions",
             ["deletion", "deletion_purchase", "deletion_delivery", "deletion_id", "deletion_salt"]
         ),
-        ("The schema's version", ["schema_version"]),
+        ("The schema's version", ["schema_version", "migration_step"]),
     ]
 
     private let connection: PostgresConnection

@@ -9,6 +9,7 @@ _entitled() {
         esac
     done
     case "$path $previous" in
+        "migrate --wait") return ;;
         "verify --root") mapfile -t COMPREPLY < <(compgen -f -- "$current"); return ;;
         "verify --bundle-id") return ;;
         "verify --apple-app-id") return ;;
@@ -139,7 +140,7 @@ _entitled() {
         "ingest") words="--config --json --help" ;;
         "worker") words="--config --json --help" ;;
         "api") words="--routes --config --json --help" ;;
-        "migrate") words="--config --json --help" ;;
+        "migrate") words="--status --dry-run --wait --config --json --help" ;;
         "verify") words="--root --bundle-id --apple-app-id --environment --kind --at --config --json --help" ;;
         "endpoints") words="add update list show enable disable rotate-secret test remove --config --json --help" ;;
         "endpoints add") words="--environment --event --app --authorization --header --authorization-file --header-file --retry-schedule --asymmetric --format --ordering --since --config --json --help" ;;

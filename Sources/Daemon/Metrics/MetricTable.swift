@@ -221,7 +221,8 @@ extension Metric {
     // MARK: - Listeners and processes
 
     package static let buildInfo = Metric(
-        "entitled_build_info", .gauge, labels: ["version"], "The version of this process; always 1.",
+        "entitled_build_info", .gauge, labels: ["version", "revision", "build"],
+        "Release, revision and build of this process, as `entitled version` prints them; always 1.",
         alarm: "absent(entitled_build_info)")
     package static let certificateEnds = Metric(
         "entitled_tls_certificate_not_after_seconds", .gauge, labels: ["role"],

@@ -43,6 +43,7 @@ package enum PersonalDataMap {
         "jws_header": .nothing("Apple's certificates"),
         "lane": .nothing("which worker has it"),
         "listening": .nothing("minutes in which we listened"),
+        "migration_step": .nothing("how far migrations are"),
         "notification": .particular("exported; deleted where an account token is in it, with erase always"),
         "notification_key": .nothing("Apple's UUIDs of notifications, so that none is taken twice"),
         "owner_setting": .nothing("what the configuration said"),

@@ -7,10 +7,49 @@ import Schemas
 struct MigrateCommand: Command {
     static let declaration = ProcessDeclarations.migrate
 
-    init(_ parsed: ParsedArguments) {}
+    private enum Mode {
+        case migrate
+        case status
+        case dryRun
+    }
+
+    private let mode: Mode
+    private let wait: Duration
+
+    init(_ parsed: ParsedArguments) throws {
+        guard !(parsed.has("--status") && parsed.has("--dry-run")) else {
+            throw UsageError("--status and --dry-run exclude each other")
+        }
+        mode = parsed.has("--status") ? .status : parsed.has("--dry-run") ? .dryRun : .migrate
+        wait = parsed.duration("--wait") ?? Migrator.wait
+    }
 
     func run(_ context: CommandContext) throws -> Int32 {
-        let done = try MigrateCommand.migrate(try DatabaseAccess(try context.configuration()))
+        let database = try DatabaseAccess(try context.configuration())
+        guard mode == .migrate else {
+            let connection = try PostgresConnection(try database.ownerTarget())
+            let page = MigrationPage(
+                plan: try MigrationPlan.make(on: connection), isDry: mode == .dryRun,
+                differences: mode == .dryRun ? try PrivilegeGranting.differences(on: connection) : [])
+            if context.json { context.terminal.document(page.document) } else { page.print(on: context.terminal) }
+            return 0
+        }
+        var bar = ProgressBar(context.terminal)
+        defer { bar.clear() }
+        let done = try MigrateCommand.migrate(database, wait: wait) { event in
+            switch event {
+            case .waiting: bar.show(0, "waiting for locks that others hold")
+            case .applied: bar.clear()
+            case .step(let step):
+                bar.show(step.isFinished ? 1 : 0, "version \(step.version), \(step.name): \(step.rows) rows")
+            }
+        }
+        bar.clear()
+        report(done, context)
+        return 0
+    }
+
+    private func report(_ done: Migration, _ context: CommandContext) {
         if !done.left.isEmpty {
             context.terminal.complain("warning: \(MigrateCommand.warning(done.left)). \(MigrateCommand.remedy)")
         }
@@ -22,19 +61,24 @@ struct MigrateCommand: Command {
         if context.json {
             let versions = done.applied.map { JSON.int(Int64($0)) }
             context.terminal.document(
-                .object(["applied": .array(versions), "version": .int(Int64(SchemaVersion.current))]))
+                .object(["applied": .array(versions), "version": .int(Int64(done.version))]))
+        } else if done.version > SchemaVersion.current {
+            context.terminal.print(
+                "the schema has version \(done.version), newer than this program's \(SchemaVersion.current), which works "
+                    + "with it: nothing to do")
         } else {
             let applied = done.applied.isEmpty ? "nothing to do" : "applied \(MigrateCommand.list(done.applied))"
-            context.terminal.print("the schema has version \(SchemaVersion.current): \(applied)")
+            context.terminal.print("the schema has version \(done.version): \(applied)")
             for statement in done.granted { context.terminal.print("changed privileges: \(statement.sql)") }
         }
-        return 0
     }
 
     private static func list(_ versions: [Int]) -> String { versions.map(String.init).joined(separator: ", ") }
 
     /// What a migration did, and what its user could not do.
     struct Migration {
+        /// The version that the schema has now.
+        let version: Int
         /// The versions that were applied.
         let applied: [Int]
         /// The statements that brought the roles' privileges to the table.
@@ -45,15 +89,21 @@ struct MigrateCommand: Command {
         let left: [PublicPrivileges.Kind]
     }
 
-    static func migrate(_ database: DatabaseAccess) throws -> Migration {
+    static func migrate(
+        _ database: DatabaseAccess, wait: Duration = Migrator.wait,
+        onEvent: @escaping (Migrator.Event) -> Void = { _ in }
+    ) throws -> Migration {
         let connection = try PostgresConnection(try database.ownerTarget())
         var granted: [PrivilegeGranting.Statement] = []
-        switch try Migrator.migrate(on: connection, onGrant: { granted.append($0) }) {
+        switch try Migrator.migrate(on: connection, wait: wait, onGrant: { granted.append($0) }, onEvent: onEvent) {
         case .migrated(let versions):
             return Migration(
-                applied: versions, granted: granted,
+                version: SchemaVersion.current, applied: versions, granted: granted,
                 differences: try PrivilegeGranting.differences(on: connection),
                 left: try PublicPrivileges.left(on: connection))
+        // The privileges are those of the newer program.
+        case .ahead(let found):
+            return Migration(version: found, applied: [], granted: [], differences: [], left: [])
         case .newer(let found): throw DatabaseRole.Rejection.newer(found: found)
         }
     }

@@ -29,6 +29,19 @@ package enum ProcessDeclarations {
 
     package static let migrate = CommandDeclaration(
         "migrate", "Create or upgrade the schema, roles and privileges in Postgres.",
-        discussion: "Connects with database.url, as the owner. May be run again at any time.",
-        examples: ["migrate --config /etc/entitled/entitled.json5"])
+        discussion: "Connects with database.url, as the owner. May be run again at any time, beside running processes:"
+            + " locks are held up for half a second at most, released, and tried again. Interrupted, it leaves a whole"
+            + " version, and the next one goes on.",
+        options: [
+            OptionDeclaration("--status", "Change nothing; show the schema, what is missing and what is being done."),
+            OptionDeclaration(
+                "--dry-run", "Change nothing; show what would run, which tables it locks and how many rows they have."),
+            OptionDeclaration(
+                "--wait", .duration(Duration.zero...Duration.seconds(86_400)),
+                "How long locks that others hold are tried for. Default: 60s."),
+        ],
+        examples: [
+            "migrate --config /etc/entitled/entitled.json5", "migrate --status", "migrate --dry-run",
+            "migrate --wait 10m",
+        ])
 }

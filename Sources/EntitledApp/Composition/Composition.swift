@@ -162,7 +162,11 @@ struct Composition {
 
     /// The listener for those who watch over the process.
     func admin(_ parts: [Part]) -> HTTPServer {
-        metrics.gauge(.buildInfo, 1, ["version": Version.current])
+        metrics.gauge(
+            .buildInfo, 1,
+            [
+                "version": Version.current, "revision": BuildIdentity.revision ?? "", "build": BuildIdentity.id ?? "",
+            ])
         let conditions = parts.map(\.notReady)
         return HTTPServer(
             HTTPServerConfiguration(role: "admin", listen: configuration.admin.listen.description),

@@ -73,7 +73,11 @@ import Testing
             let parts = name.split(separator: ".")
             return state("SELECT \(parts[1]) FROM entitled.\(parts[0])", on: connection) == nil
         }
-        #expect(readable == ["jws_header.id", "notification_key.seq", "pending.seq", "schema_version.version"])
+        #expect(
+            readable == [
+                "jws_header.id", "notification_key.seq", "pending.seq", "schema_version.oldest_program",
+                "schema_version.version",
+            ])
     }
 
     @Test(arguments: [

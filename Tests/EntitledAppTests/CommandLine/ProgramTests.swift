@@ -2,6 +2,7 @@ import Base
 import CLI
 import Daemon
 import EntitledApp
+import Schemas
 import Testing
 
 struct ProgramTests {
@@ -56,9 +57,17 @@ struct ProgramTests {
         #expect(bench.run(["run"]).status == 7)
     }
 
-    @Test func `version says the version`() {
-        #expect(ProgramFixture().run(["version"]).output == "entitled \(Version.current)\n")
-        #expect(ProgramFixture().run(["version", "--json"]).document?["version"] == .string(Version.current))
+    @Test func `version says the release and the build`() throws {
+        let document = try #require(ProgramFixture().run(["version", "--json"]).document)
+        #expect(document["version"] == .string(Version.current))
+        #expect(document["schema"] == .int(Int64(SchemaVersion.current)))
+        #expect(document["oldest_schema"] == .int(Int64(SchemaVersion.oldest)))
+        let build = try #require(document["build"]?.stringValue)
+        #expect(build.count == 16 && build.allSatisfy(\.isHexDigit))
+        let line = ProgramFixture().run(["version"]).output
+        #expect(line.hasPrefix("entitled \(Version.current) (") && line.hasSuffix("build \(build))\n"))
+        let revision = document["revision"]?.stringValue
+        #expect(line.contains("revision ") == (revision != nil) && line.contains(revision ?? ""))
     }
 
     @Test func `check-config says ok and what is in force`() throws {

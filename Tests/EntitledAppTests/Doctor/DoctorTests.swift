@@ -55,7 +55,7 @@ struct DoctorTests {
             "GRANT CREATE ON DATABASE \(bench.database.name) TO \(guest)",
             "GRANT USAGE, CREATE ON SCHEMA entitled TO \(guest)",
             "GRANT SELECT ON entitled.schema_version TO \(guest)",
-            "GRANT EXECUTE ON FUNCTION pg_advisory_lock(bigint) TO \(guest)",
+            "GRANT EXECUTE ON FUNCTION pg_try_advisory_lock(bigint) TO \(guest)",
             "REVOKE DELETE ON entitled.pending FROM entitled_worker",
         ] {
             try bench.database.execute(sql)

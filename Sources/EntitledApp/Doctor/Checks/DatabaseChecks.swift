@@ -51,8 +51,28 @@ enum DatabaseChecks {
     }
 
     private static func schema(_ connection: PostgresConnection) throws -> [Finding] {
-        // A connection of a role is refused where this is not so.
-        [.ok("the schema is version \(try SchemaVersion.read(on: connection) ?? 0), as this program needs")]
+        // A connection of a role is refused where this program does not work with it.
+        let version = try SchemaVersion.read(on: connection) ?? 0
+        var findings: [Finding] = []
+        if version < SchemaVersion.current {
+            findings.append(
+                .warning(
+                    "the schema is version \(version); this program works with it and brings version "
+                        + "\(SchemaVersion.current)", "run `entitled migrate`"))
+        }
+        for step in try OnlineStep.read(on: connection) where !step.isFinished {
+            findings.append(
+                .warning(
+                    "the step \(step.name) of schema \(step.version) is not finished (\(step.rows) rows so far)",
+                    "run `entitled migrate`, which continues it"))
+        }
+        guard findings.isEmpty else { return findings }
+        return [
+            .ok(
+                version > SchemaVersion.current
+                    ? "the schema is version \(version), newer than this program's \(SchemaVersion.current), which works with it"
+                    : "the schema is version \(version), this program's newest")
+        ]
     }
 
     /// Days are made a week ahead. Without one, rows still find a place, which has to be cleared later.

@@ -1,0 +1,133 @@
+import Base
+import Daemon
+import Glibc
+import Postgres
+
+/// How migrations lock tables beside processes that work.
+///
+/// All tables are locked at once, `lane` first as in the workers' transactions, before the first change: after that the
+/// transaction waits for nothing, so that it is in no deadlock. The locks are waited for so briefly that Postgres, which looks
+/// for deadlocks among those who wait longer, never ends another's transaction for this one; then all are released for a
+/// while, and the processes work.
+enum MigrationLocks {
+    /// The longest time in which the locks are taken, in which writers may have to wait for them.
+    private static let longest: Int64 = 500
+
+    /// By their creation, which is the order in which the log is written; partitions are locked with their tables.
+    private static let tables = """
+        SELECT 'entitled.' || quote_ident(relname) FROM pg_class
+        WHERE relnamespace = to_regnamespace('entitled') AND relkind IN ('r', 'p') AND NOT relispartition
+        ORDER BY relname <> 'lane', oid
+        """
+
+    private static let deadlockTimeout = "SELECT setting::int8 FROM pg_settings WHERE name = 'deadlock_timeout'"
+
+    private static func limit(on connection: PostgresConnection) throws -> Int64 {
+        max(1, min(longest, try connection.query(deadlockTimeout).one().int(0) / 2))
+    }
+
+    /// Bounds the waits of a transaction for locks, so that it yields to the processes.
+    static func yield(on connection: PostgresConnection) throws {
+        let limit = try limit(on: connection)
+        _ = try connection.query("SELECT set_config('lock_timeout', $1, true)", [.text("\(limit)ms")])
+    }
+
+    /// Call as the first in a transaction.
+    static func lockEveryTable(on connection: PostgresConnection) throws {
+        let limit = try limit(on: connection)
+        let names = try connection.query(tables).map { try $0.text(0) }
+        if !names.isEmpty {
+            _ = try connection.query("SELECT set_config('statement_timeout', $1, true)", [.text("\(limit)ms")])
+            do {
+                _ = try connection.query("LOCK TABLE \(names.joined(separator: ", ")) IN ACCESS EXCLUSIVE MODE")
+            } catch {
+                throw error.sqlstate == "57014"
+                    ? PostgresError(.query, "tables are in use", sqlstate: "55P03") : error
+            }
+        }
+        _ = try connection.query(
+            """
+            SELECT set_config('statement_timeout', '0', true), set_config('lock_timeout', $1, true),
+                set_config('synchronous_commit', 'on', true)
+            """, [.text("\(limit)ms")])
+    }
+
+    // MARK: - Repeats
+
+    /// Locks that were not free in time, the victim of a deadlock, or the same row of the catalogue written by another.
+    private static let states: Set<String> = ["55P03", "40P01", "40001", "XX000"]
+
+    static func isBusy(_ error: PostgresError) -> Bool { error.sqlstate.map(states.contains) ?? false }
+
+    private static let pauses: ClosedRange<Duration> = .milliseconds(200)...(.seconds(5))
+
+    /// Repeats work that yields until it is done.
+    ///
+    /// - Parameters:
+    ///   - wait: for how long it is repeated.
+    ///   - onWait: called before each pause.
+    static func repeating<Success>(
+        for wait: Duration, on connection: PostgresConnection, onWait: () -> Void, _ work: () throws -> Success
+    ) throws -> Success {
+        let end = ContinuousClock.now + wait
+        var pause = pauses.lowerBound
+        while true {
+            switch try attempt(work) {
+            case .success(let result): return result
+            case .failure(let error):
+                guard ContinuousClock.now < end else {
+                    throw Migrator.Busy(waited: wait, blockers: try blockers(on: connection), reason: error.message)
+                }
+                onWait()
+                try endVacuums(on: connection)
+                let drawn = min(pause * Double.random(in: 0.8...1.2), end - ContinuousClock.now)
+                usleep(UInt32(clamping: max(drawn, .milliseconds(10)).milliseconds * 1000))
+                pause = min(pauses.upperBound, pause * 2)
+            }
+        }
+    }
+
+    private static func attempt<Success>(
+        _ work: () throws -> Success
+    ) throws -> Result<Success, PostgresError> {
+        do {
+            return .success(try work())
+        } catch let error as PostgresError where isBusy(error) {
+            return .failure(error)
+        }
+    }
+
+    /// Tables that autovacuum, or something else that writers work beside, holds.
+    private static let vacuumed = """
+        SELECT DISTINCT 'entitled.' || quote_ident(c.relname) FROM pg_locks l JOIN pg_class c ON c.oid = l.relation
+        WHERE c.relnamespace = to_regnamespace('entitled') AND c.relkind = 'r' AND l.granted AND l.pid <> pg_backend_pid()
+            AND l.database = (SELECT oid FROM pg_database WHERE datname = current_database())
+            AND l.mode = 'ShareUpdateExclusiveLock'
+        """
+
+    /// Autovacuum ends only for a wait that is longer than ours: waits for it alone, in a way that holds up no writer.
+    private static func endVacuums(on connection: PostgresConnection) throws {
+        let patience = try connection.query(deadlockTimeout).one().int(0) + 500
+        for table in try connection.query(vacuumed).map({ try $0.text(0) }) {
+            do {
+                try connection.transaction {
+                    _ = try connection.query("SELECT set_config('lock_timeout', $1, true)", [.text("\(patience)ms")])
+                    _ = try connection.query("LOCK TABLE ONLY \(table) IN SHARE UPDATE EXCLUSIVE MODE")
+                }
+            } catch let error as PostgresError where isBusy(error) || error.sqlstate == "42P01" {}
+        }
+    }
+
+    private static let oldest = """
+        SELECT concat_ws(' ', 'process', a.pid, '(' || nullif(a.application_name, '') || ')', 'for',
+            extract(epoch FROM clock_timestamp() - min(a.xact_start))::int8 || ' s')
+        FROM pg_locks l JOIN pg_class c ON c.oid = l.relation JOIN pg_stat_activity a ON a.pid = l.pid
+        WHERE c.relnamespace = to_regnamespace('entitled') AND l.granted AND a.pid <> pg_backend_pid()
+        GROUP BY a.pid, a.application_name ORDER BY min(a.xact_start) LIMIT 3
+        """
+
+    /// The connections that hold tables for the longest time.
+    private static func blockers(on connection: PostgresConnection) throws -> [String] {
+        try connection.query(oldest).map { try $0.text(0) }
+    }
+}

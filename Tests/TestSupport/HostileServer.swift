@@ -37,13 +37,12 @@ package final class HostileServer: Sendable {
     }
 
     package func stop() {
-        let sockets = state.change { state in
+        // With the state held: what is closed meanwhile may have its number again as a socket of another test.
+        state.change { state in
+            guard !state.stopped else { return }
             state.stopped = true
-            return state.sockets
-        }
-        shutdown(listener, Int32(SHUT_RDWR))
-        for socket in sockets {
-            shutdown(socket, Int32(SHUT_RDWR))
+            for socket in state.sockets { shutdown(socket, Int32(SHUT_RDWR)) }
+            shutdown(listener, Int32(SHUT_RDWR))
         }
     }
 
@@ -75,7 +74,10 @@ package final class HostileServer: Sendable {
                 return state.stopped ? nil : state.connections
             }
             guard let number else {
-                close(client)
+                state.change { state in
+                    state.sockets.remove(client)
+                    close(client)
+                }
                 break
             }
             _ = ServiceThread("hostile-\(number)") { [self] in
@@ -83,8 +85,10 @@ package final class HostileServer: Sendable {
                     state.change { $0.requests.append(request) }
                     guard answer(request, client) else { break }
                 }
-                state.change { _ = $0.sockets.remove(client) }
-                close(client)
+                state.change { state in
+                    state.sockets.remove(client)
+                    close(client)
+                }
             }
         }
         close(listener)

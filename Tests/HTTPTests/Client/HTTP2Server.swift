@@ -48,10 +48,11 @@ final class HTTP2Server: Sendable {
     }
 
     func stop() {
+        // Before the process ends: then its thread closes the pipe, whose number another test may get at once.
+        shutdown(pipe, Int32(SHUT_RDWR))
         kill(process, SIGKILL)
         var status: Int32 = 0
         waitpid(process, &status, 0)
-        shutdown(pipe, Int32(SHUT_RDWR))
         TemporaryFolder.remove(folder)
     }
 

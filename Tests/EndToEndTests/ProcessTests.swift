@@ -102,7 +102,7 @@ struct ProcessTests {
             try database.execute("SELECT entitled.make_day('notification', current_date - \(days))")
         }
         let worker = try site.start("worker")
-        try eventually("a day is dropped") { worker.log.contains("a day was dropped") }
+        try eventually("a day is dropped") { worker.log.contains("day partition dropped") }
         let days = "SELECT count(*) FROM pg_inherits WHERE inhparent = 'entitled.notification'::regclass"
         #expect(try database.count(days) == 10)
         let metrics = site.get("/metrics", from: try worker.address("admin"))

@@ -266,12 +266,12 @@ struct RefundTests {
         life.requestConsumption(at: Self.now - 9 * Self.hour)
         try scene.apply(life.notifications)
         try scene.look(.ask)
-        #expect(!scene.log.text.contains("nearly over"))
+        #expect(!scene.log.text.contains("deadline approaching"))
         try scene.pass(Self.hour + 60_000)
         try scene.look(.never)
-        #expect(!scene.log.text.contains("nearly over"))
+        #expect(!scene.log.text.contains("deadline approaching"))
         for _ in 0..<3 { try scene.look(.ask) }
-        #expect(scene.log.text.split(separator: "nearly over").count == 2)
+        #expect(scene.log.text.split(separator: "deadline approaching").count == 2)
         #expect(scene.metrics.exposition().contains(#"entitled_consumption_requests_closing_total{app="demo"} 1"#))
     }
 

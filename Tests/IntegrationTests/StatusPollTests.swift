@@ -331,7 +331,7 @@ import Worker
         try eventually("the other's end is told") { try scene.events.contains("EXPIRATION") }
         let last = try scene.installation.database.count("SELECT max(next_ms) FROM entitled.status_look")
         #expect(last > now + 29 * Self.day)
-        #expect(scene.apple.log.text.components(separatedBy: "Apple does not know a purchase").count == 2)
+        #expect(scene.apple.log.text.components(separatedBy: "purchase unknown to Apple").count == 2)
     }
 
     @Test func `a key that Apple refuses is told once, and nothing is asked for a while`() throws {
@@ -344,7 +344,7 @@ import Worker
         #expect(scene.apple.calls.allSatisfy { $0 == 401 } && calls > 0)
         try scene.ask(times: 3)
         #expect(scene.apple.calls.count == calls)
-        #expect(scene.apple.log.text.components(separatedBy: "Apple cannot be asked").count == 2)
+        #expect(scene.apple.log.text.components(separatedBy: "status poll failed").count == 2)
         #expect(try scene.looks == 1)
         #expect(try scene.answers == 0)
     }

@@ -70,7 +70,7 @@ struct StoredNotifications {
 
     private func stored(_ row: PostgresRow) throws -> Stored {
         guard let environment = StoreEnvironment(code: Int16(clamping: try row.int(3))) else {
-            throw PostgresError(.decoding, "an environment that is none")
+            throw PostgresError(.decoding, "unknown environment code")
         }
         let jws = StoredJWS(headerID: try row.uuid(8), payload: try row.bytes(10), signature: try row.bytes(11))
         let header = try row.optionalBytes(9)

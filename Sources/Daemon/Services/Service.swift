@@ -50,7 +50,7 @@ package final class ServiceGroup: Sendable {
                     started[started.count - 1].append(service)
                 } catch {
                     logger.error(
-                        "a service did not start", ["service": .string(service.name), "error": .string("\(error)")])
+                        "service not started", ["service": .string(service.name), "error": .string("\(error)")])
                     drain(started)
                     return 1
                 }

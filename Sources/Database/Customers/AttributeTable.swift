@@ -73,7 +73,7 @@ package enum AttributeTable {
         for item in (try JSON(parsing: Array(text.utf8))).arrayValue ?? [] {
             guard let parts = item.arrayValue, parts.count == 3, let key = parts[0].stringValue,
                 let updated = parts[2].intValue
-            else { throw PostgresError(.decoding, "an attribute is none") }
+            else { throw PostgresError(.decoding, "malformed attribute") }
             attributes.add(key, AttributeValue(value: parts[1].stringValue, updated: updated))
         }
     }

@@ -129,7 +129,7 @@ package enum DeletionTable {
     package static func next(of id: Int64, on connection: PostgresConnection) throws -> Subject? {
         guard let row = try connection.query(nextPurchase, [.int8(id)]).first else { return nil }
         guard let environment = StoreEnvironment(code: Int16(clamping: try row.int(1))) else {
-            throw PostgresError(.decoding, "an environment that is none")
+            throw PostgresError(.decoding, "unknown environment code")
         }
         return Subject(
             key: PurchaseKey(app: try row.text(0), environment: environment, originalTransactionID: try row.text(2)),

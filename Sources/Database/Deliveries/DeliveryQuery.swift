@@ -104,7 +104,7 @@ package enum DeliveryQuery {
 
     private static func summary(_ row: PostgresRow) throws -> DeliverySummary {
         guard let state = DeliveryState(rawValue: Int16(clamping: try row.int(5))) else {
-            throw PostgresError(.decoding, "a state that is none")
+            throw PostgresError(.decoding, "unknown delivery state")
         }
         return DeliverySummary(
             id: DeliveryID(lane: Lane(number: Int16(clamping: try row.int(0))), bytes: try row.uuid(1)),

@@ -53,7 +53,7 @@ package struct Job: Sendable {
         counts = JobCounts(matched: try row.int(9), queued: try row.int(10), skipped: try row.int(11))
         fraction = try row.double(12)
         guard let state = State(rawValue: try row.text(13)) else {
-            throw PostgresError(.decoding, "a job in a state that is none")
+            throw PostgresError(.decoding, "unknown job state")
         }
         self.state = state
         error = try row.optionalText(14)

@@ -159,7 +159,7 @@ package enum NotificationQuery {
 
     private static func summary(_ row: PostgresRow) throws -> NotificationSummary {
         guard let environment = StoreEnvironment(code: Int16(clamping: try row.int(1))) else {
-            throw PostgresError(.decoding, "an environment that is none")
+            throw PostgresError(.decoding, "unknown environment code")
         }
         let hold = try row.optionalText(9).map { reason in
             NotificationSummary.Hold(

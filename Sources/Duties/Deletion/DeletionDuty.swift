@@ -61,7 +61,7 @@ package final class DeletionDuty: Service {
                 if hasMore { pause = .zero }
             } catch {
                 guard (error as? PostgresError)?.kind != .connection, !state.read({ $0.isDraining }) else { continue }
-                failures.note("sweeping a deletion failed; trying again", error, count: 1, logger)
+                failures.note("customer erasure failed", error, count: 1, logger)
             }
         }
         session.close()

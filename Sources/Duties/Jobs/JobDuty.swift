@@ -69,7 +69,7 @@ package final class JobDuty: Service {
                 rest = JobDuty.lookInterval
                 // A database that is away is told by its session; the end cancels what is running.
                 guard (error as? PostgresError)?.kind != .connection, !isDraining else { continue }
-                failures.note("a job failed; trying again", error, count: 1, logger)
+                failures.note("job run failed", error, count: 1, logger)
             }
         }
         try? session.withConnection { connection in
@@ -93,7 +93,7 @@ package final class JobDuty: Service {
             guard let kind = kinds.first(where: { $0.name == name }),
                 let lease = try JobLease.take(id, driver: worker, on: connection)
             else { continue }
-            logger.info("going on with a job", ["job": .int(id), "kind": .string(name)])
+            logger.info("job resumed", ["job": .int(id), "kind": .string(name)])
             attended[id] = Attended(lease: lease, work: kind.make(), next: ContinuousClock.now)
         }
     }
@@ -114,14 +114,14 @@ package final class JobDuty: Service {
                 // One that cannot go on must not keep the others from it.
                 attended[id] = nil
                 guard connection.isAlive, !isDraining else { throw error }
-                failures.note("a job failed; trying again", error, count: 1, logger)
+                failures.note("job run failed", error, count: 1, logger)
             }
         }
     }
 
     private func tell(_ job: Job) {
         logger.info(
-            "a job is over",
+            "job finished",
             [
                 "job": .int(job.id), "kind": .string(job.kind), "state": .string(job.state.rawValue),
                 "matched": .int(job.counts.matched), "queued": .int(job.counts.queued),

@@ -100,7 +100,7 @@ package final class ReconciliationDuty: Service {
                 rest = ReconciliationDuty.rest
                 // A database that is away is told by its session; the end cancels what is running.
                 guard (error as? PostgresError)?.kind != .connection, !state.read({ $0.isDraining }) else { continue }
-                failures.note("what was missed was not looked for; trying again", error, count: 1, logger)
+                failures.note("reconciliation run failed", error, count: 1, logger)
             }
         }
         session.close()

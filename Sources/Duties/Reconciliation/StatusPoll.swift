@@ -141,7 +141,7 @@ struct StatusPoll {
             try look.move(to: now + StatusPoll.strangerPause, on: connection)
         }
         count("unknown", place)
-        logger.notice("Apple does not know a purchase of ours", fields(look))
+        logger.notice("purchase unknown to Apple", fields(look))
     }
 
     /// What is the purchase's own fault must not keep the others from being asked about.
@@ -158,11 +158,11 @@ struct StatusPoll {
                 try look.move(to: StatusPollSchedule.next(after: look.end, now: now), on: connection)
             }
             logger.with(fields(look)).warning(
-                "what Apple says of a purchase is not taken", ["error": .string("\(error)")])
+                "status answer rejected", ["error": .string("\(error)")])
         default:
             pauses[place] = now + (error.isRetryable ? StatusPoll.pause : StatusPoll.longPause)
             failures.note(
-                "Apple cannot be asked how purchases stand; trying again", error, count: 1,
+                "status poll failed", error, count: 1,
                 logger.with(fields(place)))
         }
         count("failed", place)

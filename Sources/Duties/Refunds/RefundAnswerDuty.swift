@@ -43,7 +43,7 @@ package final class RefundAnswerDuty: Service {
                 if try desk.take(session, isEnding: { state.read { $0.isDraining } }) { pause = .zero }
             } catch {
                 guard (error as? PostgresError)?.kind != .connection, !state.read({ $0.isDraining }) else { continue }
-                failures.note("answering consumption requests failed; trying again", error, count: 1, logger)
+                failures.note("refund answer run failed", error, count: 1, logger)
             }
         }
         session.close()

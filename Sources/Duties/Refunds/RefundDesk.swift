@@ -134,16 +134,16 @@ package struct RefundDesk: Sendable {
         let outcome = state == .ready ? "retried" : state.rawValue
         metrics.count(.refundAnswers, ["app": request.key.purchase.app, "outcome": outcome])
         guard case .failure(let error) = result else {
-            logger.info("a consumption request is answered", RefundDesk.fields(request))
+            logger.info("consumption request answered", RefundDesk.fields(request))
             return
         }
         let message =
-            state == .ready ? "a consumption request is answered again later" : "Apple did not take an answer"
+            state == .ready ? "consumption request answer postponed" : "consumption request answer rejected"
         logger.warning(message, RefundDesk.fields(request, error: "\(error)"))
     }
 
     private func warn(_ request: RefundRequest) {
-        logger.warning("a consumption request is not answered, and its time is nearly over", RefundDesk.fields(request))
+        logger.warning("consumption request deadline approaching", RefundDesk.fields(request))
         metrics.count(.consumptionClosing, ["app": request.key.purchase.app])
     }
 

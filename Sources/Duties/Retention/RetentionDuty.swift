@@ -54,7 +54,7 @@ package final class RetentionDuty: Service {
                 rest = RetentionDuty.longRest
                 // A database that is away is told by its session; the end cancels what is running.
                 guard (error as? PostgresError)?.kind != .connection, !state.read({ $0.isDraining }) else { continue }
-                failures.note("retention failed; trying again", error, count: 1, logger)
+                failures.note("retention run failed", error, count: 1, logger)
             }
         }
         session.close()

@@ -37,13 +37,13 @@ final class RetentionReport: Sendable {
         guard complains else { return }
         if !days.contains(Day(of: now).adding(1)) {
             complain("\(table) tomorrow") {
-                logger.error("there is no partition for tomorrow", ["table": .string(table.rawValue)])
+                logger.error("tomorrow's partition missing", ["table": .string(table.rawValue)])
             }
         }
         if let first = strays.keys.min(), let last = strays.keys.max() {
             complain("\(table) strays") {
                 logger.error(
-                    "the default partition is not empty",
+                    "default partition rows found",
                     [
                         "table": .string(table.rawValue), "rows": .int(rows), "first_day": .string(first.text),
                         "last_day": .string(last.text),
@@ -54,7 +54,7 @@ final class RetentionReport: Sendable {
 
     func dropped(_ table: DayPartitions, _ partition: DayPartitions.Partition) {
         logger.info(
-            "a day was dropped",
+            "day partition dropped",
             [
                 "table": .string(table.rawValue), "day": .string(partition.day.text), "bytes": .int(partition.bytes),
             ])

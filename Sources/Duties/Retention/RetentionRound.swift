@@ -103,7 +103,7 @@ package struct RetentionRound {
             guard let outcome = try table.make(day, on: connection) else { return }
             FailPoint.retentionAfterMake.pass()
             guard outcome == .made else { continue }
-            logger.info("a day was made", ["table": .string(table.rawValue), "day": .string(day.text)])
+            logger.info("day partition created", ["table": .string(table.rawValue), "day": .string(day.text)])
         }
     }
 

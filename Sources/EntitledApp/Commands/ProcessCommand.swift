@@ -106,7 +106,7 @@ struct ProcessCommand: Command {
         do {
             try cluster?.stop(.fast, timeout: ProcessCommand.clusterTimeout)
         } catch {
-            logger.error("the private database did not stop", ["error": .string("\(error)")])
+            logger.error("private database stop failed", ["error": .string("\(error)")])
         }
     }
 }

@@ -17,7 +17,7 @@ import Testing
             session: PostgresSession(bench.database.target(role: "entitled_worker")), clock: SystemClock(),
             logger: bench.log.logger, metrics: bench.metrics)
         keeper.start()
-        try bench.log.wait(for: "a day was dropped")
+        try bench.log.wait(for: "day partition dropped")
         let deadline = ContinuousClock.now + .seconds(20)
         keeper.drain(until: deadline)
         #expect(ContinuousClock.now < deadline)

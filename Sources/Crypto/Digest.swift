@@ -34,3 +34,29 @@ package enum Digest {
         }
     }
 }
+
+/// SHA-256 of bytes that come in parts.
+package final class RunningDigest {
+    private let context: OpaquePointer?
+
+    package init() {
+        context = EVP_MD_CTX_new()
+        precondition(EVP_DigestInit_ex(context, EVP_sha256(), nil) == 1, "OpenSSL has no SHA-256")
+    }
+
+    deinit {
+        EVP_MD_CTX_free(context)
+    }
+
+    package func update(_ bytes: [UInt8]) {
+        precondition(EVP_DigestUpdate(context, bytes, bytes.count) == 1, "OpenSSL has no SHA-256")
+    }
+
+    /// The digest of everything; once, at the end.
+    package func finish() -> [UInt8] {
+        [UInt8](unsafeUninitializedCapacity: Digest.size) { output, count in
+            precondition(EVP_DigestFinal_ex(context, output.baseAddress, nil) == 1, "OpenSSL has no SHA-256")
+            count = Digest.size
+        }
+    }
+}

@@ -184,11 +184,12 @@ extension TransactionAdmission.Admitted {
 
 extension PurchaseFacts {
     fileprivate func says(_ state: SubscriptionState) -> Bool {
-        guard says(status: Int(clamping: state.status.rawValue)),
-            let fact = TransactionFact(state.transaction.payload, tie: state.transaction.jws.payload), says(fact)
-        else { return false }
-        guard let renewal = state.renewal else { return true }
-        return RenewalFact(renewal.payload, tie: renewal.jws.payload).map { says($0) } ?? true
+        guard let fact = TransactionFact(state.transaction.payload, tie: state.transaction.jws.payload) else {
+            return false
+        }
+        return says(
+            status: Int(clamping: state.status.rawValue), fact,
+            state.renewal.flatMap { RenewalFact($0.payload, tie: $0.jws.payload) })
     }
 }
 

@@ -20,7 +20,8 @@ extension APIError {
         case .unknown(let id): self = .notFound("Nobody is known by \(id).")
         case .unusable: self.init(400, code: 7256, "\(refusal).")
         case .notTheirs: self = .notFound("\(refusal).")
-        case .restore: self.init(400, code: 7102, "There is already another active subscriber using the same receipt.")
+        case .taken, .restore:
+            self.init(400, code: 7102, "There is already another active subscriber using the same receipt.")
         case .ungrantable(let why): self = .badRequest("The grant \(why).")
         case .grantStays: self = .badRequest("\(refusal).")
         case .persons:

@@ -72,6 +72,7 @@ extension CustomerActions {
         let waiting = zip(named, try PurchaseTable.owners(Array(named), on: connection)).filter { $1 == nil }.map(\.0)
         let given = zip(waiting, try FactTable.load(waiting, on: connection)).filter { _, facts in
             facts.posts.contains { ids.contains($0.appUserID) }
+                || facts.assignments.newest.map { ids.contains($0.owner) } ?? false
         }
         return owned + given.map(\.0)
     }

@@ -98,7 +98,7 @@ extension CustomerActions {
         try connection.transaction { try CustomerActions.insert(entries, sequence, clock, on: connection) }
     }
 
-    private static func insert(
+    static func insert(
         _ entries: [NewNotification], _ sequence: SequenceGenerator, _ clock: any WallClock,
         on connection: PostgresConnection
     ) throws -> [(lane: Lane, seq: Int64)] {

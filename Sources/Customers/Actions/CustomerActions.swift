@@ -23,6 +23,8 @@ package struct CustomerActions: Sendable {
         case unknown(String)
         case unusable(id: String, why: String)
         case notTheirs(purchase: String, customer: String)
+        /// An app, an operator or an import gave it to another customer.
+        case taken(purchase: String, owner: String)
         case restore(String)
         /// A grant for that time; why not, to complete "the grant ".
         case ungrantable(String)
@@ -39,6 +41,8 @@ package struct CustomerActions: Sendable {
             case .unknown(let id): "no customer is known by \(id)"
             case .unusable(let id, let why): "\(id) cannot name a customer: it \(why)"
             case .notTheirs(let purchase, let customer): "\(customer) has no purchase \(purchase)"
+            case .taken(let purchase, let owner):
+                "the purchase \(purchase) is \(owner)'s here: decide with entitled customers alias or transfer"
             case .restore(let why): "the purchase stays where it is: \(why) (restore_behavior)"
             case .ungrantable(let why): "the grant \(why)"
             case .grantStays(let purchase):

@@ -14,6 +14,11 @@ package struct CSVTable: Sendable {
         lines.append((cells.map { CSVTable.quoted(CSVTable.harmless($0)) } + [number]).joined(separator: ","))
     }
 
+    /// A row of its own, with its line end.
+    package static func line(_ cells: [String]) -> String {
+        cells.map { quoted(harmless($0)) }.joined(separator: ",") + "\r\n"
+    }
+
     package var text: String { lines.map { $0 + "\r\n" }.joined() }
 
     private static func harmless(_ cell: String) -> String {

@@ -42,6 +42,9 @@ package enum FailPoint: String, Sendable, CaseIterable {
     /// A step of a replay has put something in line.
     case replayBeforeCommit = "replay.before-commit"
     case replayAfterCommit = "replay.after-commit"
+    /// A row of an imported file is written.
+    case importBeforeCommit = "import.before-commit"
+    case importAfterCommit = "import.after-commit"
     /// A customer is deleted, and what is stored about them is not swept.
     case deletionAfterCommit = "deletion.after-commit"
     /// A part of what is stored about a customer is redacted.

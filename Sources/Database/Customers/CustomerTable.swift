@@ -134,6 +134,20 @@ package enum CustomerTable {
         return made
     }
 
+    private static let backdate = """
+        WITH named AS (
+            UPDATE entitled.app_user_id SET first_seen_ms = $2 WHERE id = $1 AND first_seen_ms > $2
+            RETURNING original_app_user_id
+        )
+        UPDATE entitled.customer c SET first_seen_ms = $2 FROM named
+        WHERE c.original_app_user_id = named.original_app_user_id AND c.first_seen_ms > $2
+        """
+
+    /// Notes that another system saw this id before, in ms. Its customer is locked.
+    package static func backdate(_ id: String, to instant: Int64, on connection: PostgresConnection) throws {
+        _ = try connection.query(backdate, [.text(id), .int8(instant)])
+    }
+
     private static let alias = """
         INSERT INTO entitled.app_user_id (id, original_app_user_id, first_seen_ms) VALUES ($1, $2, $3)
         ON CONFLICT DO NOTHING RETURNING id

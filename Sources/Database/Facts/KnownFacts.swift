@@ -8,7 +8,7 @@ package struct KnownFacts: Sendable, Equatable {
     package private(set) var late: [Range<Int64>] = []
     /// The notification that came last.
     package private(set) var lastNews: NotificationOrigin?
-    /// The transaction that came last by an app's post.
+    /// The transaction that came last by an app's post, or what an import brought since.
     package private(set) var lastPost: NotificationOrigin?
     /// How many rows of the log it stands for.
     package var rows = 0
@@ -26,7 +26,8 @@ package struct KnownFacts: Sendable, Equatable {
         _ fact: FactRow, _ origin: NotificationOrigin, in environment: StoreEnvironment, as kept: FactID? = nil
     ) {
         fact.insert(into: &facts, as: kept)
-        if kept == nil, origin.source == .posted, origin.seq > lastPost?.seq ?? .min { lastPost = origin }
+        let isBrought = origin.source == .posted || origin.source.isImported
+        if kept == nil, isBrought, origin.seq > lastPost?.seq ?? .min { lastPost = origin }
         guard fact.kind == .notification else { return }
         if let late = origin.lateness(signed: fact.signedDate, in: environment) { add(late: [late]) }
         if origin.isNews, origin.seq > lastNews?.seq ?? .min { lastNews = origin }

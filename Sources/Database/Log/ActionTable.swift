@@ -17,6 +17,8 @@ package enum ActionTable {
         case claim
         /// An app posted a purchase that had no record yet, or is another customer's.
         case post
+        /// An operator brought in a customer with purchases, from another system's records.
+        case `import`
         /// Purchases of an Apple account went to another customer, by what was signed, posted or restored.
         case move
         /// An upgrade kept the owners that it found.
@@ -97,6 +99,7 @@ package enum ActionTable {
                 case .move: "purchases of \(one) went to \(two), who has the Apple account"
                 case .keep: "the upgrade kept the owners that it found"
                 case .post: "a purchase of \(one) was posted"
+                case .import: "purchases of \(one) were imported"
                 case .restoreBehavior:
                     "restore_behavior of \(one) was set to \(detail?["restore_behavior"]?.stringValue ?? "the default")"
                 case .delete: "\(one) was deleted"
@@ -191,6 +194,31 @@ package enum ActionTable {
     /// Everything that names one of these ids, the oldest first.
     package static func entries(naming ids: [String], on connection: PostgresConnection) throws -> [Entry] {
         try connection.query(select, [.texts(ids)]).map(entry)
+    }
+
+    private static let selectImport = """
+        SELECT detail FROM entitled.action WHERE seq = $1 AND kind = 'import'
+        """
+
+    /// How an action of this number gave purchases to a customer, if it is an import.
+    package enum ImportGrounds: Sendable {
+        /// A row named the purchase.
+        case named
+        /// The purchase is of the same Apple account as one that a row named, and no other act names its owner.
+        case implied
+    }
+
+    /// Member of `detail`: whether the purchases are of the Apple account alone.
+    package static let implied = "implied"
+
+    /// Nil where it is no import.
+    package static func importGrounds(
+        of number: Int64, on connection: PostgresConnection
+    ) throws -> ImportGrounds? {
+        try connection.query(selectImport, [.int8(number)]).first.map { row in
+            let detail = try row.optionalText(0).map { try JSON(parsing: Array($0.utf8)) }
+            return detail?[implied] == .bool(true) ? .implied : .named
+        }
     }
 
     private static let selectAfter = """

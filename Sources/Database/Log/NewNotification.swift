@@ -12,9 +12,21 @@ package enum NotificationSource: Int16, Sendable {
     case status = 3
     /// Apple sent nothing: an app posted a transaction that it has from Apple.
     case posted = 4
+    /// Apple sent nothing: an import asked for it. What was so by then is no event to be sent.
+    case imported = 5
+    /// The same, and its events are to be sent however old they are.
+    case importedToSend = 6
 
     /// Whether Apple sent it once; not what we asked for, or an app brought.
-    package var isSent: Bool { self != .status && self != .posted }
+    package var isSent: Bool {
+        switch self {
+        case .store, .history, .historyToSend: true
+        case .status, .posted, .imported, .importedToSend: false
+        }
+    }
+
+    /// Whether an import brought it.
+    package var isImported: Bool { self == .imported || self == .importedToSend }
 
     /// What a column says; what is not known counts as sent by Apple.
     package init(code: Int64) {

@@ -22,9 +22,14 @@ package struct NotificationOrigin: Sendable, Equatable {
     package static let oldest: Int64 = 7 * 86_400_000
 
     /// Whether the events of what happened at this instant, in ms, are kept for the record only: it was found in Apple's
-    /// history, or posted by an app, too late for consumers to act on it, and it was not asked to be sent.
+    /// history, or posted by an app, too late for consumers to act on it, or was so when it was imported, and it was not asked
+    /// to be sent.
     package func isForTheRecord(_ instant: Int64) -> Bool {
-        (source == .history || source == .posted) && instant < arrived - NotificationOrigin.oldest
+        switch source {
+        case .history, .posted: instant < arrived - NotificationOrigin.oldest
+        case .imported: instant <= arrived
+        case .store, .historyToSend, .status, .importedToSend: false
+        }
     }
 
     /// What was bought once is told of so long after it was posted, in ms (RevenueCat: StoreKit 2 one-time purchases).
@@ -37,6 +42,8 @@ package struct NotificationOrigin: Sendable, Equatable {
     ///
     /// - Parameter signed: when it was signed, in ms.
     package func isForTheRecord(_ event: EventDraft, of purchase: Purchase, signed: Int64) -> Bool {
+        // Apple signs what is asked for at that moment, a little later by its clock or earlier.
+        if source == .imported { return true }
         guard source == .posted else { return isForTheRecord(signed) }
         let period = event.period
         let happened = max(period.transaction.purchaseDate, period.revocation?.date ?? .min)

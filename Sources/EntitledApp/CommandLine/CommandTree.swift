@@ -35,6 +35,7 @@ package enum CommandTree {
                 group("keys", "Manage API keys.", KeyOptions.declarations),
                 group("apple", "Query Apple's App Store Server API.", AppleOptions.declarations),
                 group("replay", "Resend webhooks or refetch Apple's notification history.", ReplayOptions.declarations),
+                command(ImportOptions.declaration),
                 group("refunds", "Answer Apple's consumption requests.", RefundOptions.declarations),
                 command(ReportOptions.declaration),
                 command(ListenOptions.declaration), command(RebuildOptions.declaration),

@@ -56,6 +56,7 @@ package enum EntitledApp {
         "replay list": ReplayJobCommands.List.init,
         "replay show": ReplayJobCommands.Show.init,
         "replay cancel": ReplayJobCommands.Cancel.init,
+        "import": ImportCommand.init,
         "listen": ListenCommand.init,
         "rebuild": RebuildCommand.init,
         "report": ReportCommand.init,

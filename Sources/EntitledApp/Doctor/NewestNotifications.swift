@@ -23,13 +23,13 @@ struct NewestNotifications {
     private static let sample = """
         SELECT n.app, n.environment, max(n.seq) FROM entitled.lane l CROSS JOIN LATERAL (
             SELECT app, environment, seq FROM entitled.notification
-            WHERE lane = l.lane AND seq >= $1 AND source NOT IN (3, 4) ORDER BY seq DESC LIMIT 8
+            WHERE lane = l.lane AND seq >= $1 AND source NOT IN (3, 4, 5, 6) ORDER BY seq DESC LIMIT 8
         ) n GROUP BY 1, 2
         """
 
     private static let exact = """
         SELECT max(seq) FROM entitled.notification WHERE app = $1 AND environment = $2 AND seq >= $3
-            AND source NOT IN (3, 4)
+            AND source NOT IN (3, 4, 5, 6)
         """
 
     /// - Parameter reach: days.

@@ -13,9 +13,10 @@ package enum AdmittedPayload: Sendable {
     /// A notification of Apple's: sent to the endpoint, or found in the notification history.
     case notification(NotificationPayload, VerifiedJWS, NotificationSource)
     /// A transaction that an app posted, as a compact JWS (`text`) and decoded.
-    case transaction(TransactionPayload, VerifiedJWS, text: String, originalTransactionID: String)
+    case transaction(
+        TransactionPayload, VerifiedJWS, text: String, originalTransactionID: String, NotificationSource = .posted)
     /// Apple's answer about one subscription.
-    case status(SubscriptionState)
+    case status(SubscriptionState, NotificationSource = .status)
 
     /// The stored `notificationType` of a posted transaction.
     package static let transactionType = "TRANSACTION"
@@ -39,7 +40,7 @@ package enum AdmittedPayload: Sendable {
                 identity: NotificationIdentity(
                     app: scope.app, environment: scope.environment, uuid: payload.notificationUUID),
                 source, dictionaries)
-        case .transaction(let payload, let jws, let text, let originalTransactionID):
+        case .transaction(let payload, let jws, let text, let originalTransactionID, let source):
             try pack(
                 envelope: [
                     "bundleId": payload.bundleId.map { .string($0) },
@@ -48,8 +49,8 @@ package enum AdmittedPayload: Sendable {
                 ],
                 header: jws.header, identity: .posted(jws.payload, app: scope.app, environment: scope.environment),
                 type: AdmittedPayload.transactionType, originalTransactionID: originalTransactionID,
-                signedDate: payload.signedDate ?? payload.purchaseDate, .posted, dictionaries)
-        case .status(let state):
+                signedDate: payload.signedDate ?? payload.purchaseDate, source, dictionaries)
+        case .status(let state, let source):
             try pack(
                 envelope: [
                     "bundleId": state.transaction.payload.bundleId.map { .string($0) },
@@ -65,7 +66,7 @@ package enum AdmittedPayload: Sendable {
                 // Apple signs both parts when it answers, so the status is as old as the newer one.
                 signedDate: [state.transaction.payload.signedDate, state.renewal?.payload.signedDate].compactMap { $0 }
                     .max(),
-                .status, dictionaries)
+                source, dictionaries)
         }
     }
 

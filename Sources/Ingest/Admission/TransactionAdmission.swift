@@ -44,8 +44,12 @@ package struct TransactionAdmission: Sendable {
 
     /// The JWS of a transaction.
     ///
-    /// - Parameter app: the app whose key came with it; nil: any of ours.
-    package func admit(_ text: String, of app: String?) -> Result<Admitted, Rejection> {
+    /// - Parameters:
+    ///   - app: the app whose key came with it; nil: any of ours.
+    ///   - source: what brings it.
+    package func admit(
+        _ text: String, of app: String?, from source: NotificationSource = .posted
+    ) -> Result<Admitted, Rejection> {
         let jws: VerifiedJWS
         switch verifier.verify(Array(text.utf8)) {
         case .success(let data): jws = data
@@ -56,15 +60,17 @@ package struct TransactionAdmission: Sendable {
             payload.transactionId != nil, payload.productId != nil, payload.purchaseDate != nil
         else { return .failure(.notWanted("it is no transaction")) }
         return place(apps.admit(bundleID: payload.bundleId, environment: payload.environment), app).flatMap { place in
-            pack(.transaction(payload, jws, text: text, originalTransactionID: id), in: place).map { entry in
+            pack(.transaction(payload, jws, text: text, originalTransactionID: id, source), in: place).map { entry in
                 Admitted(place: place, originalTransactionID: id, payload: payload, jws: jws, entry: entry)
             }
         }
     }
 
     /// An answer of Apple's about a subscription, which was verified when it came, as an entry of the log.
-    package func admit(_ state: SubscriptionState, of place: AppScope) -> Result<NewNotification, Rejection> {
-        pack(.status(state), in: place)
+    package func admit(
+        _ state: SubscriptionState, of place: AppScope, from source: NotificationSource = .status
+    ) -> Result<NewNotification, Rejection> {
+        pack(.status(state, source), in: place)
     }
 
     private func pack(_ payload: AdmittedPayload, in place: AppScope) -> Result<NewNotification, Rejection> {

@@ -122,6 +122,11 @@ extension PurchaseFacts {
     package func says(status: Int) -> Bool {
         notifications.filter { $0.status != nil }.inOrderOfSigning().last?.status == status
     }
+
+    /// Whether Apple's last answer about the subscription is the same, but for when it was signed.
+    package func says(status: Int, _ transaction: TransactionFact, _ renewal: RenewalFact?) -> Bool {
+        says(status: status) && says(transaction) && renewal.map { says($0) } ?? true
+    }
 }
 
 extension TransactionFact.Content: SignedContent {}

@@ -127,7 +127,10 @@ struct Applier: Sendable {
             let deriver = EventDeriver(belief: works[place].belief)
             let ends = deriver.ends(before: works[place].former, after: after, now: now)
             // An end that was long past when the last notification about it was fetched has no events.
-            let origin = works[place].known.lastNews ?? works[place].known.lastPost
+            let known = works[place].known
+            var origin = known.lastNews ?? known.lastPost
+            // What an import found to have ended is no event of its own, whatever Apple sent before.
+            if let post = known.lastPost, post.source.isImported, post.seq > origin?.seq ?? .min { origin = post }
             let isForTheRecord = after.ending.map { origin?.isForTheRecord($0.instant) ?? false } ?? false
             works[place].drafts += ends.map { PurchaseWork.Draft(event: $0, isForTheRecord: isForTheRecord) }
         }

@@ -128,7 +128,7 @@ struct NotificationDecoder: Sendable {
             rows.append(row(.transaction, part.jws, fact.signedDate, .transaction(fact)))
         }
         // What is around a posted transaction is unsigned, and it is no notification of Apple's.
-        if pending.source == .posted {
+        if pending.source == .posted || (pending.source.isImported && payload.data?.status == nil) {
             guard let fact = rows.first else { return .held("no transaction is in what an app posted") }
             return .facts(key, rows, .observation(id: payload.notificationUUID), signed: fact.signedDate)
         }

@@ -1,0 +1,150 @@
+import AppStore
+import AppStoreAPI
+import Base
+import CLI
+import Customers
+import Daemon
+import Database
+import Duties
+import Glibc
+import Ingest
+import Postgres
+import Schemas
+import Subscriptions
+
+/// `entitled import`.
+struct ImportCommand: Command {
+    static let declaration = ImportOptions.declaration
+    private let options: ImportOptions
+
+    /// Reasons that a dry run shows.
+    private static let shown = 20
+
+    init(_ parsed: ParsedArguments) throws {
+        options = try ImportOptions(parsed)
+    }
+
+    func run(_ context: CommandContext) throws -> Int32 {
+        let configuration = try context.configuration()
+        let app = try configuration.app(named: options.app)
+        let file = try ImportFile(options.file)
+        let refused = options.refused ?? "\(options.file).refused.csv"
+        guard refused != options.file else { throw UsageError("--refused and --csv are one file") }
+        let digest = try inspect(file, context)
+        let verifier = SignedDataVerifier(trust: try configuration.trustAnchors())
+        let access = try ServerAPIAccess(
+            app, verifier: verifier, readFile: context.surroundings.readFile, logger: .silent, metrics: Metrics())
+        defer { access.close() }
+        let lookup = ImportLookup(
+            client: access.client,
+            door: TransactionAdmission(
+                apps: configuration.appRegistry, verifier: verifier, dictionaries: HeaderDictionaries()),
+            receipts: ReceiptVerifier(trust: try configuration.receiptAnchors()), sendsEvents: options.sendsEvents,
+            pace: ImportPace(rate: options.rate))
+        let actions = CustomerActions(configuration, context, reason: nil)
+        let database = try DatabaseAccess(configuration)
+        if options.isDry { return try count(file, lookup, actions, on: try database.connect(.api), context) }
+        let settings = ImportWork.Settings(
+            file: file, lookup: lookup, actions: actions,
+            refusedRows: RefusedRowsFile(refused, columns: file.layout.columns), sendsEvents: options.sendsEvents)
+        let request = ImportRequest(
+            app: app.id, digest: digest, path: options.file, asOf: file.modified, sendsEvents: options.sendsEvents)
+        return try bringIn(request, settings, refused: refused, on: try database.connect(.worker), context)
+    }
+
+    private func inspect(_ file: ImportFile, _ context: CommandContext) throws -> String {
+        var bar = ProgressBar(context.terminal)
+        defer { bar.clear() }
+        return try file.inspect { bar.show($0, "read") }
+    }
+
+    // MARK: - Counting
+
+    private func count(
+        _ file: ImportFile, _ lookup: ImportLookup, _ actions: CustomerActions, on connection: PostgresConnection,
+        _ context: CommandContext
+    ) throws -> Int32 {
+        var bar = ProgressBar(context.terminal)
+        defer { bar.clear() }
+        var reasons: [String] = []
+        let counts: ImportProgress
+        do {
+            counts = try ImportCount.count(
+                file, by: lookup, actions, on: connection,
+                rest: { usleep(UInt32(clamping: $0.milliseconds * 1000)) },
+                progress: { bar.show($1, ImportCommand.line($0)) },
+                rejected: { line, reason in
+                    if reasons.count < ImportCommand.shown { reasons.append("line \(line): \(reason)") }
+                })
+        } catch let error as ServerAPIError {
+            throw CommandFailure("\(error)")
+        }
+        bar.clear()
+        if !context.json {
+            for reason in reasons { context.terminal.print(Terminal.harmless(reason)) }
+        }
+        tell(counts, job: nil, refused: nil, context)
+        return 0
+    }
+
+    // MARK: - Importing
+
+    private func bringIn(
+        _ request: ImportRequest, _ settings: ImportWork.Settings, refused: String, on connection: PostgresConnection,
+        _ context: CommandContext
+    ) throws -> Int32 {
+        let origin = ActionTable.Origin.commandLine(context.environment, reason: nil)
+        let opened = try JobTable.open(request.request(rate: options.rate, madeBy: origin.actor), on: connection)
+        if !opened.isNew, !context.json {
+            context.terminal.print(
+                "resuming job \(opened.job.id), started \(context.terminal.time(opened.job.created))")
+        }
+        let job = try attend(opened.job, settings, on: connection, context)
+        if job.state == .failed {
+            throw CommandFailure("job \(job.id) stopped: \(job.error ?? ""); the same command line goes on with it")
+        }
+        if job.state == .cancelled { throw CommandFailure("job \(job.id) was cancelled") }
+        let counts = ImportProgress(words: job.cursor) ?? ImportProgress()
+        tell(counts, job: job.id, refused: counts.unknown + counts.refused > 0 ? refused : nil, context)
+        if !context.json, try !JobTable.isWorkerRunning(on: connection) {
+            context.terminal.print("no worker is running: the next one that starts applies what was imported")
+        }
+        return 0
+    }
+
+    private func attend(
+        _ job: Job, _ settings: ImportWork.Settings, on connection: PostgresConnection, _ context: CommandContext
+    ) throws -> Job {
+        var bar = ProgressBar(context.terminal)
+        defer { bar.clear() }
+        return try JobDriver(job.id, kinds: [ImportWork.kind(settings)]).attend(
+            on: connection, rest: { usleep(UInt32(clamping: $0.milliseconds * 1000)) }
+        ) { job, isWaiting in
+            let line = ImportCommand.line(ImportProgress(words: job.cursor) ?? ImportProgress())
+            bar.show(job.fraction, line + (isWaiting ? ", waiting for Apple" : ""))
+            return false
+        }
+    }
+
+    // MARK: - Telling
+
+    private static func line(_ counts: ImportProgress) -> String {
+        "\(counts.rows) rows, \(counts.imported) imported"
+    }
+
+    private func tell(_ counts: ImportProgress, job: Int64?, refused: String?, _ context: CommandContext) {
+        if context.json {
+            let more = JSON.object([
+                "dry_run": .bool(options.isDry), "job": .integer(job), "refused_file": .text(refused),
+            ])
+            context.terminal.document(.object(counts.json + (more.members ?? [])))
+            return
+        }
+        let verb = options.isDry ? "to be imported" : "imported"
+        context.terminal.print(
+            "\(counts.rows) rows: \(counts.imported) \(verb), \(counts.already) imported already,"
+                + " \(counts.otherStores) of other stores, \(counts.unknown) unknown to Apple, \(counts.refused) refused"
+        )
+        if let refused { context.terminal.print("rows that need a person: \(Terminal.harmless(refused))") }
+    }
+}

@@ -61,7 +61,8 @@ final class KeyedAPI: Sendable {
         desk = SubscriberBatcher(answers: answers, sessions: session, clock: clock, logger: logger)
         let routes =
             HealthRoutes().routes + SubscriberRoutes(desk: desk).routes
-            + CatalogueRoutes(offerings: KeyedAPI.offerings, entitlements: entitlements, answers: answers).routes
+            + CatalogueRoutes(offerings: KeyedAPI.offerings, entitlements: entitlements, answers: answers, clock: clock)
+            .routes
             + AttributeRoutes(answers: answers, foldSettings: FoldSettings()).routes
             + IntroductoryOfferRoutes().routes + PromotionalOfferRoutes(apps: apps, clock: clock).routes
             + UnsupportedRoutes().routes

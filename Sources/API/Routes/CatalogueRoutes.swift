@@ -8,11 +8,16 @@ package struct CatalogueRoutes: Sendable {
     private let offerings: OfferingCatalogue
     private let entitlements: EntitlementCatalogue
     private let answers: SubscriberResponses
+    private let clock: any WallClock
 
-    package init(offerings: OfferingCatalogue, entitlements: EntitlementCatalogue, answers: SubscriberResponses) {
+    package init(
+        offerings: OfferingCatalogue, entitlements: EntitlementCatalogue, answers: SubscriberResponses,
+        clock: any WallClock
+    ) {
         self.offerings = offerings
         self.entitlements = entitlements
         self.answers = answers
+        self.clock = clock
     }
 
     package var routes: [APIRoute] {
@@ -22,7 +27,7 @@ package struct CatalogueRoutes: Sendable {
                 let platform = try CatalogueRoutes.platform(call)
                 // Reading makes no customer: an unknown one has no override.
                 let chosen = try OfferingOverrides.load(id, on: call.connection)
-                return .response(.document(200, offerings.document(platform: platform, override: chosen)))
+                return tagged(call, offerings.document(platform: platform, override: chosen))
             },
             APIRoute(
                 "POST", "/v1/subscribers/{app_user_id}/offerings/{offering}/override", .secretKey(.write)
@@ -36,10 +41,17 @@ package struct CatalogueRoutes: Sendable {
             APIRoute("DELETE", "/v1/subscribers/{app_user_id}/offerings/override", .secretKey(.write)) { call in
                 try override(call, nil)
             },
-            APIRoute("GET", "/v1/product_entitlement_mapping", .anyKey) { _ in
-                .response(.document(200, .object(["product_entitlement_mapping": mapping])))
+            APIRoute("GET", "/v1/product_entitlement_mapping", .anyKey) { call in
+                tagged(call, .object(["product_entitlement_mapping": mapping]))
             },
         ]
+    }
+
+    /// The document, or 304 where the caller has it.
+    private func tagged(_ call: APICall, _ document: JSON) -> APIAnswer {
+        let body = HTTPResponse.document(200, document).body
+        return .response(
+            EntityTag(of: body).response(to: call.request.http.head, 200, body, now: clock.now()))
     }
 
     private func override(_ call: APICall, _ offering: String?) throws -> APIAnswer {

@@ -117,7 +117,7 @@ package struct SubscriberResponses: Sendable {
         let profile = CustomerProfile(
             originalAppUserID: id, appUserIDs: [id], firstSeen: now, lastSeen: now, attributes: .object([]))
         let page = document.page(customer: profile, snapshots: [], now: now)
-        return SubscriberTag(page.tag).response(to: request.http.head, 200, page.body, now: now)
+        return EntityTag(page.tag).response(to: request.http.head, 200, page.body, now: now)
     }
 
     func response(
@@ -126,7 +126,7 @@ package struct SubscriberResponses: Sendable {
         let profile = found.profile(
             showsAttributes: request.key?.kind == .secret, seen: SubscriberResponses.isSeen(request) ? now : nil)
         let page = document.page(customer: profile, snapshots: found.snapshots, now: now)
-        return SubscriberTag(page.tag).response(to: request.http.head, status, page.body, now: now)
+        return EntityTag(page.tag).response(to: request.http.head, status, page.body, now: now)
     }
 
     /// Only apps say what they run on.

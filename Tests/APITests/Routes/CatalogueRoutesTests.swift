@@ -48,6 +48,34 @@ struct CatalogueRoutesTests {
         #expect(answer.text == #"{"code":7000,"message":"Invalid Platform"}"# + "\n")
     }
 
+    @Test(arguments: [path, "/v1/product_entitlement_mapping"])
+    func `an app that has the answer is told that it still holds`(path: String) throws {
+        let api = try KeyedAPI()
+        let first = api.call("GET", path, headers: ["X-Platform": "ios"])
+        let tag = try #require(first.header("x-revenuecat-etag"))
+        #expect(first.status == 200 && first.header("etag") == "\"\(tag)\"")
+        for known in [["X-RevenueCat-ETag": tag], ["If-None-Match": "W/\"\(tag)\""]] {
+            let again = api.call("GET", path, headers: known.merging(["X-Platform": "ios"]) { given, _ in given })
+            #expect(again.status == 304 && again.text.isEmpty)
+            #expect(again.header("x-revenuecat-etag") == tag && again.header("content-type") == nil)
+            #expect(again.header("x-revenuecat-request-time") != nil)
+        }
+        let other = api.call("GET", path, headers: ["X-Platform": "ios", "X-RevenueCat-ETag": "0123456789abcdef"])
+        #expect(other.status == 200 && other.text == first.text)
+        // One that wants a signature has kept nothing that it believes.
+        let signed = api.call("GET", path, headers: ["X-Platform": "ios", "X-Nonce": "n", "X-RevenueCat-ETag": tag])
+        #expect(signed.status == 200 && signed.header("etag") == nil)
+    }
+
+    @Test func `what another platform or customer is offered has another tag`() throws {
+        let api = try KeyedAPI()
+        func tag(_ platform: String) -> String? {
+            api.call("GET", CatalogueRoutesTests.path, headers: ["X-Platform": platform]).header("etag")
+        }
+        let ios = try #require(tag("ios"))
+        #expect(tag("macos") != ios && tag("ios") == ios)
+    }
+
     @Test func `reading makes no customer, and an id that cannot be one is refused`() throws {
         let api = try KeyedAPI()
         #expect(api.call("GET", CatalogueRoutesTests.path, headers: ["X-Platform": "ios"]).status == 200)

@@ -1,12 +1,19 @@
+import Base
+import Crypto
 import HTTP
 
-/// The entity tag of a customer's document, as RevenueCat's SDKs have it and as HTTP has it (RFC 9110 §8.8.3).
-struct SubscriberTag {
+/// The entity tag of an answer that callers keep, as RevenueCat's SDKs have it and as HTTP has it (RFC 9110 §8.8.3).
+struct EntityTag {
     /// 16 hex digits.
     private let tag: String
 
     init(_ tag: String) {
         self.tag = tag
+    }
+
+    /// The tag that follows from a body.
+    init(of body: [UInt8]) {
+        tag = Hex.encode(Digest.sha256(body).prefix(8))
     }
 
     private var quoted: String { "\"\(tag)\"" }

@@ -58,13 +58,14 @@ let modules: [Target] = [
     // The schema of the database: migrations, embedded, and their application.
     .target(
         name: "Schemas", dependencies: ["Base", "Daemon", "Postgres"], path: "schemas",
-        exclude: ["cli", "events", "config.schema.json", "openapi.yaml", "openapi.released.json", "schema.sql"],
+        exclude: ["cli", "events", "config.schema.json", "openapi.released.json", "schema.sql"],
         sources: [
-            "Schemas.swift", "SchemaVersion.swift", "Migrator.swift", "MigrationLocks.swift", "MigrationPlan.swift",
+            "Schemas.swift", "OpenAPIDocument.swift", "SchemaVersion.swift", "Migrator.swift", "MigrationLocks.swift",
+            "MigrationPlan.swift",
             "OnlineStep.swift", "OnlineStepRunner.swift", "DatabaseRole.swift", "Privileges.swift",
             "PrivilegeGranting.swift", "PublicPrivileges.swift", "RoleMaking.swift",
         ],
-        resources: [.embedInCode("sql")]),
+        resources: [.embedInCode("sql"), .embedInCode("openapi.yaml")]),
     // The SQL of log, lanes and records; the packing of rows, by zstd.
     .target(
         name: "Database", dependencies: ["CZstd", "Base", "Crypto", "Postgres", "AppStore", "Subscriptions"]),

@@ -121,7 +121,7 @@ package struct APIServices {
             accesses[$0]?.client
         }
         let catalogue = CatalogueRoutes(
-            offerings: configuration.offerings, entitlements: configuration.catalogue, answers: answers)
+            offerings: configuration.offerings, entitlements: configuration.catalogue, answers: answers, clock: clock)
         let offers = PromotionalOfferRoutes(
             apps: try OfferKeys.apps(configuration, readFile: FileReading.read, logger), clock: clock)
         let posting = posting(accesses, cancellation)
@@ -139,7 +139,7 @@ package struct APIServices {
             HealthRoutes().routes, SubscriberRoutes(desk: desk).routes, identities.routes, attributes.routes,
             receipts.routes, transactions.routes, grants.routes, extensions.routes, OtherStoreRoutes().routes,
             catalogue.routes, IntroductoryOfferRoutes().routes, offers.routes, PrivacyRoutes(clock: clock).routes,
-            UnsupportedRoutes().routes,
+            DocumentRoutes(openAPI: OpenAPIDocument.bytes).routes, UnsupportedRoutes().routes,
         ]
         return groups.flatMap { $0 }
     }

@@ -91,7 +91,13 @@ struct ContractTourTests {
         #expect(offerings(APIFixture.publicKey, "iOS").json["current_offering_id"]?.stringValue == "sale")
         scene.call("DELETE", "\(path)/offerings/override")
         scene.call("POST", "\(path)/offerings/other/override")
-        scene.call("GET", "/v1/product_entitlement_mapping", key: APIFixture.publicKey)
+        let mapping = scene.call("GET", "/v1/product_entitlement_mapping", key: APIFixture.publicKey)
+        let offered = offerings(APIFixture.publicKey, "iOS")
+        for (path, known) in [("/v1/product_entitlement_mapping", mapping), ("\(path)/offerings", offered)] {
+            let tag = try #require(known.header("X-RevenueCat-ETag"))
+            scene.call(
+                "GET", path, key: APIFixture.publicKey, headers: ["X-Platform": "iOS", "X-RevenueCat-ETag": tag])
+        }
         let grants = "\(path)/entitlements"
         scene.call("POST", "\(grants)/pro/promotional", .object(["duration": .string("weekly")]))
         scene.call("GET", path, key: APIFixture.publicKey)
@@ -134,6 +140,7 @@ struct ContractTourTests {
     private func visitService(_ scene: APIFixture) {
         scene.call("GET", "/v1/health", key: nil)
         scene.call("GET", "/healthz", key: nil)
+        scene.call("GET", "/openapi.yaml", key: nil)
         scene.call("POST", "/apple/notifications", .object(["signedPayload": .string("a.b.c")]), key: nil)
         scene.call("POST", "/apple/notifications", .object([:]), key: nil)
     }

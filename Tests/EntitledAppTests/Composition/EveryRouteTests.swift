@@ -3,6 +3,7 @@ import Base
 import Daemon
 import Database
 import EntitledApp
+import FoundationEssentials
 import HTTP
 import Postgres
 import TestSupport
@@ -13,7 +14,7 @@ struct EveryRouteTests {
     /// What everybody may call. All else that is open says that it is not supported.
     private static let open = [
         "GET /v1/health", "GET /v1/subscribers/{app_user_id}/health_report_availability", "POST /v1/events",
-        "POST /v1/diagnostics",
+        "POST /v1/diagnostics", "GET /openapi.yaml",
     ]
     private static let publicKey = "appl_of_the_configuration"
     private static let secretKey = "sk_of_the_configuration"
@@ -81,6 +82,19 @@ struct EveryRouteTests {
             #expect(answer.status == 404, "\(answer.route)")
         }
         #expect(routes.count > EveryRouteTests.open.count && keyed.count > 5)
+    }
+
+    @Test func `the api hands out its contract, as it is in the repository, to everybody`() throws {
+        defer { stop() }
+        let answer = Monitor<HTTPResponse?>(nil)
+        handler.handle(
+            HTTPRequest(head: HTTPRequestHead(method: "GET", target: "/openapi.yaml")),
+            HTTPResponder { response in answer.change { $0 = response } })
+        let response = try #require(answer.wait(timeout: .seconds(30)) { $0 })
+        let root = #filePath.split(separator: "/").dropLast(4).joined(separator: "/")
+        let file = try #require(FileManager.default.contents(atPath: "/\(root)/schemas/openapi.yaml"))
+        #expect(response.status == 200 && response.body == Array(file))
+        #expect(response.headers.contains { $0 == ("Content-Type", "application/yaml") })
     }
 
     @Test func `no key, a wrong one and a revoked one are 401 everywhere`() {

@@ -8,6 +8,8 @@ import re
 import sys
 from pathlib import Path
 
+import yaml
+
 sys.path.insert(0, str(Path(__file__).parent))
 from contract import Contract
 
@@ -39,7 +41,8 @@ def body_faults(operation, answer, exchange):
         yield f"is {media_type or 'of no type'}"
         return
     try:
-        value = value_of(operation, exchange["body"])
+        body = exchange["body"]
+        value = yaml.safe_load(body) if media_type == "application/yaml" else value_of(operation, body)
     except ValueError as error:
         yield str(error)
         return

@@ -1,4 +1,5 @@
 import Base
+import FoundationEssentials
 import StoreSimulator
 import TestSupport
 import Testing
@@ -45,6 +46,39 @@ struct EndpointSettingsTests {
         #expect(try show().document["secrets"]?.arrayValue?.count == 2)
         #expect(try site.run("endpoints", "rotate-secret", id, "--overlap", "0s").text.contains("No former one signs"))
         #expect(try show().document["secrets"]?.arrayValue?.count == 1)
+    }
+
+    @Test func `a consumer's own secret signs, and from the return of a rotation on every webhook has both`() throws {
+        let database = try TestCluster.shared.makeMigratedDatabase()
+        let consumer = try Consumer()
+        defer { consumer.stop() }
+        let site = try Site(database)
+        let secret = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
+        let path = "\(site.folder)/secret"
+        try "\(secret)\n".write(toFile: path, atomically: true, encoding: .utf8)
+        let added = try #require(
+            try site.run("endpoints", "add", consumer.url(), "--secret-file", path, "--json").document)
+        #expect(added["secret"] == .string(secret))
+        let id = try #require(added["id"]?.stringValue)
+        let ingest = try site.start("ingest")
+        let worker = try site.start("worker")
+        let address = try ingest.address("ingest")
+        var secrets = [secret]
+        for number in UInt64(0)..<4 {
+            var life = SubscriberLife(app: Site.app, seed: 48, number: number)
+            #expect(try site.post(life.start(at: Site.start), to: address) == 200)
+            let request = try #require(try consumer.wait(Int(number) + 1).last)
+            for live in secrets {
+                let fault = try #require(WebhookSignature(secrets: [live])).fault(
+                    id: request.id, time: request.headers["webhook-timestamp"],
+                    standard: request.headers["webhook-signature"],
+                    revenueCat: request.headers["x-revenuecat-webhook-signature"], body: request.body,
+                    now: SystemClock().now())
+                #expect(fault == nil, "\(number): \(worker.log.suffix(500))")
+            }
+            let rotated = try site.run("endpoints", "rotate-secret", id, "--json").document
+            secrets.append(try #require(rotated?["secret"]?.stringValue))
+        }
     }
 
     struct Refused: Sendable {

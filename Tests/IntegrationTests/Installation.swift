@@ -119,7 +119,7 @@ final class Installation: Sendable {
             url: consumer.url(path), authorization: "Bearer consumer", environments: [], events: [], apps: [],
             ordering: ordering, sealer: sealer, now: SystemClock().now(),
             on: try database.connect(role: "entitled_worker"))
-        return (added.id, WebhookSecret.text(added.secret.exposed))
+        return (added.id, added.secret.text)
     }
 
     // MARK: - What is known

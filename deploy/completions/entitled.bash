@@ -5,7 +5,7 @@ _entitled() {
     for ((index = 1; index < COMP_CWORD; index++)); do
         next=${path:+$path }${COMP_WORDS[index]}
         case $next in
-            "run" | "ingest" | "worker" | "api" | "migrate" | "verify" | "endpoints" | "endpoints add" | "endpoints update" | "endpoints list" | "endpoints show" | "endpoints enable" | "endpoints disable" | "endpoints rotate-secret" | "endpoints test" | "endpoints remove" | "secrets" | "secrets rewrap" | "secrets reset" | "notifications" | "notifications list" | "notifications show" | "notifications reprocess" | "deliveries" | "deliveries list" | "deliveries show" | "deliveries resend" | "customers" | "customers show" | "customers list" | "customers alias" | "customers transfer" | "customers restore-behavior" | "customers delete" | "customers deletions" | "customers export" | "customers grant" | "customers revoke-grant" | "purchases" | "purchases list" | "purchases claim" | "products" | "products list" | "catalog" | "catalog check" | "keys" | "keys create" | "keys list" | "keys revoke" | "apple" | "apple order" | "apple status" | "apple refunds" | "apple transactions" | "apple extend" | "apple extend-all" | "apple test-notification" | "replay" | "replay history" | "replay webhooks" | "replay list" | "replay show" | "replay cancel" | "refunds" | "refunds list" | "refunds answer" | "report" | "listen" | "rebuild" | "doctor" | "check-config" | "version") path=$next ;;
+            "run" | "ingest" | "worker" | "api" | "migrate" | "verify" | "endpoints" | "endpoints add" | "endpoints update" | "endpoints list" | "endpoints show" | "endpoints enable" | "endpoints disable" | "endpoints rotate-secret" | "endpoints test" | "endpoints remove" | "secrets" | "secrets rewrap" | "secrets reset" | "notifications" | "notifications list" | "notifications show" | "notifications reprocess" | "deliveries" | "deliveries list" | "deliveries show" | "deliveries resend" | "customers" | "customers show" | "customers list" | "customers alias" | "customers transfer" | "customers restore-behavior" | "customers delete" | "customers deletions" | "customers export" | "customers grant" | "customers revoke-grant" | "purchases" | "purchases list" | "purchases claim" | "products" | "products list" | "catalog" | "catalog check" | "keys" | "keys create" | "keys list" | "keys revoke" | "apple" | "apple order" | "apple status" | "apple refunds" | "apple transactions" | "apple extend" | "apple extend-all" | "apple test-notification" | "replay" | "replay history" | "replay webhooks" | "replay list" | "replay show" | "replay cancel" | "import" | "refunds" | "refunds list" | "refunds answer" | "report" | "listen" | "rebuild" | "doctor" | "check-config" | "version") path=$next ;;
         esac
     done
     case "$path $previous" in
@@ -24,6 +24,8 @@ _entitled() {
         "endpoints add --authorization-file") mapfile -t COMPREPLY < <(compgen -f -- "$current"); return ;;
         "endpoints add --header-file") mapfile -t COMPREPLY < <(compgen -f -- "$current"); return ;;
         "endpoints add --retry-schedule") return ;;
+        "endpoints add --secret") return ;;
+        "endpoints add --secret-file") mapfile -t COMPREPLY < <(compgen -f -- "$current"); return ;;
         "endpoints add --format") mapfile -t COMPREPLY < <(compgen -W "revenuecat raw" -- "$current"); return ;;
         "endpoints add --ordering") mapfile -t COMPREPLY < <(compgen -W "none purchase" -- "$current"); return ;;
         "endpoints add --since") return ;;
@@ -39,6 +41,8 @@ _entitled() {
         "endpoints update --ordering") mapfile -t COMPREPLY < <(compgen -W "none purchase" -- "$current"); return ;;
         "endpoints update --no-header") return ;;
         "endpoints rotate-secret --overlap") return ;;
+        "endpoints rotate-secret --secret") return ;;
+        "endpoints rotate-secret --secret-file") mapfile -t COMPREPLY < <(compgen -f -- "$current"); return ;;
         "secrets reset --endpoint") return ;;
         "notifications list --state") mapfile -t COMPREPLY < <(compgen -W "pending applied held" -- "$current"); return ;;
         "notifications list --app") return ;;
@@ -112,6 +116,10 @@ _entitled() {
         "replay webhooks --event") return ;;
         "replay webhooks --rate") return ;;
         "replay list --limit") return ;;
+        "import --csv") mapfile -t COMPREPLY < <(compgen -f -- "$current"); return ;;
+        "import --app") return ;;
+        "import --rate") return ;;
+        "import --refused") mapfile -t COMPREPLY < <(compgen -f -- "$current"); return ;;
         "refunds list --app") return ;;
         "refunds list --limit") return ;;
         "refunds answer --preference") mapfile -t COMPREPLY < <(compgen -W "decline grant_full grant_prorated" -- "$current"); return ;;
@@ -135,7 +143,7 @@ _entitled() {
     esac
     local words
     case $path in
-        "") words="run ingest worker api migrate verify endpoints secrets notifications deliveries customers purchases products catalog keys apple replay refunds report listen rebuild doctor check-config version help --version --config --json --help" ;;
+        "") words="run ingest worker api migrate verify endpoints secrets notifications deliveries customers purchases products catalog keys apple replay import refunds report listen rebuild doctor check-config version help --version --config --json --help" ;;
         "run") words="--config --json --help" ;;
         "ingest") words="--config --json --help" ;;
         "worker") words="--config --json --help" ;;
@@ -143,13 +151,13 @@ _entitled() {
         "migrate") words="--status --dry-run --wait --config --json --help" ;;
         "verify") words="--root --bundle-id --apple-app-id --environment --kind --at --config --json --help" ;;
         "endpoints") words="add update list show enable disable rotate-secret test remove --config --json --help" ;;
-        "endpoints add") words="--environment --event --app --authorization --header --authorization-file --header-file --retry-schedule --asymmetric --format --ordering --since --config --json --help" ;;
+        "endpoints add") words="--environment --event --app --authorization --header --authorization-file --header-file --retry-schedule --secret --secret-file --asymmetric --format --ordering --since --config --json --help" ;;
         "endpoints update") words="--url --environment --event --app --all-environments --all-events --all-apps --authorization --header --authorization-file --header-file --retry-schedule --ordering --no-authorization --no-header --asymmetric --symmetric --config --json --help" ;;
         "endpoints list") words="--config --json --help" ;;
         "endpoints show") words="--config --json --help" ;;
         "endpoints enable") words="--deliver-held --drop-held --config --json --help" ;;
         "endpoints disable") words="--config --json --help" ;;
-        "endpoints rotate-secret") words="--overlap --yes --config --json --help" ;;
+        "endpoints rotate-secret") words="--overlap --yes --secret --secret-file --config --json --help" ;;
         "endpoints test") words="--config --json --help" ;;
         "endpoints remove") words="--yes --config --json --help" ;;
         "secrets") words="rewrap reset --config --json --help" ;;
@@ -199,6 +207,7 @@ _entitled() {
         "replay list") words="--limit --config --json --help" ;;
         "replay show") words="--config --json --help" ;;
         "replay cancel") words="--config --json --help" ;;
+        "import") words="--csv --app --dry-run --send-events --rate --refused --config --json --help" ;;
         "refunds") words="list answer --config --json --help" ;;
         "refunds list") words="--open --app --limit --config --json --help" ;;
         "refunds answer") words="--consent --preference --consumed --delivery --sample-content --app --environment --config --json --help" ;;

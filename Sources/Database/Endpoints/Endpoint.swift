@@ -26,7 +26,7 @@ package struct Endpoint: Sendable {
     package let pausedUntil: Int64
     package let created: Int64
     /// The live signing secrets, newest first.
-    package let secrets: [Redacted<[UInt8]>]
+    package let secrets: [WebhookSecret]
     /// The private halves of its live key pairs, newest first (`Ed25519Key.init(seed:)`).
     package let signingKeys: [Redacted<[UInt8]>]
     /// Whether all that is sealed of it is here and open; without that nothing may be sent to it.
@@ -39,7 +39,7 @@ package struct Endpoint: Sendable {
         events: [String] = [], apps: [String] = [], format: EndpointFormat = .revenuecat, ordering: Ordering = .none,
         retrySchedule: RetrySchedule? = nil, hasAuthorization: Bool = false, headerNames: [String] = [],
         headers: [CustomHeader] = [], disabledReason: String? = nil, pausedUntil: Int64 = 0, created: Int64,
-        secrets: [Redacted<[UInt8]>] = [], signingKeys: [Redacted<[UInt8]>] = [], isSendable: Bool = false,
+        secrets: [WebhookSecret] = [], signingKeys: [Redacted<[UInt8]>] = [], isSendable: Bool = false,
         unreadable: [SealedPart] = []
     ) {
         self.id = id
@@ -89,23 +89,4 @@ package enum EndpointFormat: Int16, Sendable, CaseIterable {
         guard let format = EndpointFormat.allCases.first(where: { $0.name == name }) else { return nil }
         self = format
     }
-}
-
-/// `whsec_` and the base64 of the secret's bytes, as Standard Webhooks 1.0.0 spells it.
-package enum WebhookSecret {
-    /// Bytes of a new secret: 24 need no padding in base64.
-    package static let length = 24
-
-    package static func text(_ bytes: [UInt8]) -> String { "whsec_" + Base64.encode(bytes) }
-
-    /// Nil for what is not spelled so, or has no bytes.
-    package static func bytes(_ text: String) -> [UInt8]? {
-        guard text.hasPrefix("whsec_"), let bytes = Base64.decode(text.utf8.dropFirst(6)), !bytes.isEmpty else {
-            return nil
-        }
-        return bytes
-    }
-
-    /// The same of the public half of an ed25519 key pair.
-    package static func publicKeyText(_ bytes: [UInt8]) -> String { "whpk_" + Base64.encode(bytes) }
 }

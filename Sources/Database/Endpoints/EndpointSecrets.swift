@@ -47,7 +47,7 @@ package enum EndpointSecrets {
     // MARK: - Rotation
 
     package struct Rotated: Sendable {
-        package let secret: Redacted<[UInt8]>
+        package let secret: WebhookSecret
         /// Of the new key pair, where the endpoint has one.
         package let publicKey: [UInt8]?
         /// When the last of the former ones ends; nil if none lives any more.
@@ -62,9 +62,11 @@ package enum EndpointSecrets {
     /// Makes a new secret, and a new key pair where there is one. Each former one keeps the end that it has, but ends
     /// after `overlap` at the latest: zero ends all of them now. Nil if there is no such endpoint.
     ///
+    /// - Parameter secret: what the consumer has already; nil: a new one.
     /// - Throws: `TooMany`, `SealingKeyRegister.Missing`.
     package static func rotate(
-        of id: String, overlap: Duration = standardOverlap, sealer: SecretSealer, now: Int64,
+        of id: String, to secret: WebhookSecret? = nil, overlap: Duration = standardOverlap, sealer: SecretSealer,
+        now: Int64,
         on connection: PostgresConnection
     ) throws -> Rotated? {
         try SealingKeyRegister.sealing(with: sealer, now: now, on: connection) { sealer in
@@ -76,7 +78,7 @@ package enum EndpointSecrets {
                 throw TooMany(firstEnd: kind.compactMap(\.expires).min() ?? now)
             }
             return Rotated(
-                secret: try make(of: id, sealer, now: now, on: connection),
+                secret: try add(secret ?? .generate(), to: id, sealer, now: now, on: connection),
                 publicKey: hasKeyPair ? try makeKeyPair(of: id, sealer, now: now, on: connection) : nil,
                 formerEnd: former.secrets.compactMap(\.expires).max())
         }
@@ -102,12 +104,11 @@ package enum EndpointSecrets {
     // MARK: - Making
 
     /// In a transaction that seals (`SealingKeyRegister.sealing`).
-    static func make(
-        of id: String, _ sealer: SecretSealer, now: Int64, on connection: PostgresConnection
-    ) throws -> Redacted<[UInt8]> {
-        let secret = SecureRandom.bytes(WebhookSecret.length)
-        try insert(.secret, try sealer.seal(secret, for: id), nil, of: id, now: now, on: connection)
-        return Redacted(secret)
+    static func add(
+        _ secret: WebhookSecret, to id: String, _ sealer: SecretSealer, now: Int64, on connection: PostgresConnection
+    ) throws -> WebhookSecret {
+        try insert(.secret, try sealer.seal(secret.plaintext, for: id), nil, of: id, now: now, on: connection)
+        return secret
     }
 
     /// The public half.
@@ -141,11 +142,11 @@ package enum EndpointSecrets {
     /// transaction that seals.
     static func replace(
         of id: String, _ sealer: SecretSealer, now: Int64, on connection: PostgresConnection
-    ) throws -> Redacted<[UInt8]> {
+    ) throws -> WebhookSecret {
         _ = try connection.query(
             "DELETE FROM entitled.endpoint_secret WHERE endpoint = $1 AND kind = $2",
             [.text(id), .int2(Kind.secret.rawValue)])
-        return try make(of: id, sealer, now: now, on: connection)
+        return try add(.generate(), to: id, sealer, now: now, on: connection)
     }
 
     /// No key pair signs any more.

@@ -50,7 +50,7 @@ package enum EndpointTable {
     private struct Opened {
         var authorization: Redacted<String>?
         var headers: [CustomHeader] = []
-        var secrets: [Redacted<[UInt8]>] = []
+        var secrets: [WebhookSecret] = []
         var signingKeys: [Redacted<[UInt8]>] = []
         var unreadable: [SealedPart] = []
         var isWhole = false
@@ -61,7 +61,7 @@ package enum EndpointTable {
             let sealedSecrets = try row.byteStrings(15).compactMap { $0 }
             let sealedKeys = try row.byteStrings(16).compactMap { $0 }
             let (sealedAuthorization, sealedHeaders) = (try row.optionalBytes(13), try row.optionalBytes(14))
-            secrets = sealedSecrets.compactMap { sealer.open($0, for: id) }.map { Redacted($0) }
+            secrets = sealedSecrets.compactMap { sealer.open($0, for: id) }.map(WebhookSecret.init(plaintext:))
             signingKeys = sealedKeys.compactMap { sealer.open($0, for: SecretSealer.signingKey(of: id)) }
                 .map { Redacted($0) }
             authorization = sealedAuthorization.flatMap { sealer.open($0, for: id) }
@@ -114,7 +114,7 @@ package enum EndpointTable {
 
     package struct Added: Sendable {
         package let id: String
-        package let secret: Redacted<[UInt8]>
+        package let secret: WebhookSecret
         /// Of an asymmetric one.
         package let publicKey: [UInt8]?
     }
@@ -124,11 +124,12 @@ package enum EndpointTable {
     /// - Parameters:
     ///   - retrySchedule: nil for the configuration's.
     ///   - isAsymmetric: whether a key pair signs too.
+    ///   - secret: what the consumer has already; nil: a new one.
     package static func add(
         url: String, authorization: String?, environments: [StoreEnvironment], events: [String], apps: [String],
         ordering: Ordering = .none, retrySchedule: RetrySchedule? = nil, headers: [CustomHeader] = [],
-        format: EndpointFormat = .revenuecat, isAsymmetric: Bool = false, sealer: SecretSealer, now: Int64,
-        on connection: PostgresConnection
+        format: EndpointFormat = .revenuecat, isAsymmetric: Bool = false, secret: WebhookSecret? = nil,
+        sealer: SecretSealer, now: Int64, on connection: PostgresConnection
     ) throws -> Added {
         try SealingKeyRegister.sealing(with: sealer, now: now, on: connection) { sealer in
             let id = "we_" + Hex.encode(SecureRandom.bytes(8))
@@ -147,7 +148,7 @@ package enum EndpointTable {
                     .bytea(try sealed(headers, of: id, with: sealer)), .int2(format.rawValue), .int8(now),
                     .text(ordering.rawValue),
                 ])
-            let secret = try EndpointSecrets.make(of: id, sealer, now: now, on: connection)
+            let secret = try EndpointSecrets.add(secret ?? .generate(), to: id, sealer, now: now, on: connection)
             let publicKey =
                 isAsymmetric ? try EndpointSecrets.makeKeyPair(of: id, sealer, now: now, on: connection) : nil
             return Added(id: id, secret: secret, publicKey: publicKey)

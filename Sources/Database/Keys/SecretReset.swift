@@ -19,7 +19,7 @@ package enum SecretReset {
     /// An endpoint with its new secret.
     package struct Renewed: Sendable {
         package let id: String
-        package let secret: Redacted<[UInt8]>
+        package let secret: WebhookSecret
         /// What has to be given again before anything is sent to it.
         package let unreadable: [SealedPart]
     }

@@ -1,6 +1,5 @@
 import Base
 import CLI
-import Crypto
 import Daemon
 import Database
 import Duties
@@ -21,22 +20,17 @@ final class EventForwarder: Sendable {
 
     let url: String
     /// As people give it to their consumer.
-    let secret: String
-    private let key: [UInt8]
+    let secret: WebhookSecret
     private let timeout: Duration
     private let client: HTTPClient
 
-    init(to url: String, secret: String?, timeout: Duration) throws {
+    init(to url: String, secret: WebhookSecret?, timeout: Duration) throws {
         do {
             self.url = try OutgoingURL(parsing: url).text
         } catch {
             throw UsageError("--forward-to: \(Terminal.harmless(url)) cannot be used: \(error)")
         }
-        guard let key = secret.map(WebhookSecret.bytes) ?? SecureRandom.bytes(WebhookSecret.length) else {
-            throw UsageError("--secret must be \(WebhookSecret.text([])) and base64, as endpoints have it")
-        }
-        self.key = key
-        self.secret = WebhookSecret.text(key)
+        self.secret = secret ?? .generate()
         self.timeout = timeout
         client = try HTTPClient(
             configuration: HTTPClientConfiguration(
@@ -51,7 +45,7 @@ final class EventForwarder: Sendable {
     }
 
     func send(_ event: EventTail.Event) -> Answer {
-        let endpoint = Endpoint(id: "listen", url: url, created: 0, secrets: [Redacted(key)], isSendable: true)
+        let endpoint = Endpoint(id: "listen", url: url, created: 0, secrets: [secret], isSendable: true)
         let delivery = DueDelivery(
             id: DeliveryID(lane: event.key.lane, event: event.key.id, endpoint: endpoint.id), endpoint: endpoint.id,
             event: event.key.id, eventType: event.type, attempts: 0, roundStart: 0, body: event.body,

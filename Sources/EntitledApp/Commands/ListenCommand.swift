@@ -75,12 +75,12 @@ struct ListenCommand: Command {
             context.terminal.line(
                 .object([
                     "listening": .bool(true), "forward_to": .text(forwarder?.url),
-                    "secret": .text(forwarder.map(\.secret)),
+                    "secret": .text(forwarder.map(\.secret.text)),
                 ]))
             return
         }
         if let forwarder {
-            context.terminal.print("forwarding to \(forwarder.url), signed with \(forwarder.secret)")
+            context.terminal.print("forwarding to \(forwarder.url), signed with \(forwarder.secret.text)")
         }
         context.terminal.print("listening; Ctrl-C ends it")
     }

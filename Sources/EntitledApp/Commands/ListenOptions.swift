@@ -1,12 +1,13 @@
 import Base
 import CLI
+import Database
 
 /// What `entitled listen` takes.
 package struct ListenOptions: Sendable, Equatable {
     /// Where events are posted to; nil: they are only shown.
     package let forwardTo: String?
-    /// `whsec_…`; nil: one is made.
-    package let secret: String?
+    /// Nil: a new one.
+    package let secret: WebhookSecret?
     /// Only what this endpoint gets.
     package let endpoint: String?
     /// Types; empty: all.
@@ -18,7 +19,7 @@ package struct ListenOptions: Sendable, Equatable {
 
     package init(_ parsed: ParsedArguments) throws {
         forwardTo = parsed.text("--forward-to")
-        secret = try SecretFile.value("--secret", parsed)
+        secret = try WebhookSecretOption.value(parsed)
         endpoint = parsed.text("--endpoint")
         events = parsed.texts("--event")
         apps = parsed.texts("--app")
@@ -34,11 +35,8 @@ package struct ListenOptions: Sendable, Equatable {
             + " and nothing is tried again. Ctrl-C ends it.",
         options: [
             OptionDeclaration(
-                "--forward-to", .text("URL"), "Post each event to this URL; local addresses are allowed."),
-            OptionDeclaration("--secret", .text("SECRET"), "Signs with this secret (whsec_…) instead of a new one."),
-            OptionDeclaration(
-                "--secret-file", .file,
-                "The same from a file, - for standard input: other users of this host see what options hold."),
+                "--forward-to", .text("URL"), "Post each event to this URL; local addresses are allowed.")
+        ] + WebhookSecretOption.declarations + [
             OptionDeclaration("--endpoint", .text("ID"), "Limit to events that match this endpoint's filters."),
             OptionDeclaration("--event", .text("TYPE"), isRepeatable: true, "Limit to this event type."),
             OptionDeclaration("--app", .text("ID"), isRepeatable: true, "Limit to this app."),

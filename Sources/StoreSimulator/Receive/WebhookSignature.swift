@@ -6,6 +6,7 @@ package struct WebhookSignature: Sendable {
     /// How far its time may be from now, in seconds.
     private static let tolerance: Int64 = 300
 
+    private let secrets: [String]
     private let keys: [[UInt8]]
 
     /// `whsec_` and base64, several while one replaces another; nil if one is none.
@@ -17,6 +18,7 @@ package struct WebhookSignature: Sendable {
             keys.append(key)
         }
         self.keys = keys
+        self.secrets = secrets
     }
 
     /// What is wrong with them; nil when both fit. `now` in milliseconds.
@@ -45,7 +47,8 @@ package struct WebhookSignature: Sendable {
             return "x-revenuecat-webhook-signature has no time that is now"
         }
         let content = Array("\(time).".utf8) + body
-        let wanted = keys.map { Hex.encode(Digest.hmacSHA256(key: $0, content)) }
+        // As Stripe's libraries do: the key is the secret as it is written.
+        let wanted = secrets.map { Hex.encode(Digest.hmacSHA256(key: Array($0.utf8), content)) }
         return signatures.contains(where: wanted.contains) ? nil : "x-revenuecat-webhook-signature does not fit"
     }
 

@@ -9,20 +9,20 @@ import Testing
     private static let hour: Int64 = 3_600_000
     private let bench: Bench
     private let id: String
-    private let first: [UInt8]
+    private let first: WebhookSecret
 
     init() throws {
         bench = try Bench()
         let added = try EndpointTable.add(
             url: "https://example.com", authorization: nil, environments: [], events: [], apps: [],
             sealer: bench.sealer, now: Bench.now, on: bench.connection)
-        (id, first) = (added.id, added.secret.exposed)
+        (id, first) = (added.id, added.secret)
     }
 
-    private func rotate(_ overlap: Duration, at hours: Int64) throws -> [UInt8] {
+    private func rotate(_ overlap: Duration, at hours: Int64) throws -> WebhookSecret {
         let rotated = try EndpointSecrets.rotate(
             of: id, overlap: overlap, sealer: bench.sealer, now: Bench.now + hours * Self.hour, on: bench.connection)
-        return try #require(rotated).secret.exposed
+        return try #require(rotated).secret
     }
 
     private func endpoint(at hours: Int64) throws -> Endpoint {
@@ -31,7 +31,7 @@ import Testing
             try EndpointTable.load(id: id, sealer: bench.sealer, now: now, on: bench.connection).first)
     }
 
-    private func live(at hours: Int64) throws -> [[UInt8]] { try endpoint(at: hours).secrets.map(\.exposed) }
+    private func live(at hours: Int64) throws -> [WebhookSecret] { try endpoint(at: hours).secrets }
 
     @Test func `the former secret signs too until the overlap is over, the newest comes first`() throws {
         let second = try rotate(.seconds(86_400), at: 1)

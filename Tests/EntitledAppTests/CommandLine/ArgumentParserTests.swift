@@ -86,6 +86,23 @@ struct ArgumentParserTests {
         #expect(add.request.authorization?.exposed == "-secret")
     }
 
+    @Test(arguments: [["endpoints", "add", "https://example.com"], ["endpoints", "rotate-secret", "we_1"]])
+    func `a secret that the consumer has is taken, and what is none is refused without being shown`(words: [String])
+        throws
+    {
+        func secret(_ text: String) throws -> WebhookSecret? {
+            let parsed = try parse(words + ["--secret", text]).parsed
+            return words[1] == "add"
+                ? try EndpointOptions.Add(parsed).secret : try EndpointOptions.RotateSecret(parsed).secret
+        }
+        let good = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
+        #expect(try secret(good)?.text == good)
+        for bad in ["MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw", "whsec_MfKQ9r8GKYqr", "secret of mine"] {
+            let error = #expect(throws: UsageError.self) { try secret(bad) }
+            #expect(error.map { "\($0)".contains("whsec_ and the base64") && !"\($0)".contains(bad) } == true)
+        }
+    }
+
     @Test func `lists take filters and a limit`() throws {
         let notifications = NotificationOptions.List(
             try parse(["notifications", "list", "--state", "held", "--limit", "10000"]).parsed)

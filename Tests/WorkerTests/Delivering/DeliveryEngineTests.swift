@@ -51,7 +51,7 @@ import Worker
     ) -> Endpoint {
         Endpoint(
             id: id, url: consumer.url(), retrySchedule: schedule, disabledReason: disabled, pausedUntil: pausedUntil,
-            created: 1, secrets: [Redacted([1])], isSendable: true)
+            created: 1, secrets: [.generate()], isSendable: true)
     }
 
     private func delivery(_ number: UInt8, to endpoint: String, lane: Int16 = 1) -> DueDelivery {

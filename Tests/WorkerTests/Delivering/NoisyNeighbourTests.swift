@@ -9,7 +9,7 @@ import Worker
 /// Consumers that hang, beside others, over real sockets.
 @Suite struct NoisyNeighbourTests {
     private func endpoint(_ id: String, _ url: String) -> Endpoint {
-        Endpoint(id: id, url: url, created: 1, secrets: [Redacted([1])], isSendable: true)
+        Endpoint(id: id, url: url, created: 1, secrets: [.generate()], isSendable: true)
     }
 
     private func deliveries(_ count: Int, to endpoint: String) -> [DueDelivery] {

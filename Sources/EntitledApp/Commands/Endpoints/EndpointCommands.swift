@@ -34,7 +34,7 @@ enum EndpointCommands {
                     environments: options.environments, events: options.events, apps: options.apps,
                     ordering: options.ordering, retrySchedule: options.request.schedule,
                     headers: options.request.headers, format: options.format, isAsymmetric: options.isAsymmetric,
-                    sealer: sealer, now: now, on: connection)
+                    secret: options.secret, sealer: sealer, now: now, on: connection)
                 return (
                     added, try EndpointBackFill.make(for: added.id, options.since, now: now, context, on: connection)
                 )
@@ -45,8 +45,8 @@ enum EndpointCommands {
         }
 
         private func tell(_ added: EndpointTable.Added, _ url: String, _ job: Job?, _ context: CommandContext) {
-            let secret = WebhookSecret.text(added.secret.exposed)
-            let publicKey = added.publicKey.map(WebhookSecret.publicKeyText)
+            let secret = added.secret.text
+            let publicKey = added.publicKey.map(WebhookPublicKey.text)
             if context.json {
                 context.terminal.document(
                     .object([

@@ -46,8 +46,11 @@ extension EndpointOptions {
     package struct RotateSecret: Sendable, Equatable {
         package let id: String
         package let overlap: Duration
+        /// Nil: a new one.
+        package let secret: WebhookSecret?
 
-        package init(_ parsed: ParsedArguments) {
+        package init(_ parsed: ParsedArguments) throws {
+            secret = try WebhookSecretOption.value(parsed)
             id = parsed.text("ID") ?? ""
             overlap = parsed.duration("--overlap") ?? EndpointSecrets.standardOverlap
         }
@@ -93,6 +96,6 @@ extension EndpointOptions {
                 "--overlap", .duration(.zero...EndpointSecrets.overlapLimit),
                 "How long former secrets live at most; without it 24h."),
             Confirmation.option,
-        ],
+        ] + WebhookSecretOption.declarations,
         examples: ["endpoints rotate-secret ID", "endpoints rotate-secret ID --overlap 0s"])
 }

@@ -18,6 +18,8 @@ package enum EndpointOptions {
         package let since: TimeArgument?
         package let format: EndpointFormat
         package let isAsymmetric: Bool
+        /// Nil: a new one.
+        package let secret: WebhookSecret?
         package let request: EndpointRequestOptions
 
         /// Throws `UsageError`.
@@ -30,6 +32,7 @@ package enum EndpointOptions {
             since = parsed.moment("--since")
             format = parsed.text("--format").flatMap(EndpointFormat.init(name:)) ?? .revenuecat
             isAsymmetric = parsed.has("--asymmetric")
+            secret = try WebhookSecretOption.value(parsed)
             request = try EndpointRequestOptions(parsed)
             guard format == .revenuecat || ordering == .none && since == nil else {
                 throw UsageError("--format raw goes neither with --ordering purchase nor with --since")
@@ -76,7 +79,7 @@ package enum EndpointOptions {
             ArgumentDeclaration(
                 .text("URL"), "Where events are posted; https:, or http: into webhooks.allow_private_networks.")
         ],
-        options: filters + EndpointRequestOptions.declarations + [
+        options: filters + EndpointRequestOptions.declarations + WebhookSecretOption.declarations + [
             OptionDeclaration(
                 "--asymmetric", "Sign with an ed25519 key pair too (v1a), and show its public key (whpk_…)."),
             OptionDeclaration(
@@ -90,6 +93,7 @@ package enum EndpointOptions {
             "endpoints add https://example.com/hooks",
             "endpoints add https://example.com/hooks --environment Production --event RENEWAL --event EXPIRATION",
             "endpoints add https://example.com/apple --format raw --header 'X-Tenant: demo'",
+            "endpoints add https://example.com/hooks --secret-file secret.txt",
         ])
 
     static let ordering = OptionDeclaration(

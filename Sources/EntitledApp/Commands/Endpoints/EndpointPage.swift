@@ -54,7 +54,7 @@ struct EndpointPage {
 
     private var publicKeys: [(text: String, summary: EndpointSecrets.Summary)] {
         live.keyPairs.compactMap { pair in
-            pair.publicKey.map { (WebhookSecret.publicKeyText($0), pair) }
+            pair.publicKey.map { (WebhookPublicKey.text($0), pair) }
         }
     }
 

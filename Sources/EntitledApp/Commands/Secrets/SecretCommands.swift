@@ -1,6 +1,7 @@
 import Base
 import CLI
 import Database
+import Glibc
 import Schemas
 
 extension EndpointCommands {
@@ -9,8 +10,11 @@ extension EndpointCommands {
         private let options: EndpointOptions.RotateSecret
         private let confirmation: Confirmation
 
-        init(_ parsed: ParsedArguments) {
-            options = EndpointOptions.RotateSecret(parsed)
+        /// Workers look at the endpoints several times a second: after this, they sign with what is shown.
+        private static let spreading = Duration.seconds(2)
+
+        init(_ parsed: ParsedArguments) throws {
+            options = try EndpointOptions.RotateSecret(parsed)
             confirmation = Confirmation(parsed)
         }
 
@@ -25,20 +29,24 @@ extension EndpointCommands {
             let rotated: EndpointSecrets.Rotated?
             do {
                 rotated = try EndpointSecrets.rotate(
-                    of: options.id, overlap: options.overlap, sealer: sealer, now: SystemClock().now(), on: connection)
+                    of: options.id, to: options.secret, overlap: options.overlap, sealer: sealer,
+                    now: SystemClock().now(), on: connection)
             } catch let many as EndpointSecrets.TooMany {
                 throw CommandFailure(
                     "\(EndpointSecrets.limit) secrets of \(options.id) live already, the first until "
                         + "\(Timestamp.text(many.firstEnd)); a shorter --overlap ends former ones earlier")
             }
             guard let rotated else { throw try EndpointCommands.noSuch(options.id, on: connection) }
+            if try JobTable.isWorkerRunning(on: connection) {
+                usleep(UInt32(clamping: RotateSecret.spreading.milliseconds * 1000))
+            }
             tell(rotated, context)
             return 0
         }
 
         private func tell(_ rotated: EndpointSecrets.Rotated, _ context: CommandContext) {
-            let secret = WebhookSecret.text(rotated.secret.exposed)
-            let publicKey = rotated.publicKey.map(WebhookSecret.publicKeyText)
+            let secret = rotated.secret.text
+            let publicKey = rotated.publicKey.map(WebhookPublicKey.text)
             if context.json {
                 context.terminal.document(
                     .object([

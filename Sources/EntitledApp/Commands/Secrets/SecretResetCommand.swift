@@ -73,7 +73,7 @@ extension SecretCommands {
                             renewed.map { endpoint in
                                 .object([
                                     "id": .string(endpoint.id),
-                                    "secret": .string(WebhookSecret.text(endpoint.secret.exposed)),
+                                    "secret": .string(endpoint.secret.text),
                                     "unreadable": .strings(endpoint.unreadable.map(\.rawValue)),
                                 ])
                             })
@@ -81,7 +81,7 @@ extension SecretCommands {
                 return
             }
             for endpoint in renewed {
-                context.terminal.print("\(endpoint.id)  \(WebhookSecret.text(endpoint.secret.exposed))")
+                context.terminal.print("\(endpoint.id)  \(endpoint.secret.text)")
                 guard !endpoint.unreadable.isEmpty else { continue }
                 context.terminal.print("  nothing is sent to it before it has again:")
                 for line in UnreadableEndpoints.remedies(endpoint.id, endpoint.unreadable) {

@@ -16,10 +16,11 @@ struct CrashMatrixTests {
     /// Deaths of one installation; more would find nothing left to send.
     private static let killsOfCell = 8
 
-    /// Nothing waits for an arrival here, and nothing is replayed, fetched, posted or deleted: those points have tests of
-    /// their own.
+    /// Nothing waits for an arrival here, and nothing is replayed, fetched, posted, imported or deleted: those points have
+    /// tests of their own.
     private static let others: [FailPoint] = [
-        .deliverAfterRelease, .replayBeforeCommit, .replayAfterCommit, .historyBeforeCommit, .historyAfterCommit,
+        .importBeforeCommit, .importAfterCommit, .deliverAfterRelease, .replayBeforeCommit, .replayAfterCommit,
+        .historyBeforeCommit, .historyAfterCommit,
         .postBeforeCommit, .postAfterCommit, .deletionAfterCommit, .sweepBeforeCommit, .sweepAfterCommit,
     ]
     private static let ways: [CrashCell.Death] =

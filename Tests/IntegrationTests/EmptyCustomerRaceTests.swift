@@ -79,14 +79,13 @@ import Testing
         let metrics = Metrics()
         let day = Duration.seconds(86_400)
         var round = RetentionRound(
-            worker: worker,
             times: RetentionTimes(
                 notifications: day * 400, attempts: day * 90, events: day * 400, emptyCustomers: day * 90),
             clock: SystemClock(), logger: .silent, metrics: metrics)
         let session = try installation.database.connect(role: "entitled_worker")
         while !isOver.read({ $0 }) {
             round.hurry()
-            _ = try round.take(on: session)
+            _ = try round.take(Leadership(worker: worker, lease: .seconds(10)), on: session)
         }
         let line = metrics.exposition().split(separator: "\n").first {
             $0.hasPrefix(#"entitled_retention_rows_cleaned_total{table="customer"}"#)

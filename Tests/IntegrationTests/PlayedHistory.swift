@@ -77,12 +77,14 @@ final class PlayedHistory: Sendable {
     func reconciling<Result>(
         as worker: [UInt8], statusCallsPerHour: Int64 = 0, _ body: () throws -> Result
     ) throws -> Result {
-        let reconciler = ReconciliationDuty(
+        let duty = ReconciliationDuty(
             ReconciliationDutyConfiguration(
-                worker: worker, lease: .seconds(10), interval: .seconds(3600), clock: SystemClock(),
-                duties: [(place, reader)], statusCallsPerHour: statusCallsPerHour,
+                interval: .seconds(3600), clock: SystemClock(), duties: [(place, reader)],
+                statusCallsPerHour: statusCallsPerHour,
                 foldSettings: FoldSettings(defaultGrace: .seconds(3 * 86_400))),
-            session: session(), cancellation: Cancellation(), logger: log.logger, metrics: metrics)
+            cancellation: Cancellation(), logger: log.logger, metrics: metrics)
+        let reconciler = DutyService(
+            duty, session: session(), leadership: Leadership(worker: worker, lease: .seconds(10)), logger: log.logger)
         reconciler.start()
         defer { reconciler.drain(until: .now + .seconds(10)) }
         return try body()

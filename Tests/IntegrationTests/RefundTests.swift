@@ -49,8 +49,8 @@ struct RefundTests {
                 "SELECT owner FROM entitled.lane WHERE lane = 0"
             ).one().uuid(0)
             let (sent, answer) = (sent, answer)
-            let desk = RefundDesk(
-                worker: isOwner ? owner : [UInt8](repeating: 9, count: 16), policies: ["demo": policy],
+            let duty = RefundAnswerDuty(
+                policies: ["demo": policy],
                 senders: [
                     "demo": { _, information in
                         sent.change { $0.append(information) }
@@ -59,7 +59,13 @@ struct RefundTests {
                 ], logger: log.logger, metrics: metrics)
             let session = PostgresSession(installation.database.target(role: "entitled_worker"))
             defer { session.close() }
-            _ = try desk.take(session)
+            let leader = isOwner ? owner : [UInt8](repeating: 9, count: 16)
+            let run = DutyRun(session: session, leadership: Leadership(worker: leader, lease: .seconds(10)))
+            if isOwner {
+                _ = try duty.run(run)
+            } else {
+                #expect(throws: Leadership.Lost.self) { try duty.run(run) }
+            }
         }
 
         var requests: [RefundRequest] {

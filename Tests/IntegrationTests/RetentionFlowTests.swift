@@ -23,10 +23,10 @@ import Testing
             [.uuid(worker)])
         let time = Duration.seconds(400 * 86_400)
         var round = RetentionRound(
-            worker: worker, times: RetentionTimes(notifications: time, attempts: time, events: time),
+            times: RetentionTimes(notifications: time, attempts: time, events: time),
             clock: SystemClock(), logger: installation.log.logger, metrics: Metrics())
         let session = try installation.database.connect(role: "entitled_worker")
-        while try round.take(on: session) {}
+        while try round.take(Leadership(worker: worker, lease: .seconds(10)), on: session) {}
         try connection.query("UPDATE entitled.lane SET lease_until = '-infinity'")
     }
 

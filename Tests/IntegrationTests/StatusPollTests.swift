@@ -42,7 +42,7 @@ import Worker
             apple = try PlayedHistory(installation, known ?? told + untold, faults: faults)
             connection = try installation.database.connect(role: "entitled_worker")
             sweep = StatusPoll(
-                Scene.configuration(apple, worker.id, callsPerHour), Cancellation(), apple.log.logger, apple.metrics)
+                Scene.configuration(apple, callsPerHour), Cancellation(), apple.log.logger, apple.metrics)
             try worker.log.wait(for: "lanes gained")
             try installation.postAll(told)
             try installation.untilApplied(Int64(told.count))
@@ -51,20 +51,19 @@ import Worker
         deinit { worker.stop() }
 
         private static func configuration(
-            _ apple: PlayedHistory, _ worker: [UInt8], _ callsPerHour: Int64
+            _ apple: PlayedHistory, _ callsPerHour: Int64
         ) -> ReconciliationDutyConfiguration {
             ReconciliationDutyConfiguration(
-                worker: worker, lease: .seconds(10), interval: .seconds(3600), clock: SystemClock(),
-                duties: [(apple.place, apple.reader)], statusCallsPerHour: callsPerHour,
+                interval: .seconds(3600), clock: SystemClock(), duties: [(apple.place, apple.reader)],
+                statusCallsPerHour: callsPerHour,
                 foldSettings: FoldSettings(defaultGrace: .seconds(3 * 86_400)))
         }
 
         /// As another process of ours would, that owns nothing.
         func sweepAsStranger() throws {
             var sweep = StatusPoll(
-                Scene.configuration(apple, [UInt8](repeating: 7, count: 16), 36_000), Cancellation(),
-                apple.log.logger, apple.metrics)
-            _ = try sweep.take(on: connection)
+                Scene.configuration(apple, 36_000), Cancellation(), apple.log.logger, apple.metrics)
+            _ = try sweep.take(Scene.leadership([UInt8](repeating: 7, count: 16)), on: connection)
         }
 
         /// The time of every timer and every question has come.
@@ -75,7 +74,11 @@ import Worker
             }
         }
 
-        func turn() throws { _ = try sweep.take(on: connection) }
+        private static func leadership(_ worker: [UInt8]) -> Leadership {
+            Leadership(worker: worker, lease: .seconds(10))
+        }
+
+        func turn() throws { _ = try sweep.take(Scene.leadership(worker.id), on: connection) }
 
         /// Asks once more about everything that is missing.
         func ask(times: Int = 1) throws {

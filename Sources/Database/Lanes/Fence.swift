@@ -81,27 +81,6 @@ package enum Fence {
         UPDATE entitled.lane l SET touched = l.touched + 1 FROM held WHERE l.lane = held.lane
         """
 
-    private static let duty = """
-        WITH settings AS MATERIALIZED (
-            SELECT set_config('synchronous_commit', 'on', true), set_config('statement_timeout', '5s', true),
-                set_config('idle_in_transaction_session_timeout', '5s', true), set_config('lock_timeout', '5s', true)
-        ),
-        held AS MATERIALIZED (
-            SELECT lane FROM entitled.lane WHERE lane = $1 AND owner = $2 AND lease_until > clock_timestamp()
-            FOR NO KEY UPDATE
-        )
-        SELECT (SELECT count(*) FROM held), (extract(epoch FROM clock_timestamp()) * 1000)::int8 FROM settings
-        """
-
-    /// For duties that one worker has beside the lanes: who owns the first lane. Call as the first statement of a short
-    /// transaction. Milliseconds since 1970 by the server's clock; nil where another worker has them.
-    ///
-    /// - Parameter worker: as the owner of lanes is named.
-    package static func passDuty(of worker: [UInt8], on connection: PostgresConnection) throws -> Int64? {
-        let row = try connection.query(duty, [.int2(Lane.first.number), .uuid(worker)]).one()
-        return try row.int(0) > 0 ? row.int(1) : nil
-    }
-
     private static let take = """
         WITH settings AS MATERIALIZED (
             SELECT set_config('synchronous_commit', 'on', true), set_config('statement_timeout', '30s', true),

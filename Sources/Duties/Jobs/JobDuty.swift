@@ -3,12 +3,15 @@ import Daemon
 import Database
 import Postgres
 
-/// Drives jobs that no other process drives, beside a worker, on a thread and a connection of its own.
+/// Drives jobs that no other process drives.
 ///
-/// Who owns the first lane does it. Running jobs take turns, a step each, so that one whose consumer is slow keeps none
-/// of the others waiting.
-package final class JobDuty: Service {
-    package let name = "jobs"
+/// The leader does it. Running jobs take turns, a step each, so that one whose consumer is slow keeps none of the others
+/// waiting. A step that is cut off is run again by the next leader.
+package struct JobDuty: Duty {
+    package static let name = "jobs"
+    package static let failure = "job run failed"
+    package static let firstAfter = Duration.seconds(1)
+    package static let retryAfter = Duration.seconds(1)
 
     private struct Attended {
         let lease: JobLease
@@ -16,74 +19,47 @@ package final class JobDuty: Service {
         var next: ContinuousClock.Instant
     }
 
-    private let state = Monitor((isDraining: false, isFinished: false))
     private let worker: [UInt8]
     private let kinds: [JobKind]
-    private let session: PostgresSession
     private let logger: Logger
     private let failures = RepeatedFailure()
+    private var attended: [Int64: Attended] = [:]
+    private var nextLook = ContinuousClock.now
 
     private static let lookInterval = Duration.seconds(1)
 
-    /// - Parameter worker: as the owner of lanes of this process is named.
-    package init(worker: [UInt8], kinds: [JobKind], session: PostgresSession, logger: Logger) {
+    /// - Parameter worker: as the driver of jobs is named.
+    package init(worker: [UInt8], kinds: [JobKind], logger: Logger) {
         self.worker = worker
         self.kinds = kinds
-        self.session = session
         self.logger = logger
     }
 
-    package func start() {
-        _ = ServiceThread("jobs") { [self] in
-            run()
-            state.change { $0.isFinished = true }
-        }
-    }
-
-    /// A step that is cut off is run again by the next process.
-    package func drain(until deadline: ContinuousClock.Instant) {
-        state.change { $0.isDraining = true }
-        session.cancel()
-        _ = state.wait(timeout: max(.zero, deadline - ContinuousClock.now)) { $0.isFinished ? true : nil }
-    }
-
-    private var isDraining: Bool { state.read { $0.isDraining } }
-
-    private func run() {
-        var attended: [Int64: Attended] = [:]
-        var nextLook = ContinuousClock.now
-        var rest = JobDuty.lookInterval
-        while state.wait(timeout: rest, for: { $0.isDraining ? true : nil }) == nil {
-            do {
-                try session.withConnection { connection in
-                    if ContinuousClock.now >= nextLook {
-                        nextLook = ContinuousClock.now + JobDuty.lookInterval
-                        try look(&attended, on: connection)
-                    }
-                    try step(&attended, on: connection)
+    package mutating func run(_ run: DutyRun) throws -> Next {
+        do {
+            try run.session.withConnection { connection in
+                if ContinuousClock.now >= nextLook {
+                    nextLook = ContinuousClock.now + JobDuty.lookInterval
+                    try look(run.leadership, on: connection)
                 }
-                let next = attended.values.map(\.next).reduce(nextLook, min)
-                rest = max(.milliseconds(1), next - ContinuousClock.now)
-            } catch {
-                attended = [:]
-                rest = JobDuty.lookInterval
-                // A database that is away is told by its session; the end cancels what is running.
-                guard (error as? PostgresError)?.kind != .connection, !isDraining else { continue }
-                failures.note("job run failed", error, count: 1, logger)
+                try step(run, on: connection)
             }
+        } catch {
+            attended = [:]
+            throw error
         }
-        try? session.withConnection { connection in
+        let next = attended.values.map(\.next).reduce(nextLook, min)
+        return .after(max(.milliseconds(1), next - ContinuousClock.now))
+    }
+
+    package mutating func finish(_ run: DutyRun) throws {
+        try run.session.withConnection { connection in
             for attended in attended.values { try attended.lease.release(on: connection) }
         }
-        session.close()
     }
 
-    private static let isOwner = """
-        SELECT EXISTS (SELECT 1 FROM entitled.lane WHERE lane = $1 AND owner = $2 AND lease_until > clock_timestamp())
-        """
-
-    private func look(_ attended: inout [Int64: Attended], on connection: PostgresConnection) throws {
-        guard try connection.query(JobDuty.isOwner, [.int2(Lane.first.number), .uuid(worker)]).one().bool(0) else {
+    private mutating func look(_ leadership: Leadership, on connection: PostgresConnection) throws {
+        guard try leadership.isLeader(on: connection) else {
             for attended in attended.values { try attended.lease.release(on: connection) }
             attended = [:]
             return
@@ -98,8 +74,8 @@ package final class JobDuty: Service {
         }
     }
 
-    private func step(_ attended: inout [Int64: Attended], on connection: PostgresConnection) throws {
-        for (id, var one) in attended where one.next <= ContinuousClock.now && !isDraining {
+    private mutating func step(_ run: DutyRun, on connection: PostgresConnection) throws {
+        for (id, var one) in attended where one.next <= ContinuousClock.now && !run.isDraining() {
             do {
                 let step = try one.work.step(one.lease, on: connection)
                 one.next = ContinuousClock.now + step.pause
@@ -113,8 +89,8 @@ package final class JobDuty: Service {
             } catch {
                 // One that cannot go on must not keep the others from it.
                 attended[id] = nil
-                guard connection.isAlive, !isDraining else { throw error }
-                failures.note("job run failed", error, count: 1, logger)
+                guard connection.isAlive, !run.isDraining() else { throw error }
+                failures.note(JobDuty.failure, error, count: 1, logger)
             }
         }
     }

@@ -7,10 +7,10 @@ import Postgres
 /// One turn of looking into Apple's history: of each app and environment whose time has come, one page.
 struct HistoryScanStep {
     /// An app and environment, and what only this worker remembers of it.
-    private struct Duty {
+    private struct Scope {
         let place: AppScope
         let reader: HistoryReader
-        /// Whether this worker looks for the first time since it owns the lane.
+        /// Whether this worker looks for the first time since it is the leader.
         var isStart = true
         /// Between a look that failed and the next, in ms.
         var pause: Int64 = 0
@@ -18,8 +18,7 @@ struct HistoryScanStep {
         var jitter: Int64 = 0
     }
 
-    private var duties: [Duty]
-    private let fence: Leadership
+    private var duties: [Scope]
     private let interval: Int64
     private let cancellation: Cancellation
     private let report: ReconcileReport
@@ -31,8 +30,7 @@ struct HistoryScanStep {
     private static let retry: Int64 = 300_000
 
     init(_ configuration: ReconciliationDutyConfiguration, _ cancellation: Cancellation, _ report: ReconcileReport) {
-        duties = configuration.duties.map { Duty(place: $0.place, reader: $0.reader) }
-        fence = Leadership(worker: configuration.worker, lease: configuration.lease)
+        duties = configuration.duties.map { Scope(place: $0.place, reader: $0.reader) }
         interval = configuration.interval.milliseconds
         self.cancellation = cancellation
         self.report = report
@@ -40,20 +38,20 @@ struct HistoryScanStep {
     }
 
     /// - Returns: whether there is more to do at once.
-    mutating func take(on connection: PostgresConnection) throws -> Bool {
-        let (now, isOwner) = try fence.look(on: connection)
+    mutating func take(_ leadership: Leadership, on connection: PostgresConnection) throws -> Bool {
+        let (now, isLeader) = try leadership.check(on: connection)
         var hasMore = false
         for place in duties.indices where !cancellation.isCancelled {
             let look = try HistoryScanState.read(duties[place].place, on: connection)
             report.tellAge(of: look, duties[place].place, now: now)
-            guard isOwner else {
+            guard isLeader else {
                 duties[place].isStart = true
                 continue
             }
             var duty = duties[place]
             defer { duties[place] = duty }
             do {
-                if try take(&duty, look, now, on: connection) { hasMore = true }
+                if try take(&duty, look, now, leadership, on: connection) { hasMore = true }
             } catch is Leadership.Lost {
                 return false
             }
@@ -62,7 +60,8 @@ struct HistoryScanStep {
     }
 
     private mutating func take(
-        _ duty: inout Duty, _ known: HistoryScanState, _ now: Int64, on connection: PostgresConnection
+        _ duty: inout Scope, _ known: HistoryScanState, _ now: Int64, _ leadership: Leadership,
+        on connection: PostgresConnection
     ) throws -> Bool {
         var look = known
         if look.error != nil {
@@ -85,18 +84,18 @@ struct HistoryScanStep {
         } catch {
             if case .cancelled = error { return false }
             look.fail("\(error)", at: now, keeps: error.isRetryable)
-            try fence.transaction(on: connection) { _ in try look.write(duty.place, on: connection) }
+            try leadership.transaction(on: connection) { _ in try look.write(duty.place, on: connection) }
             duty.isStart = false
             // An app that was never released is refused in production until it is.
             duty.pause = error.isRetryable ? min(HistoryScanStep.retry, interval) : interval
             report.failed(error, duty.place)
             return false
         }
-        return try take(read.page, read.next, look, &duty, on: connection)
+        return try take(read.page, read.next, look, &duty, leadership, on: connection)
     }
 
     private func plan(
-        _ duty: Duty, _ look: HistoryScanState, _ now: Int64, on connection: PostgresConnection
+        _ duty: Scope, _ look: HistoryScanState, _ now: Int64, on connection: PostgresConnection
     ) throws -> HistoryScanPlan? {
         HistoryScanPlan(
             past: look.past,
@@ -107,15 +106,15 @@ struct HistoryScanStep {
 
     /// True if there is another page.
     private mutating func take(
-        _ page: HistoryReader.Page, _ walk: HistoryScan, _ known: HistoryScanState, _ duty: inout Duty,
-        on connection: PostgresConnection
+        _ page: HistoryReader.Page, _ walk: HistoryScan, _ known: HistoryScanState, _ duty: inout Scope,
+        _ leadership: Leadership, on connection: PostgresConnection
     ) throws -> Bool {
         var (look, intake) = (known, intake)
         let place = duty.place
         FailPoint.historyBeforeCommit.pass()
         let new: [NewNotification]
         do {
-            new = try fence.transaction(on: connection) { now in
+            new = try leadership.transaction(on: connection) { now in
                 let new = try intake.insert(page.notifications, on: connection)
                 look.current?.add(page, new, walk)
                 look.error = nil

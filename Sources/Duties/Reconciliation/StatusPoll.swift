@@ -11,7 +11,6 @@ import Subscriptions
 /// What Apple answers is put in line with the time of the next question, so that the process that goes on begins there.
 struct StatusPoll {
     private let duties: [(place: AppScope, client: ServerAPIClient)]
-    private let fence: Leadership
     private let foldSettings: FoldSettings
     private let cancellation: Cancellation
     private let logger: Logger
@@ -39,7 +38,6 @@ struct StatusPoll {
     ) {
         duties =
             configuration.statusCallsPerHour > 0 ? configuration.duties.map { ($0.place, $0.reader.client) } : []
-        fence = Leadership(worker: configuration.worker, lease: configuration.lease)
         foldSettings = configuration.foldSettings
         self.cancellation = cancellation
         self.logger = logger
@@ -51,16 +49,16 @@ struct StatusPoll {
     }
 
     /// - Returns: whether there may be more to do at once.
-    mutating func take(on connection: PostgresConnection) throws -> Bool {
+    mutating func take(_ leadership: Leadership, on connection: PostgresConnection) throws -> Bool {
         guard !duties.isEmpty else { return false }
-        let (now, isOwner) = try fence.look(on: connection)
+        let (now, isLeader) = try leadership.check(on: connection)
         var hasMore = false
         for (place, client) in duties where !cancellation.isCancelled {
             let due = try StatusPollTable.countDue(at: place, now: now, atMost: StatusPoll.countLimit, on: connection)
             metrics.gauge(.statusLooks, Double(due), labels(place))
-            guard isOwner, due > 0 else { continue }
+            guard isLeader, due > 0 else { continue }
             do {
-                if try take(place, client, now, on: connection) { hasMore = true }
+                if try take(place, client, now, leadership, on: connection) { hasMore = true }
             } catch is Leadership.Lost {
                 return false
             }
@@ -70,7 +68,8 @@ struct StatusPoll {
 
     /// Drops what is not missing any more, and asks about the first purchase that is.
     private mutating func take(
-        _ place: AppScope, _ client: ServerAPIClient, _ now: Int64, on connection: PostgresConnection
+        _ place: AppScope, _ client: ServerAPIClient, _ now: Int64, _ leadership: Leadership,
+        on connection: PostgresConnection
     ) throws -> Bool {
         let looks = try StatusPollTable.due(at: place, now: now, atMost: StatusPoll.batch, on: connection)
         let known = try FactTable.load(looks.map(\.key), on: connection)
@@ -85,20 +84,20 @@ struct StatusPoll {
             }
         }
         if !settled.isEmpty {
-            try fence.transaction(on: connection) { _ in
+            try leadership.transaction(on: connection) { _ in
                 for look in settled { try look.move(to: nil, on: connection) }
             }
         }
         guard let wanted else { return !looks.isEmpty }
         guard budgets[place.app]?.allows(at: now) ?? false, now >= pauses[place] ?? .min else { return false }
         budgets[place.app]?.spend(at: now)
-        try ask(wanted, place, client, now, on: connection)
+        try ask(wanted, place, client, now, leadership, on: connection)
         return true
     }
 
     private mutating func ask(
         _ look: StatusPollTable, _ place: AppScope, _ client: ServerAPIClient, _ now: Int64,
-        on connection: PostgresConnection
+        _ leadership: Leadership, on connection: PostgresConnection
     ) throws {
         let states: [SubscriptionState]
         do throws(ServerAPIError) {
@@ -108,21 +107,22 @@ struct StatusPoll {
                 of: look.key.originalTransactionID, in: .only(place.environment), options
             ).answer
         } catch {
-            return try failed(error, look, place, now, on: connection)
+            return try failed(error, look, place, now, leadership, on: connection)
         }
         guard let state = states.first(where: { $0.originalTransactionID == look.key.originalTransactionID }) else {
-            return try isUnknown(look, place, on: connection)
+            return try isUnknown(look, place, leadership, on: connection)
         }
-        try keep(state, look, place, on: connection)
+        try keep(state, look, place, leadership, on: connection)
     }
 
     private mutating func keep(
-        _ state: SubscriptionState, _ look: StatusPollTable, _ place: AppScope, on connection: PostgresConnection
+        _ state: SubscriptionState, _ look: StatusPollTable, _ place: AppScope, _ leadership: Leadership,
+        on connection: PostgresConnection
     ) throws {
         let entry = try AdmittedPayload.status(state).packed(in: place, by: dictionaries)
         var intake = intake
         do {
-            try fence.transaction(on: connection) { now in
+            try leadership.transaction(on: connection) { now in
                 _ = try intake.insert([entry], on: connection)
                 try look.move(to: StatusPollSchedule.next(after: look.end, now: now), on: connection)
             }
@@ -136,8 +136,10 @@ struct StatusPoll {
 
     // MARK: - No answer
 
-    private func isUnknown(_ look: StatusPollTable, _ place: AppScope, on connection: PostgresConnection) throws {
-        try fence.transaction(on: connection) { now in
+    private func isUnknown(
+        _ look: StatusPollTable, _ place: AppScope, _ leadership: Leadership, on connection: PostgresConnection
+    ) throws {
+        try leadership.transaction(on: connection) { now in
             try look.move(to: now + StatusPoll.strangerPause, on: connection)
         }
         count("unknown", place)
@@ -147,14 +149,14 @@ struct StatusPoll {
     /// What is the purchase's own fault must not keep the others from being asked about.
     private mutating func failed(
         _ error: ServerAPIError, _ look: StatusPollTable, _ place: AppScope, _ now: Int64,
-        on connection: PostgresConnection
+        _ leadership: Leadership, on connection: PostgresConnection
     ) throws {
         switch error {
         case .cancelled: return
         case .refused where error.code.map(StatusPoll.unknown.contains) ?? false:
-            return try isUnknown(look, place, on: connection)
+            return try isUnknown(look, place, leadership, on: connection)
         case .untrusted, .malformed, .tooLarge, .invalid:
-            try fence.transaction(on: connection) { now in
+            try leadership.transaction(on: connection) { now in
                 try look.move(to: StatusPollSchedule.next(after: look.end, now: now), on: connection)
             }
             logger.with(fields(look)).warning(

@@ -6,9 +6,8 @@ import Postgres
 /// One look at everything that is kept for a time: makes the days ahead, drops those behind, cleans a little, and
 /// tells.
 ///
-/// Who owns the first lane does it; the others only tell. Two at once would do no harm: each step stands alone.
+/// The leader does it; the others only tell. Two at once would do no harm: each step stands alone.
 package struct RetentionRound {
-    private let worker: [UInt8]
     private let times: RetentionTimes
     private let clock: any WallClock
     private let logger: Logger
@@ -23,59 +22,48 @@ package struct RetentionRound {
     /// Half a megabyte each.
     private static let stepLimit = 64
 
-    /// - Parameter worker: as the owner of lanes is named.
-    package init(
-        worker: [UInt8], times: RetentionTimes, clock: any WallClock, logger: Logger, metrics: Metrics
-    ) {
-        self.worker = worker
+    package init(times: RetentionTimes, clock: any WallClock, logger: Logger, metrics: Metrics) {
         self.times = times
         self.clock = clock
         self.logger = logger
         report = RetentionReport(logger: logger, metrics: metrics)
     }
 
-    /// Whether lanes are ours, and the server's time: a clock of ours that is ahead must not drop what is young.
-    private static let look = """
-        SELECT (extract(epoch FROM clock_timestamp()) * 1000)::int8, EXISTS (
-            SELECT 1 FROM entitled.lane WHERE lane = $1 AND owner = $2 AND lease_until > clock_timestamp())
-        """
-
     /// What fails in one table keeps nothing from the others.
     ///
     /// - Returns: whether there is more to do soon.
     /// - Throws: the last failure, at the end.
-    package mutating func take(on connection: PostgresConnection) throws -> Bool {
-        let row = try connection.query(
-            RetentionRound.look, [.int2(Lane.first.number), .uuid(worker)]
-        ).one()
-        let (now, isOwner) = (min(clock.now(), try row.int(0)), try row.bool(1))
+    package mutating func take(_ leadership: Leadership, on connection: PostgresConnection) throws -> Bool {
+        let (serverNow, isLeader) = try leadership.check(on: connection)
+        // A clock of this host that is ahead must not drop what is young.
+        let now = min(clock.now(), serverNow)
         var failure: (any Error)?
         var firstKept: Day?
         for table in DayPartitions.allCases {
             do {
-                let first = try take(table, now, isOwner: isOwner, on: connection)
+                let first = try take(table, now, isLeader: isLeader, on: connection)
                 if table == .notifications { firstKept = first }
             } catch {
                 guard connection.isAlive else { throw error }
                 failure = error
             }
         }
-        let hasMore = isOwner ? try clean(before: firstKept, now, on: connection) : false
+        let hasMore = isLeader ? try clean(before: firstKept, now, on: connection) : false
         if let failure { throw failure }
         return hasMore
     }
 
     /// The first day of which something is there, or is to be kept.
     private func take(
-        _ table: DayPartitions, _ now: Int64, isOwner: Bool, on connection: PostgresConnection
+        _ table: DayPartitions, _ now: Int64, isLeader: Bool, on connection: PostgresConnection
     ) throws -> Day {
-        if isOwner {
+        if isLeader {
             let before = try table.partitions(on: connection)
             try makeAhead(table, before, now, on: connection)
             try dropBehind(table, before, now, on: connection)
         }
         let (partitions, strays) = (try table.partitions(on: connection), try table.strays(on: connection))
-        report.tell(table, partitions, strays: strays, now: now, complains: isOwner)
+        report.tell(table, partitions, strays: strays, now: now, complains: isLeader)
         let first = times.firstDay(of: table, now: now)
         return (partitions.prefix(1).map(\.day) + strays.keys).reduce(first, min)
     }

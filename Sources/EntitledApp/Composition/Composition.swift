@@ -119,26 +119,32 @@ struct Composition {
                     client: client, limits: limits, timeout: timeout, clock: clock, metrics: metrics, onResult: ring)
             },
             clock: clock, logger: logger, metrics: metrics)
-        let retention = RetentionDuty(
-            worker: id, times: configuration.retentionTimes,
-            session: try database.session(.worker, logger: logger, refused: refused), clock: clock, logger: logger,
-            metrics: metrics)
-        let jobs = JobDuty(
-            worker: id, kinds: [WebhookReplayWork.kind, history.jobs],
-            session: try database.session(.worker, logger: logger, refused: refused), logger: logger)
-        let reconciler = history.reconciler(
-            worker: id, session: try database.session(.worker, logger: logger, refused: refused), clock: clock,
-            logger: logger, metrics: metrics)
-        let refunds = try refundServices(worker: id, history.accesses, history.cancellation)
-        let deletions = DeletionDuty(
-            worker: id, sweep: CustomerErasure(foldSettings: configuration.foldSettings),
-            session: try database.session(.worker, logger: logger, refused: refused), logger: logger)
         let services: [any Service] =
-            [HTTPClientService(client: client), retention, reconciler, jobs, deletions, history.transports] + refunds
-            + [worker]
+            [HTTPClientService(client: client)] + (try duties(of: id, history)) + [history.transports, worker]
         return Part(services: services) {
             worker.isReady ? [] : ["the database is away"]
         }
+    }
+
+    /// What the worker does beside its lanes while it is the leader, in the order in which it drains.
+    private func duties(of worker: [UInt8], _ history: HistoryServices) throws -> [any Service] {
+        let leadership = Leadership(worker: worker, lease: configuration.worker.lease)
+        func service(_ duty: sending some Duty) throws -> any Service {
+            DutyService(
+                duty, session: try database.session(.worker, logger: logger, refused: refused), leadership: leadership,
+                logger: logger)
+        }
+        let retention = RetentionRound(
+            times: configuration.retentionTimes, clock: clock, logger: logger, metrics: metrics)
+        let reconciliation = history.reconciliationDuty(clock: clock, logger: logger, metrics: metrics)
+        let refunds = refundDuty(history.accesses, history.cancellation)
+        return [
+            try service(RetentionDuty(retention)),
+            try reconciliation.map { try service($0) },
+            try service(JobDuty(worker: worker, kinds: [WebhookReplayWork.kind, history.jobs], logger: logger)),
+            try service(DeletionDuty(sweep: CustomerErasure(foldSettings: configuration.foldSettings))),
+            try refunds.map { try service($0) },
+        ].compactMap { $0 }
     }
 
     private func httpClient(_ logger: Logger) throws -> HTTPClient {

@@ -47,16 +47,15 @@ struct HistoryServices: Sendable {
         }
     }
 
-    func reconciler(
-        worker: [UInt8], session: PostgresSession, clock: any WallClock, logger: Logger, metrics: Metrics
-    ) -> ReconciliationDuty {
-        ReconciliationDuty(
+    /// Nil where reconciliation is off.
+    func reconciliationDuty(clock: any WallClock, logger: Logger, metrics: Metrics) -> ReconciliationDuty? {
+        guard reconciliation != nil else { return nil }
+        return ReconciliationDuty(
             ReconciliationDutyConfiguration(
-                worker: worker, lease: configuration.worker.lease, interval: configuration.reconcile.interval,
-                clock: clock, duties: reconciliation == nil ? [] : duties,
+                interval: configuration.reconcile.interval, clock: clock, duties: duties,
                 statusCallsPerHour: configuration.reconcile.statusCallsPerHour,
                 foldSettings: configuration.foldSettings),
-            session: session, cancellation: cancellation, logger: logger, metrics: metrics)
+            cancellation: cancellation, logger: logger, metrics: metrics)
     }
 }
 

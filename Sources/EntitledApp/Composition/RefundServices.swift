@@ -8,17 +8,17 @@ import Schemas
 import Subscriptions
 
 extension Composition {
-    /// What answers Apple's questions about refunds; none where no app wants that.
+    /// What answers Apple's questions about refunds; nil where no app wants that.
     ///
     /// - Parameters:
     ///   - accesses: the ways to Apple, by app.
     ///   - cancellation: ends calls that wait for Apple when the process ends.
-    func refundServices(
-        worker: [UInt8], _ accesses: [String: ServerAPIAccess], _ cancellation: Cancellation
-    ) throws -> [any Service] {
+    func refundDuty(
+        _ accesses: [String: ServerAPIAccess], _ cancellation: Cancellation
+    ) -> RefundAnswerDuty? {
         let apps = configuration.apps.filter { $0.refunds.policy != .never }
-        guard !apps.isEmpty else { return [] }
-        var senders: [String: RefundDesk.Send] = [:]
+        guard !apps.isEmpty else { return nil }
+        var senders: [String: RefundAnswerDuty.Send] = [:]
         for app in apps {
             guard let access = accesses[app.id] else { continue }
             senders[app.id] = { request, information in
@@ -30,9 +30,7 @@ extension Composition {
             }
         }
         let policies = Dictionary(apps.map { ($0.id, $0.refunds.policyOfDesk) }) { first, _ in first }
-        let desk = RefundDesk(worker: worker, policies: policies, senders: senders, logger: logger, metrics: metrics)
-        let session = try database.session(.worker, logger: logger, refused: refused)
-        return [RefundAnswerDuty(desk: desk, session: session, logger: logger)]
+        return RefundAnswerDuty(policies: policies, senders: senders, logger: logger, metrics: metrics)
     }
 }
 

@@ -114,9 +114,10 @@ import Testing
         let endpoint = try bench.addEndpoint()
         let job = try bench.open(bench.replay(endpoint, .missing))
         let left = try #require(try JobLease.take(job.id, driver: other, on: bench.connection))
-        let keeper = JobDuty(
-            worker: driver, kinds: [WebhookReplayWork.kind],
-            session: PostgresSession(bench.database.target(role: "entitled_worker")), logger: .silent)
+        let keeper = DutyService(
+            JobDuty(worker: driver, kinds: [WebhookReplayWork.kind], logger: .silent),
+            session: PostgresSession(bench.database.target(role: "entitled_worker")),
+            leadership: Leadership(worker: driver, lease: .seconds(10)), logger: .silent)
         keeper.start()
         defer { keeper.drain(until: .now + .seconds(5)) }
         try left.release(on: bench.connection)

@@ -16,10 +16,11 @@ import Testing
             [.uuid(Self.worker)])
         func days(_ count: Int64) -> Duration { .seconds(count * 86_400) }
         var round = RetentionRound(
-            worker: Self.worker, times: RetentionTimes(notifications: days(400), attempts: days(90), events: days(400)),
+            times: RetentionTimes(notifications: days(400), attempts: days(90), events: days(400)),
             clock: SystemClock(), logger: .silent, metrics: Metrics())
         round.hurry()
-        while try round.take(on: connection) {}
+        let leadership = Leadership(worker: Self.worker, lease: .seconds(10))
+        while try round.take(leadership, on: connection) {}
     }
 
     private func bodies(_ bench: ReplayFixture) throws -> Int64 {

@@ -10,12 +10,9 @@ import Testing
     @Test func `it goes on by itself, and ends at once, also in the middle of a statement`() throws {
         let bench = try RetentionFixture()
         try bench.receiveAndApply(1, daysAgo: 500)
-        let keeper = RetentionDuty(
-            worker: [UInt8](repeating: 1, count: 16),
-            times: RetentionTimes(
-                notifications: .seconds(400 * 86_400), attempts: .seconds(90 * 86_400), events: .seconds(400 * 86_400)),
-            session: PostgresSession(bench.database.target(role: "entitled_worker")), clock: SystemClock(),
-            logger: bench.log.logger, metrics: bench.metrics)
+        let keeper = DutyService(
+            RetentionDuty(bench.round), session: PostgresSession(bench.database.target(role: "entitled_worker")),
+            leadership: bench.leadership, logger: bench.log.logger)
         keeper.start()
         try bench.log.wait(for: "day partition dropped")
         let deadline = ContinuousClock.now + .seconds(20)

@@ -17,6 +17,7 @@ final class RetentionFixture {
     let log = LogTape()
     let metrics = Metrics()
     private let worker = [UInt8](repeating: 1, count: 16)
+    var leadership: Leadership { Leadership(worker: worker, lease: .seconds(10)) }
     private(set) var round: RetentionRound
 
     /// - Parameter emptyCustomers: days, as all of these; nil: they stay.
@@ -28,7 +29,6 @@ final class RetentionFixture {
         owner = try database.connect()
         func days(_ count: Int64) -> Duration { .seconds(count * 86_400) }
         round = RetentionRound(
-            worker: worker,
             times: RetentionTimes(
                 notifications: days(notifications), attempts: days(attempts), events: days(events),
                 emptyCustomers: emptyCustomers.map(days)),
@@ -45,7 +45,7 @@ final class RetentionFixture {
     /// All that is to do now, the daily part included.
     func takeRounds() throws {
         round.hurry()
-        while try round.take(on: connection) {}
+        while try round.take(leadership, on: connection) {}
     }
 
     func today(_ daysAgo: Int64 = 0) -> Day { Day(of: now).adding(-daysAgo) }

@@ -33,7 +33,7 @@ package final class AppliedWaiter: Sendable {
     private static let pause = Duration.milliseconds(100)
 
     private let state = Monitor(State())
-    private let finished = Monitor(false)
+    private let loop = Loop("applied-watch")
     private let session: PostgresSession
 
     init(session: PostgresSession) {
@@ -50,39 +50,27 @@ package final class AppliedWaiter: Sendable {
             }
             return state.isStopping
         }
-        if isStopping { done(false) }
+        isStopping ? done(false) : loop.wake()
     }
 
     func start() {
-        _ = ServiceThread("applied-watch") { [self] in
-            run()
-            finished.change { $0 = true }
+        loop.start { [self] loop in
+            loop.run { look() }
+            // Answers those that came since the last look; no more come.
+            _ = look()
         }
     }
 
     /// Ends whatever waits: every caller is answered that it should come again.
     func stop(until deadline: ContinuousClock.Instant) {
         state.change { $0.isStopping = true }
-        let isDone = finished.wait(timeout: max(.zero, deadline - .now)) { $0 ? true : nil } ?? false
-        isDone ? session.close() : session.cut()
+        loop.drain(until: deadline) ? session.close() : session.cut()
     }
 
-    private func run() {
-        while true {
-            let isOver = state.wait { state -> Bool? in
-                if !state.waiting.isEmpty { return false }
-                return state.isStopping ? true : nil
-            }
-            if isOver ?? true { return }
-            let pause = look()
-            // Not for news: only to let time pass, and to end at once.
-            _ = state.wait(timeout: pause) { _ in nil as Bool? }
-        }
-    }
-
-    /// One question for all; how long to wait for the next.
-    private func look() -> Duration {
+    /// One question for all; when the next one follows.
+    private func look() -> Next {
         let open = state.read { $0.waiting.reduce(into: Set<Subject>()) { $0.formUnion($1.open) } }
+        guard !open.isEmpty else { return .whenWoken }
         let pending = try? session.withConnection { try AppliedWaiter.pending(open, on: $0) }
         let ended = state.change { state -> [(done: @Sendable (Bool) -> Void, isApplied: Bool)] in
             var ended: [(done: @Sendable (Bool) -> Void, isApplied: Bool)] = []
@@ -103,7 +91,9 @@ package final class AppliedWaiter: Sendable {
             return ended
         }
         for (done, isApplied) in ended { done(isApplied) }
-        return pending == nil ? AppliedWaiter.pause : AppliedWaiter.interval
+        let pause = pending == nil ? AppliedWaiter.pause : AppliedWaiter.interval
+        // Requests that come meanwhile wait for the next question like the others.
+        return .after(pause, atLeast: pause)
     }
 
     private static let select = """

@@ -13,7 +13,7 @@ package final class ConnectionWatchdog: Service {
     private static let interval = Duration.seconds(1)
 
     private let sessions = Mutex<[PostgresSession]>([])
-    private let isStopping = Monitor(false)
+    private let loop = Loop("api-watch")
     private let patience: Duration
     private let logger: Logger
 
@@ -28,13 +28,16 @@ package final class ConnectionWatchdog: Service {
     }
 
     package func start() {
-        _ = ServiceThread("api-watch") { [self] in
-            while isStopping.wait(timeout: ConnectionWatchdog.interval, for: { $0 ? true : nil }) == nil { look() }
+        loop.start { [self] loop in
+            loop.run(firstAfter: ConnectionWatchdog.interval) {
+                look()
+                return .after(ConnectionWatchdog.interval)
+            }
         }
     }
 
     package func drain(until deadline: ContinuousClock.Instant) {
-        isStopping.change { $0 = true }
+        loop.drain(until: deadline)
     }
 
     private func look() {

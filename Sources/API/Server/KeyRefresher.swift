@@ -31,7 +31,7 @@ package final class KeyRefresher: Service {
     private let session: PostgresSession
     private let logger: Logger
     private let state = Monitor(State())
-    private let finished = Monitor(false)
+    private let loop = Loop("api-keys")
     private let isReachable = Monitor(false)
 
     /// Whether the database answered last time.
@@ -44,16 +44,19 @@ package final class KeyRefresher: Service {
     }
 
     package func start() {
-        _ = ServiceThread("api-keys") { [self] in
-            run()
-            finished.change { $0 = true }
+        loop.start { [self] loop in
+            loop.run {
+                look()
+                return .after(KeyRefresher.interval, atLeast: KeyRefresher.shortest)
+            }
+            // For requests that came since the last look; no more come.
+            look()
         }
     }
 
     package func drain(until deadline: ContinuousClock.Instant) {
         state.change { $0.isStopping = true }
-        let isDone = finished.wait(timeout: max(.zero, deadline - .now)) { $0 ? true : nil } ?? false
-        isDone ? session.close() : session.cut()
+        loop.drain(until: deadline) ? session.close() : session.cut()
     }
 
     /// Whether no more can wait for a look.
@@ -61,29 +64,23 @@ package final class KeyRefresher: Service {
 
     /// Calls `done` once, after a look that begins from now on, on the keeper's thread; false: too many wait.
     func look(_ done: @escaping @Sendable (Look) -> Void) -> Bool {
-        state.change { state in
+        let isTaken = state.change { state in
             guard !state.isStopping, state.waiting.count < KeyRefresher.waitingLimit else { return false }
             state.waiting.append(done)
             return true
         }
+        if isTaken { loop.wake() }
+        return isTaken
     }
 
-    private func run() {
-        while true {
-            let (waiting, isStopping) = state.change { state in
-                defer { state.waiting = [] }
-                return (state.waiting, state.isStopping)
-            }
-            let look = refresh()
-            isReachable.change { $0 = look == .done }
-            for done in waiting { done(look) }
-            if isStopping { return }
-            // Not for a signal, but to let time pass; then for the first one.
-            _ = state.wait(timeout: KeyRefresher.shortest) { $0.isStopping ? true : nil }
-            _ = state.wait(timeout: KeyRefresher.interval - KeyRefresher.shortest) { state in
-                state.isStopping || !state.waiting.isEmpty ? true : nil
-            }
+    private func look() {
+        let waiting = state.change { state in
+            defer { state.waiting = [] }
+            return state.waiting
         }
+        let look = refresh()
+        isReachable.change { $0 = look == .done }
+        for done in waiting { done(look) }
     }
 
     private func refresh() -> Look {

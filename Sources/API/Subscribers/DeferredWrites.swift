@@ -14,8 +14,6 @@ final class DeferredWrites: Sendable {
         var seen: Set<String> = []
         /// The id that was used last, by the original app user id: a busy customer is one row of a statement.
         var used: [String: String] = [:]
-        var isEnding = false
-        var isOver = false
 
         var isEmpty: Bool { snapshots.isEmpty && seen.isEmpty && used.isEmpty }
     }
@@ -35,6 +33,7 @@ final class DeferredWrites: Sendable {
     private static let pause = Duration.seconds(1)
 
     private let state = Monitor(State())
+    private let loop = Loop("reader-notes")
     private let failures = RepeatedFailure()
     private let session: PostgresSession
     private let clock: any WallClock
@@ -66,38 +65,41 @@ final class DeferredWrites: Sendable {
                 state.used[root] = id
             }
         }
+        loop.wake()
     }
 
     func start() {
-        _ = ServiceThread("reader-notes") { [self] in
-            while let batch = next() { write(batch) }
-            state.change { $0.isOver = true }
+        loop.start { [self] loop in
+            loop.run {
+                guard let batch = takeBatch() else { return .whenWoken }
+                return write(batch) ? .again : .after(DeferredWrites.pause, atLeast: DeferredWrites.pause)
+            }
+            while let batch = takeBatch() { _ = write(batch) }
         }
     }
 
     func end(until deadline: ContinuousClock.Instant) {
-        state.change { $0.isEnding = true }
-        let isDone = state.wait(timeout: max(.zero, deadline - .now)) { $0.isOver ? true : nil } ?? false
-        isDone ? session.close() : session.cut()
+        loop.drain(until: deadline) ? session.close() : session.cut()
     }
 
     // MARK: - The thread
 
-    private func next() -> Batch? {
-        let next = state.wait { state -> Batch?? in
-            guard !state.isEmpty else { return state.isEnding ? .some(nil) : nil }
+    /// Nil where nothing waits.
+    private func takeBatch() -> Batch? {
+        state.change { state in
+            guard !state.isEmpty else { return nil }
             let snapshots = state.snapshots.values.prefix(DeferredWrites.batchLimit).map { $0 }
             let seen = Set(state.seen.prefix(DeferredWrites.batchLimit))
             let used = state.used.prefix(DeferredWrites.batchLimit)
             for snapshot in snapshots { state.snapshots[snapshot.key] = nil }
             state.seen.subtract(seen)
             for root in used.map(\.key) { state.used[root] = nil }
-            return .some(Batch(snapshots: snapshots, seen: seen, used: Set(used.map(\.value))))
+            return Batch(snapshots: snapshots, seen: seen, used: Set(used.map(\.value)))
         }
-        return next ?? nil
     }
 
-    private func write(_ batch: Batch) {
+    /// False where the database did not take it.
+    private func write(_ batch: Batch) -> Bool {
         do {
             try session.withConnection { connection in
                 try SnapshotTable.write(batch.snapshots, on: connection)
@@ -106,9 +108,10 @@ final class DeferredWrites: Sendable {
                     batch.seen, staleBefore: now - DeferredWrites.hour, now: now, on: connection)
                 try SeenIDs.mark(batch.used, now: now, on: connection)
             }
+            return true
         } catch {
             failures.note("deferred writes failed", error, count: 1, logger)
-            _ = state.wait(timeout: DeferredWrites.pause) { $0.isEnding ? true : nil }
+            return false
         }
     }
 }

@@ -15,12 +15,6 @@ package final class RevocationChecker: Service {
 
     package let name = "revocation-watch"
 
-    private struct Inbox {
-        var answers: [(RevocationCheck, [UInt8]?)] = []
-        var isNewCertificate = false
-        var isDraining = false
-    }
-
     /// The clock of the book is the time of day, which may jump: looked at so often at least.
     private static let longestPause = Duration.seconds(60)
 
@@ -30,8 +24,8 @@ package final class RevocationChecker: Service {
     private let logger: Logger
     private let metrics: Metrics
     private let silence: ReminderSchedule
-    private let inbox = Monitor(Inbox())
-    private let finished = Monitor(false)
+    private let answers = Monitor<[(check: RevocationCheck, body: [UInt8]?)]>([])
+    private let loop = Loop("revocation")
 
     /// - Parameters:
     ///   - transport: how questions are sent.
@@ -50,56 +44,44 @@ package final class RevocationChecker: Service {
     }
 
     package func start() {
-        let inbox = inbox
-        book.listen { inbox.change { $0.isNewCertificate = true } }
+        book.listen { [loop] in loop.wake() }
         metrics.collect { [book] metrics in
             let census = book.census()
             for standing in RevocationStatus.allCases {
                 metrics.gauge(.ocspStatus, Double(census[standing] ?? 0), ["status": standing.rawValue])
             }
         }
-        _ = ServiceThread("revocation") { [self] in
-            run()
-            finished.change { $0 = true }
-        }
+        loop.start { [self] loop in loop.run { look() } }
     }
 
     package func drain(until deadline: ContinuousClock.Instant) {
-        inbox.change { $0.isDraining = true }
-        _ = finished.wait(timeout: max(.zero, deadline - ContinuousClock.now)) { $0 ? true : nil }
+        loop.drain(until: deadline)
     }
 
     // MARK: - The asking thread
 
-    private func run() {
-        while true {
-            for check in book.takeDue() {
-                ask(check)
-            }
-            warnOfSilence()
-            guard let answers = nextAnswers() else { return }
-            for (check, body) in answers {
-                take(check, body)
-            }
+    /// Takes what was answered and asks what is due; the next look follows an answer, a new certificate, or the next
+    /// check's time.
+    private func look() -> Next {
+        let answered = answers.change { answers in
+            defer { answers = [] }
+            return answers
         }
+        for (check, body) in answered {
+            take(check, body)
+        }
+        for check in book.takeDue() {
+            ask(check)
+        }
+        warnOfSilence()
+        return .after(min(book.pause() ?? RevocationChecker.longestPause, RevocationChecker.longestPause))
     }
 
     private func ask(_ check: RevocationCheck) {
-        let inbox = inbox
-        transport(check.url, check.body) { body in
-            inbox.change { $0.answers.append((check, body)) }
+        transport(check.url, check.body) { [answers, loop] body in
+            answers.change { $0.append((check, body)) }
+            loop.wake()
         }
-    }
-
-    /// Waits for answers, a new certificate, or the next check's time; nil when draining.
-    private func nextAnswers() -> [(RevocationCheck, [UInt8]?)]? {
-        let pause = min(book.pause() ?? RevocationChecker.longestPause, RevocationChecker.longestPause)
-        return inbox.wait(timeout: pause) { inbox in
-            if inbox.isDraining { return .some(nil) }
-            guard !inbox.answers.isEmpty || inbox.isNewCertificate else { return nil }
-            defer { inbox = Inbox() }
-            return .some(inbox.answers)
-        } ?? []
     }
 
     private func take(_ check: RevocationCheck, _ body: [UInt8]?) {

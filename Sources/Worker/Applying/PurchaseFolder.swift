@@ -12,10 +12,10 @@ package final class PurchaseFolder: Sendable {
         var wanted: Set<PurchaseKey> = []
         /// Why purchases could not be folded, for reasons that lie in their facts.
         var faults: [PurchaseKey: (reason: String, until: ContinuousClock.Instant)] = [:]
-        var isDone = false
     }
 
     private let state = Monitor(State())
+    private let loop = Loop("worker-fold")
     private let session: PostgresSession
     private let logger: Logger
     private let metrics: Metrics
@@ -28,6 +28,8 @@ package final class PurchaseFolder: Sendable {
     /// How long notifications of a purchase that cannot be folded are held without another attempt.
     private static let faultTime = Duration.seconds(30)
     private static let slow = Duration.seconds(1)
+    /// After a purchase that could not be folded.
+    private static let pause = Duration.milliseconds(500)
 
     package init(session: PostgresSession, logger: Logger, metrics: Metrics) {
         self.session = session
@@ -42,6 +44,7 @@ package final class PurchaseFolder: Sendable {
             let faults = state.faults
             state.wanted.formUnion(keys.filter { key in faults[key].map { $0.until <= now } ?? true })
         }
+        loop.wake()
     }
 
     /// Why a purchase could not be folded a moment ago; nil: it could, or it is to be tried again.
@@ -50,42 +53,44 @@ package final class PurchaseFolder: Sendable {
     }
 
     func start() {
-        _ = ServiceThread("worker-fold") { [self] in run() }
+        loop.start { [self] loop in
+            var cursor: PurchaseKey?
+            var next = ContinuousClock.now + PurchaseFolder.pace
+            loop.run(firstAfter: PurchaseFolder.pace) { step(&cursor, &next) }
+        }
     }
 
     /// What is not folded yet is asked for again.
     func stop() {
-        state.change { $0.isDone = true }
+        loop.beginDraining()
         session.cut()
     }
 
-    private func run() {
-        var cursor: PurchaseKey?
-        var next = ContinuousClock.now + PurchaseFolder.pace
-        while true {
-            _ = state.wait(timeout: max(.zero, next - .now)) { $0.isDone || !$0.wanted.isEmpty ? true : nil }
-            let (key, isDone) = state.read { ($0.wanted.first, $0.isDone) }
-            guard !isDone else { return }
-            if let key {
-                metrics.gauge(.purchasesUnfolded, Double(state.read { $0.wanted.count }))
-                fold(key)
-                metrics.gauge(.purchasesUnfolded, Double(state.read { $0.wanted.count }))
-            } else if ContinuousClock.now >= next {
-                let begun = ContinuousClock.now
-                lookOver(after: &cursor)
-                // A twentieth of the time at most, however long histories are.
-                next = ContinuousClock.now + max(PurchaseFolder.pace, (ContinuousClock.now - begun) * 20)
-            }
+    /// Folds one purchase that is wanted, or looks at the next kept one once its time has come.
+    private func step(_ cursor: inout PurchaseKey?, _ next: inout ContinuousClock.Instant) -> Next {
+        if let key = state.read({ $0.wanted.first }) {
+            metrics.gauge(.purchasesUnfolded, Double(state.read { $0.wanted.count }))
+            defer { metrics.gauge(.purchasesUnfolded, Double(state.read { $0.wanted.count })) }
+            return fold(key) ? .again : .after(PurchaseFolder.pause, atLeast: PurchaseFolder.pause)
         }
+        if ContinuousClock.now >= next {
+            let begun = ContinuousClock.now
+            lookOver(after: &cursor)
+            // A twentieth of the time at most, however long histories are.
+            next = ContinuousClock.now + max(PurchaseFolder.pace, (ContinuousClock.now - begun) * 20)
+        }
+        return .after(max(.zero, next - .now))
     }
 
-    private func fold(_ key: PurchaseKey) {
+    /// False where it failed.
+    private func fold(_ key: PurchaseKey) -> Bool {
         do {
             let isThrough = try session.withConnection { connection in try foldAnew(key, on: connection) }
             state.change { state in
                 if isThrough { state.wanted.remove(key) }
                 state.faults[key] = nil
             }
+            return true
         } catch {
             failed(key, error)
             state.change { state in
@@ -93,12 +98,12 @@ package final class PurchaseFolder: Sendable {
                 state.faults = state.faults.filter { $0.value.until > .now }
                 if error.fault == .work { state.faults[key] = ("\(error)", .now + PurchaseFolder.faultTime) }
             }
-            _ = state.wait(timeout: .milliseconds(500)) { $0.isDone ? true : nil }
+            return false
         }
     }
 
     private func failed(_ key: PurchaseKey?, _ error: any Error) {
-        guard error.fault != .away, !state.read({ $0.isDone }) else { return }
+        guard error.fault != .away, !loop.isDraining else { return }
         failure.note(
             "purchase fold failed", error, count: 1,
             logger.with([
@@ -122,7 +127,7 @@ package final class PurchaseFolder: Sendable {
     package func foldAnew(_ key: PurchaseKey, on connection: PostgresConnection) throws -> Bool {
         let begun = ContinuousClock.now
         var reading = FactTable.Reading(of: key)
-        let isRead = try reading.readAll(page: PurchaseFolder.page, on: connection) { !state.read { $0.isDone } }
+        let isRead = try reading.readAll(page: PurchaseFolder.page, on: connection) { !loop.isDraining }
         guard isRead else { return true }
         // Twice, so that little is left to read while others wait for the lane.
         var outcome = FoldResult.outrun
@@ -195,7 +200,7 @@ package final class PurchaseFolder: Sendable {
             guard next.isCurrent else { return .otherForm }
             guard let kept = try PurchaseFoldTable.read([next.key], on: connection)[0] else { return .different }
             let known = try FactTable.all(of: next.key, page: PurchaseFolder.page, on: connection) {
-                !state.read { $0.isDone }
+                !loop.isDraining
             }
             guard let known else { return .same }
             return kept.isSame(as: known) ? .same : .different

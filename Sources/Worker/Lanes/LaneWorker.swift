@@ -12,15 +12,9 @@ import Subscriptions
 package final class LaneWorker: Service {
     package let name = "worker"
 
-    private struct State {
-        var bell = false
-        var isDraining = false
-        var isFinished = false
-        var isReady = false
-    }
-
-    private let state = Monitor(State())
-    private let finished = Monitor(false)
+    private let isThrough = Monitor(false)
+    private let loop = Loop("worker")
+    private let watchdog = Loop("worker-watch")
     private let configuration: LaneWorkerConfiguration
     private let session: PostgresSession
     private let folder: PurchaseFolder
@@ -66,15 +60,14 @@ package final class LaneWorker: Service {
     }
 
     /// Whether the last turn went through.
-    package var isReady: Bool { state.read { $0.isReady } }
+    package var isReady: Bool { isThrough.read { $0 } }
 
     package func start() {
-        _ = ServiceThread("worker-watch") { [self] in watch() }
+        watchdog.start { [self] loop in loop.run(firstAfter: LaneWorker.watchInterval) { watch() } }
         folder.start()
-        _ = ServiceThread("worker") { [self] in
-            run()
-            state.change { $0.isFinished = true }
-            finished.change { $0 = true }
+        loop.start { [self] loop in
+            run(loop)
+            watchdog.beginDraining()
         }
     }
 
@@ -83,42 +76,38 @@ package final class LaneWorker: Service {
     /// still answer for it, so that TCP notices nothing.
     private var patience: Duration { min(max(.seconds(5), configuration.lease * 2), .seconds(65)) }
 
-    private func watch() {
-        while finished.wait(timeout: .seconds(1), for: { $0 ? true : nil }) == nil {
-            if session.cut(ifBusyFor: patience) {
-                logger.warning("unresponsive database connection cut")
-            }
+    private func watch() -> Next {
+        if session.cut(ifBusyFor: patience) {
+            logger.warning("unresponsive database connection cut")
         }
+        return .after(LaneWorker.watchInterval)
     }
 
     package func drain(until deadline: ContinuousClock.Instant) {
-        state.change { $0.isDraining = true }
-        _ = state.wait(timeout: max(.zero, deadline - ContinuousClock.now)) { $0.isFinished ? true : nil }
+        loop.drain(until: deadline)
     }
 
     /// There may be something to do.
     package func ring() {
-        state.change { $0.bell = true }
+        loop.wake()
     }
 
     // MARK: - The loop
 
+    private static let watchInterval = Duration.seconds(1)
     private static let shortestRest = Duration.milliseconds(2)
     private static let longestRest = Duration.milliseconds(40)
 
-    private func run() {
+    private func run(_ loop: Loop) {
         let engine = engine { [self] in ring() }
         var turn = LaneCycle(
             configuration: configuration, preparer: preparer, applier: applier, settler: settler, engine: engine,
             folder: folder, keys: keys, clock: clock, logger: logger, metrics: metrics)
         var rest = LaneWorker.shortestRest
-        while !state.read({ $0.isDraining }) {
+        loop.run {
             let wasBusy = take(&turn)
             rest = wasBusy ? LaneWorker.shortestRest : min(rest * 1.5, LaneWorker.longestRest)
-            _ = state.wait(timeout: rest) { state in
-                defer { state.bell = false }
-                return state.bell || state.isDraining ? true : nil
-            }
+            return .after(rest)
         }
         finish(&turn, engine)
     }
@@ -127,10 +116,10 @@ package final class LaneWorker: Service {
     private func take(_ turn: inout LaneCycle) -> Bool {
         do {
             let wasBusy = try session.withConnection { connection in try turn.take(on: connection) }
-            state.change { $0.isReady = true }
+            isThrough.change { $0 = true }
             return wasBusy
         } catch {
-            state.change { $0.isReady = false }
+            isThrough.change { $0 = false }
             turn.failed(error)
             return false
         }
@@ -145,10 +134,7 @@ package final class LaneWorker: Service {
                 try turn.settleRest(on: connection)
                 try turn.release(except: engine.busyLanes, on: connection)
             }
-            _ = state.wait(timeout: configuration.lease * 0.2) { state in
-                defer { state.bell = false }
-                return state.bell ? true : nil
-            }
+            loop.pause(configuration.lease * 0.2)
         }
         engine.cut()
         folder.stop()

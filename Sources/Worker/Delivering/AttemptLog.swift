@@ -21,7 +21,7 @@ package struct AttemptLog: Sendable {
         let seen = Seen(result.outcome)
         var record = DeliveryTable.AttemptRecord(
             number: result.delivery.attempts + 1, started: result.started, milliseconds: seen.milliseconds,
-            outcome: outcome.rawValue, detail: detail, response: keepsResponses ? seen.body : [])
+            outcome: outcome.code, detail: detail, response: keepsResponses ? seen.body : [])
         record.status = seen.status
         record.timings = DeliveryTable.AttemptRecord.Timings(
             lookup: seen.trace.timings.lookup, connect: seen.trace.timings.connect,

@@ -76,7 +76,7 @@ package struct AttemptRecorder: Sendable {
     /// Counts and says what happened, once it is committed.
     package func report(_ decided: [Decided]) {
         for item in decided {
-            metrics.count(.webhookAttempts, ["outcome": AttemptOutcome(item.result.outcome).rawValue])
+            metrics.count(.webhookAttempts, ["outcome": AttemptOutcome(item.result.outcome).code])
             guard item.decision.state == .dead else { continue }
             logger.info(
                 "delivery declared dead",

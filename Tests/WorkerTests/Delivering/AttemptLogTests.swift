@@ -67,12 +67,12 @@ import Testing
         (503, "status_5xx"), (101, "status_other"), (999, "status_other"),
     ])
     func `every status has its outcome`(status: Int, outcome: String) {
-        #expect(AttemptOutcome(response(status)).rawValue == outcome)
+        #expect(AttemptOutcome(response(status)).code == outcome)
     }
 
     @Test(arguments: TransferFailure.Kind.allCases)
     func `every failure has an outcome of its own`(kind: TransferFailure.Kind) {
         let outcome = AttemptOutcome(.failure(TransferFailure(kind: kind, message: "", milliseconds: 0)))
-        #expect(outcome.rawValue == kind.rawValue)
+        #expect(outcome.code == kind.rawValue)
     }
 }

@@ -7,8 +7,7 @@ import Subscriptions
 /// beside the work of a worker.
 struct AccountUpkeep {
     private let settlement: OwnerSettlement
-    private var nextLook = ContinuousClock.now
-    private var nextLegacyLook = ContinuousClock.now
+    private var adoption = Pace(every: .seconds(60))
     /// How many are judged at once: one by one after a failure.
     private var limit = AccountUpkeep.dueLimit
 
@@ -18,8 +17,8 @@ struct AccountUpkeep {
     /// Records without a transaction among their facts, which nothing can be said of; others behind them come nevertheless.
     private var unadopted = 0
 
-    private static let interval = Duration.milliseconds(500)
-    private static let legacyInterval = Duration.seconds(60)
+    /// How long accounts are judged at once.
+    private static let judgeTime = Duration.milliseconds(500)
     private static let dueLimit = 64
     private static let legacyLimit = 100
 
@@ -30,9 +29,6 @@ struct AccountUpkeep {
     /// - Returns: whether consumers are told of something.
     mutating func keep(on connection: PostgresConnection) throws -> Bool {
         let begun = ContinuousClock.now
-        guard begun >= nextLook else { return false }
-        // However much there is, most of the time is for what comes in.
-        defer { nextLook = begun + max(AccountUpkeep.interval, (ContinuousClock.now - begun) * 4) }
         var told = false
         var failure: (any Error)?
         do {
@@ -40,7 +36,7 @@ struct AccountUpkeep {
                 isToBePostponed = false
                 try AccountDue.postpone(on: connection)
             }
-            try judgeDue(until: begun + AccountUpkeep.interval, on: connection, &told)
+            try judgeDue(until: begun + AccountUpkeep.judgeTime, on: connection, &told)
         } catch {
             let isLost = (error as? PostgresError)?.kind == .connection
             guard !isLost || error.isTimeout else { throw error }
@@ -50,8 +46,8 @@ struct AccountUpkeep {
             if isLost { throw error }
             failure = error
         }
-        if begun >= nextLegacyLook, try adopt(on: connection) < AccountUpkeep.legacyLimit {
-            nextLegacyLook = begun + AccountUpkeep.legacyInterval
+        if adoption.isDue(), try adopt(on: connection) < AccountUpkeep.legacyLimit {
+            adoption.ran(since: begun)
         }
         if let failure { throw failure }
         return told

@@ -48,6 +48,25 @@ struct Applier: Sendable {
         var unanswered: [RefundRequestSummary.Key] = []
     }
 
+    /// What one transaction applies, as far as the steps have come.
+    private struct Batch {
+        let connection: PostgresConnection
+        /// Milliseconds since 1970 by the server's clock.
+        let now: Int64
+        var plan: TurnPlan
+        var works: [PurchaseWork] = []
+        var settled = OwnerSettlement.SettlementResult()
+
+        var notifications: [DecodedNotification] { plan.notifications }
+
+        /// Lanes in which something waits beside the notifications. Asked only where it matters, because the answer may cost
+        /// much.
+        func waiting(in lanes: Set<Lane>) throws -> Set<Lane> {
+            let line = notifications.map(\.pending).filter { $0.held == nil }
+            return try PendingNotification.waiting(in: lanes.sorted(), beside: line, on: connection)
+        }
+    }
+
     /// Writes what was planned, inside a transaction that passed the fence. Lanes that were touched since it was read are read
     /// again.
     ///
@@ -56,46 +75,30 @@ struct Applier: Sendable {
     func apply(
         _ planned: TurnPlan, _ passed: Fence.Passed, beliefs: ExpiryConfirmationRule, on connection: PostgresConnection
     ) throws -> ApplyResult {
-        let now = passed.now
-        var plan = try planner.again(planned.within(passed.lanes), passed, beliefs, on: connection)
-        let line = plan.notifications.map(\.pending).filter { $0.held == nil }
-        // In lanes in which something waits beside the notifications the end of access is not told. Asked only where it matters,
-        // because the answer may cost much.
-        func waiting(_ lanes: Set<Lane>) throws -> Set<Lane> {
-            try PendingNotification.waiting(in: lanes.sorted(), beside: line, on: connection)
-        }
-        let occupied = try waiting(Set(plan.woken.map(\.key.lane)))
-        plan.leaveOutWakes(in: occupied)
-        let (notifications, found) = (plan.notifications, plan.found)
-        var works = plan.works
-        let members = try AccountTable.members(works.map(\.key), on: connection)
-        for place in works.indices { works[place].member = members[works[place].key] }
-        if !notifications.isEmpty { FailPoint.applyAfterRead.pass() }
-        let busy = try waiting(Set(works.filter { $0.isOver(now) }.map(\.key.lane)))
-        for place in works.indices { works[place].isQuiet = !busy.contains(works[place].key.lane) }
-        tellEnds(of: &works, now)
-        try leaveOutUntoldEnds(&works, works.indices, on: connection)
+        let plan = try planner.again(planned.within(passed.lanes), passed, beliefs, on: connection)
+        var batch = Batch(connection: connection, now: passed.now, plan: plan)
+        try leaveOutEarlyTimers(&batch)
+        try readMembers(&batch)
+        if !batch.notifications.isEmpty { FailPoint.applyAfterRead.pass() }
+        try findQuietLanes(&batch)
+        deriveEnds(&batch)
+        try leaveOutUntoldEnds(&batch, batch.works.indices)
         // Activity is judged by facts that are in the database.
-        try FactTable.insert(
-            works.flatMap(\.newFacts) + announcements(notifications), known: knownHeaders(notifications),
-            whole: Dictionary(uniqueKeysWithValues: works.compactMap { work in work.whole.map { (work.key, $0) } }),
-            on: connection)
-        let settled = try settleOwners(&works, found, now: now, on: connection)
-        let released = try waits.decide(&works, now: now, on: connection)
-        try leaveOutUntoldEnds(&works, released, on: connection)
-        try write(&works, now: now, on: connection)
-        try RefundRequestTable.note(questions(works), on: connection)
-        let deliveries = try EventTable.insert(
-            try events(works, on: connection), now: now, on: connection)
-        let forwarded = try NotificationDeliveryTable.insert(notifications.map(\.pending), now: now, on: connection)
-        try settle(notifications, now: now, on: connection)
-        let applied = Set(notifications.map(\.pending.seq))
-        try DeletedCustomerFilter.forget(found.unkept.filter { applied.contains($0.seq) }, on: connection)
-        try PostedRepetitions.forget(plan.repetitions, on: connection)
-        let late = plan.woken.flatMap { overdue($0, works, now) }
+        try insertFacts(batch)
+        try settleOwners(&batch)
+        let released = try waits.decide(&batch.works, now: batch.now, on: connection)
+        try leaveOutUntoldEnds(&batch, released)
+        try writeRecords(&batch)
+        try RefundRequestTable.note(questions(batch.works), on: connection)
+        let deliveries = try EventTable.insert(try events(batch), now: batch.now, on: connection)
+        let forwarded = try NotificationDeliveryTable.insert(
+            batch.notifications.map(\.pending), now: batch.now, on: connection)
+        try settleNotifications(batch)
+        try forgetWhatIsDone(batch)
+        let late = batch.plan.woken.flatMap { overdue($0, batch.works, batch.now) }
         return ApplyResult(
-            applied: notifications, deliveries: deliveries,
-            forwarded: forwarded + settled.transfers.count + settled.others,
+            applied: batch.notifications, deliveries: deliveries,
+            forwarded: forwarded + batch.settled.transfers.count + batch.settled.others,
             unanswered: try RefundRequestTable.unanswered(late, on: connection))
     }
 
@@ -120,54 +123,75 @@ struct Applier: Sendable {
 
     // MARK: - Steps
 
+    /// In lanes in which something waits beside the notifications the end of access is not told.
+    private func leaveOutEarlyTimers(_ batch: inout Batch) throws {
+        batch.plan.leaveOutWakes(in: try batch.waiting(in: Set(batch.plan.woken.map(\.key.lane))))
+        batch.works = batch.plan.works
+    }
+
+    private func readMembers(_ batch: inout Batch) throws {
+        let members = try AccountTable.members(batch.works.map(\.key), on: batch.connection)
+        for place in batch.works.indices { batch.works[place].member = members[batch.works[place].key] }
+    }
+
+    private func findQuietLanes(_ batch: inout Batch) throws {
+        let now = batch.now
+        let busy = try batch.waiting(in: Set(batch.works.filter { $0.isOver(now) }.map(\.key.lane)))
+        for place in batch.works.indices { batch.works[place].isQuiet = !busy.contains(batch.works[place].key.lane) }
+    }
+
     /// After the last news of each purchase: a renewal that waited behind a switch-off must not find access ended.
-    private func tellEnds(of works: inout [PurchaseWork], _ now: Int64) {
-        for place in works.indices where works[place].isQuiet {
-            guard let after = works[place].purchase else { continue }
-            let deriver = EventDeriver(belief: works[place].belief)
-            let ends = deriver.ends(before: works[place].former, after: after, now: now)
+    private func deriveEnds(_ batch: inout Batch) {
+        for place in batch.works.indices where batch.works[place].isQuiet {
+            let work = batch.works[place]
+            guard let after = work.purchase else { continue }
+            let deriver = EventDeriver(belief: work.belief)
+            let ends = deriver.ends(before: work.former, after: after, now: batch.now)
             // An end that was long past when the last notification about it was fetched has no events.
-            let known = works[place].known
-            var origin = known.lastNews ?? known.lastPost
+            var origin = work.known.lastNews ?? work.known.lastPost
             // What an import found to have ended is no event of its own, whatever Apple sent before.
-            if let post = known.lastPost, post.source.isImported, post.seq > origin?.seq ?? .min { origin = post }
+            if let post = work.known.lastPost, post.source.isImported, post.seq > origin?.seq ?? .min { origin = post }
             let isForTheRecord = after.ending.map { origin?.isForTheRecord($0.instant) ?? false } ?? false
-            works[place].drafts += ends.map { PurchaseWork.Draft(event: $0, isForTheRecord: isForTheRecord) }
+            batch.works[place].drafts += ends.map { PurchaseWork.Draft(event: $0, isForTheRecord: isForTheRecord) }
         }
     }
 
-    private func leaveOutUntoldEnds(
-        _ works: inout [PurchaseWork], _ places: some Sequence<Int>, on connection: PostgresConnection
-    ) throws {
+    private func leaveOutUntoldEnds(_ batch: inout Batch, _ places: some Sequence<Int>) throws {
+        let works = batch.works
         let untold = try UntoldEnds(
             among: places.flatMap { works[$0].drafts.map(\.event) }, of: places.compactMap { works[$0].purchase },
-            foldSettings: foldSettings, on: connection)
-        for place in places { works[place].drafts.removeAll { untold.contains($0.event) } }
+            foldSettings: foldSettings, on: batch.connection)
+        for place in places { batch.works[place].drafts.removeAll { untold.contains($0.event) } }
+    }
+
+    private func insertFacts(_ batch: Batch) throws {
+        let whole = batch.works.compactMap { work in work.whole.map { (work.key, $0) } }
+        try FactTable.insert(
+            batch.works.flatMap(\.newFacts) + announcements(batch.notifications),
+            known: knownHeaders(batch.notifications), whole: Dictionary(uniqueKeysWithValues: whole),
+            on: batch.connection)
     }
 
     /// Where what the facts say of owners is new, the Apple accounts are judged again. Of all other purchases the owner stays what
     /// the record says when it is written.
-    private func settleOwners(
-        _ works: inout [PurchaseWork], _ found: DeletedCustomerFilter.Found, now: Int64,
-        on connection: PostgresConnection
-    ) throws -> OwnerSettlement.SettlementResult {
+    private func settleOwners(_ batch: inout Batch) throws {
         var claims: [PurchaseKey: PurchaseClaims] = [:]
-        for place in works.indices where works[place].purchase != nil && !works[place].key.isGrant {
-            let member = works[place].member
-            let new = PurchaseClaims(of: works[place].facts)
-            guard new != member?.claims || member?.judgesActivity == true else { continue }
-            claims[works[place].key] = new
+        for work in batch.works where work.purchase != nil && !work.key.isGrant {
+            let new = PurchaseClaims(of: work.facts)
+            guard new != work.member?.claims || work.member?.judgesActivity == true else { continue }
+            claims[work.key] = new
         }
-        guard !claims.isEmpty else { return OwnerSettlement.SettlementResult() }
-        let outcome = try settlement.settle(claims, isWritten: true, by: .worker, now: now, on: connection)
-        for place in works.indices {
-            let key = works[place].key
+        guard !claims.isEmpty else { return }
+        let outcome = try settlement.settle(
+            claims, isWritten: true, by: .worker, now: batch.now, on: batch.connection)
+        for place in batch.works.indices {
+            let key = batch.works[place].key
             guard claims[key] != nil, let owner = outcome.owners[key] else { continue }
-            (works[place].owner, works[place].claims) = (owner, outcome.claims[key] ?? claims[key])
-            works[place].told = outcome.told[key]
+            (batch.works[place].owner, batch.works[place].claims) = (owner, outcome.claims[key] ?? claims[key])
+            batch.works[place].told = outcome.told[key]
         }
-        try deleted.requireNoneSince(found, on: connection)
-        return outcome
+        try deleted.requireNoneSince(batch.plan.found, on: batch.connection)
+        batch.settled = outcome
     }
 
     private func announcements(_ notifications: [DecodedNotification]) -> [FactTable.New] {
@@ -177,10 +201,11 @@ struct Applier: Sendable {
         }
     }
 
-    private func write(_ works: inout [PurchaseWork], now: Int64, on connection: PostgresConnection) throws {
+    private func writeRecords(_ batch: inout Batch) throws {
+        let (now, connection) = (batch.now, batch.connection)
         var records: [PurchaseRecord] = []
         var identifiers: [(identifier: String, key: PurchaseKey)] = []
-        for work in works {
+        for work in batch.works {
             guard let purchase = work.purchase, let owner = work.owner ?? work.member?.owner else { continue }
             let wake = [wake(work, purchase, now), work.tell].compactMap { $0 }.min()
             records.append(
@@ -190,13 +215,15 @@ struct Applier: Sendable {
             let new = purchase.identifiers(since: work.former)
             identifiers += new.map { ($0, work.key) }
         }
-        try products.note(works.compactMap(\.purchase), now: now, on: connection)
+        try products.note(batch.works.compactMap(\.purchase), now: now, on: connection)
         let owners = try PurchaseTable.write(records, now: now, on: connection)
-        for place in works.indices { works[place].owner = owners[works[place].key] ?? works[place].owner }
+        for place in batch.works.indices {
+            batch.works[place].owner = owners[batch.works[place].key] ?? batch.works[place].owner
+        }
         // Without a transaction among its facts there is nothing to look at later either.
-        try PurchaseTable.wake(works.filter { $0.purchase == nil }.map(\.key), at: nil, on: connection)
+        try PurchaseTable.wake(batch.works.filter { $0.purchase == nil }.map(\.key), at: nil, on: connection)
         try PurchaseTable.identify(identifiers, on: connection)
-        try StatusPollTable.add(works.compactMap { missing($0, now) }, on: connection)
+        try StatusPollTable.add(batch.works.compactMap { missing($0, now) }, on: connection)
     }
 
     /// What Apple is to be asked about.
@@ -220,9 +247,9 @@ struct Applier: Sendable {
         return work.facts.nextWake(of: purchase, after: now, belief: work.belief)
     }
 
-    private func events(_ works: [PurchaseWork], on connection: PostgresConnection) throws -> [NewEvent] {
-        let telling = works.filter { $0.tell == nil && !$0.drafts.isEmpty }
-        let customers = try CustomerTable.load(Set(telling.compactMap(\.owner)), on: connection)
+    private func events(_ batch: Batch) throws -> [NewEvent] {
+        let telling = batch.works.filter { $0.tell == nil && !$0.drafts.isEmpty }
+        let customers = try CustomerTable.load(Set(telling.compactMap(\.owner)), on: batch.connection)
         return try telling.flatMap { work -> [NewEvent] in
             guard let owner = work.owner, let customer = customers[owner] else {
                 throw PostgresError(.decoding, "the owner of a purchase is no customer")
@@ -252,9 +279,9 @@ struct Applier: Sendable {
         Set(notifications.map(\.pending.stored.headerID))
     }
 
-    private func settle(
-        _ notifications: [DecodedNotification], now: Int64, on connection: PostgresConnection
-    ) throws {
+    /// Applied notifications leave the queue; those that cannot be applied are held.
+    private func settleNotifications(_ batch: Batch) throws {
+        let (notifications, now, connection) = (batch.notifications, batch.now, batch.connection)
         var newlyHeld: [(notification: PendingNotification, reason: String)] = []
         var heldAgain: [(notification: PendingNotification, reason: String)] = []
         var released: [PendingNotification] = []
@@ -270,5 +297,12 @@ struct Applier: Sendable {
         try HeldNotifications.postpone(heldAgain, now: now, on: connection)
         try HeldNotifications.release(released, on: connection)
         try PendingNotification.remove(notifications.map(\.pending).filter { $0.held == nil }, on: connection)
+    }
+
+    private func forgetWhatIsDone(_ batch: Batch) throws {
+        let applied = Set(batch.notifications.map(\.pending.seq))
+        try DeletedCustomerFilter.forget(
+            batch.plan.found.unkept.filter { applied.contains($0.seq) }, on: batch.connection)
+        try PostedRepetitions.forget(batch.plan.repetitions, on: batch.connection)
     }
 }

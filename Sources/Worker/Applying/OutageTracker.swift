@@ -10,15 +10,12 @@ struct OutageTracker {
     private var unheard: [AppScope: Range<Int64>] = [:]
     /// Whether it was ever read. Without that no end may be told; what was read once is good for a while.
     private(set) var isKnown = false
-    private var nextLook = ContinuousClock.now
     private let timeout: String
     private let patience: Int64
     private let reconciliation: LaneWorkerConfiguration.Reconciliation?
     private let begun = ContinuousClock.now
-    private var nextCleaning = ContinuousClock.now + cleaningInterval
+    private var cleaning = Pace(every: cleaningInterval, firstAfter: cleaningInterval)
 
-    /// Well below the shortest silence that counts as an outage.
-    private static let lookInterval = Duration.seconds(30)
     private static let cleaningInterval = Duration.seconds(3600)
     /// How long after the start the first look into Apple's history is waited for.
     private static let historyPatience = Duration.seconds(3600)
@@ -35,9 +32,6 @@ struct OutageTracker {
 
     /// - Parameter cleans: whether this worker drops what is too old; one of them does.
     mutating func look(now: Int64, cleans: Bool, on connection: PostgresConnection) throws {
-        guard ContinuousClock.now >= nextLook else { return }
-        // However it ends: a turn that fails here must not fail here each time.
-        defer { if isKnown { nextLook = ContinuousClock.now + OutageTracker.lookInterval } }
         // A lock on the table must not hold up the lanes.
         let limits = PostgresStatement("SELECT set_config('statement_timeout', $1, true)", [.text(timeout)])
         (known, coverage) = try connection.transaction(opening: [limits]) { _ in
@@ -45,9 +39,9 @@ struct OutageTracker {
         }
         unheard = unheard(now)
         isKnown = true
-        guard cleans, ContinuousClock.now >= nextCleaning else { return }
+        guard cleans, cleaning.isDue() else { return }
         try IngestUptime.forget(now: now, on: connection)
-        nextCleaning = ContinuousClock.now + OutageTracker.cleaningInterval
+        cleaning.ran(since: .now)
     }
 
     /// A worker that starts after a long time scans Apple's history before it takes silence for an end; with a limit,

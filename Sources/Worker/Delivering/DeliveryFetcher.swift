@@ -14,9 +14,11 @@ struct DeliveryFetcher {
     /// Of each statement.
     private let timeout: String
 
-    private var nextLook = ContinuousClock.now
-    private var nextFill = ContinuousClock.now
-    private var nextSweep = ContinuousClock.now
+    /// Of the time, whatever number of endpoints there is.
+    private var looking = Pace(every: .milliseconds(200), share: 1 / 10)
+    private var filling = Pace(every: .zero, share: 1 / 2)
+    private var sweeping = Pace(every: .seconds(1), share: 1 / 20)
+    private var health = Pace(every: .seconds(1))
     /// Whether endpoints that were removed long ago are looked at too.
     private var sweepsAll = true
     /// What consumers asked for with their answers, and is not done yet.
@@ -25,11 +27,7 @@ struct DeliveryFetcher {
     private var tally = HealthSamples()
     /// Failures in a row, as all workers together saw them.
     private var failures: [String: Int] = [:]
-    private var nextHealth = ContinuousClock.now
 
-    private static let lookInterval = Duration.milliseconds(200)
-    private static let sweepInterval = Duration.seconds(1)
-    private static let healthInterval = Duration.seconds(1)
     /// For an endpoint's row.
     private static let lockPatience = "100ms"
 
@@ -42,7 +40,7 @@ struct DeliveryFetcher {
 
     /// Looks at the next opportunity.
     mutating func hurry() {
-        nextLook = ContinuousClock.now
+        looking.hurry()
     }
 
     /// Lanes were gained that no worker may have held for long.
@@ -67,15 +65,14 @@ struct DeliveryFetcher {
     /// - Parameter workers: how many are alive.
     mutating func take(lanes: [Lane], workers: Int, now: Int64, on connection: PostgresConnection) throws {
         let begun = ContinuousClock.now
-        if begun >= nextLook {
-            // A tenth of the time at most, however many endpoints there are, and however it ends.
-            defer { nextLook = ContinuousClock.now + pause(since: begun, 10, DeliveryFetcher.lookInterval) }
+        if looking.isDue(at: begun) {
+            defer { looking.ran(since: begun) }
             try look(lanes, workers, now, begun, on: connection)
             return
         }
         engine.resume()
-        if begun >= nextFill, engine.wantsMore {
-            defer { nextFill = ContinuousClock.now + pause(since: begun, 2, .zero) }
+        if filling.isDue(at: begun), engine.wantsMore {
+            defer { filling.ran(since: begun) }
             try fill(engine.room(onlyLow: true), lanes, now, on: connection)
         }
     }
@@ -83,10 +80,6 @@ struct DeliveryFetcher {
     /// The end: writes down all that was seen.
     mutating func finish(on connection: PostgresConnection) throws {
         try record(tally.due(now: .now, all: true), on: connection)
-    }
-
-    private func pause(since begun: ContinuousClock.Instant, _ times: Int, _ least: Duration) -> Duration {
-        max(least, (ContinuousClock.now - begun) * times)
     }
 
     private mutating func look(
@@ -99,8 +92,8 @@ struct DeliveryFetcher {
         let owing = owed.endpoints
         engine.update(
             endpoints.filter { !owing.contains($0.id) }, failures: failures, workers: workers, now: now)
-        if begun >= nextSweep {
-            defer { nextSweep = ContinuousClock.now + pause(since: begun, 20, DeliveryFetcher.sweepInterval) }
+        if sweeping.isDue(at: begun) {
+            defer { sweeping.ran(since: begun) }
             let (isWhole, since) = (sweepsAll, sweepsAll ? Int64.min : nil)
             // Once, should it take too long: it must not keep what is due waiting without limit.
             sweepsAll = false
@@ -138,8 +131,8 @@ struct DeliveryFetcher {
     /// Writes down what was seen, and reads what others saw.
     private mutating func keepHealth(_ begun: ContinuousClock.Instant, on connection: PostgresConnection) throws {
         try record(tally.due(now: begun), on: connection)
-        guard begun >= nextHealth else { return }
-        nextHealth = begun + DeliveryFetcher.healthInterval
+        guard health.isDue(at: begun) else { return }
+        defer { health.ran(since: begun) }
         failures = try EndpointHealthTable.failures(on: connection)
         tally.learn(failing: failures.filter { $0.value > 0 }.keys)
     }

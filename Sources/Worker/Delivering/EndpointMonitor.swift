@@ -13,9 +13,7 @@ struct EndpointMonitor {
     private let metrics: Metrics
     /// Of each statement.
     private let timeout: String
-    private var nextLook = ContinuousClock.now
 
-    private static let interval = Duration.seconds(1)
     /// What is told in one transaction.
     private static let limit = 64
     /// For an endpoint's row, which makers of events may keep locked: the lanes do not wait for it.
@@ -29,10 +27,7 @@ struct EndpointMonitor {
         timeout = "\(max(500, lease.milliseconds / 4))ms"
     }
 
-    mutating func take(_ leases: LaneLeases, now: Int64, on connection: PostgresConnection) throws {
-        let begun = ContinuousClock.now
-        guard begun >= nextLook else { return }
-        defer { nextLook = ContinuousClock.now + max(EndpointMonitor.interval, (ContinuousClock.now - begun) * 20) }
+    func take(_ leases: LaneLeases, now: Int64, on connection: PostgresConnection) throws {
         guard leases.epochs[Lane.first] != nil else {
             metrics.gauge(.endpointsFailing, 0)
             return

@@ -10,7 +10,6 @@ struct OperationsEndpointSync {
     private let logger: Logger
     /// Whether the operations endpoint is as configured.
     private(set) var isDone = false
-    private var nextTry = ContinuousClock.now
 
     init(url: String?, sealer: SecretSealer, logger: Logger) {
         self.url = url
@@ -19,10 +18,6 @@ struct OperationsEndpointSync {
     }
 
     mutating func keep(now: Int64, on connection: PostgresConnection) throws {
-        let begun = ContinuousClock.now
-        guard !isDone, begun >= nextTry else { return }
-        // A lock on the endpoint must not cost each cycle the time of waiting for it.
-        defer { nextTry = ContinuousClock.now + max(.seconds(1), (ContinuousClock.now - begun) * 10) }
         let limits = PostgresStatement(
             """
             SELECT set_config('statement_timeout', '2s', true), set_config('lock_timeout', '200ms', true),

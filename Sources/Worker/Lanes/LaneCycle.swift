@@ -18,19 +18,16 @@ struct LaneCycle {
 
     var leases: LaneLeases
     var lookout: DeliveryFetcher
-    private var watch: EndpointMonitor
-    private var operations: OperationsEndpointSync
-    private var gauges: QueueGauges
-    private var sealing: SealingKeyWatch
+    let watch: EndpointMonitor
+    var operations: OperationsEndpointSync
+    let gauges: QueueGauges
+    var sealing: SealingKeyWatch
     var outages: OutageTracker
-    private var accounts: AccountUpkeep
+    var accounts: AccountUpkeep
+    var paces: LaneTask.Paces
     /// What decides about owners, until it is written down.
     private var owners: [OwnerSettingTable.Current]
-    private var nextRenewal = ContinuousClock.now
-    private var nextFreeLook = ContinuousClock.now
     var floor = PendingLowWaterMarks()
-    var nextWake = ContinuousClock.now
-    var nextRetry = ContinuousClock.now
     /// The server's clock at an instant of ours: from there on no change of our wall clock matters.
     var serverClock: (time: Int64, at: ContinuousClock.Instant)?
     /// When results of deliveries are settled apart from all else; nil: they are settled with it.
@@ -51,14 +48,10 @@ struct LaneCycle {
     var passedOver: [Int64: ContinuousClock.Instant] = [:]
     var failures: FailureLog
 
-    private static let freeLookInterval = Duration.milliseconds(500)
-
     init(
         configuration: LaneWorkerConfiguration, preparer: NotificationDecoder, applier: Applier,
-        settler: AttemptRecorder,
-        engine: DeliveryEngine, folder: PurchaseFolder, keys: @escaping @Sendable () -> SecretSealer,
-        clock: any WallClock,
-        logger: Logger, metrics: Metrics
+        settler: AttemptRecorder, engine: DeliveryEngine, folder: PurchaseFolder,
+        keys: @escaping @Sendable () -> SecretSealer, clock: any WallClock, logger: Logger, metrics: Metrics
     ) {
         self.folder = folder
         self.preparer = preparer
@@ -82,6 +75,7 @@ struct LaneCycle {
         leases = LaneLeases(
             worker: configuration.worker, host: configuration.host, duration: configuration.lease,
             sealingKeys: sealing.sealer.fingerprints)
+        paces = LaneTask.Paces(lease: leases.interval)
     }
 
     /// Milliseconds since 1970 by the server's clock, as far as it is known.
@@ -89,106 +83,84 @@ struct LaneCycle {
         serverClock.map { $0.time + (ContinuousClock.now - $0.at).milliseconds } ?? clock.now()
     }
 
-    /// Leases, then deliveries that are due, then one transaction for everything that waits. True if there was work.
+    /// Whether this worker does what one does for all.
+    var isLeader: Bool { leases.epochs[Lane.first] != nil }
+
+    /// Leases, then the tasks that are due, then one transaction for everything that waits. True if there was work.
     mutating func take(on connection: PostgresConnection) throws -> Bool {
-        if try ContinuousClock.now >= nextRenewal || seesFreeLanes(on: connection) {
-            try renew(on: connection)
-        }
-        try tend { turn in try turn.lookForKeys(on: connection) }
+        try keepLeases(on: connection)
+        try run(.keys, on: connection)
         guard !leases.epochs.isEmpty else {
             gauges.clear()
             return false
         }
-        // Before anything is judged by it.
-        if !owners.isEmpty {
-            try OwnerSettingTable.note(owners, on: connection)
-            owners = []
-        }
-        try lookForOutages(connection)
-        try watchOver(connection)
-        try tend { turn in try turn.operations.keep(now: turn.now, on: connection) }
-        try tend { turn in
-            try turn.lookout.take(
-                lanes: turn.leases.owned, workers: turn.leases.workers, now: turn.now, on: connection)
-        }
-        // A notice that is made before its endpoint exists would have no delivery, and count as sent.
-        if operations.isDone { try tend { turn in try turn.watch.take(turn.leases, now: turn.now, on: connection) } }
+        try recordOwnerSettings(on: connection)
+        for task in LaneTask.beforeWork { try run(task, on: connection) }
         let wasBusy = try work(on: connection)
-        if leases.epochs[Lane.first] != nil {
-            try tend { turn in if try turn.accounts.keep(on: connection) { turn.lookout.hurry() } }
-        }
-        do {
-            return try retryHeld(on: connection) || wasBusy
-        } catch {
-            // What could not be applied must not stop what can be.
-            if let error = error as? PostgresError, error.kind == .connection { throw error }
-            failed(error)
-            return wasBusy
+        for task in LaneTask.afterWork { try run(task, on: connection) }
+        return try attempt { cycle in try cycle.retryHeld(on: connection) } ?? false || wasBusy
+    }
+
+    /// Runs a task whose time has come. It is not tried again before its next time, however it ends.
+    private mutating func run(_ task: LaneTask, on connection: PostgresConnection) throws {
+        guard self[keyPath: task.pace].isDue(), task.isWanted(self) else { return }
+        let begun = ContinuousClock.now
+        if task.isVital(self) {
+            try task.run(&self, connection)
+            self[keyPath: task.pace].ran(since: begun)
+        } else {
+            defer { self[keyPath: task.pace].ran(since: begun) }
+            try attempt { cycle in try task.run(&cycle, connection) }
         }
     }
 
-    /// Once it is known, not learning more must not stop notifications from being applied.
-    private mutating func lookForOutages(_ connection: PostgresConnection) throws {
+    /// What fails beside the work must not stop it; nil where it failed. Without a connection nothing goes on.
+    @discardableResult
+    private mutating func attempt<Result>(_ body: (inout LaneCycle) throws -> Result) throws -> Result? {
         do {
-            try outages.look(now: now, cleans: leases.epochs[Lane.first] != nil, on: connection)
-        } catch {
-            if let error = error as? PostgresError, error.kind == .connection { throw error }
-            guard outages.isKnown else { throw error }
-            failed(error)
-        }
-    }
-
-    /// A worker that has another key than before says so at once: lanes follow it.
-    private mutating func lookForKeys(on connection: PostgresConnection) throws {
-        guard try sealing.look(now: now, on: connection) else { return }
-        lookout.sealer = sealing.sealer
-        operations.sealer = sealing.sealer
-        leases.sealingKeys = sealing.sealer.fingerprints
-        lookout.hurry()
-        nextRenewal = ContinuousClock.now
-    }
-
-    /// Numbers for people must not stop the work.
-    private mutating func watchOver(_ connection: PostgresConnection) throws {
-        do {
-            try gauges.look(leases.owned, outages: outages.known.count, now: now, on: connection)
+            return try body(&self)
         } catch {
             if let error = error as? PostgresError, error.kind == .connection { throw error }
             failed(error)
+            return nil
         }
     }
 
-    /// Webhooks may wait; notifications may not wait for them.
-    private mutating func tend(_ body: (inout LaneCycle) throws -> Void) throws {
-        do {
-            try body(&self)
-        } catch {
-            if let error = error as? PostgresError, error.kind == .connection { throw error }
-            failed(error)
-        }
+    /// A database that is away is told by its session.
+    mutating func failed(_ error: any Error) {
+        guard error.fault != .away else { return }
+        failures.note("lane cycle failed", error)
+    }
+
+    /// Before anything is judged by them.
+    private mutating func recordOwnerSettings(on connection: PostgresConnection) throws {
+        guard !owners.isEmpty else { return }
+        try OwnerSettingTable.note(owners, on: connection)
+        owners = []
     }
 
     // MARK: - Leases
 
-    /// Who ends in order gives lanes back at any time; they need not wait for the next renewal.
-    private mutating func seesFreeLanes(on connection: PostgresConnection) throws -> Bool {
-        guard ContinuousClock.now >= nextFreeLook else { return false }
-        nextFreeLook = ContinuousClock.now + LaneCycle.freeLookInterval
-        return try leases.areAnyFree(on: connection)
-    }
-
-    private mutating func renew(on connection: PostgresConnection) throws {
+    private mutating func keepLeases(on connection: PostgresConnection) throws {
+        guard try paces.renewal.isDue() || seesFreeLanes(on: connection) else { return }
+        let begun = ContinuousClock.now
         FailPoint.leaseBeforeRenewal.pass()
         let change = try keepingTrack { turn in try turn.leases.maintain(on: connection) }
         FailPoint.leaseAfterRenewal.pass()
-        let gained = change.gained
-        nextRenewal = ContinuousClock.now + leases.interval
+        paces.renewal.ran(since: begun)
         metrics.count(.laneTakeovers, by: Double(change.takenOver.count))
-        if !gained.isEmpty {
-            logger.info("lanes gained", ["count": .int(Int64(gained.count))])
+        if !change.gained.isEmpty {
+            logger.info("lanes gained", ["count": .int(Int64(change.gained.count))])
             lookout.gainedLanes()
         }
         metrics.gauge(.lanesOwned, Double(leases.epochs.count))
+    }
+
+    /// A worker that ends in order releases lanes at any time; they need not wait for the next renewal.
+    private mutating func seesFreeLanes(on connection: PostgresConnection) throws -> Bool {
+        guard paces.freeLanes.isDue() else { return false }
+        paces.freeLanes.ran(since: .now)
+        return try leases.areAnyFree(on: connection)
     }
 
     /// For the end: keeps the lanes that still have something in flight, and gives back the others for other workers.
@@ -238,18 +210,4 @@ struct LaneCycle {
             }
         }
     }
-
-    /// A database that is away is told by its session.
-    mutating func failed(_ error: any Error) {
-        guard error.fault != .away else { return }
-        failures.note("lane cycle failed", error)
-    }
-}
-
-/// What is to be written down of work that failed together with its session.
-struct LostWork {
-    /// Notifications that are held.
-    var held: [DecodedNotification] = []
-    /// Purchases whose timers are put off.
-    var woken: [PurchaseKey] = []
 }

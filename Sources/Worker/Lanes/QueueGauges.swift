@@ -3,15 +3,13 @@ import Daemon
 import Database
 import Postgres
 
-/// Measures how far behind this worker's lanes are, every few seconds, by short index scans only: whatever is counted
+/// Measures how far behind this worker's lanes are, by short index scans only: whatever is counted
 /// is counted up to a limit, so that a backlog of millions costs no more to watch than one of hundreds.
 struct QueueGauges {
     private let metrics: Metrics
     /// Of each of the statements.
     private let timeout: String
-    private var nextLook = ContinuousClock.now
 
-    private static let interval = Duration.seconds(5)
     /// What is due waits a moment even when all is well.
     private static let deliveryTolerance: Int64 = 60_000
     private static let timerTolerance: Int64 = 300_000
@@ -25,11 +23,7 @@ struct QueueGauges {
     /// - Parameters:
     ///   - lanes: those that this worker owns; other workers measure the others, so that sums are right.
     ///   - outages: how many are known.
-    mutating func look(_ lanes: [Lane], outages: Int, now: Int64, on connection: PostgresConnection) throws {
-        let begun = ContinuousClock.now
-        guard begun >= nextLook else { return }
-        // A fiftieth of the time at most, however many endpoints there are, and however it ends.
-        defer { nextLook = ContinuousClock.now + max(QueueGauges.interval, (ContinuousClock.now - begun) * 50) }
+    func measure(_ lanes: [Lane], outages: Int, now: Int64, on connection: PostgresConnection) throws {
         metrics.gauge(.outages, Double(outages))
         let limits = PostgresStatement("SELECT set_config('statement_timeout', $1, true)", [.text(timeout)])
         try connection.transaction(opening: [limits]) { _ in

@@ -13,9 +13,6 @@ struct SealingKeyWatch {
     private(set) var sealer: SecretSealer
     private var missing: String?
     private var unreadable: Set<String> = []
-    private var nextLook = ContinuousClock.now
-
-    private static let interval = Duration.seconds(1)
 
     /// - Parameter keys: the keys of this host at the moment; none where it has none.
     init(keys: @escaping @Sendable () -> SecretSealer, logger: Logger, metrics: Metrics) {
@@ -25,12 +22,8 @@ struct SealingKeyWatch {
         sealer = keys()
     }
 
-    /// Once a second; true if the keys have changed.
+    /// True if the keys have changed.
     mutating func look(now: Int64, on connection: PostgresConnection) throws -> Bool {
-        let begun = ContinuousClock.now
-        guard begun >= nextLook else { return false }
-        // A twentieth of the time at most, however many endpoints there are, and however it ends.
-        defer { nextLook = ContinuousClock.now + max(SealingKeyWatch.interval, (ContinuousClock.now - begun) * 20) }
         let former = sealer.fingerprints
         sealer = keys()
         try report(SealingKeyRegister.missing(from: sealer, on: connection))

@@ -88,3 +88,39 @@ package struct OptionDeclaration: Sendable {
     /// As the help shows it: `--root FILE`.
     package var usage: String { value.map { "\(name) \($0.placeholder)" } ?? name }
 }
+
+/// What a command's type says of it beside its properties.
+package struct CommandConfiguration: Sendable {
+    package let name: String
+    package let abstract: String
+    package let discussion: String
+    package let topics: [CommandDeclaration.Topic]
+    package let examples: [String]
+
+    /// - Parameters:
+    ///   - name: the word at the end of the command line that leads here.
+    ///   - abstract: one sentence, for the list of commands.
+    ///   - discussion: the knowledge that using the command takes.
+    ///   - examples: command lines, without `entitled`.
+    package init(
+        _ name: String, _ abstract: String, discussion: String = "", topics: [CommandDeclaration.Topic] = [],
+        examples: [String] = []
+    ) {
+        self.name = name
+        self.abstract = abstract
+        self.discussion = discussion
+        self.topics = topics
+        self.examples = examples
+    }
+}
+
+extension CommandDeclaration {
+    package init(_ configuration: CommandConfiguration, inputs: [InputDeclaration]) {
+        self.init(
+            configuration.name, configuration.abstract, discussion: configuration.discussion,
+            topics: configuration.topics,
+            arguments: inputs.compactMap { if case .argument(let argument) = $0 { argument } else { nil } },
+            options: inputs.compactMap { if case .option(let option) = $0 { option } else { nil } },
+            examples: configuration.examples)
+    }
+}

@@ -23,10 +23,10 @@ package enum SecretFile {
         return line
     }
 
-    /// What an option or its `-file` form gives; nil where neither is there.
-    package static func value(_ option: String, _ parsed: ParsedArguments) throws(UsageError) -> String? {
-        guard let path = parsed.text("\(option)-file") else { return parsed.text(option) }
-        guard !parsed.has(option) else { throw UsageError("\(option) and \(option)-file exclude each other") }
-        return try line(path, of: "\(option)-file")
+    /// The value that an option or its `-file` form gives; nil where neither is there.
+    package static func value(_ option: String, _ text: String?, file: String?) throws(UsageError) -> String? {
+        guard let file else { return text }
+        guard text == nil else { throw UsageError("\(option) and \(option)-file exclude each other") }
+        return try line(file, of: "\(option)-file")
     }
 }

@@ -14,6 +14,26 @@ package protocol Command: Sendable {
     func run(_ context: CommandContext) throws -> Int32
 }
 
+/// A command whose declaration follows from its properties (`@Argument`, `@Option`, `@Flag`, `@OptionGroup`): one type, in
+/// a file of its own, listed in `CommandTree`.
+package protocol ParsableCommand: Command, ParsableArguments {
+    static var configuration: CommandConfiguration { get }
+
+    /// Reads what is read before the work begins. Throws `UsageError` for values that make no sense together.
+    mutating func validate() throws
+}
+
+extension ParsableCommand {
+    package static var declaration: CommandDeclaration { CommandDeclaration(configuration, inputs: inputs) }
+
+    package init(_ parsed: ParsedArguments) throws {
+        self.init(reading: parsed)
+        try validate()
+    }
+
+    package mutating func validate() throws {}
+}
+
 /// What a command works with; a test gives its own.
 package struct CommandContext: Sendable {
     /// Whether output is for machines.

@@ -24,10 +24,26 @@ package struct CommandNode: Sendable {
         make = nil
     }
 
-    /// A command whose work is given apart from its declaration.
-    package init(_ declaration: CommandDeclaration, make: Maker?) {
+    /// A group of commands only.
+    package init(_ name: String, _ summary: String, discussion: String = "", _ commands: [any Command.Type]) {
+        self.init(name, summary, discussion: discussion, commands.map { CommandNode($0) })
+    }
+
+    /// The same tree with other work for one command, for tests.
+    ///
+    /// - Parameter path: the words that lead to the command.
+    package func replacing(_ path: [String], by make: @escaping Maker) -> CommandNode {
+        guard let name = path.first else { return CommandNode(declaration, children, make) }
+        return CommandNode(
+            declaration,
+            children.map { child in
+                child.declaration.name == name ? child.replacing(Array(path.dropFirst()), by: make) : child
+            }, self.make)
+    }
+
+    private init(_ declaration: CommandDeclaration, _ children: [CommandNode], _ make: Maker?) {
         self.declaration = declaration
-        children = []
+        self.children = children
         self.make = make
     }
 

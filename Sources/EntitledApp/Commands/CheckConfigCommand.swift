@@ -3,26 +3,20 @@ import CLI
 import Daemon
 
 /// `entitled check-config`: every mistake at once, or what is in force.
-package struct CheckConfigCommand: Command {
-    package static let declaration = CommandDeclaration(
+struct CheckConfigCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(
         "check-config", "Check the configuration, or show the values in force.", discussion: discussion,
         topics: [.init("Keys", keys)],
-        options: [
-            OptionDeclaration("--quiet", "Print mistakes and warnings only."),
-            OptionDeclaration("--set", "Print only the keys that are set, by the file or by variables."),
-        ],
         examples: ["check-config", "check-config --set", "check-config --config ./entitled.json5 --json"])
 
-    private let isQuiet: Bool
-    private let isSetOnly: Bool
+    @Flag("--quiet", "Print mistakes and warnings only.") private var isQuiet: Bool
+    @Flag("--set", "Print only the keys that are set, by the file or by variables.") private var isSetOnly: Bool
 
-    package init(_ parsed: ParsedArguments) throws {
-        isQuiet = parsed.has("--quiet")
-        isSetOnly = parsed.has("--set")
+    func validate() throws {
         if isQuiet, isSetOnly { throw UsageError("--quiet and --set exclude each other") }
     }
 
-    package func run(_ context: CommandContext) throws -> Int32 {
+    func run(_ context: CommandContext) throws -> Int32 {
         do {
             let (document, path) = try ConfigurationFile.document(context.configurationFile, context.surroundings)
             let configuration = try Configuration.parse(document, context.surroundings)

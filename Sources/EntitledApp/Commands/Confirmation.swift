@@ -3,18 +3,8 @@ import CLI
 /// The question before a command that cannot be undone.
 ///
 /// It is asked on a terminal only: a script has no answer to give, and `--json` is for scripts.
-struct Confirmation {
-    static let option = OptionDeclaration("--yes", "Do not ask for confirmation.")
-
-    private let isGiven: Bool
-
-    init(_ parsed: ParsedArguments) {
-        self.init(isGiven: parsed.has(Confirmation.option.name))
-    }
-
-    init(isGiven: Bool) {
-        self.isGiven = isGiven
-    }
+struct Confirmation: ParsableArguments {
+    @Flag("--yes", "Do not ask for confirmation.") private var isGiven: Bool
 
     /// Whether the person at the terminal has to be asked.
     func isNeeded(_ context: CommandContext) -> Bool {
@@ -39,7 +29,7 @@ struct Confirmation {
     /// - Throws: `UsageError` where no one can be asked and `--yes` is missing.
     func require(_ question: String, _ context: CommandContext) throws {
         guard isGiven || isNeeded(context) else {
-            throw UsageError("this cannot be undone: confirm it with \(Confirmation.option.name)")
+            throw UsageError("this cannot be undone: confirm it with --yes")
         }
         try ask(question, context)
     }

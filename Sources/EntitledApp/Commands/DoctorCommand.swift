@@ -3,20 +3,20 @@ import CLI
 import Daemon
 
 /// `entitled doctor`.
-package struct DoctorCommand: Command {
-    package static let declaration = DoctorOptions.declaration
-    private let options: DoctorOptions
-    private let patience: Duration
+package struct DoctorCommand: ParsableCommand {
+    package static let configuration = CommandConfiguration(
+        "doctor", "Check the installation and suggest fixes.",
+        discussion:
+            "Configuration, files, database, privileges, certificates, clocks, workers, backlogs, apps, endpoints; and"
+            + " for each app with server_api whether Apple takes the key and a test notification arrives. Each line is"
+            + " ok, a warning or an error. Exit status 1 if there is an error. It changes nothing.",
+        examples: ["doctor", "doctor --offline --json"])
 
-    package init(_ parsed: ParsedArguments) {
-        self.init(parsed, patience: .seconds(30))
-    }
+    @Flag("--offline", "Skip the checks that ask Apple.") private var isOffline: Bool
+    /// How long Apple's test notification may take; it comes within seconds.
+    package var patience = Duration.seconds(30)
 
-    /// - Parameter patience: how long Apple's test notification may take; it comes within seconds.
-    package init(_ parsed: ParsedArguments, patience: Duration) {
-        options = DoctorOptions(parsed)
-        self.patience = patience
-    }
+    package init() {}
 
     package func run(_ context: CommandContext) throws -> Int32 {
         let bar = Monitor(ProgressBar(context.terminal))
@@ -59,6 +59,6 @@ package struct DoctorCommand: Command {
         let ward = CheckContext(
             configuration: configuration, database: database, surroundings: context.surroundings,
             clock: SystemClock(), patience: patience, progress: progress)
-        return Doctor(ward: ward, isOffline: options.isOffline).examine()
+        return Doctor(ward: ward, isOffline: isOffline).examine()
     }
 }

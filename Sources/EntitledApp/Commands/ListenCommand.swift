@@ -8,15 +8,34 @@ import Schemas
 import Subscriptions
 
 /// `entitled listen`.
-struct ListenCommand: Command {
-    static let declaration = ListenOptions.declaration
-    private let options: ListenOptions
+struct ListenCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        "listen", "Show events as they happen, and forward them to a consumer under development.",
+        discussion:
+            "It needs no endpoint and changes nothing. With --forward-to each event is posted there as a delivery would"
+            + " be, the same body and headers, signed with a secret that is shown at the beginning; the answer is shown,"
+            + " and nothing is tried again. Ctrl-C ends it.",
+        examples: [
+            "listen", "listen --forward-to http://localhost:3000/hooks", "listen --since 1h --event RENEWAL --json",
+        ])
+
+    @Option("--forward-to", .text("URL"), "Post each event to this URL; local addresses are allowed.")
+    private var forwardTo: String?
+    @OptionGroup private var givenSecret: WebhookSecretOption
+    @Option("--endpoint", .text("ID"), "Limit to events that match this endpoint's filters.") private var endpointID:
+        String?
+    @Option("--event", .text("TYPE"), "Limit to this event type.") private var types: [String]
+    @Option("--app", .text("ID"), "Limit to this app.") private var apps: [String]
+    @Option("--since", .moment, "Begin with the events since this time.") private var since: TimeArgument?
+    /// Nil: a new one.
+    private var secret: WebhookSecret?
+
+    mutating func validate() throws {
+        secret = try givenSecret.value()
+        if secret != nil, forwardTo == nil { throw UsageError("--secret is for --forward-to") }
+    }
 
     private static let interval = Duration.milliseconds(300)
-
-    init(_ parsed: ParsedArguments) throws {
-        options = try ListenOptions(parsed)
-    }
 
     func run(_ context: CommandContext) throws -> Int32 {
         let configuration = try context.configuration()
@@ -25,8 +44,8 @@ struct ListenCommand: Command {
         let endpoint = try endpoint(database)
         // Before any thread: every thread must leave the signals to the one that waits for them.
         Signals.block()
-        let forwarder = try options.forwardTo.map {
-            try EventForwarder(to: $0, secret: options.secret, timeout: configuration.webhooks.timeout)
+        let forwarder = try forwardTo.map {
+            try EventForwarder(to: $0, secret: secret, timeout: configuration.webhooks.timeout)
         }
         let end = Monitor(false)
         _ = ServiceThread("signals") {
@@ -42,17 +61,18 @@ struct ListenCommand: Command {
     }
 
     private func check(_ configuration: Configuration) throws {
-        for event in options.events { try EndpointFilters.checkEvent(event) }
-        let apps = configuration.apps.map(\.id)
-        for app in options.apps where !apps.contains(app) {
-            throw UsageError("--app \(app): no such app is configured; configured are \(apps.joined(separator: ", "))")
+        for event in types { try EndpointFilters.checkEvent(event) }
+        let configured = configuration.apps.map(\.id)
+        for app in apps where !configured.contains(app) {
+            throw UsageError(
+                "--app \(app): no such app is configured; configured are \(configured.joined(separator: ", "))")
         }
     }
 
     /// Also what shows at once that there is a database, and that it is ours.
     private func endpoint(_ database: DatabaseAccess) throws -> Endpoint? {
         let connection = try database.connect(.api)
-        guard let id = options.endpoint else { return nil }
+        guard let id = endpointID else { return nil }
         let endpoint = try EndpointCommands.find(id, on: connection)
         guard endpoint.format == .revenuecat, !endpoint.isOperations else {
             throw UsageError("--endpoint \(id): it gets \(endpoint.filterText), and these are events of purchases")
@@ -61,8 +81,8 @@ struct ListenCommand: Command {
     }
 
     private func events(for endpoint: Endpoint?) throws -> EventTail {
-        let (types, apps) = (options.events, options.apps)
-        let since = try options.since?.milliseconds(ofOption: "--since", now: SystemClock().now())
+        let (types, apps) = (self.types, self.apps)
+        let since = try self.since?.milliseconds(ofOption: "--since", now: SystemClock().now())
         return EventTail(since: since) { type, app, environment in
             (types.isEmpty || types.contains(type)) && (apps.isEmpty || apps.contains(app))
                 // What operators are told goes to no other endpoint either.

@@ -4,33 +4,37 @@ import Postgres
 import Schemas
 
 /// `entitled migrate`.
-struct MigrateCommand: Command {
-    static let declaration = ProcessDeclarations.migrate
+struct MigrateCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        "migrate", "Create or upgrade the schema, roles and privileges in Postgres.",
+        discussion: "Connects with database.url, as the owner. May be run again at any time, beside running processes:"
+            + " locks are held up for half a second at most, released, and tried again. Interrupted, it leaves a whole"
+            + " version, and the next one goes on.",
+        examples: [
+            "migrate --config /etc/entitled/entitled.json5", "migrate --status", "migrate --dry-run",
+            "migrate --wait 10m",
+        ])
 
-    private enum Mode {
-        case migrate
-        case status
-        case dryRun
-    }
+    @Flag("--status", "Change nothing; show the schema, what is missing and what is being done.") private var isStatus:
+        Bool
+    @Flag("--dry-run", "Change nothing; show what would run, which tables it locks and how many rows they have.")
+    private var isDry: Bool
+    @Option(
+        "--wait", .duration(Duration.zero...Duration.seconds(86_400)),
+        "How long locks that others hold are tried for. Default: 60s.")
+    private var wait: Duration = Migrator.wait
 
-    private let mode: Mode
-    private let wait: Duration
-
-    init(_ parsed: ParsedArguments) throws {
-        guard !(parsed.has("--status") && parsed.has("--dry-run")) else {
-            throw UsageError("--status and --dry-run exclude each other")
-        }
-        mode = parsed.has("--status") ? .status : parsed.has("--dry-run") ? .dryRun : .migrate
-        wait = parsed.duration("--wait") ?? Migrator.wait
+    func validate() throws {
+        if isStatus, isDry { throw UsageError("--status and --dry-run exclude each other") }
     }
 
     func run(_ context: CommandContext) throws -> Int32 {
         let database = try DatabaseAccess(try context.configuration())
-        guard mode == .migrate else {
+        guard !isStatus, !isDry else {
             let connection = try PostgresConnection(try database.ownerTarget())
             let page = MigrationPage(
-                plan: try MigrationPlan.make(on: connection), isDry: mode == .dryRun,
-                differences: mode == .dryRun ? try PrivilegeGranting.differences(on: connection) : [])
+                plan: try MigrationPlan.make(on: connection), isDry: isDry,
+                differences: isDry ? try PrivilegeGranting.differences(on: connection) : [])
             if context.json { context.terminal.document(page.document) } else { page.print(on: context.terminal) }
             return 0
         }

@@ -4,23 +4,25 @@ import Customers
 import Schemas
 
 /// `entitled rebuild`.
-struct RebuildCommand: Command {
-    static let declaration = RebuildOptions.declaration
-    private let options: RebuildOptions
+struct RebuildCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        "rebuild", "Recompute all records from the log.",
+        discussion:
+            "Records follow from the facts and actions of the log alone; this writes those that do not. It sends no"
+            + " events, runs beside the workers, and goes on where it was stopped. Each difference is printed.",
+        examples: ["rebuild --dry-run", "rebuild"])
+
+    @Flag("--dry-run", "Compare only; exit status 1 if a record differs.") private var isDry: Bool
 
     /// In the document for machines; people see all of them, as they are found.
     private static let listed = 1000
 
-    init(_ parsed: ParsedArguments) {
-        options = RebuildOptions(parsed)
-    }
-
     func run(_ context: CommandContext) throws -> Int32 {
         let configuration = try context.configuration()
-        let connection = try DatabaseAccess(configuration).connect(options.isDry ? .api : .worker)
+        let connection = try DatabaseAccess(configuration).connect(isDry ? .api : .worker)
         let rebuild = RecordRebuild(
             patience: configuration.worker.expiryPatience, foldSettings: configuration.foldSettings,
-            isDry: options.isDry)
+            isDry: isDry)
         var bar = ProgressBar(context.terminal)
         defer { bar.clear() }
         var found: [Difference] = []
@@ -45,7 +47,7 @@ struct RebuildCommand: Command {
             })
         bar.clear()
         tell(totals, found, isResumed: hasToldResume, context)
-        guard options.isDry, totals.differences > 0 else { return 0 }
+        guard isDry, totals.differences > 0 else { return 0 }
         if !context.json { context.terminal.complain("records differ from the log: `entitled rebuild` repairs them") }
         return 1
     }
@@ -57,7 +59,7 @@ struct RebuildCommand: Command {
             context.terminal.document(
                 .object([
                     "differences": .int(totals.differences), "purchases": .int(totals.purchases),
-                    "customers": .int(totals.customers), "dry_run": .bool(options.isDry), "resumed": .bool(isResumed),
+                    "customers": .int(totals.customers), "dry_run": .bool(isDry), "resumed": .bool(isResumed),
                     "found": .array(found.map(\.json)),
                 ]))
             return
@@ -65,7 +67,7 @@ struct RebuildCommand: Command {
         let looked = "\(totals.purchases) purchases and \(totals.customers) customers"
         let outcome =
             totals.differences == 0
-            ? "no differences" : "\(totals.differences) differences\(options.isDry ? "" : ", repaired")"
+            ? "no differences" : "\(totals.differences) differences\(isDry ? "" : ", repaired")"
         context.terminal.print("\(looked): \(outcome)")
     }
 }

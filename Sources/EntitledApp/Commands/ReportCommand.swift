@@ -5,32 +5,48 @@ import Glibc
 import Schemas
 
 /// `entitled report`.
-struct ReportCommand: Command {
-    static let declaration = ReportOptions.declaration
-    private let options: ReportOptions
+struct ReportCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        "report", "Report subscriptions and revenue of a period.",
+        discussion: (["Reads every purchase once, in one snapshot; nothing waits for it. What the numbers are:"]
+            + ReportDefinitions.all.map { "\($0.name): \($0.meaning)" }).joined(separator: "\n"),
+        examples: [
+            "report --from 2026-11-01 --to 2026-12-01", "report --from 30d --by day --json",
+            "report --from 2026-01-01 --by month --app demo --csv",
+        ])
+
+    @Option("--from", .moment, "Start of the period, inclusive.") private var from: TimeArgument
+    @Option("--to", .moment, "End of the period, exclusive; default: now.") private var to: TimeArgument?
+    @Option("--app", .text("ID"), "Limit to this app, by its id in the configuration.") private var app: String?
+    @Option("--environment", .environment, "Environment to report; default: Production.")
+    private var environment: StoreEnvironment = .production
+    @Option(
+        "--by", .choice(of: ReportCalendar.Step.self, "STEP"),
+        "Split by UTC days, weeks from Monday, or months; default: one total.")
+    private var step: ReportCalendar.Step = .total
+    @Flag("--csv", "A line for each number, for spreadsheets. Texts that begin like formulas get a '.")
+    private var isCSV: Bool
+
+    private var question: ReportQuestion { ReportQuestion(app: app, environment: environment, step: step) }
 
     /// More would only wait for the same Postgres.
     private static let mostThreads = 4
 
-    init(_ parsed: ParsedArguments) throws {
-        options = try ReportOptions(parsed)
-    }
-
     func run(_ context: CommandContext) throws -> Int32 {
-        if options.isCSV, context.json { throw UsageError("--csv and --json are two outputs: take one") }
+        if isCSV, context.json { throw UsageError("--csv and --json are two outputs: take one") }
         let configuration = try context.configuration()
         try check(configuration)
         let database = try DatabaseAccess(configuration)
         var bar = ProgressBar(context.terminal)
         defer { bar.clear() }
         let run = ReportRun(
-            options.question, foldSettings: configuration.foldSettings,
+            question, foldSettings: configuration.foldSettings,
             threads: min(ReportCommand.mostThreads, max(1, sysconf(Int32(_SC_NPROCESSORS_ONLN)))))
         let report = try run.run(
             connect: { try database.connect(.api) }, calendar: calendar,
             progress: { share, purchases in bar.show(share, "\(purchases) purchases") })
         bar.clear()
-        if options.isCSV {
+        if isCSV {
             context.terminal.write(Array(report.csv.utf8))
         } else if context.json {
             context.terminal.document(report.json)
@@ -42,23 +58,25 @@ struct ReportCommand: Command {
     }
 
     private func check(_ configuration: Configuration) throws {
-        guard let id = options.question.app else { return }
+        guard let id = app else { return }
         let app = try configuration.app(named: id)
-        guard app.environments.contains(options.question.environment) else {
+        guard app.environments.contains(environment) else {
             throw UsageError(
-                "--environment: the app \(app.id) does not take data of \(options.question.environment.rawValue)")
+                "--environment: the app \(app.id) does not take data of \(environment.rawValue)")
         }
     }
 
     /// Of the time that has passed by now, in ms since 1970.
     private func calendar(now: Int64) throws -> ReportCalendar {
-        let from = try options.from.milliseconds(ofOption: "--from", now: now)
-        let asked = options.to?.milliseconds(now: now) ?? now
+        let from = try self.from.milliseconds(ofOption: "--from", now: now)
+        let asked = to?.milliseconds(now: now) ?? now
         guard from < asked else { throw UsageError("--to must be after --from") }
-        guard let calendar = ReportCalendar(from: from, to: min(now, asked), by: options.question.step) else {
+        guard let calendar = ReportCalendar(from: from, to: min(now, asked), by: step) else {
             throw UsageError(
                 "--by: the time has more than \(ReportCalendar.limit) parts; take longer ones, or less time")
         }
         return calendar
     }
 }
+
+extension ReportCalendar.Step: InputValue {}

@@ -7,22 +7,48 @@ import FoundationEssentials
 
 /// `entitled verify`: an offline check of anything Apple signs. It needs no database, and reads a configuration only for
 /// its roots, where `--config` names one.
-struct VerifyCommand: Command {
-    static let declaration = VerifyOptions.declaration
-    private let options: VerifyOptions
+struct VerifyCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        "verify", "Verify and decode data signed by Apple, offline.",
+        discussion:
+            "Reads one JWS, raw or as {\"signedPayload\":\"…\"}. Ends with 0 if it is genuine and is what the options say,"
+            + " with 1 and the reason if not. Without options: Apple's root, any bundle, Sandbox or Production. With --config:"
+            + " the roots of that configuration.",
+        examples: [
+            "verify notification.jws", "verify - --json < body.json",
+            "verify transaction.jws --kind transaction --bundle-id com.example.app --environment Production",
+            "verify test.jws --root storesim-root.pem",
+        ])
 
-    init(_ parsed: ParsedArguments) {
-        options = VerifyOptions(parsed)
+    enum Kind: String, InputValue, CaseIterable {
+        case notification, transaction, renewal
+        case appTransaction = "app-transaction"
+        case auto
     }
+
+    @Argument(.file, "The file with the JWS; - or nothing: standard input.") private var path: String?
+    /// Paths; empty: Apple's root.
+    @Option("--root", .file, "A root certificate (PEM or DER) in place of Apple's.") var rootFiles: [String]
+    @Option("--bundle-id", .text("ID"), "What was signed must be for this bundle.") var bundleID: String?
+    @Option("--apple-app-id", .integer(1...Int64.max, "N"), "And for this app, in production.")
+    var appleAppID: Int64?
+    @Option("--environment", .environment, "And of this environment.") var environment: StoreEnvironment?
+    @Option("--kind", .choice(of: Kind.self, "KIND"), "What it must be; auto takes any.") var kind: Kind = .auto
+    /// Milliseconds since 1970; nil: the date of signing.
+    @Option("--at", .time, "When the certificates must have been valid; else the date of signing.")
+    var at: Int64?
+
+    /// Nil: standard input.
+    var file: String? { path == "-" ? nil : path }
 
     func run(_ context: CommandContext) throws -> Int32 {
         let input = try read(context)
         let inspector = SignedDataInspector(verifier: SignedDataVerifier(trust: try anchors(context)))
-        let environments = options.environment.map { [$0] } ?? StoreEnvironment.allCases
+        let environments = environment.map { [$0] } ?? StoreEnvironment.allCases
         let identity = Identity(
-            bundleID: options.bundleID, appleAppID: options.appleAppID, environments: Set(environments))
+            bundleID: bundleID, appleAppID: appleAppID, environments: Set(environments))
         let result = inspector.inspect(
-            RequestBody.jws(inFile: input), as: options.kind.signedDataKind, for: identity, at: options.at)
+            RequestBody.jws(inFile: input), as: kind.signedDataKind, for: identity, at: at)
         switch result {
         case .success(let data):
             context.json ? context.terminal.document(document(data)) : show(data, context.terminal)
@@ -43,9 +69,9 @@ struct VerifyCommand: Command {
 
     private func read(_ context: CommandContext) throws -> [UInt8] {
         let reading =
-            options.file.map { context.surroundings.readFile(context.surroundings.resolve($0)) }
+            file.map { context.surroundings.readFile(context.surroundings.resolve($0)) }
             ?? context.standardInput()
-        return try contents(reading, options.file ?? "standard input")
+        return try contents(reading, file ?? "standard input")
     }
 
     private func contents(_ reading: FileReading, _ name: String) throws -> [UInt8] {
@@ -56,10 +82,10 @@ struct VerifyCommand: Command {
     }
 
     private func anchors(_ context: CommandContext) throws -> TrustAnchors {
-        guard !options.rootFiles.isEmpty else {
+        guard !rootFiles.isEmpty else {
             return context.configurationFile == nil ? .apple : try context.configuration().trustAnchors()
         }
-        let certificates = try options.rootFiles.flatMap { path in
+        let certificates = try rootFiles.flatMap { path in
             let bytes = try contents(context.surroundings.readFile(context.surroundings.resolve(path)), path)
             let found = Crypto.CertificateFile.certificates(in: bytes) ?? []
             guard !found.isEmpty else { throw CommandFailure("\(path) is no certificate in PEM or DER") }
@@ -95,7 +121,7 @@ struct VerifyCommand: Command {
     }
 }
 
-extension VerifyOptions.Kind {
+extension VerifyCommand.Kind {
     /// Nil where the payload tells.
     fileprivate var signedDataKind: SignedDataKind? {
         switch self {

@@ -3,16 +3,14 @@ import CLI
 import Schemas
 
 /// `entitled version`.
-package struct VersionCommand: Command {
-    package static let declaration = CommandDeclaration(
+struct VersionCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(
         "version", "Print the release, the revision it was built from and the build.",
         discussion: "The revision is what ENTITLED_REVISION said when the program was built. The build is a hash of the"
             + " program, which tells two builds apart.",
         examples: ["version", "version --json"])
 
-    package init(_ parsed: ParsedArguments) {}
-
-    package func run(_ context: CommandContext) -> Int32 {
+    func run(_ context: CommandContext) -> Int32 {
         if context.json {
             context.terminal.document(
                 .object([

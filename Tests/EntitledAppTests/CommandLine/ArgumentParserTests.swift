@@ -2,12 +2,13 @@ import Base
 import CLI
 import Daemon
 import Database
-import EntitledApp
 import Subscriptions
 import Testing
 
+@testable import EntitledApp
+
 struct ArgumentParserTests {
-    private static let root = CommandTree.root([:])
+    private static let root = CommandTree.root
 
     private func parse(_ words: [String]) throws -> (
         path: String, parsed: ParsedArguments, global: ArgumentParser.Global
@@ -27,7 +28,7 @@ struct ArgumentParserTests {
         let (path, parsed, global) = try parse(words)
         #expect(path == "verify")
         #expect(global.json)
-        let options = VerifyOptions(parsed)
+        let options = try VerifyCommand(parsed)
         #expect(options.file == "f.jws")
         #expect(options.rootFiles == ["a", "b"])
         #expect(options.at == 1_767_225_600_000)
@@ -40,7 +41,7 @@ struct ArgumentParserTests {
             "--kind", "app-transaction", "--config", "c.json5",
         ]
         let (_, parsed, global) = try parse(words)
-        let options = VerifyOptions(parsed)
+        let options = try VerifyCommand(parsed)
         #expect(options.file == nil)
         #expect(options.bundleID == "com.example.app")
         #expect(options.appleAppID == 1_234_567_890)
@@ -58,7 +59,7 @@ struct ArgumentParserTests {
         ] as [(String, RestoreBehavior?)])
     func `restore-behavior takes a behaviour or the default`(word: String, behavior: RestoreBehavior?) throws {
         let (path, parsed, _) = try parse(["customers", "restore-behavior", "user-42", word, "--reason", "why"])
-        let options = CustomerActionOptions.RestoreSetting(parsed)
+        let options = try CustomerRestoreBehaviorCommand(parsed)
         #expect(path == "customers restore-behavior")
         #expect(options.id == "user-42")
         #expect(options.behavior == behavior)
@@ -74,15 +75,15 @@ struct ArgumentParserTests {
             "--app", "demo", "--authorization", "-secret",
         ]
         let (path, parsed, _) = try parse(words)
-        let add = try EndpointOptions.Add(parsed)
+        let add = try EndpointAddCommand(parsed)
         #expect(path == "endpoints add")
         #expect(add.ordering == .none)
         let ordered = try parse(["endpoints", "add", "https://example.com", "--ordering", "purchase"]).parsed
-        #expect(try EndpointOptions.Add(ordered).ordering == .purchase)
+        #expect(try EndpointAddCommand(ordered).ordering == .purchase)
         #expect(add.url == "https://example.com")
-        #expect(add.events == ["RENEWAL", "TEST"])
-        #expect(add.environments == [.production])
-        #expect(add.apps == ["demo"])
+        #expect(add.filters.events == ["RENEWAL", "TEST"])
+        #expect(add.filters.environments == [.production])
+        #expect(add.filters.apps == ["demo"])
         #expect(add.request.authorization?.exposed == "-secret")
     }
 
@@ -93,7 +94,7 @@ struct ArgumentParserTests {
         func secret(_ text: String) throws -> WebhookSecret? {
             let parsed = try parse(words + ["--secret", text]).parsed
             return words[1] == "add"
-                ? try EndpointOptions.Add(parsed).secret : try EndpointOptions.RotateSecret(parsed).secret
+                ? try EndpointAddCommand(parsed).secret : try EndpointRotateSecretCommand(parsed).secret
         }
         let good = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
         #expect(try secret(good)?.text == good)
@@ -104,14 +105,14 @@ struct ArgumentParserTests {
     }
 
     @Test func `lists take filters and a limit`() throws {
-        let notifications = NotificationOptions.List(
-            try parse(["notifications", "list", "--state", "held", "--limit", "10000"]).parsed)
+        let notifications = try NotificationListCommand(
+            parse(["notifications", "list", "--state", "held", "--limit", "10000"]).parsed)
         #expect(notifications.state == .held)
         #expect(notifications.limit == 10000)
-        let show = NotificationOptions.Show(try parse(["notifications", "show", "u", "--raw"]).parsed)
-        #expect(show.uuid == "u" && show.raw)
-        #expect(!NotificationOptions.Show(try parse(["notifications", "show", "u"]).parsed).raw)
-        let deliveries = DeliveryOptions.List(try parse(["deliveries", "list", "--endpoint", "e"]).parsed)
+        let show = try NotificationShowCommand(parse(["notifications", "show", "u", "--raw"]).parsed)
+        #expect(show.target.uuid == "u" && show.isRaw)
+        #expect(try !NotificationShowCommand(parse(["notifications", "show", "u"]).parsed).isRaw)
+        let deliveries = try DeliveryListCommand(parse(["deliveries", "list", "--endpoint", "e"]).parsed)
         #expect(deliveries.endpoint == "e")
         #expect(deliveries.limit == 50)
         #expect(deliveries.state == nil)
@@ -119,7 +120,7 @@ struct ArgumentParserTests {
 
     @Test func `what follows two dashes is an argument`() throws {
         let (_, parsed, global) = try parse(["customers", "show", "--", "--json"])
-        #expect(CustomerOptions(parsed).anyID == "--json")
+        #expect(try CustomerShowCommand(parsed).anyID == "--json")
         #expect(!global.json)
     }
 

@@ -8,7 +8,7 @@ import Testing
 struct CommandDocumentsTests {
     private static let package = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
         .deletingLastPathComponent().deletingLastPathComponent()
-    private static let documents = CommandDocuments(CommandTree.root([:]))
+    private static let documents = CommandDocuments(CommandTree.root)
     private static let files: [(path: String, text: String)] = [
         ("deploy/man/entitled.1", documents.manual), ("deploy/completions/entitled.bash", documents.bash),
         ("deploy/completions/_entitled", documents.zsh), ("schemas/cli/help.txt", documents.help),
@@ -59,7 +59,7 @@ struct CommandDocumentsTests {
             [node.declaration.summary] + node.declaration.options.map(\.summary)
                 + node.declaration.arguments.map(\.summary) + node.children.flatMap(texts)
         }
-        for text in texts(CommandTree.root([:])) {
+        for text in texts(CommandTree.root) {
             let words = text.lowercased().split { !$0.isLetter && $0 != " " }.joined(separator: " ")
             for word in Self.forbidden {
                 #expect(!" \(words) ".contains(" \(word) "), "\(text)")

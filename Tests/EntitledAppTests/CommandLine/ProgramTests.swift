@@ -44,17 +44,50 @@ struct ProgramTests {
         #expect(mistakes.errors.contains("log.level (from ENTITLED_LOG_LEVEL)"))
     }
 
-    @Test func `a declared command that is not built in is unknown`() {
-        let done = ProgramFixture(program: Program(root: CommandTree.root([:]))).run(["migrate"])
-        #expect(done.status == 2)
-        #expect(done.errors.contains("unknown command 'migrate'"))
+    private struct Typed: ParsableCommand {
+        static let configuration = CommandConfiguration("typed", "For a test.", examples: ["typed"])
+
+        struct Shared: ParsableArguments {
+            @Option("--word", .text("WORD"), "A word.") var word: String?
+        }
+
+        @Argument(.text("NAME"), "A name.") var name: String
+        @Argument(.integer(1...9, "N"), "A number.") var number: Int?
+        @Option("--needed", .duration(.zero...Duration.seconds(60)), "A duration.") var needed: Duration
+        @OptionGroup var shared: Shared
+        @Option("--each", .text("EACH"), "Several.") var each: [String]
+        @Option("--count", .integer(1...9, "N"), "A count.") var count: Int = 5
+        @Flag("--switch", "A switch.") var isOn: Bool
+        var derived = ""
+
+        mutating func validate() throws {
+            guard name != "wrong" else { throw UsageError("a wrong name") }
+            derived = name.uppercased()
+        }
+
+        func run(_ context: CommandContext) -> Int32 {
+            let words = [derived, number.map(String.init) ?? "-", needed.text, shared.word ?? "-"]
+            context.terminal.print((words + each + ["\(count)", "\(isOn)"]).joined(separator: " "))
+            return 0
+        }
     }
 
-    @Test func `makers are found by the words of the command`() throws {
-        let root = CommandTree.root(["endpoints add": { try Asked($0) }, "run": { try Asked($0) }])
-        let bench = ProgramFixture(program: Program(root: root))
-        #expect(bench.run(["endpoints", "add", "https://x"]).status == 7)
-        #expect(bench.run(["run"]).status == 7)
+    @Test func `a command's properties are its declaration, and have its values`() {
+        let root = CommandNode("entitled", "Test.", [CommandNode(Typed.self)])
+        let declaration = Typed.declaration
+        #expect(declaration.arguments.map(\.isOptional) == [false, true])
+        let options = declaration.options.map { "\($0.usage)\($0.isRequired ? "!" : "")\($0.isRepeatable ? "…" : "")" }
+        #expect(options == ["--needed DURATION!", "--word WORD", "--each EACH…", "--count N", "--switch"])
+        func run(_ words: [String]) -> ProgramFixture.Outcome {
+            ProgramFixture(program: Program(root: root)).run(words)
+        }
+        #expect(run(["typed", "a", "--needed", "5s"]).output == "A - 5s - 5 false\n")
+        let all = [
+            "typed", "a", "3", "--needed=1m", "--each", "x", "--switch", "--each=y", "--word", "w", "--count", "7",
+        ]
+        #expect(run(all).output == "A 3 1m w x y 7 true\n")
+        #expect(run(["typed", "a"]).errors.contains("needs --needed DURATION"))
+        #expect(run(["typed", "wrong", "--needed", "5s"]).status == 2)
     }
 
     @Test func `version says the release and the build`() throws {

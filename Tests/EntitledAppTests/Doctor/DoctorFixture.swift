@@ -103,8 +103,11 @@ final class DoctorFixture: Sendable {
         sections.merge(changes.read { $0 }) { _, new in new }
         let path = "\(folder)/entitled.json5"
         try? DoctorFixture.object(sections).text.write(toFile: path, atomically: true, encoding: .utf8)
-        var makers = EntitledApp.makers
-        makers["doctor"] = { DoctorCommand($0, patience: .milliseconds(600)) }
+        let root = CommandTree.root.replacing(["doctor"]) { parsed in
+            var doctor = try DoctorCommand(parsed)
+            doctor.patience = .milliseconds(600)
+            return doctor
+        }
         let (output, errors) = (ProgramFixture.Tape(), ProgramFixture.Tape())
         let surroundings = ConfigurationContext(
             environment: [:], workingDirectory: folder, isSuperuser: false, readFile: FileReading.read)
@@ -114,7 +117,7 @@ final class DoctorFixture: Sendable {
                 return answer
             }
         }
-        let status = Program(root: CommandTree.root(makers)).run(
+        let status = Program(root: root).run(
             words + ["--config", path],
             terminal: Terminal(
                 isInteractive: isInteractive, screen: screen, ask: ask, output: output.add, errors: errors.add),

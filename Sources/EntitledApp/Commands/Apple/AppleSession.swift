@@ -11,7 +11,7 @@ struct AppleSession {
 
     /// Runs `body` with the app that is meant: the one that is named, or the only one with a key.
     static func with<Result>(
-        _ target: AppleOptions.Target, _ configuration: Configuration, _ context: CommandContext,
+        _ target: AppleTarget, _ configuration: Configuration, _ context: CommandContext,
         _ body: (AppleSession) throws -> Result
     ) throws -> Result {
         let app = try app(target, configuration)
@@ -27,7 +27,7 @@ struct AppleSession {
         return try body(AppleSession(app: app, client: access.client))
     }
 
-    private static func app(_ target: AppleOptions.Target, _ configuration: Configuration) throws -> Configuration.App {
+    private static func app(_ target: AppleTarget, _ configuration: Configuration) throws -> Configuration.App {
         if let id = target.app { return try configuration.app(named: id) }
         let able = configuration.apps.filter { $0.serverAPI != nil }
         guard let app = able.first else {
@@ -40,12 +40,12 @@ struct AppleSession {
     }
 
     /// Where to look up what has an id.
-    func choice(_ target: AppleOptions.Target) -> EnvironmentChoice {
+    func choice(_ target: AppleTarget) -> EnvironmentChoice {
         target.environment.map { .only($0) } ?? .productionThenSandbox
     }
 
     /// Where to do what has one place: production, if the app has it.
-    func environment(_ target: AppleOptions.Target) -> StoreEnvironment {
+    func environment(_ target: AppleTarget) -> StoreEnvironment {
         target.environment ?? (app.environments.contains(.production) ? .production : .sandbox)
     }
 }

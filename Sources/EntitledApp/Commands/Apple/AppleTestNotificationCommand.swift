@@ -5,12 +5,22 @@ import CLI
 import Database
 import Postgres
 import Schemas
+import Subscriptions
 
 /// `entitled apple test-notification`: from a request at Apple to the row in the database.
-struct AppleTestNotificationCommand: Command {
-    static let declaration = AppleOptions.testNotification
-    private let target: AppleOptions.Target
-    private let timeout: Duration
+struct AppleTestNotificationCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        "test-notification", "Request a test notification from Apple and wait for it.",
+        discussion:
+            "Shows each attempt of Apple's with its result, and whether the notification is in the database. Exit status 1"
+            + " where it did not arrive in time.",
+        examples: ["apple test-notification", "apple test-notification --environment Sandbox"])
+
+    @OptionGroup private var target: AppleTarget
+    @Option("--timeout", .integer(1...600, "SECONDS"), "Seconds to wait; default: 60.") private var seconds: Int64 = 60
+
+    private var timeout: Duration { .seconds(seconds) }
+
     /// Between two questions; Apple's own limit slows them down further.
     private static let interval = Duration.seconds(1)
 
@@ -27,11 +37,6 @@ struct AppleTestNotificationCommand: Command {
         func isOver(_ environment: StoreEnvironment) -> Bool {
             isDone || (environment == .sandbox && !attempts.isEmpty && !wasDelivered)
         }
-    }
-
-    init(_ parsed: ParsedArguments) {
-        target = AppleOptions.Target(parsed)
-        timeout = .seconds(parsed.integer("--timeout") ?? 60)
     }
 
     func run(_ context: CommandContext) throws -> Int32 {

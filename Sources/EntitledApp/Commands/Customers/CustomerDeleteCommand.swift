@@ -8,25 +8,41 @@ import Schemas
 import Subscriptions
 
 /// `entitled customers delete`.
-struct CustomerDeleteCommand: Command {
-    static let declaration = PrivacyOptions.delete
-    private let options: PrivacyOptions.Delete
-    private let confirmation: Confirmation
+struct CustomerDeleteCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        "delete", "Delete a customer with all ids and remove personal data from every table.",
+        discussion:
+            "Apple goes on charging for subscriptions. pseudonymise: purchases, events and the log stay, with pseudonyms for"
+            + " the ids, without attributes, account tokens, and what consumers answered. erase: everything about the purchases goes"
+            + " too, and what Apple still sends makes a new, anonymous one. The setting is privacy.deletion. A new purchase"
+            + " with the same id makes a new customer. Consumers are not told. It cannot be undone; cut off, a worker finishes"
+            + " it. Backups, and webhooks that were sent, are beyond it.",
+        examples: [
+            "customers delete user-42 --reason 'asked by mail on 2026-11-20'", "customers delete user-42 --erase",
+        ])
 
-    init(_ parsed: ParsedArguments) throws {
-        options = try PrivacyOptions.Delete(parsed)
-        confirmation = Confirmation(parsed)
+    @Argument(CustomerIDs.argument("ID", "An app user id of the customer")) private var id: String
+    @Flag("--erase", "Whatever the setting is.") private var isErased: Bool
+    @Flag("--pseudonymise", "Whatever the setting is.") private var isPseudonymised: Bool
+    @Option(CustomerIDs.reason) private var reason: String?
+    @OptionGroup private var confirmation: Confirmation
+
+    func validate() throws {
+        if isErased, isPseudonymised { throw UsageError("--erase and --pseudonymise exclude each other") }
     }
+
+    /// Nil: as the configuration says.
+    private var policy: DeletionPolicy? { isErased ? .erase : isPseudonymised ? .pseudonymise : nil }
 
     func run(_ context: CommandContext) throws -> Int32 {
         let configuration = try context.configuration()
         let connection = try DatabaseAccess(configuration).connect(.worker)
-        let policy = options.policy ?? configuration.privacy.deletion
-        let customer = try CustomerArgument(options.id, for: .changing, on: connection)
+        let policy = self.policy ?? configuration.privacy.deletion
+        let customer = try CustomerArgument(id, for: .changing, on: connection)
         try confirmation.ask("\(policy.question) It cannot be undone.", context) {
             try CustomerPreview(customer.id, configuration, on: connection).lines(context.terminal)
         }
-        let deletion = try CustomerActions(configuration, context, reason: options.reason).delete(
+        let deletion = try CustomerActions(configuration, context, reason: reason).delete(
             customer.id, policy: policy, on: connection)
         FailPoint.deletionAfterCommit.pass()
         try sweep(deletion, configuration, context, on: connection)

@@ -3,22 +3,27 @@ import CLI
 import Customers
 import Database
 import Foundation
+import Postgres
 import Schemas
+import Subscriptions
 
 /// `entitled customers export`.
-struct CustomerExportCommand: Command {
-    static let declaration = PrivacyOptions.export
-    private let options: PrivacyOptions.Export
+struct CustomerExportCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        "export", "Export all stored data of a customer as one JSON document.",
+        discussion:
+            "With what Apple signed, so that it can be verified, what was sent to whom, and what was answered. The file can"
+            + " be read by its owner only.",
+        examples: ["customers export user-42 --output user-42.json"])
 
-    init(_ parsed: ParsedArguments) {
-        options = PrivacyOptions.Export(parsed)
-    }
+    @Argument(CustomerIDs.any) private var anyID: String
+    @Option("--output", .file, "Where to; without it, to standard output.") private var output: String?
 
     func run(_ context: CommandContext) throws -> Int32 {
         let connection = try DatabaseAccess(try context.configuration()).connect(.api)
-        let customer = try CustomerArgument(options.anyID, for: .reading, on: connection)
+        let customer = try CustomerArgument(anyID, for: .reading, on: connection)
         let now = SystemClock().now()
-        guard let output = options.output else {
+        guard let output else {
             let isKnown = try CustomerExport().write(of: customer.id, now: now, on: connection) {
                 context.terminal.write($0)
             }
@@ -49,7 +54,7 @@ struct CustomerExportCommand: Command {
         return 0
     }
 
-    private var unknown: CommandFailure { CommandFailure("no customer is known by \(options.anyID)") }
+    private var unknown: CommandFailure { CommandFailure("no customer is known by \(anyID)") }
 
     /// For its owner alone. What is there already is not written over: it may be readable by others.
     private static func create(_ path: String) throws -> FileHandle {

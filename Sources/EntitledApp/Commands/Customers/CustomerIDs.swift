@@ -17,4 +17,6 @@ enum CustomerIDs {
 
     static let create = OptionDeclaration(
         "--create", "Take an id that no customer has, also where one differs only in case. Without it that is refused.")
+
+    static let reason = OptionDeclaration("--reason", .text("TEXT"), "Reason, stored in the log.")
 }

@@ -3,28 +3,44 @@ import CLI
 import Database
 import Postgres
 import Schemas
+import Subscriptions
 
 /// `entitled endpoints enable`.
-struct EndpointEnableCommand: Command {
-    static let declaration = EndpointOptions.enable
-    private let options: EndpointOptions.Enable
+struct EndpointEnableCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        "enable", "Enable an endpoint and release its held deliveries.",
+        discussion:
+            "Events of the time when it was disabled were kept for it. On a terminal it asks what to do with them;"
+            + " elsewhere they are delivered unless --drop-held is given. What is dropped can be sent later with"
+            + " `replay webhooks --failed`.",
+        examples: ["endpoints enable ID", "endpoints enable ID --drop-held"])
 
-    init(_ parsed: ParsedArguments) throws {
-        options = try EndpointOptions.Enable(parsed)
+    @Argument(EndpointCommands.id) private var id: String
+    @Flag("--deliver-held", "Sends what was kept for it.") private var delivers: Bool
+    @Flag("--drop-held", "Gives up what was kept for it: dead deliveries with that reason.") private var drops: Bool
+
+    /// The fate of the deliveries that wait for the endpoint.
+    private enum Held {
+        case deliver
+        case drop
+    }
+
+    func validate() throws {
+        if delivers, drops { throw UsageError("--deliver-held and --drop-held exclude each other") }
     }
 
     func run(_ context: CommandContext) throws -> Int32 {
         let configuration = try context.configuration()
         let connection = try DatabaseAccess(configuration).connect(.worker)
-        let endpoint = try EndpointCommands.find(options.id, on: connection)
+        let endpoint = try EndpointCommands.find(id, on: connection)
         // What was pending when it was disabled may not be held yet.
         try EndpointCommands.settleDeliveries(on: connection)
         // Deliveries that are blocked for an enabled endpoint need no decision.
-        let held = endpoint.isEnabled ? 0 : try HeldDeliveries.count(of: options.id, on: connection)
+        let held = endpoint.isEnabled ? 0 : try HeldDeliveries.count(of: id, on: connection)
         let choice = try choice(held, context)
         let dropped = choice == .drop ? try drop(endpoint, held, on: connection, context) : 0
-        guard try EndpointTable.enable(options.id, on: connection) else {
-            throw try EndpointCommands.noSuch(options.id, on: connection)
+        guard try EndpointTable.enable(id, on: connection) else {
+            throw try EndpointCommands.noSuch(id, on: connection)
         }
         try EndpointCommands.settleDeliveries(on: connection)
         let delivered = max(0, held - dropped)
@@ -34,14 +50,15 @@ struct EndpointEnableCommand: Command {
                     ? "\(count(dropped)) given up" : "\(count(delivered)) sent now")
         }
         let counts = JSON.object(["held_delivered": .int(delivered), "held_dropped": .int(dropped)]).members ?? []
-        try EndpointCommands.tellState(of: options.id, more: counts, configuration, on: connection, context)
+        try EndpointCommands.tellState(of: id, more: counts, configuration, on: connection, context)
         return 0
     }
 
     private func count(_ held: Int64) -> String { held == 1 ? "1 held delivery is" : "\(held) held deliveries are" }
 
-    private func choice(_ held: Int64, _ context: CommandContext) throws -> EndpointOptions.Enable.Held {
-        if let held = options.held { return held }
+    private func choice(_ held: Int64, _ context: CommandContext) throws -> Held {
+        if delivers { return .deliver }
+        if drops { return .drop }
         guard held > 0, !context.json, let ask = context.terminal.ask else { return .deliver }
         switch ask(
             "\(held == 1 ? "1 delivery waits" : "\(held) deliveries wait") for it. Deliver or drop? [deliver/drop] "

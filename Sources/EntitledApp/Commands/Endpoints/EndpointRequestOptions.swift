@@ -2,34 +2,50 @@ import Base
 import CLI
 import Database
 
-/// What `endpoints add` and `endpoints update` say about requests: their headers, and when they are tried again.
-package struct EndpointRequestOptions: Sendable, Equatable {
-    /// The verbatim value of the `authorization` header.
-    package let authorization: Redacted<String>?
-    package let headers: [CustomHeader]
-    /// Nil where none is given, and for `default`.
-    package let schedule: RetrySchedule?
-    /// Whether the configuration's schedule is asked for.
-    package let wantsStandardSchedule: Bool
+/// The options of `endpoints add` and `endpoints update` about requests: their headers, and when they are tried again.
+struct EndpointRequestOptions: ParsableArguments {
+    @Option("--authorization", .text("VALUE"), "The authorization header, sent as it is.")
+    private var authorization: String?
+    @Option(
+        "--header", .text("HEADER"),
+        "A header for every request, as in 'X-Tenant: demo'. Its value is stored encrypted.")
+    private var headers: [String]
+    @Option(
+        "--authorization-file", .file,
+        "The authorization header from a file, - for standard input: other users of this host see what options hold.")
+    private var authorizationFile: String?
+    @Option("--header-file", .file, "Headers from a file, a line each; - for standard input.")
+    private var headerFile: String?
+    @Option(
+        "--retry-schedule", .text("WAITS"),
+        "The waits after failed attempts, as in 1h,12h,24h; none: a single attempt; default: webhooks.retry_schedule.")
+    private var schedule: String?
 
-    /// Throws `UsageError`, which never names a value that may be a secret.
-    package init(_ parsed: ParsedArguments) throws {
-        authorization = try SecretFile.value("--authorization", parsed).map { Redacted($0) }
-        if let value = authorization?.exposed, value.utf8.contains(where: { $0 < 0x20 || $0 == 0x7f }) {
+    var hasAuthorization: Bool { authorization != nil || authorizationFile != nil }
+    var isEmpty: Bool { !hasAuthorization && headers.isEmpty && headerFile == nil && schedule == nil }
+
+    /// Reads the files.
+    ///
+    /// - Throws: `UsageError`, which never names a value that may be a secret.
+    func values() throws -> EndpointRequestValues {
+        let authorization = try SecretFile.value("--authorization", authorization, file: authorizationFile)
+        if let authorization, authorization.utf8.contains(where: { $0 < 0x20 || $0 == 0x7f }) {
             throw UsageError("--authorization must not contain control characters")
         }
-        if let value = authorization?.exposed, value.utf8.count > CustomHeader.sizeLimit {
+        if let authorization, authorization.utf8.count > CustomHeader.sizeLimit {
             throw UsageError("--authorization must not be longer than \(CustomHeader.sizeLimit) bytes")
         }
-        let more = try parsed.text("--header-file").map { try SecretFile.lines($0, of: "--header-file") } ?? []
-        headers = try EndpointRequestOptions.headers(parsed.texts("--header") + more)
-        let text = parsed.text("--retry-schedule")
-        wantsStandardSchedule = text == "default"
+        let more = try headerFile.map { try SecretFile.lines($0, of: "--header-file") } ?? []
+        var values = EndpointRequestValues()
+        values.authorization = authorization.map { Redacted($0) }
+        values.headers = try EndpointRequestOptions.headers(headers + more)
+        values.wantsStandardSchedule = schedule == "default"
         do {
-            schedule = wantsStandardSchedule ? nil : try text.map { try RetrySchedule(parsing: $0) }
+            values.schedule = values.wantsStandardSchedule ? nil : try schedule.map { try RetrySchedule(parsing: $0) }
         } catch {
             throw UsageError("--retry-schedule: \(error)")
         }
+        return values
     }
 
     private static func headers(_ texts: [String]) throws(UsageError) -> [CustomHeader] {
@@ -51,20 +67,15 @@ package struct EndpointRequestOptions: Sendable, Equatable {
         }
         return headers
     }
+}
 
-    static let declarations = [
-        OptionDeclaration("--authorization", .text("VALUE"), "The authorization header, sent as it is."),
-        OptionDeclaration(
-            "--header", .text("HEADER"), isRepeatable: true,
-            "A header for every request, as in 'X-Tenant: demo'. Its value is stored encrypted."),
-        OptionDeclaration(
-            "--authorization-file", .file,
-            "The authorization header from a file, - for standard input: other users of this host see what options hold."
-        ),
-        OptionDeclaration("--header-file", .file, "Headers from a file, a line each; - for standard input."),
-        OptionDeclaration(
-            "--retry-schedule", .text("WAITS"),
-            "The waits after failed attempts, as in 1h,12h,24h; none: a single attempt;"
-                + " default: webhooks.retry_schedule."),
-    ]
+/// How an endpoint's requests are made.
+struct EndpointRequestValues: Sendable, Equatable {
+    /// The verbatim value of the `authorization` header.
+    var authorization: Redacted<String>?
+    var headers: [CustomHeader] = []
+    /// Nil where none is given, and for `default`.
+    var schedule: RetrySchedule?
+    /// Whether the configuration's schedule is asked for.
+    var wantsStandardSchedule = false
 }

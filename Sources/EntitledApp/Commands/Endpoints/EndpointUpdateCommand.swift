@@ -2,64 +2,119 @@ import Base
 import CLI
 import Database
 import HTTP
+import Postgres
+import Schemas
+import Subscriptions
 
-extension EndpointCommands {
-    struct Update: Command {
-        static let declaration = EndpointOptions.update
-        private let options: EndpointOptions.Update
+/// `entitled endpoints update`.
+struct EndpointUpdateCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        "update", "Change an endpoint's filters, headers or order.",
+        discussion: "Only what is given changes; a filter that is given takes the place of the former one. Secrets, and"
+            + " what waits to be sent, stay as they are: a new retry schedule counts from the next failed attempt on."
+            + " What a consumer gets, events or notifications, cannot be changed: add another.",
+        examples: [
+            "endpoints update ID --url https://example.com/new --all-events",
+            "endpoints update ID --retry-schedule 1m,5m,30m,2h", "endpoints update ID --retry-schedule default",
+        ])
 
-        init(_ parsed: ParsedArguments) throws {
-            options = try EndpointOptions.Update(parsed)
+    @Argument(EndpointCommands.id) private var id: String
+    @Option("--url", .text("URL"), "Where it is posted.") private var url: String?
+    @OptionGroup private var filters: EndpointFilterOptions
+    @Flag("--all-environments", "No filter of environments any more.") private var isOfAllEnvironments: Bool
+    @Flag("--all-events", "No filter of types any more.") private var isOfAllEvents: Bool
+    @Flag("--all-apps", "No filter of apps any more.") private var isOfAllApps: Bool
+    @OptionGroup private var requestOptions: EndpointRequestOptions
+    @Option(EndpointCommands.ordering) private var ordering: Ordering?
+    @Flag("--no-authorization", "No authorization header any more.") private var hasNoAuthorization: Bool
+    @Option("--no-header", .text("NAME"), "Without this header from now on.") private var withoutHeaders: [String]
+    @Flag("--asymmetric", "Sign with an ed25519 key pair too (v1a).") private var isAsymmetric: Bool
+    @Flag("--symmetric", "Sign with the secret only; the key pair is thrown away.") private var isSymmetric: Bool
+    /// With the URL as it was given.
+    private(set) var changes = EndpointEdit()
+
+    mutating func validate() throws {
+        let request = try requestOptions.values()
+        try exclude("--environment", !filters.environments.isEmpty, "--all-environments", isOfAllEnvironments)
+        try exclude("--event", !filters.events.isEmpty, "--all-events", isOfAllEvents)
+        try exclude("--app", !filters.apps.isEmpty, "--all-apps", isOfAllApps)
+        try exclude("--authorization", requestOptions.hasAuthorization, "--no-authorization", hasNoAuthorization)
+        try exclude("--asymmetric", isAsymmetric, "--symmetric", isSymmetric)
+        changes.url = url
+        changes.environments = edited(filters.environments, isOfAllEnvironments)
+        changes.events = edited(filters.events, isOfAllEvents)
+        changes.apps = edited(filters.apps, isOfAllApps)
+        changes.authorization = request.authorization.map { .set($0) } ?? (hasNoAuthorization ? .clear : .keep)
+        changes.retrySchedule = request.schedule.map { .set($0) } ?? (request.wantsStandardSchedule ? .clear : .keep)
+        changes.ordering = ordering
+        changes.headers = request.headers
+        changes.withoutHeaders = withoutHeaders
+        changes.isAsymmetric = isAsymmetric ? true : isSymmetric ? false : nil
+        let hasFilter = changes.environments != nil || changes.events != nil || changes.apps != nil
+        guard
+            hasFilter || url != nil || !requestOptions.isEmpty || ordering != nil || hasNoAuthorization
+                || !withoutHeaders.isEmpty || changes.isAsymmetric != nil
+        else {
+            throw UsageError("endpoints update needs something to change; see entitled endpoints update --help")
         }
+    }
 
-        func run(_ context: CommandContext) throws -> Int32 {
-            let configuration = try context.configuration()
-            let (connection, sealer) = try EndpointCommands.open(configuration)
-            let former = try EndpointCommands.find(options.id, on: connection)
-            var changes = options.changes
-            if former.isOperations { try checkOperations(changes) }
-            try EndpointFilters.check(
-                events: changes.events ?? [], apps: changes.apps ?? [], format: former.format, configuration, context)
-            guard former.format == .revenuecat || changes.ordering == nil else {
-                throw CommandFailure("endpoint \(former.id) gets notifications as they came, which have no order")
-            }
-            for name in changes.withoutHeaders
-            where !former.headerNames.contains(where: { $0.lowercased() == name.lowercased() }) {
-                let hint = NearestName.hint(for: name, among: former.headerNames)
-                throw CommandFailure("endpoint \(former.id) has no header \(name)\(hint)")
-            }
-            changes.url = try changes.url.map { url in
-                if let warning = EndpointAddress.warning(about: url) { context.terminal.complain(warning) }
-                return try EndpointAddress.check(
-                    url, allowed: configuration.webhooks.allowPrivateNetworks.compactMap(Network.init(parsing:)),
-                    isProxied: configuration.webhooks.proxy != nil, warn: context.terminal.complain)
-            }
-            let outcome = try EndpointUpdate.run(
-                changes, of: options.id, sealer: sealer, now: SystemClock().now(), on: connection)
-            switch outcome {
-            case .changed: break
-            case .notFound: throw try EndpointCommands.noSuch(options.id, on: connection)
-            case .headersUnreadable:
-                throw CommandFailure(
-                    "the headers that it has cannot be opened with webhooks.secret_keys: give each anew with --header, "
-                        + "or take it away with --no-header (\(former.headerNames.joined(separator: ", ")))")
-            case .tooManyHeaders:
-                throw CommandFailure("an endpoint has at most \(CustomHeader.limit) headers of its own")
-            }
-            try EndpointCommands.show(options.id, configuration, on: connection, context)
-            return 0
+    private func exclude(_ option: String, _ isGiven: Bool, _ other: String, _ isOtherGiven: Bool) throws {
+        if isGiven, isOtherGiven { throw UsageError("\(option) and \(other) exclude each other") }
+    }
+
+    /// Nil where the filter stays; empty where it goes.
+    private func edited<Value>(_ filter: [Value], _ isCleared: Bool) -> [Value]? {
+        filter.isEmpty ? (isCleared ? [] : nil) : filter
+    }
+
+    func run(_ context: CommandContext) throws -> Int32 {
+        let configuration = try context.configuration()
+        let (connection, sealer) = try EndpointCommands.open(configuration)
+        let former = try EndpointCommands.find(id, on: connection)
+        var changes = self.changes
+        if former.isOperations { try checkOperations(changes) }
+        try EndpointFilters.check(
+            events: changes.events ?? [], apps: changes.apps ?? [], format: former.format, configuration, context)
+        guard former.format == .revenuecat || changes.ordering == nil else {
+            throw CommandFailure("endpoint \(former.id) gets notifications as they came, which have no order")
         }
+        for name in changes.withoutHeaders
+        where !former.headerNames.contains(where: { $0.lowercased() == name.lowercased() }) {
+            let hint = NearestName.hint(for: name, among: former.headerNames)
+            throw CommandFailure("endpoint \(former.id) has no header \(name)\(hint)")
+        }
+        changes.url = try changes.url.map { url in
+            if let warning = EndpointAddress.warning(about: url) { context.terminal.complain(warning) }
+            return try EndpointAddress.check(
+                url, allowed: configuration.webhooks.allowPrivateNetworks.compactMap(Network.init(parsing:)),
+                isProxied: configuration.webhooks.proxy != nil, warn: context.terminal.complain)
+        }
+        let outcome = try EndpointUpdate.run(
+            changes, of: id, sealer: sealer, now: SystemClock().now(), on: connection)
+        switch outcome {
+        case .changed: break
+        case .notFound: throw try EndpointCommands.noSuch(id, on: connection)
+        case .headersUnreadable:
+            throw CommandFailure(
+                "the headers that it has cannot be opened with webhooks.secret_keys: give each anew with --header, "
+                    + "or take it away with --no-header (\(former.headerNames.joined(separator: ", ")))")
+        case .tooManyHeaders:
+            throw CommandFailure("an endpoint has at most \(CustomHeader.limit) headers of its own")
+        }
+        try EndpointCommands.show(id, configuration, on: connection, context)
+        return 0
+    }
 
-        private func checkOperations(_ changes: EndpointEdit) throws {
-            guard changes.url == nil else {
-                throw CommandFailure(
-                    "\(OperationsEndpoint.id) comes from the configuration: set webhooks.operations_url, and start the"
-                        + " worker again")
-            }
-            guard changes.events == nil, changes.environments == nil, changes.apps == nil, changes.ordering == nil
-            else {
-                throw CommandFailure("\(OperationsEndpoint.id) gets every operations event: no filter or order applies")
-            }
+    private func checkOperations(_ changes: EndpointEdit) throws {
+        guard changes.url == nil else {
+            throw CommandFailure(
+                "\(OperationsEndpoint.id) comes from the configuration: set webhooks.operations_url, and start the"
+                    + " worker again")
+        }
+        guard changes.events == nil, changes.environments == nil, changes.apps == nil, changes.ordering == nil
+        else {
+            throw CommandFailure("\(OperationsEndpoint.id) gets every operations event: no filter or order applies")
         }
     }
 }

@@ -13,23 +13,40 @@ import Schemas
 import Subscriptions
 
 /// `entitled import`.
-struct ImportCommand: Command {
-    static let declaration = ImportOptions.declaration
-    private let options: ImportOptions
+struct ImportCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        "import", "Bring in customers and purchases from RevenueCat or tables of your own.",
+        discussion:
+            "The file is CSV in UTF-8, with commas, semicolons or tabs: RevenueCat's scheduled export as it is, or columns of"
+            + " your own: app_user_id, one of original_transaction_id, transaction_id, jws, receipt, and, if you have them,"
+            + " aliases, environment, first_seen, attributes.NAME. For each row Apple is asked for the whole history of the"
+            + " purchase, which is verified and applied like anything that Apple sends, and the customer becomes its owner. No"
+            + " webhooks are sent of it, unless --send-events says so. It is a job in the database: the same command line,"
+            + " run again after it was ended, goes on where it was; a file that is imported again changes nothing. Rows that"
+            + " need a person are written to a file of their own, with the reasons. The app needs server_api.",
+        examples: [
+            "import --csv customers.csv --app demo --dry-run", "import --csv customers.csv --app demo",
+            "import --csv transactions.csv --app demo --rate 10",
+        ])
+
+    @Option("--csv", .file, "The file.") private var path: String
+    @Option("--app", .text("ID"), "The app, by its id in the configuration.") private var appID: String
+    @Flag("--dry-run", "Ask Apple and count; write nothing.") private var isDry: Bool
+    @Flag("--send-events", "Send events of everything that is new, however old it is.") private var sendsEvents: Bool
+    @Option("--rate", .integer(1...50, "N"), "Maximum requests to Apple per second; default: Apple's limits.")
+    private var rate: Int?
+    @Option("--refused", .file, "Where rows that need a person are written; default: FILE.refused.csv.")
+    private var refusedPath: String?
 
     /// Reasons that a dry run shows.
     private static let shown = 20
 
-    init(_ parsed: ParsedArguments) throws {
-        options = try ImportOptions(parsed)
-    }
-
     func run(_ context: CommandContext) throws -> Int32 {
         let configuration = try context.configuration()
-        let app = try configuration.app(named: options.app)
-        let file = try ImportFile(options.file)
-        let refused = options.refused ?? "\(options.file).refused.csv"
-        guard refused != options.file else { throw UsageError("--refused and --csv are one file") }
+        let app = try configuration.app(named: appID)
+        let file = try ImportFile(path)
+        let refused = refusedPath ?? "\(path).refused.csv"
+        guard refused != path else { throw UsageError("--refused and --csv are one file") }
         let digest = try inspect(file, context)
         let verifier = SignedDataVerifier(trust: try configuration.trustAnchors())
         let access = try ServerAPIAccess(
@@ -39,16 +56,16 @@ struct ImportCommand: Command {
             client: access.client,
             door: TransactionAdmission(
                 apps: configuration.appRegistry, verifier: verifier, dictionaries: HeaderDictionaries()),
-            receipts: ReceiptVerifier(trust: try configuration.receiptAnchors()), sendsEvents: options.sendsEvents,
-            pace: ImportPace(rate: options.rate))
+            receipts: ReceiptVerifier(trust: try configuration.receiptAnchors()), sendsEvents: sendsEvents,
+            pace: ImportPace(rate: rate))
         let actions = CustomerActions(configuration, context, reason: nil)
         let database = try DatabaseAccess(configuration)
-        if options.isDry { return try count(file, lookup, actions, on: try database.connect(.api), context) }
+        if isDry { return try count(file, lookup, actions, on: try database.connect(.api), context) }
         let settings = ImportWork.Settings(
             file: file, lookup: lookup, actions: actions,
-            refusedRows: RefusedRowsFile(refused, columns: file.layout.columns), sendsEvents: options.sendsEvents)
+            refusedRows: RefusedRowsFile(refused, columns: file.layout.columns), sendsEvents: sendsEvents)
         let request = ImportRequest(
-            app: app.id, digest: digest, path: options.file, asOf: file.modified, sendsEvents: options.sendsEvents)
+            app: app.id, digest: digest, path: path, asOf: file.modified, sendsEvents: sendsEvents)
         return try bringIn(request, settings, refused: refused, on: try database.connect(.worker), context)
     }
 
@@ -94,7 +111,7 @@ struct ImportCommand: Command {
         _ context: CommandContext
     ) throws -> Int32 {
         let origin = ActionTable.Origin.commandLine(context.environment, reason: nil)
-        let opened = try JobTable.open(request.request(rate: options.rate, madeBy: origin.actor), on: connection)
+        let opened = try JobTable.open(request.request(rate: rate, madeBy: origin.actor), on: connection)
         if !opened.isNew, !context.json {
             context.terminal.print(
                 "resuming job \(opened.job.id), started \(context.terminal.time(opened.job.created))")
@@ -135,12 +152,12 @@ struct ImportCommand: Command {
     private func tell(_ counts: ImportProgress, job: Int64?, refused: String?, _ context: CommandContext) {
         if context.json {
             let more = JSON.object([
-                "dry_run": .bool(options.isDry), "job": .integer(job), "refused_file": .text(refused),
+                "dry_run": .bool(isDry), "job": .integer(job), "refused_file": .text(refused),
             ])
             context.terminal.document(.object(counts.json + (more.members ?? [])))
             return
         }
-        let verb = options.isDry ? "to be imported" : "imported"
+        let verb = isDry ? "to be imported" : "imported"
         context.terminal.print(
             "\(counts.rows) rows: \(counts.imported) \(verb), \(counts.already) imported already,"
                 + " \(counts.otherStores) of other stores, \(counts.unknown) unknown to Apple, \(counts.refused) refused"

@@ -11,20 +11,48 @@ import Postgres
 import Schemas
 
 /// `entitled replay history`.
-struct ReplayHistoryCommand: Command {
-    static let declaration = ReplayOptions.history
-    private let options: ReplayOptions.History
+struct ReplayHistoryCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        "history", "Refetch a period of Apple's notification history.",
+        discussion:
+            "Apple keeps its notifications for 180 days, those of the sandbox for 30. What is not known yet is verified and"
+            + " applied like anything that Apple sends; what is known is left as it is. A worker does the same by itself for"
+            + " every app with server_api. Events of what is older than 7 days are kept and not sent, unless --send-events"
+            + " says so. It is a job in the database: the same command line, run again after it was ended, goes on where it"
+            + " was.",
+        examples: [
+            "replay history --app demo --from 7d --to 0s --dry-run",
+            "replay history --app demo --from 2026-11-01T00:00:00Z --to 2026-11-08T00:00:00Z --only-failures",
+        ])
+
+    @Option("--app", .text("ID"), "The app, by its id in the configuration.") private var appID: String
+    @Option("--from", .moment, "Start of the period of sending.") private var from: TimeArgument
+    @Option("--to", .moment, "End of the period of sending.") private var to: TimeArgument
+    @Option("--environment", .environment, "Production, if the app has it, is meant without this.")
+    private var environment: StoreEnvironment?
+    @Flag("--only-failures", "Only what Apple could not deliver.") private var onlyFailures: Bool
+    @Option("--type", .text("TYPE"), "Only notifications of this type.") private var types: [String]
+    @Option("--transaction", .text("ID"), "Only those of the customer who has this transaction.")
+    private var transactionID: String?
+    @Flag("--send-events", "Send events however old they are.") private var sendsEvents: Bool
+    @Option("--rate", .integer(1...50, "N"), "At most so many pages of 20 each second.") private var rate: Int?
+    @Flag("--dry-run", "Only count; nothing is fetched into the database.") private var isDry: Bool
+
+    func validate() throws {
+        if let transactionID, !transactionID.allSatisfy({ $0.isASCII && $0.isNumber }) || transactionID.count > 64 {
+            throw UsageError("--transaction: '\(Terminal.harmless(transactionID))' is no transaction id")
+        }
+        for type in types where !type.allSatisfy({ $0.isASCII && ($0.isUppercase || $0 == "_") }) {
+            throw UsageError("--type: '\(Terminal.harmless(type))' is no type of Apple's, such as DID_RENEW")
+        }
+    }
 
     /// How much older than Apple's history a beginning may be: a limit that was given exactly has passed by now.
     private static let tolerance: Int64 = 600_000
 
-    init(_ parsed: ParsedArguments) throws {
-        options = try ReplayOptions.History(parsed)
-    }
-
     func run(_ context: CommandContext) throws -> Int32 {
         let configuration = try context.configuration()
-        let app = try configuration.app(named: options.app)
+        let app = try configuration.app(named: appID)
         let replay = try replay(app, now: SystemClock().now())
         let verifier = SignedDataVerifier(trust: try configuration.trustAnchors())
         let access = try ServerAPIAccess(
@@ -34,7 +62,7 @@ struct ReplayHistoryCommand: Command {
             apps: configuration.appRegistry, verifier: verifier, dictionaries: HeaderDictionaries())
         let reader = HistoryReader(client: access.client, door: door)
         let database = try DatabaseAccess(configuration)
-        return options.isDry
+        return isDry
             ? try count(replay, by: reader, on: try database.connect(.api), context)
             : try fetch(replay, by: reader, on: try database.connect(.worker), context)
     }
@@ -42,11 +70,11 @@ struct ReplayHistoryCommand: Command {
     // MARK: - What is meant
 
     private func replay(_ app: Configuration.App, now: Int64) throws -> HistoryReplay {
-        let environment = options.environment ?? (app.environments.contains(.production) ? .production : .sandbox)
+        let environment = self.environment ?? (app.environments.contains(.production) ? .production : .sandbox)
         guard app.environments.contains(environment) else {
             throw UsageError("--environment: the app \(app.id) does not take data of \(environment.rawValue)")
         }
-        let (from, until) = (options.from.milliseconds(now: now), min(now, options.to.milliseconds(now: now)))
+        let (from, until) = (self.from.milliseconds(now: now), min(now, to.milliseconds(now: now)))
         let reach = NotificationHistoryQuery.reach(in: environment)
         guard from >= now - reach - ReplayHistoryCommand.tolerance else {
             throw UsageError(
@@ -55,9 +83,9 @@ struct ReplayHistoryCommand: Command {
         }
         guard from < until else { throw UsageError("--to must be after --from, and --from must be past") }
         let question = HistoryFilter(
-            AppScope(app: app.id, environment: environment), types: options.types,
-            transactionID: options.transactionID, onlyFailures: options.onlyFailures)
-        return HistoryReplay(question, from: from, until: until, sendsEvents: options.sendsEvents)
+            AppScope(app: app.id, environment: environment), types: types,
+            transactionID: transactionID, onlyFailures: onlyFailures)
+        return HistoryReplay(question, from: from, until: until, sendsEvents: sendsEvents)
     }
 
     // MARK: - Counting
@@ -90,7 +118,7 @@ struct ReplayHistoryCommand: Command {
         let origin = ActionTable.Origin.commandLine(context.environment, reason: nil)
         let opened = try JobTable.open(
             replay.request(
-                from: options.from.text, until: options.to.text, rate: options.rate, madeBy: origin.actor),
+                from: from.text, until: to.text, rate: rate, madeBy: origin.actor),
             on: connection)
         if !opened.isNew, !context.json {
             context.terminal.print(
@@ -108,7 +136,7 @@ struct ReplayHistoryCommand: Command {
     ) throws -> Job {
         var bar = ProgressBar(context.terminal)
         defer { bar.clear() }
-        let app = options.app
+        let app = appID
         let kind = HistoryReplayWork.kind({ $0 == app ? reader : nil })
         return try JobDriver(job.id, kinds: [kind]).attend(
             on: connection, rest: { usleep(UInt32(clamping: $0.milliseconds * 1000)) }
@@ -125,14 +153,14 @@ struct ReplayHistoryCommand: Command {
             context.terminal.document(
                 .object([
                     "found": .int(counts.matched), "new": .int(counts.queued), "duplicates": .int(duplicates),
-                    "refused": .int(counts.skipped), "dry_run": .bool(options.isDry), "job": .integer(job),
+                    "refused": .int(counts.skipped), "dry_run": .bool(isDry), "job": .integer(job),
                 ]))
             return
         }
         let refused =
             counts.skipped == 0
             ? "" : "; \(counts.skipped) were rejected: not signed by Apple, or not for a configured app"
-        let new = options.isDry ? "\(counts.queued) of them not stored yet" : "\(counts.queued) of them new"
+        let new = isDry ? "\(counts.queued) of them not stored yet" : "\(counts.queued) of them new"
         context.terminal.print("\(counts.matched) found, \(new)\(refused)")
     }
 }

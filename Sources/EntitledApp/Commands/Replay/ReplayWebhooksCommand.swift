@@ -7,12 +7,42 @@ import Postgres
 import Schemas
 
 /// `entitled replay webhooks`.
-struct ReplayWebhooksCommand: Command {
-    static let declaration = ReplayOptions.webhooks
-    private let options: ReplayOptions.Webhooks
+struct ReplayWebhooksCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        "webhooks", "Resend events to an endpoint.",
+        discussion:
+            "It is a job in the database that this command drives and shows. When the command is ended, a worker goes on"
+            + " with it; the same command line shows it again, and goes on with one that failed. Events that happen now go"
+            + " first. They keep their ids, so a consumer that deduplicates takes each once.",
+        examples: [
+            "replay webhooks --endpoint ID --since 24h --dry-run", "replay webhooks --endpoint ID --since 24h",
+            "replay webhooks --endpoint ID --since 2026-11-01T00:00:00Z --missing --rate 50",
+        ])
 
-    init(_ parsed: ParsedArguments) throws {
-        options = try ReplayOptions.Webhooks(parsed)
+    @Option("--endpoint", .text("ID"), "The endpoint, as `endpoints list` shows it.") private var endpointID: String
+    @Option("--since", .moment, "Start of the period, inclusive.") private var since: TimeArgument
+    @Option("--until", .moment, "End of the period; default: now.") private var until: TimeArgument?
+    @Flag("--failed", "Dead deliveries only (default).") private var isFailed: Bool
+    @Flag("--missing", "Events that match the endpoint's filters and have no delivery.") private var isMissing: Bool
+    @Flag("--all", "All events that match the endpoint's filters, delivered or not.") private var isAll: Bool
+    @Option("--event", .text("TYPE"), "Limit to this event type.") private var events: [String]
+    @Option("--rate", .integer(1...10_000, "N"), "Maximum deliveries per second.") private var rate: Int?
+    @Flag("--dry-run", "Count only; send nothing.") private var isDry: Bool
+
+    private var modes: [WebhookReplay.Mode] {
+        WebhookReplay.Mode.allCases.filter { mode in
+            switch mode {
+            case .failed: isFailed
+            case .missing: isMissing
+            case .all: isAll
+            }
+        }
+    }
+
+    func validate() throws {
+        guard modes.count <= 1 else {
+            throw UsageError("\(modes.map { "--\($0.rawValue)" }.joined(separator: " and ")) exclude each other")
+        }
     }
 
     func run(_ context: CommandContext) throws -> Int32 {
@@ -20,25 +50,25 @@ struct ReplayWebhooksCommand: Command {
         let database = try DatabaseAccess(configuration)
         let now = SystemClock().now()
         let replay = WebhookReplay(
-            endpoint: options.endpoint, mode: options.mode,
-            since: try options.since.milliseconds(ofOption: "--since", now: now),
-            until: options.until?.milliseconds(now: now), types: options.events)
+            endpoint: endpointID, mode: modes.first ?? .failed,
+            since: try since.milliseconds(ofOption: "--since", now: now),
+            until: until?.milliseconds(now: now), types: events)
         if let until = replay.until, until <= replay.since { throw UsageError("--until must be after --since") }
-        let connection = try database.connect(options.isDry ? .api : .worker)
-        let endpoint = try EndpointCommands.find(options.endpoint, on: connection)
+        let connection = try database.connect(isDry ? .api : .worker)
+        let endpoint = try EndpointCommands.find(endpointID, on: connection)
         if let misuse = replay.misuse(of: endpoint) { throw UsageError(misuse) }
         if endpoint.isOperations {
             try checkOperations()
         } else {
             try EndpointFilters.check(
-                events: options.events, apps: [], format: endpoint.format, configuration, context)
+                events: events, apps: [], format: endpoint.format, configuration, context)
         }
-        return options.isDry
+        return isDry
             ? try count(replay, on: connection, context) : try send(replay, to: endpoint, on: connection, context)
     }
 
     private func checkOperations() throws(UsageError) {
-        for event in options.events where !OperationsEvent.isOne(event) {
+        for event in events where !OperationsEvent.isOne(event) {
             let known = OperationsEvent.Kind.allCases.map(\.rawValue).joined(separator: ", ")
             throw UsageError("--event \(event): there is no such operations event; known are \(known)")
         }
@@ -54,7 +84,7 @@ struct ReplayWebhooksCommand: Command {
             bar.show(fraction, "\(counts.queued) to send")
         }
         bar.clear()
-        guard let counts else { throw try EndpointCommands.noSuch(options.endpoint, on: connection) }
+        guard let counts else { throw try EndpointCommands.noSuch(endpointID, on: connection) }
         if context.json {
             context.terminal.document(
                 .object([
@@ -79,8 +109,8 @@ struct ReplayWebhooksCommand: Command {
         }
         let origin = ActionTable.Origin.commandLine(context.environment, reason: nil)
         let request = replay.request(
-            since: options.since.text, until: options.until?.text, words: options.rate.map { ["\($0)/s"] } ?? [],
-            rate: options.rate, madeBy: origin.actor)
+            since: since.text, until: until?.text, words: rate.map { ["\($0)/s"] } ?? [],
+            rate: rate, madeBy: origin.actor)
         let opened = try JobTable.open(request, on: connection)
         if !opened.isNew, !context.json {
             context.terminal.print(
@@ -129,7 +159,7 @@ struct ReplayWebhooksCommand: Command {
         } else {
             context.terminal.print(
                 "\(job.counts.queued) queued\(ReplayText.skipped(job.counts.skipped)); see: entitled deliveries list"
-                    + " --endpoint \(options.endpoint)")
+                    + " --endpoint \(endpointID)")
         }
         return 0
     }

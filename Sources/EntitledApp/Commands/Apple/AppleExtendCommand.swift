@@ -1,0 +1,64 @@
+import AppStore
+import AppStoreAPI
+import Base
+import CLI
+import Subscriptions
+
+/// `entitled apple extend`.
+struct AppleExtendCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        "extend", "Extend the renewal date of one subscription.",
+        discussion:
+            "Apple allows two extensions a year for each customer; an extension cannot be undone. Apple reports it by a"
+            + " RENEWAL_EXTENDED notification, which changes the record.",
+        examples: ["apple extend 2000000123456789 --days 7 --reason outage"])
+
+    @Argument(.text("ID"), "Any transaction id of the subscription.") private var id: String
+    @OptionGroup private var target: AppleTarget
+    @OptionGroup private var options: AppleExtensionOptions
+    @OptionGroup private var confirmation: Confirmation
+
+    func validate() throws {
+        _ = try options.extension()
+    }
+
+    func run(_ context: CommandContext) throws -> Int32 {
+        let wanted = try options.extension()
+        return try AppleSession.with(target, try context.configuration(), context) { session in
+            let found = try session.client.subscriptions(of: id, in: session.choice(target))
+            let state = try subscription(found.answer)
+            let payload = state.transaction.payload
+            try confirmation.require(
+                "Give the subscriber of \(payload.productId ?? "") (\(state.status.word), until"
+                    + " \(AppleTables.date(payload.expiresDate)), \(found.environment.rawValue)) \(wanted.days) days? It cannot be undone.",
+                context)
+            let result = try session.client.extendRenewal(
+                of: state.originalTransactionID, wanted, in: found.environment)
+            guard result.isDone else { throw CommandFailure("Apple did not extend it, and does not say why") }
+            if context.json {
+                context.terminal.document(
+                    .object([
+                        "app": .string(session.app.id), "environment": .string(found.environment.rawValue),
+                        "original_transaction_id": .string(state.originalTransactionID),
+                        "request_id": .string(wanted.requestIdentifier), "expires_at": .date(result.effectiveDate),
+                    ]))
+            } else {
+                context.terminal.print(
+                    "extended until \(AppleTables.date(result.effectiveDate)), request \(wanted.requestIdentifier)")
+            }
+            return 0
+        }
+    }
+
+    /// The one subscription that is meant.
+    private func subscription(_ states: [SubscriptionState]) throws -> SubscriptionState {
+        if let exact = states.first(where: { $0.originalTransactionID == id }) { return exact }
+        if let latest = states.first(where: { $0.transaction.payload.transactionId == id }) { return latest }
+        guard let only = states.first else { throw CommandFailure("the customer of \(id) has no subscription") }
+        guard states.count == 1 else {
+            let ids = states.map(\.originalTransactionID).joined(separator: ", ")
+            throw CommandFailure("the customer of \(id) has several subscriptions; say which: \(ids)")
+        }
+        return only
+    }
+}

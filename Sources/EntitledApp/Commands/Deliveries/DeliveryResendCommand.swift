@@ -1,0 +1,78 @@
+import Base
+import CLI
+import Crypto
+import Database
+import Postgres
+import Schemas
+import Subscriptions
+
+/// `entitled deliveries resend`.
+struct DeliveryResendCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        "resend", "Resend a delivery's event at once, under the same id.",
+        discussion:
+            "A consumer that keeps the ids it has seen passes over one that it knows. With --as-new-id the event goes to"
+            + " this endpoint as another one: `webhook-id` and `event.id` are new, everything else is as it was.",
+        examples: ["deliveries resend ID", "deliveries resend ID --as-new-id"])
+
+    @OptionGroup private var target: DeliveryArgument
+    @Flag("--as-new-id", "As another event, for consumers that know the old id.") private var asNewID: Bool
+
+    func run(_ context: CommandContext) throws -> Int32 {
+        let id = try target.id()
+        let connection = try DatabaseAccess(try context.configuration()).connect(.worker)
+        guard !asNewID else {
+            try copy(id, on: connection, context)
+            return 0
+        }
+        switch try DeliveryRepair.resend(id, now: SystemClock().now(), on: connection) {
+        case .notFound: throw DeliveryArgument.noSuch(id)
+        case .endpointDisabled(let reason): throw DeliveryResendCommand.disabled(reason)
+        case .gone(let reason): throw CommandFailure("it cannot be sent any more: \(reason)")
+        case .reopened: print("\(id.text) is sent again now, under the same webhook-id", id, context)
+        case .blocked:
+            print(
+                "\(id.text) is sent again after the events of its purchase before it, under the same webhook-id",
+                id, context)
+        }
+        return 0
+    }
+
+    private func print(_ text: String, _ id: DeliveryID, _ context: CommandContext) {
+        if context.json {
+            context.terminal.document(.object(["id": .string(id.text), "state": .string("pending")]))
+        } else {
+            context.terminal.print(text)
+        }
+    }
+
+    private func copy(
+        _ id: DeliveryID, on connection: PostgresConnection, _ context: CommandContext
+    ) throws {
+        let event = UUIDText.bytes(EventID.uuid(of: SecureRandom.bytes(16))) ?? []
+        switch try EventCopy.send(id, as: event, now: SystemClock().now(), on: connection) {
+        case .notFound: throw DeliveryArgument.noSuch(id)
+        case .endpointDisabled(let reason): throw DeliveryResendCommand.disabled(reason)
+        case .isNotification:
+            throw CommandFailure("notifications as they came keep Apple's UUID: leave --as-new-id away")
+        case .bodyGone: throw CommandFailure("its event is too old: retention has dropped the body")
+        case .bodyUnclear:
+            throw CommandFailure("its event's body does not name its id once, so it cannot get another")
+        case .sent(let event, let delivery):
+            if context.json {
+                context.terminal.document(
+                    .object([
+                        "id": .string(delivery.text), "event_id": .string(UUIDText.upper(event)),
+                        "resent_from": .string(id.text), "state": .string("pending"),
+                    ]))
+            } else {
+                context.terminal.print(
+                    "\(delivery.text) is sent now: the same event under the new id \(UUIDText.upper(event))")
+            }
+        }
+    }
+
+    private static func disabled(_ reason: String) -> CommandFailure {
+        CommandFailure("its endpoint is disabled or removed (\(reason)): enable it first, or add it again")
+    }
+}

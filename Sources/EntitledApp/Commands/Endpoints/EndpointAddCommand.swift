@@ -1,0 +1,102 @@
+import Base
+import CLI
+import Crypto
+import Database
+import HTTP
+import Postgres
+import Schemas
+import Subscriptions
+
+/// `entitled endpoints add`.
+struct EndpointAddCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        "add", "Add an endpoint and print its secret once.",
+        discussion:
+            "Without options it gets every event. The secret (whsec_…) signs each request; it is shown only now."
+            + " With --format raw it gets Apple's notifications instead, as they came, for a second consumer of them;"
+            + " --event then names Apple's types, such as DID_RENEW.",
+        examples: [
+            "endpoints add https://example.com/hooks",
+            "endpoints add https://example.com/hooks --environment Production --event RENEWAL --event EXPIRATION",
+            "endpoints add https://example.com/apple --format raw --header 'X-Tenant: demo'",
+            "endpoints add https://example.com/hooks --secret-file secret.txt",
+        ])
+
+    @Argument(.text("URL"), "Where events are posted; https:, or http: into webhooks.allow_private_networks.")
+    var url: String
+    @OptionGroup var filters: EndpointFilterOptions
+    @OptionGroup private var requestOptions: EndpointRequestOptions
+    @OptionGroup private var givenSecret: WebhookSecretOption
+    @Flag("--asymmetric", "Sign with an ed25519 key pair too (v1a), and show its public key (whpk_…).")
+    private var isAsymmetric: Bool
+    @Option(
+        "--format", .choice(EndpointFormat.allCases.map(\.name), "FORMAT"),
+        "What it gets: events in RevenueCat's format (the default), or Apple's notifications as they came.")
+    private var format: EndpointFormat = .revenuecat
+    @Option(EndpointCommands.ordering) var ordering: Ordering = .none
+    @Option("--since", .moment, "Sends it the events since then too, as `replay webhooks --missing`.")
+    private var since: TimeArgument?
+    /// Nil: a new one.
+    private(set) var secret: WebhookSecret?
+    private(set) var request = EndpointRequestValues()
+
+    mutating func validate() throws {
+        secret = try givenSecret.value()
+        request = try requestOptions.values()
+        guard format == .revenuecat || ordering == .none && since == nil else {
+            throw UsageError("--format raw goes neither with --ordering purchase nor with --since")
+        }
+    }
+
+    func run(_ context: CommandContext) throws -> Int32 {
+        let configuration = try context.configuration()
+        try EndpointFilters.check(
+            events: filters.events, apps: filters.apps, format: format, configuration, context)
+        let url = try EndpointAddress.check(
+            self.url, allowed: configuration.webhooks.allowPrivateNetworks.compactMap(Network.init(parsing:)),
+            isProxied: configuration.webhooks.proxy != nil, warn: context.terminal.complain)
+        if let warning = EndpointAddress.warning(about: url) { context.terminal.complain(warning) }
+        let (connection, sealer) = try EndpointCommands.open(configuration)
+        let now = SystemClock().now()
+        let (added, job) = try connection.transaction {
+            let added = try EndpointTable.add(
+                url: url, authorization: request.authorization?.exposed,
+                environments: filters.environments, events: filters.events, apps: filters.apps,
+                ordering: ordering, retrySchedule: request.schedule,
+                headers: request.headers, format: format, isAsymmetric: isAsymmetric,
+                secret: secret, sealer: sealer, now: now, on: connection)
+            return (
+                added, try EndpointBackFill.make(for: added.id, since, now: now, context, on: connection)
+            )
+        }
+        tell(added, url, job, context)
+        if let job, !context.json { context.terminal.print(try EndpointBackFill.text(job, on: connection)) }
+        return 0
+    }
+
+    private func tell(_ added: EndpointTable.Added, _ url: String, _ job: Job?, _ context: CommandContext) {
+        let secret = added.secret.text
+        let publicKey = added.publicKey.map(WebhookPublicKey.text)
+        if context.json {
+            context.terminal.document(
+                .object([
+                    "id": .string(added.id), "url": .string(url), "secret": .string(secret),
+                    "public_key": publicKey.map { .string($0) }, "job": job.map { .int($0.id) },
+                ]))
+            return
+        }
+        let test = format == .raw ? "" : " Send a test event with: entitled endpoints test \(added.id)"
+        context.terminal.print(
+            """
+            added \(added.id): \(url)
+            secret: \(secret)\(publicKey.map { "\npublic key: \($0)" } ?? "")
+            Save the secret now: it is not shown again.\(test)
+            """)
+    }
+}
+
+extension EndpointFormat: InputValue {
+    package init?(input text: String, as kind: ValueKind) { self.init(name: text) }
+}
+
+extension Ordering: InputValue {}

@@ -1,0 +1,46 @@
+import Base
+import CLI
+import Database
+import Postgres
+import Schemas
+import Subscriptions
+
+/// `entitled endpoints list`.
+struct EndpointListCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        "list", "List endpoints with their state and health.", examples: ["endpoints list", "endpoints list --json"])
+
+    func run(_ context: CommandContext) throws -> Int32 {
+        let configuration = try context.configuration()
+        let connection = try DatabaseAccess(configuration).connect(.api)
+        let endpoints = try EndpointTable.list(on: connection)
+        let health = try EndpointHealthPage.load(configuration, on: connection)
+        let unreadable = UnreadableEndpoints.load(configuration)
+        if context.json {
+            context.terminal.document(
+                .object([
+                    "endpoints": .array(
+                        endpoints.map { endpoint in
+                            unreadable.adding(to: endpoint.document(health.of(endpoint)), of: endpoint.id)
+                        })
+                ]))
+            return 0
+        }
+        guard !endpoints.isEmpty else {
+            context.terminal.print("no endpoints yet; add one with: entitled endpoints add URL")
+            return 0
+        }
+        var table = TextTable([.key("id"), "state", "health", .prose("url"), .prose("gets"), "ordering"])
+        for endpoint in endpoints {
+            let page = health.of(endpoint)
+            table.add([
+                endpoint.id, page.disablingCode.map { "disabled (\($0))" } ?? "enabled", page.word, endpoint.url,
+                endpoint.filterText,
+                endpoint.ordering.rawValue,
+            ])
+        }
+        context.terminal.table(table)
+        for line in unreadable.lines(configuration) { context.terminal.complain(line) }
+        return 0
+    }
+}

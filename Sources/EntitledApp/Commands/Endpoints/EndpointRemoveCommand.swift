@@ -1,0 +1,56 @@
+import Base
+import CLI
+import Database
+import Postgres
+import Schemas
+import Subscriptions
+
+/// `entitled endpoints remove`.
+struct EndpointRemoveCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        "remove", "Remove an endpoint and give up its pending deliveries.", examples: ["endpoints remove ID"])
+
+    @Argument(EndpointCommands.id) private var id: String
+    @OptionGroup private var confirmation: Confirmation
+
+    func run(_ context: CommandContext) throws -> Int32 {
+        guard id != OperationsEndpoint.id else {
+            throw CommandFailure(
+                "\(id) comes from the configuration: take webhooks.operations_url away, and start the worker"
+                    + " again")
+        }
+        let connection = try DatabaseAccess(try context.configuration()).connect(.worker)
+        if confirmation.isNeeded(context) {
+            let endpoint = try EndpointCommands.find(id, on: connection)
+            try confirmation.ask("Remove this endpoint? It cannot be undone.", context) {
+                try EndpointRemoveCommand.preview(endpoint, on: connection)
+            }
+        }
+        guard try EndpointTable.remove(id, now: SystemClock().now(), on: connection) else {
+            throw try EndpointCommands.noSuch(id, on: connection)
+        }
+        try EndpointCommands.settleDeliveries(on: connection)
+        if context.json {
+            context.terminal.document(.object(["id": .string(id), "state": .string("removed")]))
+        } else {
+            context.terminal.print("removed \(id); deliveries that waited for it are given up")
+        }
+        return 0
+    }
+
+    /// Deliveries that are counted for the question before an endpoint is removed.
+    private static let counted = 1000
+
+    private static func preview(_ endpoint: Endpoint, on connection: PostgresConnection) throws -> [String] {
+        let open = try [DeliveryState.pending, .held].reduce(0) { count, state in
+            try count
+                + DeliveryQuery.list(endpoint: endpoint.id, state: state, atMost: counted, on: connection).count
+        }
+        let least = open < counted ? "" : "at least "
+        let lost = open == 1 ? "1 delivery that waits to be sent" : "\(least)\(open) deliveries that wait to be sent"
+        return [
+            "endpoint      \(endpoint.id)", "url           \(endpoint.url)", "state         \(endpoint.stateText)",
+            "gets          \(endpoint.filterText)", "given up      \(lost)",
+        ]
+    }
+}

@@ -1,0 +1,81 @@
+import Base
+import CLI
+import Database
+import Glibc
+import Postgres
+import Schemas
+import Subscriptions
+
+/// `entitled endpoints rotate-secret`.
+struct EndpointRotateSecretCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        "rotate-secret", "Create a new secret and print it once; former secrets also sign for a while.",
+        discussion: "Each former secret keeps the end that it has, but ends after --overlap at the latest. After a"
+            + " leak: --overlap 0s, which ends all former ones now. Where there is a key pair, it is rotated too.",
+        examples: ["endpoints rotate-secret ID", "endpoints rotate-secret ID --overlap 0s"])
+
+    @Argument(EndpointCommands.id) private var id: String
+    @Option(
+        "--overlap", .duration(.zero...EndpointSecrets.overlapLimit),
+        "How long former secrets live at most; without it 24h.")
+    private var overlap: Duration = EndpointSecrets.standardOverlap
+    @OptionGroup private var confirmation: Confirmation
+    @OptionGroup private var givenSecret: WebhookSecretOption
+    /// Nil: a new one.
+    private(set) var secret: WebhookSecret?
+
+    mutating func validate() throws {
+        secret = try givenSecret.value()
+    }
+
+    /// Workers look at the endpoints several times a second: after this, they sign with what is shown.
+    private static let spreading = Duration.seconds(2)
+
+    func run(_ context: CommandContext) throws -> Int32 {
+        let (connection, sealer) = try EndpointCommands.open(try context.configuration())
+        // With an overlap the consumer has time to take the new secret over.
+        if overlap == .zero {
+            try confirmation.ask(
+                "End all secrets of \(id) now? The consumer rejects webhooks until it has the new one.",
+                context)
+        }
+        let rotated: EndpointSecrets.Rotated?
+        do {
+            rotated = try EndpointSecrets.rotate(
+                of: id, to: secret, overlap: overlap, sealer: sealer,
+                now: SystemClock().now(), on: connection)
+        } catch let many as EndpointSecrets.TooMany {
+            throw CommandFailure(
+                "\(EndpointSecrets.limit) secrets of \(id) live already, the first until "
+                    + "\(Timestamp.text(many.firstEnd)); a shorter --overlap ends former ones earlier")
+        }
+        guard let rotated else { throw try EndpointCommands.noSuch(id, on: connection) }
+        if try JobTable.isWorkerRunning(on: connection) {
+            usleep(UInt32(clamping: EndpointRotateSecretCommand.spreading.milliseconds * 1000))
+        }
+        tell(rotated, context)
+        return 0
+    }
+
+    private func tell(_ rotated: EndpointSecrets.Rotated, _ context: CommandContext) {
+        let newSecret = rotated.secret.text
+        let publicKey = rotated.publicKey.map(WebhookPublicKey.text)
+        if context.json {
+            context.terminal.document(
+                .object([
+                    "id": .string(id), "secret": .string(newSecret),
+                    "public_key": publicKey.map { .string($0) },
+                    "former_secrets_end_at": .date(rotated.formerEnd),
+                ]))
+            return
+        }
+        let former =
+            rotated.formerEnd.map { "Former ones sign too, the last until \(context.terminal.time($0))." }
+            ?? "No former one signs any more."
+        context.terminal.print(
+            """
+            new secret: \(newSecret)\(publicKey.map { "\nnew public key: \($0)" } ?? "")
+            Save it now: it is not shown again. \(former)
+            """)
+    }
+}

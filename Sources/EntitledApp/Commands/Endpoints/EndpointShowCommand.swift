@@ -1,0 +1,21 @@
+import Base
+import CLI
+import Database
+import Postgres
+import Schemas
+import Subscriptions
+
+/// `entitled endpoints show`.
+struct EndpointShowCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        "show", "Show an endpoint, its health, and when it would be disabled.", examples: ["endpoints show ID"])
+
+    @Argument(EndpointCommands.id) private var id: String
+
+    func run(_ context: CommandContext) throws -> Int32 {
+        let configuration = try context.configuration()
+        let connection = try DatabaseAccess(configuration).connect(.api)
+        try EndpointCommands.show(id, configuration, on: connection, context)
+        return 0
+    }
+}

@@ -1,0 +1,9 @@
+import CLI
+
+/// How many rows a list shows.
+enum ListLimit {
+    static let standard = 50
+
+    static let option = OptionDeclaration(
+        "--limit", .integer(1...100_000, "N"), "At most so many; \(standard) without it.")
+}

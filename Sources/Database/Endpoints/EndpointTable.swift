@@ -16,7 +16,8 @@ package enum EndpointTable {
 
     private static let columns = """
         e.id, e.url, e.environments, e.events, e.apps, e.disabled_reason, e.paused_until_ms, e.created_ms,
-        e.retry_schedule_ms, e.header_names, e.has_authorization, e.format, e.ordering
+        e.retry_schedule_ms, e.header_names, e.has_authorization, e.format, e.ordering,
+        e.excepted_events, e.includes_subscriber, e.extension_version
         """
     private static let living = """
         FROM entitled.endpoint e WHERE e.removed_ms IS NULL AND ($1::text IS NULL OR e.id = $1)
@@ -58,9 +59,9 @@ package enum EndpointTable {
         init() {}
 
         init(_ row: PostgresRow, of id: String, _ sealer: SecretSealer) throws {
-            let sealedSecrets = try row.byteStrings(15).compactMap { $0 }
-            let sealedKeys = try row.byteStrings(16).compactMap { $0 }
-            let (sealedAuthorization, sealedHeaders) = (try row.optionalBytes(13), try row.optionalBytes(14))
+            let sealedSecrets = try row.byteStrings(18).compactMap { $0 }
+            let sealedKeys = try row.byteStrings(19).compactMap { $0 }
+            let (sealedAuthorization, sealedHeaders) = (try row.optionalBytes(16), try row.optionalBytes(17))
             secrets = sealedSecrets.compactMap { sealer.open($0, for: id) }.map(WebhookSecret.init(plaintext:))
             signingKeys = sealedKeys.compactMap { sealer.open($0, for: SecretSealer.signingKey(of: id)) }
                 .map { Redacted($0) }
@@ -102,8 +103,10 @@ package enum EndpointTable {
         Endpoint(
             id: try row.text(0), url: try row.text(1), authorization: opened.authorization,
             environments: try row.texts(2).compactMap { $0.flatMap(StoreEnvironment.init(rawValue:)) },
-            events: try row.texts(3).compactMap { $0 }, apps: try row.texts(4).compactMap { $0 },
+            events: try row.texts(3).compactMap { $0 }, exceptedEvents: try row.texts(13).compactMap { $0 },
+            apps: try row.texts(4).compactMap { $0 },
             format: EndpointFormat(rawValue: Int16(clamping: try row.int(11))) ?? .revenuecat,
+            includesSubscriber: try row.bool(14), extensionVersion: try row.optionalText(15),
             ordering: Ordering(rawValue: try row.text(12)) ?? .none,
             retrySchedule: try row.isNull(8) ? nil : RetrySchedule(waits: try row.ints(8).compactMap { $0 }),
             hasAuthorization: try row.bool(10), headerNames: try row.texts(9).compactMap { $0 },
@@ -122,12 +125,15 @@ package enum EndpointTable {
     /// Makes an endpoint with its first secret, which is not shown again.
     ///
     /// - Parameters:
+    ///   - extensionVersion: of RevenueCat's Firebase extension, where it receives the events.
     ///   - retrySchedule: nil for the configuration's.
     ///   - isAsymmetric: whether a key pair signs too.
     ///   - secret: what the consumer has already; nil: a new one.
     package static func add(
-        url: String, authorization: String?, environments: [StoreEnvironment], events: [String], apps: [String],
-        ordering: Ordering = .none, retrySchedule: RetrySchedule? = nil, headers: [CustomHeader] = [],
+        url: String, authorization: String?, environments: [StoreEnvironment], events: [String],
+        exceptedEvents: [String] = [], apps: [String], includesSubscriber: Bool = false,
+        extensionVersion: String? = nil, ordering: Ordering = .none, retrySchedule: RetrySchedule? = nil,
+        headers: [CustomHeader] = [],
         format: EndpointFormat = .revenuecat, isAsymmetric: Bool = false, secret: WebhookSecret? = nil,
         sealer: SecretSealer, now: Int64, on connection: PostgresConnection
     ) throws -> Added {
@@ -137,8 +143,9 @@ package enum EndpointTable {
                 """
                 INSERT INTO entitled.endpoint
                     (id, url, authorization_sealed, environments, events, apps, retry_schedule_ms, header_names,
-                    headers_sealed, format, created_ms, has_authorization, ordering)
-                VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $3 IS NOT NULL, $12)
+                    headers_sealed, format, created_ms, has_authorization, ordering, excepted_events,
+                    includes_subscriber, extension_version)
+                VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $3 IS NOT NULL, $12, $13, $14, $15)
                 """,
                 [
                     .text(id), .text(url),
@@ -146,7 +153,8 @@ package enum EndpointTable {
                     .texts(environments.map(\.rawValue)), .texts(events), .texts(apps),
                     retrySchedule.map { .int8s($0.waits) } ?? .null, .texts(headers.map(\.name)),
                     .bytea(try sealed(headers, of: id, with: sealer)), .int2(format.rawValue), .int8(now),
-                    .text(ordering.rawValue),
+                    .text(ordering.rawValue), .texts(exceptedEvents), .bool(includesSubscriber),
+                    .text(extensionVersion),
                 ])
             let secret = try EndpointSecrets.add(secret ?? .generate(), to: id, sealer, now: now, on: connection)
             let publicKey =

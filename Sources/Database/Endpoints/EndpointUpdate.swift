@@ -16,11 +16,14 @@ package struct EndpointEdit: Sendable {
     /// Filters; empty: all.
     package var environments: [StoreEnvironment]?
     package var events: [String]?
+    package var exceptedEvents: [String]?
     package var apps: [String]?
     package var authorization = SettingChange<Redacted<String>>.keep
     package var retrySchedule = SettingChange<RetrySchedule>.keep
     /// Counts for events that are made from then on; what is blocked already still goes out in order.
     package var ordering: Ordering?
+    package var includesSubscriber: Bool?
+    package var extensionVersion: String?
     /// Headers to be set, each in the place of the one that has its name.
     package var headers: [CustomHeader] = []
     /// Names of headers to be taken away.
@@ -76,7 +79,8 @@ package enum EndpointUpdate {
             authorization_sealed = CASE WHEN $7 THEN $8::bytea ELSE authorization_sealed END,
             has_authorization = CASE WHEN $7 THEN $8::bytea IS NOT NULL ELSE has_authorization END,
             header_names = CASE WHEN $9 THEN $10::text[] ELSE header_names END,
-            headers_sealed = CASE WHEN $9 THEN $11::bytea ELSE headers_sealed END, ordering = $12
+            headers_sealed = CASE WHEN $9 THEN $11::bytea ELSE headers_sealed END, ordering = $12,
+            excepted_events = $13, includes_subscriber = $14, extension_version = $15
         WHERE id = $1
         """
 
@@ -107,6 +111,9 @@ package enum EndpointUpdate {
                 .bool(headers != nil), .texts((headers ?? []).map(\.name)),
                 .bytea(try EndpointTable.sealed(headers ?? [], of: former.id, with: sealer)),
                 .text((changes.ordering ?? former.ordering).rawValue),
+                .texts(changes.exceptedEvents ?? former.exceptedEvents),
+                .bool(changes.includesSubscriber ?? former.includesSubscriber),
+                .text(changes.extensionVersion ?? former.extensionVersion),
             ])
     }
 

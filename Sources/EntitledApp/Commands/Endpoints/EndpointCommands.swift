@@ -21,7 +21,8 @@ enum EndpointCommands {
         func run(_ context: CommandContext) throws -> Int32 {
             let configuration = try context.configuration()
             try EndpointFilters.check(
-                events: options.events, apps: options.apps, format: options.format, configuration, context)
+                events: options.events + options.exceptedEvents, apps: options.apps, format: options.format,
+                configuration, context)
             let url = try EndpointAddress.check(
                 options.url, allowed: configuration.webhooks.allowPrivateNetworks.compactMap(Network.init(parsing:)),
                 isProxied: configuration.webhooks.proxy != nil, warn: context.terminal.complain)
@@ -31,7 +32,9 @@ enum EndpointCommands {
             let (added, job) = try connection.transaction {
                 let added = try EndpointTable.add(
                     url: url, authorization: options.request.authorization?.exposed,
-                    environments: options.environments, events: options.events, apps: options.apps,
+                    environments: options.environments, events: options.events,
+                    exceptedEvents: options.exceptedEvents, apps: options.apps,
+                    includesSubscriber: options.includesSubscriber, extensionVersion: options.extensionVersion,
                     ordering: options.ordering, retrySchedule: options.request.schedule,
                     headers: options.request.headers, format: options.format, isAsymmetric: options.isAsymmetric,
                     secret: options.secret, sealer: sealer, now: now, on: connection)
@@ -327,7 +330,9 @@ extension Endpoint {
             "id": .string(id), "url": .string(url), "state": .string(isEnabled ? "enabled" : "disabled"),
             "disabled_reason": .text(disabledReason), "disabled_code": .text(health.disablingCode),
             "environments": .strings(environments.map(\.rawValue)),
-            "events": .strings(events), "apps": .strings(apps), "format": .string(format.name),
+            "events": .strings(events), "apps": .strings(apps), "format": .string(formatName),
+            "excepted_events": .strings(exceptedEvents), "includes_subscriber": .bool(includesSubscriber),
+            "extension_version": .text(extensionVersion),
             "ordering": .string(ordering.rawValue), "created_at": .date(created),
             "is_operations": .bool(isOperations), "health": health.document,
         ])
@@ -337,8 +342,11 @@ extension Endpoint {
 
     var filterText: String {
         if isOperations { return "operations events" }
-        let parts = [apps, environments.map(\.rawValue), events].filter { !$0.isEmpty }
-        let filters = parts.map { $0.joined(separator: ", ") }.joined(separator: "; ")
+        var parts = [apps, environments.map(\.rawValue), events].filter { !$0.isEmpty }.map {
+            $0.joined(separator: ", ")
+        }
+        if !exceptedEvents.isEmpty { parts.append("all but \(exceptedEvents.joined(separator: ", "))") }
+        let filters = parts.joined(separator: "; ")
         switch format {
         case .revenuecat: return parts.isEmpty ? "every event" : filters
         case .raw: return parts.isEmpty ? "every notification as it came" : "notifications as they came: \(filters)"

@@ -22,6 +22,12 @@ extension EndpointOptions {
             changes.environments = Update.filter("--environment", "--all-environments", parsed)
                 .map { $0.compactMap(StoreEnvironment.init(rawValue:)) }
             changes.events = Update.filter("--event", "--all-events", parsed)
+            changes.exceptedEvents = Update.filter("--except", "--all-events", parsed)
+            // Each takes the place of the other.
+            if parsed.has("--event") { changes.exceptedEvents = [] }
+            if parsed.has("--except") { changes.events = [] }
+            changes.includesSubscriber = EndpointOptions.includesSubscriber(parsed)
+            changes.extensionVersion = parsed.text("--extension-version")
             changes.apps = Update.filter("--app", "--all-apps", parsed)
             changes.authorization =
                 request.authorization.map { .set($0) } ?? (parsed.has("--no-authorization") ? .clear : .keep)
@@ -57,7 +63,8 @@ extension EndpointOptions {
     }
 
     fileprivate static let opposites = [
-        ("--environment", "--all-environments"), ("--event", "--all-events"), ("--app", "--all-apps"),
+        ("--environment", "--all-environments"), ("--event", "--all-events"), ("--except", "--all-events"),
+        ("--event", "--except"), ("--app", "--all-apps"),
         ("--authorization", "--no-authorization"), ("--authorization-file", "--no-authorization"),
         ("--asymmetric", "--symmetric"),
     ]
@@ -75,7 +82,7 @@ extension EndpointOptions {
             OptionDeclaration("--all-events", "No filter of types any more."),
             OptionDeclaration("--all-apps", "No filter of apps any more."),
         ] + EndpointRequestOptions.declarations + [
-            EndpointOptions.ordering,
+            EndpointOptions.include, EndpointOptions.extensionVersion, EndpointOptions.ordering,
             OptionDeclaration("--no-authorization", "No authorization header any more."),
             OptionDeclaration("--no-header", .text("NAME"), isRepeatable: true, "Without this header from now on."),
             OptionDeclaration("--asymmetric", "Sign with an ed25519 key pair too (v1a)."),

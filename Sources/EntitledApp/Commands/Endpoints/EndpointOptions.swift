@@ -11,12 +11,17 @@ package enum EndpointOptions {
         package let environments: [StoreEnvironment]
         /// Types of events, or of notifications; empty: all.
         package let events: [String]
+        /// Types that it does not get; empty where `events` is not.
+        package let exceptedEvents: [String]
         /// Ids of configured apps; empty: all.
         package let apps: [String]
         package let ordering: Ordering
         /// Events since then are sent to it too.
         package let since: TimeArgument?
         package let format: EndpointFormat
+        package let includesSubscriber: Bool
+        /// For RevenueCat's Firebase extension.
+        package let extensionVersion: String?
         package let isAsymmetric: Bool
         /// Nil: a new one.
         package let secret: WebhookSecret?
@@ -27,15 +32,27 @@ package enum EndpointOptions {
             url = parsed.text("URL") ?? ""
             environments = parsed.texts("--environment").compactMap(StoreEnvironment.init(rawValue:))
             events = parsed.texts("--event")
+            exceptedEvents = parsed.texts("--except")
             apps = parsed.texts("--app")
             ordering = parsed.text("--ordering").flatMap(Ordering.init(rawValue:)) ?? .none
             since = parsed.moment("--since")
+            let isFirebase = parsed.text("--format") == EndpointFormat.firebase
             format = parsed.text("--format").flatMap(EndpointFormat.init(name:)) ?? .revenuecat
+            includesSubscriber = EndpointOptions.includesSubscriber(parsed) ?? false
+            extensionVersion =
+                isFirebase ? parsed.text("--extension-version") ?? EndpointFormat.newestExtension : nil
             isAsymmetric = parsed.has("--asymmetric")
             secret = try WebhookSecretOption.value(parsed)
             request = try EndpointRequestOptions(parsed)
             guard format == .revenuecat || ordering == .none && since == nil else {
                 throw UsageError("--format raw goes neither with --ordering purchase nor with --since")
+            }
+            guard events.isEmpty || exceptedEvents.isEmpty else { throw UsageError(EndpointOptions.eventOrExcept) }
+            guard !includesSubscriber || format == .revenuecat && !isFirebase else {
+                throw UsageError("--include subscriber is for events: it goes with --format revenuecat only")
+            }
+            guard isFirebase || parsed.text("--extension-version") == nil else {
+                throw UsageError("--extension-version goes only with --format firebase")
             }
         }
     }
@@ -72,7 +89,7 @@ package enum EndpointOptions {
     package static let add = CommandDeclaration(
         "add", "Add an endpoint and print its secret once.",
         discussion:
-            "Without options it gets every event. The secret (whsec_…) signs each request; it is shown only now."
+            "Without options it gets every event but SUBSCRIBER_ALIAS and CONSUMPTION_REQUEST, which it has to name. The secret (whsec_…) signs each request; it is shown only now."
             + " With --format raw it gets Apple's notifications instead, as they came, for a second consumer of them;"
             + " --event then names Apple's types, such as DID_RENEW.",
         arguments: [
@@ -83,9 +100,10 @@ package enum EndpointOptions {
             OptionDeclaration(
                 "--asymmetric", "Sign with an ed25519 key pair too (v1a), and show its public key (whpk_…)."),
             OptionDeclaration(
-                "--format", .choice(EndpointFormat.allCases.map(\.name), "FORMAT"),
-                "What it gets: events in RevenueCat's format (the default), or Apple's notifications as they came."),
-            ordering,
+                "--format", .choice(EndpointFormat.allCases.map(\.name) + [EndpointFormat.firebase], "FORMAT"),
+                "What it gets: events in RevenueCat's format (the default), Apple's notifications as they came (raw), or"
+                    + " events for RevenueCat's Firebase extension (firebase)."),
+            include, extensionVersion, ordering,
             OptionDeclaration(
                 "--since", .moment, "Sends it the events since then too, as `replay webhooks --missing`."),
         ],
@@ -94,7 +112,25 @@ package enum EndpointOptions {
             "endpoints add https://example.com/hooks --environment Production --event RENEWAL --event EXPIRATION",
             "endpoints add https://example.com/apple --format raw --header 'X-Tenant: demo'",
             "endpoints add https://example.com/hooks --secret-file secret.txt",
+            "endpoints add https://example.com/hooks --include subscriber --except TEST",
         ])
+
+    static let include = OptionDeclaration(
+        "--include", .choice(["subscriber", "none"], "WHAT"),
+        "subscriber: each event carries the document of its customer as it is when the event is sent; none, the"
+            + " default: it does not.")
+
+    static let extensionVersion = OptionDeclaration(
+        "--extension-version", .text("VERSION"),
+        "With --format firebase, the version of the extension, which takes no other; without it"
+            + " \(EndpointFormat.newestExtension).")
+
+    static let eventOrExcept = "--event and --except exclude each other: the first names all types that it gets"
+
+    /// Nil where it is not said.
+    static func includesSubscriber(_ parsed: ParsedArguments) -> Bool? {
+        parsed.text("--include").map { $0 == "subscriber" }
+    }
 
     static let ordering = OptionDeclaration(
         "--ordering", .choice(Ordering.allCases.map(\.rawValue), "ORDERING"),
@@ -104,6 +140,7 @@ package enum EndpointOptions {
     static let filters = [
         OptionDeclaration("--environment", .environment, isRepeatable: true, "Only what is of this environment."),
         OptionDeclaration("--event", .text("TYPE"), isRepeatable: true, "Only what is of this type, such as RENEWAL."),
+        OptionDeclaration("--except", .text("TYPE"), isRepeatable: true, "Nothing that is of this type."),
         OptionDeclaration(
             "--app", .text("ID"), isRepeatable: true,
             "Only what is of this app; $promotional: what was granted, which is of no other."),

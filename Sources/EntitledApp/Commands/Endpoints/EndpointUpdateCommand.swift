@@ -19,9 +19,17 @@ extension EndpointCommands {
             var changes = options.changes
             if former.isOperations { try checkOperations(changes) }
             try EndpointFilters.check(
-                events: changes.events ?? [], apps: changes.apps ?? [], format: former.format, configuration, context)
+                events: (changes.events ?? []) + (changes.exceptedEvents ?? []), apps: changes.apps ?? [],
+                format: former.format, configuration, context)
             guard former.format == .revenuecat || changes.ordering == nil else {
                 throw CommandFailure("endpoint \(former.id) gets notifications as they came, which have no order")
+            }
+            guard former.formatName == EndpointFormat.revenuecat.name || changes.includesSubscriber != true else {
+                throw CommandFailure(
+                    "endpoint \(former.id) gets \(former.formatName), and only events include customers")
+            }
+            guard former.extensionVersion != nil || changes.extensionVersion == nil else {
+                throw CommandFailure("endpoint \(former.id) is not of the format firebase, which has a version")
             }
             for name in changes.withoutHeaders
             where !former.headerNames.contains(where: { $0.lowercased() == name.lowercased() }) {
@@ -56,7 +64,9 @@ extension EndpointCommands {
                     "\(OperationsEndpoint.id) comes from the configuration: set webhooks.operations_url, and start the"
                         + " worker again")
             }
-            guard changes.events == nil, changes.environments == nil, changes.apps == nil, changes.ordering == nil
+            guard changes.events == nil, changes.exceptedEvents == nil, changes.environments == nil,
+                changes.apps == nil,
+                changes.ordering == nil, changes.includesSubscriber == nil
             else {
                 throw CommandFailure("\(OperationsEndpoint.id) gets every operations event: no filter or order applies")
             }

@@ -90,6 +90,7 @@ package enum Schemas {
             oldestProgram: 26, isNeeded: false),
         Migration(
             version: 27, name: "endpoint_content",
-            sql: String(decoding: PackageResources.v0027_endpoint_content_sql, as: UTF8.self), oldestProgram: 26),
+            sql: String(decoding: PackageResources.v0027_endpoint_content_sql, as: UTF8.self), oldestProgram: 26,
+            isNeeded: false),
     ]
 }

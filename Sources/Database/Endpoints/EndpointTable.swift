@@ -17,10 +17,20 @@ package enum EndpointTable {
     private static let columns = """
         e.id, e.url, e.environments, e.events, e.apps, e.disabled_reason, e.paused_until_ms, e.created_ms,
         e.retry_schedule_ms, e.header_names, e.has_authorization, e.format, e.ordering,
-        e.excepted_events, e.includes_subscriber, e.extension_version
+        content.excepted_events, content.includes_subscriber, content.extension_version
+        """
+    /// Schemas before 27 lack these columns: then a name without its table is that of the defaults around.
+    private static let table = """
+        entitled.endpoint e
+        CROSS JOIN (SELECT '{}'::text[] AS excepted_events, false AS includes_subscriber,
+            NULL::text AS extension_version) defaults
+        CROSS JOIN LATERAL (
+            SELECT excepted_events, includes_subscriber, extension_version FROM entitled.endpoint own
+            WHERE own.id = e.id
+        ) content
         """
     private static let living = """
-        FROM entitled.endpoint e WHERE e.removed_ms IS NULL AND ($1::text IS NULL OR e.id = $1)
+        FROM \(table) WHERE e.removed_ms IS NULL AND ($1::text IS NULL OR e.id = $1)
         ORDER BY e.created_ms, e.id
         """
 
@@ -88,7 +98,7 @@ package enum EndpointTable {
     static func lock(_ format: EndpointFormat, on connection: PostgresConnection) throws -> [Endpoint] {
         try connection.query(
             """
-            SELECT \(columns) FROM entitled.endpoint e WHERE e.removed_ms IS NULL AND e.format = $1
+            SELECT \(columns) FROM \(table) WHERE e.removed_ms IS NULL AND e.format = $1
             ORDER BY e.created_ms, e.id FOR SHARE OF e
             """, [.int2(format.rawValue)]
         ).map { try endpoint($0) }
@@ -143,9 +153,8 @@ package enum EndpointTable {
                 """
                 INSERT INTO entitled.endpoint
                     (id, url, authorization_sealed, environments, events, apps, retry_schedule_ms, header_names,
-                    headers_sealed, format, created_ms, has_authorization, ordering, excepted_events,
-                    includes_subscriber, extension_version)
-                VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $3 IS NOT NULL, $12, $13, $14, $15)
+                    headers_sealed, format, created_ms, has_authorization, ordering)
+                VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $3 IS NOT NULL, $12)
                 """,
                 [
                     .text(id), .text(url),
@@ -153,9 +162,13 @@ package enum EndpointTable {
                     .texts(environments.map(\.rawValue)), .texts(events), .texts(apps),
                     retrySchedule.map { .int8s($0.waits) } ?? .null, .texts(headers.map(\.name)),
                     .bytea(try sealed(headers, of: id, with: sealer)), .int2(format.rawValue), .int8(now),
-                    .text(ordering.rawValue), .texts(exceptedEvents), .bool(includesSubscriber),
-                    .text(extensionVersion),
+                    .text(ordering.rawValue),
                 ])
+            if !exceptedEvents.isEmpty || includesSubscriber || extensionVersion != nil {
+                try EndpointContent.write(
+                    exceptedEvents, includesSubscriber: includesSubscriber, extensionVersion: extensionVersion, of: id,
+                    on: connection)
+            }
             let secret = try EndpointSecrets.add(secret ?? .generate(), to: id, sealer, now: now, on: connection)
             let publicKey =
                 isAsymmetric ? try EndpointSecrets.makeKeyPair(of: id, sealer, now: now, on: connection) : nil

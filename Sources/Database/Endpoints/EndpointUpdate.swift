@@ -79,8 +79,7 @@ package enum EndpointUpdate {
             authorization_sealed = CASE WHEN $7 THEN $8::bytea ELSE authorization_sealed END,
             has_authorization = CASE WHEN $7 THEN $8::bytea IS NOT NULL ELSE has_authorization END,
             header_names = CASE WHEN $9 THEN $10::text[] ELSE header_names END,
-            headers_sealed = CASE WHEN $9 THEN $11::bytea ELSE headers_sealed END, ordering = $12,
-            excepted_events = $13, includes_subscriber = $14, extension_version = $15
+            headers_sealed = CASE WHEN $9 THEN $11::bytea ELSE headers_sealed END, ordering = $12
         WHERE id = $1
         """
 
@@ -111,10 +110,17 @@ package enum EndpointUpdate {
                 .bool(headers != nil), .texts((headers ?? []).map(\.name)),
                 .bytea(try EndpointTable.sealed(headers ?? [], of: former.id, with: sealer)),
                 .text((changes.ordering ?? former.ordering).rawValue),
-                .texts(changes.exceptedEvents ?? former.exceptedEvents),
-                .bool(changes.includesSubscriber ?? former.includesSubscriber),
-                .text(changes.extensionVersion ?? former.extensionVersion),
             ])
+        let (excepted, includes, version) = (
+            changes.exceptedEvents ?? former.exceptedEvents, changes.includesSubscriber ?? former.includesSubscriber,
+            changes.extensionVersion ?? former.extensionVersion
+        )
+        guard
+            excepted != former.exceptedEvents || includes != former.includesSubscriber
+                || version != former.extensionVersion
+        else { return }
+        try EndpointContent.write(
+            excepted, includesSubscriber: includes, extensionVersion: version, of: former.id, on: connection)
     }
 
     private static func changeKeyPair(

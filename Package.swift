@@ -139,7 +139,7 @@ let tests: [Target] = [
             "Base", "Daemon", "Crypto", "HTTP", "AppStore", "AppStoreAPI", "StoreSimulator", "TestSupport",
         ], exclude: ["AppleClient"]),
     .testTarget(name: "FuzzTests", dependencies: ["Base", "AppStore", "Fuzzing"], exclude: ["Corpus"]),
-    .testTarget(name: "SubscriptionsTests", dependencies: ["Base", "Crypto", "Subscriptions"]),
+    .testTarget(name: "SubscriptionsTests", dependencies: ["Base", "Crypto", "Subscriptions", "TestSupport"]),
     .testTarget(
         name: "SchemasTests", dependencies: ["Base", "Daemon", "Postgres", "Schemas", "Database", "TestSupport"]),
     .testTarget(

@@ -131,7 +131,7 @@ package enum Privileges {
                 .select(
                     columns: "id", "url", "environments", "events", "apps", "disabled_reason", "paused_until_ms",
                     "created_ms", "removed_ms", "ordering", "retry_schedule_ms", "header_names", "has_authorization",
-                    "format"),
+                    "format", "excepted_events", "includes_subscriber", "extension_version"),
                 .update(columns: "created_ms"),
             ]),
         Table(

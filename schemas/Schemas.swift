@@ -88,5 +88,9 @@ package enum Schemas {
         Migration(
             version: 26, name: "fleets", sql: String(decoding: PackageResources.v0026_fleets_sql, as: UTF8.self),
             oldestProgram: 26, isNeeded: false),
+        Migration(
+            version: 27, name: "endpoint_content",
+            sql: String(decoding: PackageResources.v0027_endpoint_content_sql, as: UTF8.self), oldestProgram: 26,
+            isNeeded: false),
     ]
 }

@@ -1,4 +1,4 @@
--- The schema of entitled, version 26, for reading: what the migrations in schemas/sql come to, with the grants of
+-- The schema of entitled, version 27, for reading: what the migrations in schemas/sql come to, with the grants of
 -- Privileges.swift. `entitled migrate` makes databases; this file does not.
 --
 -- Generated: UPDATE_GENERATED=1 swift test --filter SchemaDocumentTests writes it from a migrated empty database.
@@ -645,11 +645,18 @@ CREATE TABLE entitled.endpoint (
     has_authorization boolean NOT NULL DEFAULT false,
     -- 0 events, 1 notifications as they came.
     format smallint NOT NULL DEFAULT 0,
+    -- Filter by event type: all but these. Empty where events is not.
+    excepted_events text[] NOT NULL DEFAULT '{}'::text[],
+    -- Whether each event carries the document of its customer.
+    includes_subscriber boolean NOT NULL DEFAULT false,
+    -- The version of RevenueCat's Firebase extension that receives the events, each in a token of its own. NULL: they
+    -- are sent as they are.
+    extension_version text,
     CONSTRAINT endpoint_pkey PRIMARY KEY (id),
     CONSTRAINT endpoint_ordering_check CHECK ((ordering = ANY (ARRAY['none'::text, 'purchase'::text])))
 );
 GRANT SELECT, INSERT, UPDATE, DELETE ON entitled.endpoint TO entitled_worker;
-GRANT SELECT (apps, created_ms, disabled_reason, environments, events, format, has_authorization, header_names, id, ordering, paused_until_ms, removed_ms, retry_schedule_ms, url), UPDATE (created_ms) ON entitled.endpoint TO entitled_api;
+GRANT SELECT (apps, created_ms, disabled_reason, environments, events, excepted_events, extension_version, format, has_authorization, header_names, id, includes_subscriber, ordering, paused_until_ms, removed_ms, retry_schedule_ms, url), UPDATE (created_ms) ON entitled.endpoint TO entitled_api;
 
 -- What webhooks are signed with. During a rotation an endpoint has several that are valid.
 CREATE TABLE entitled.endpoint_secret (

@@ -39,7 +39,8 @@ final class KeyedAPI: Sendable {
 
     init(
         cluster: TestCluster? = nil, clock: any WallClock = SystemClock(), origins: [String] = [],
-        offerKey: PromotionalOfferSignature.Key? = nil, limits: LimitSettings? = nil
+        offerKey: PromotionalOfferSignature.Key? = nil, limits: LimitSettings? = nil,
+        offerings: OfferingCatalogue = KeyedAPI.offerings
     ) throws {
         let cluster = try cluster ?? TestCluster.shared
         let database = try cluster.makeMigratedDatabase()
@@ -61,7 +62,7 @@ final class KeyedAPI: Sendable {
         desk = SubscriberBatcher(answers: answers, sessions: session, clock: clock, logger: logger)
         let routes =
             HealthRoutes().routes + SubscriberRoutes(desk: desk).routes
-            + CatalogueRoutes(offerings: KeyedAPI.offerings, entitlements: entitlements, answers: answers, clock: clock)
+            + CatalogueRoutes(offerings: offerings, entitlements: entitlements, answers: answers, clock: clock)
             .routes
             + AttributeRoutes(answers: answers, foldSettings: FoldSettings()).routes
             + IntroductoryOfferRoutes().routes + PromotionalOfferRoutes(apps: apps, clock: clock).routes

@@ -81,6 +81,38 @@ struct EndpointSettingsTests {
         }
     }
 
+    @Test func `content and exceptions of an endpoint are shown, and change`() throws {
+        let site = try Site(try TestCluster.shared.makeMigratedDatabase())
+        func add(_ words: String...) throws -> JSON {
+            let id = try #require(
+                try site.run(["endpoints", "add", "https://127.0.0.1:1", "--json"] + words).document?["id"]?.stringValue
+            )
+            return try show(id)
+        }
+        func show(_ id: String) throws -> JSON {
+            try #require(try site.run("endpoints", "show", id, "--json").document)
+        }
+        let plain = try add("--include", "subscriber", "--except", "TEST", "--except", "PRODUCT_CHANGE")
+        #expect(plain["includes_subscriber"] == .bool(true) && plain["extension_version"] == .null)
+        #expect(plain["excepted_events"] == .strings(["TEST", "PRODUCT_CHANGE"]) && plain["events"] == .array([]))
+        let id = try #require(plain["id"]?.stringValue)
+        let text = try site.run("endpoints", "show", id).text
+        #expect(text.contains("all but TEST, PRODUCT_CHANGE") && text.contains("revenuecat, with the customer"))
+        try site.run("endpoints", "update", id, "--event", "CONSUMPTION_REQUEST", "--include", "none")
+        let named = try show(id)
+        #expect(named["excepted_events"] == .array([]) && named["events"] == .strings(["CONSUMPTION_REQUEST"]))
+        #expect(named["includes_subscriber"] == .bool(false))
+        try site.run("endpoints", "update", id, "--except", "RENEWAL")
+        #expect(try show(id)["events"] == .array([]))
+        try site.run("endpoints", "update", id, "--all-events")
+        #expect(try show(id)["excepted_events"] == .array([]))
+        let firebase = try add("--format", "firebase")
+        #expect(firebase["format"] == .string("firebase") && firebase["extension_version"] == .string("0.1.18"))
+        let other = try #require(firebase["id"]?.stringValue)
+        try site.run("endpoints", "update", other, "--extension-version", "0.2.0")
+        #expect(try show(other)["extension_version"] == .string("0.2.0"))
+    }
+
     struct Refused: Sendable {
         let words: [String]
         let status: Int32
@@ -113,6 +145,20 @@ struct EndpointSettingsTests {
             Refused(words: ["rotate-secret", events, "--overlap", "31d"], status: 2, says: "from 0s to 30d"),
             Refused(words: ["add", "https://127.0.0.1:1", "--format", "xml"], status: 2, says: "raw"),
             Refused(words: ["test", raw], status: 1, says: "Apple"),
+            Refused(words: ["update", events, "--event", "RENEWAL", "--except", "TEST"], status: 2, says: "exclude"),
+            Refused(words: ["update", events, "--except", "RENEWED"], status: 2, says: "no such event"),
+            Refused(
+                words: ["update", events, "--extension-version", "1"], status: 1, says: "not of the format firebase"),
+            Refused(
+                words: ["update", raw, "--include", "subscriber"], status: 1, says: "only events include customers"),
+            Refused(
+                words: ["add", "https://127.0.0.1:1", "--event", "TEST", "--except", "RENEWAL"], status: 2,
+                says: "exclude"),
+            Refused(
+                words: ["add", "https://127.0.0.1:1", "--format", "raw", "--include", "subscriber"], status: 2,
+                says: "--include subscriber is for events"),
+            Refused(
+                words: ["add", "https://127.0.0.1:1", "--extension-version", "1"], status: 2, says: "--format firebase"),
             Refused(words: ["add", "ftp://example.com"], status: 2, says: "ftp://example.com cannot be used"),
             Refused(words: ["add", "http://a.invalid"], status: 1, says: "http: is only for"),
             Refused(

@@ -91,7 +91,7 @@ final class Site: Sendable {
     func run(_ arguments: String..., status: Int32 = 0) throws -> Program { try run(arguments, status: status) }
 
     @discardableResult
-    private func run(_ arguments: [String], status: Int32 = 0) throws -> Program {
+    func run(_ arguments: [String], status: Int32 = 0) throws -> Program {
         let command = try Program(
             running: [program.read { $0 }] + arguments + ["--config", "\(folder)/entitled.json5"], folder: folder)
         let found = try command.wait()

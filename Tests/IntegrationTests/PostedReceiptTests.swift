@@ -311,6 +311,18 @@ import Testing
             #expect(answer.status == 400, "\(name)")
             #expect(answer.json["code"] == .int(code), "\(name)")
         }
+        for (token, says) in [
+            ("what?", "a text of 5 bytes that is not base64"), ("e30=", "a JSON document in base64"),
+            ("{}", "a JSON document."), ("2000577507608001", "POST /apple/transactions"), ("a.b", "2 parts"),
+            (Base64.encode([1, 2, 3]), "base64 of 3 bytes that are no PKCS #7 container"),
+            (
+                Base64.encode([0x30, 0x03, 0x02, 0x01, 0x00]),
+                "an ASN.1 document in base64 that is no PKCS #7 container"
+            ),
+        ] {
+            let message = bench.post(token, by: "user-1").json["message"]?.stringValue ?? ""
+            #expect(message.hasPrefix("fetch_token is no receipt: it is ") && message.contains(says), "\(message)")
+        }
         #expect(bench.post(genuine, by: "").json["code"] == .int(7220))
         #expect(bench.post(genuine, by: "null").json["code"] == .int(7256))
         let whole = JSON.object(["app_user_id": .string("user-1"), "fetch_token": .string(genuine)])

@@ -58,6 +58,7 @@ final class RunningWorker: Sendable {
                 worker: id, host: "test", lease: lease, expiryPatience: .seconds(86_400),
                 drainTimeout: drainTimeout, foldSettings: foldSettings,
                 bodies: EventBody(catalogue: installation.catalogue),
+                document: SubscriberDocument(catalogue: installation.catalogue),
                 health: HealthPolicy(disableAfter: disableAfter), operationsURL: operationsURL,
                 reconciliation: reconciliation,
                 bundleIDs: [Installation.registered.id: Installation.registered.bundleID],

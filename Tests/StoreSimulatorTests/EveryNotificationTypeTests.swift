@@ -21,6 +21,13 @@ import Testing
         ("SUBSCRIBED", ["INITIAL_BUY", "RESUBSCRIBE"]), ("TEST", [""]),
     ]
 
+    @Test func `the tour ends now, so that Apple has a history of it`() throws {
+        let dates = EveryNotificationTypeTests.tour.map(\.signedDate)
+        let last = try #require(dates.last)
+        #expect(dates.allSatisfy { $0 <= testNow } && last > testNow - 7 * StoreProduct.day)
+        #expect(try #require(dates.first) > testNow - 400 * StoreProduct.day)
+    }
+
     @Test func `the table has all 23 types and 19 subtypes`() {
         #expect(EveryNotificationTypeTests.kinds.count == 23)
         #expect(Set(EveryNotificationTypeTests.kinds.flatMap(\.1)).subtracting([""]).count == 19)

@@ -38,7 +38,9 @@ extension APIError {
 
     init(_ failure: ReceiptVerifier.Failure) {
         switch failure {
-        case .malformed: self = .invalidReceipt("The receipt is not valid.")
+        case .malformed:
+            self = .invalidReceipt(
+                "fetch_token is no receipt: it is an ASN.1 document in base64 that is no PKCS #7 container.")
         case .xcode: self = .xcode
         case .untrusted(let why): self = .invalidReceipt("The receipt is not valid: \(why).")
         }

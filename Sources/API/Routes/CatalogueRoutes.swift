@@ -6,6 +6,7 @@ import Subscriptions
 /// What apps offer, and which entitlements products give.
 package struct CatalogueRoutes: Sendable {
     private let offerings: OfferingCatalogue
+    private let offered: OfferingAnswers
     private let entitlements: EntitlementCatalogue
     private let answers: SubscriberResponses
     private let clock: any WallClock
@@ -15,6 +16,7 @@ package struct CatalogueRoutes: Sendable {
         clock: any WallClock
     ) {
         self.offerings = offerings
+        offered = OfferingAnswers(offerings)
         self.entitlements = entitlements
         self.answers = answers
         self.clock = clock
@@ -27,7 +29,7 @@ package struct CatalogueRoutes: Sendable {
                 let platform = try CatalogueRoutes.platform(call)
                 // Reading makes no customer: an unknown one has no override.
                 let chosen = try OfferingOverrides.load(id, on: call.connection)
-                return tagged(call, offerings.document(platform: platform, override: chosen))
+                return tagged(call, offered.answer(platform: platform, override: chosen))
             },
             APIRoute(
                 "POST", "/v1/subscribers/{app_user_id}/offerings/{offering}/override", .secretKey(.write)
@@ -42,16 +44,14 @@ package struct CatalogueRoutes: Sendable {
                 try override(call, nil)
             },
             APIRoute("GET", "/v1/product_entitlement_mapping", .anyKey) { call in
-                tagged(call, .object(["product_entitlement_mapping": mapping]))
+                tagged(call, OfferingAnswers.Answer(.object(["product_entitlement_mapping": mapping])))
             },
         ]
     }
 
-    /// The document, or 304 where the caller has it.
-    private func tagged(_ call: APICall, _ document: JSON) -> APIAnswer {
-        let body = HTTPResponse.document(200, document).body
-        return .response(
-            EntityTag(of: body).response(to: call.request.http.head, 200, body, now: clock.now()))
+    /// The answer, or 304 where the caller has it.
+    private func tagged(_ call: APICall, _ answer: OfferingAnswers.Answer) -> APIAnswer {
+        .response(answer.tag.response(to: call.request.http.head, 200, answer.body, now: clock.now()))
     }
 
     private func override(_ call: APICall, _ offering: String?) throws -> APIAnswer {

@@ -38,7 +38,10 @@ package struct ReceiptRoutes: Sendable {
         guard let token = body.fetchToken else { return try keep([], [], false, body, call) }
         switch PostedToken(token) {
         case .xcode: throw APIError.xcode
-        case .unknown: throw APIError.invalidReceipt("The receipt is not valid.")
+        case .unknown(let what):
+            throw APIError.invalidReceipt(
+                "fetch_token is no receipt: it is \(what). It has to be a StoreKit 2 transaction as Apple signed it (a JWS),"
+                    + " or an app receipt in base64.")
         case .transaction(let jws):
             try APIError.checkSize(of: call)
             let admitted = try settings.door.admit(jws, of: call.key?.app).mapError(APIError.init).get()

@@ -28,7 +28,7 @@ package struct UnsupportedRoutes: Sendable {
     /// SDK keeps what is answered 404 and sends it again at every start and flush.
     private static let discarded = ["/v1/events", "/v1/diagnostics"]
 
-    /// Paywalls' and diagnostics' own hosts are here too: a proxy URL takes their place as well.
+    /// Paywalls' and diagnostics' own hosts are here too: a proxy URL takes their place as well, on Apple's platforms.
     private static let paths: [(method: String, path: String)] = [
         ("GET", "/v1/subscribers/{app_user_id}/health_report"),
         ("GET", "/v1/subscribers/{app_user_id}/ads/reward_verifications/{transaction}"),
@@ -39,7 +39,10 @@ package struct UnsupportedRoutes: Sendable {
         ("POST", "/v1/auth/login"), ("POST", "/v1/auth/token"), ("POST", "/v1/auth/revoke"),
         ("POST", "/auth/login"), ("POST", "/auth/token"), ("POST", "/auth/revoke"),
         ("GET", "/v1/customer"), ("GET", "/v1/customer/offerings"), ("POST", "/v1/customer/intro_eligibility"),
-        ("GET", "/v1/customer/customercenter"),
+        ("GET", "/v1/customer/customercenter"), ("GET", "/v1/customer/virtual_currencies"),
+        ("GET", "/v1/customer/health_report"), ("POST", "/v1/customer/attributes"),
+        ("POST", "/v1/customer/attribution"), ("POST", "/v1/customer/adservices_attribution"),
+        ("POST", "/v1/customer/restore/eligibility"), ("GET", "/v1/receipts/amazon/{app_user_id}/{receipt_id}"),
         ("GET", "/rcbilling/v1/subscribers/{app_user_id}/offering_products"),
         ("GET", "/rcbilling/v1/subscribers/{app_user_id}/products"),
     ]

@@ -38,7 +38,11 @@ package struct SignedDataInspector: Sendable {
     ) throws(VerificationFailure) -> InspectedData {
         let outer = try verifier.verify(jws, at: date).get()
         guard let kind = kind ?? SignedDataKind.detect(outer.payload) else {
-            throw VerificationFailure(.malformedPayload, "the payload looks like no kind of data known")
+            throw VerificationFailure(
+                .malformedPayload,
+                SignedDataKind.isRealtimeRequest(outer.payload)
+                    ? "the payload is a request of Retention Messaging, which entitled does not answer; its signature is good"
+                    : "the payload looks like no kind of data known; name the kind, if it is one")
         }
         switch kind {
         case .notification:

@@ -52,6 +52,21 @@ package struct DeliveryID: Hashable, Sendable {
     }
 }
 
+/// The customers of an event as they are when it is sent: never older than the event.
+package struct DeliveryCustomers: Sendable {
+    /// A document in JSON; nil where it is larger than what is sent with an event.
+    package let customer: [UInt8]?
+    /// Of TRANSFER: the customer who had the purchases. Nil for all other types.
+    package let origin: [UInt8]?
+    package let isTransfer: Bool
+
+    package init(customer: [UInt8]?, origin: [UInt8]?, isTransfer: Bool) {
+        self.customer = customer
+        self.origin = origin
+        self.isTransfer = isTransfer
+    }
+}
+
 /// A delivery that is due, with all that sending it needs.
 package struct DueDelivery: Sendable {
     package let id: DeliveryID
@@ -69,6 +84,10 @@ package struct DueDelivery: Sendable {
     package let body: [UInt8]
     /// Which event of its purchase it is, from 1; nil for what is about no purchase.
     package let sequence: Int64?
+    /// Whether its endpoint, when it was made, got the customers of events.
+    package var needsCustomers = false
+    /// For endpoints that get them; looked up anew for every attempt.
+    package var customers: DeliveryCustomers?
 
     package init(
         id: DeliveryID, endpoint: String, event: [UInt8], eventType: String, webhookID: String? = nil, attempts: Int,

@@ -10,9 +10,16 @@ package struct Endpoint: Sendable {
     /// Which events it gets; an empty list is no filter.
     package let environments: [StoreEnvironment]
     package let events: [String]
+    /// The types that it does not get; empty where it names those that it gets.
+    package let exceptedEvents: [String]
     package let apps: [String]
     package let ordering: Ordering
     package let format: EndpointFormat
+    /// Whether each event carries the document of its customer.
+    package let includesSubscriber: Bool
+    /// The version of RevenueCat's Firebase extension that receives the events, each in a token; nil: they are sent as
+    /// they are.
+    package let extensionVersion: String?
     /// Its own; nil for the configuration's.
     package let retrySchedule: RetrySchedule?
     package let hasAuthorization: Bool
@@ -36,7 +43,9 @@ package struct Endpoint: Sendable {
 
     package init(
         id: String, url: String, authorization: Redacted<String>? = nil, environments: [StoreEnvironment] = [],
-        events: [String] = [], apps: [String] = [], format: EndpointFormat = .revenuecat, ordering: Ordering = .none,
+        events: [String] = [], exceptedEvents: [String] = [], apps: [String] = [],
+        format: EndpointFormat = .revenuecat, includesSubscriber: Bool = false, extensionVersion: String? = nil,
+        ordering: Ordering = .none,
         retrySchedule: RetrySchedule? = nil, hasAuthorization: Bool = false, headerNames: [String] = [],
         headers: [CustomHeader] = [], disabledReason: String? = nil, pausedUntil: Int64 = 0, created: Int64,
         secrets: [WebhookSecret] = [], signingKeys: [Redacted<[UInt8]>] = [], isSendable: Bool = false,
@@ -47,9 +56,12 @@ package struct Endpoint: Sendable {
         self.authorization = authorization
         self.environments = environments
         self.events = events
+        self.exceptedEvents = exceptedEvents
         self.apps = apps
         self.ordering = ordering
         self.format = format
+        self.includesSubscriber = includesSubscriber
+        self.extensionVersion = extensionVersion
         self.retrySchedule = retrySchedule
         self.hasAuthorization = hasAuthorization
         self.headerNames = headerNames
@@ -64,16 +76,25 @@ package struct Endpoint: Sendable {
     }
 
     package var isEnabled: Bool { disabledReason == nil }
+    package var formatName: String { extensionVersion == nil ? format.name : EndpointFormat.firebase }
     /// Whether it is the one that gets what operators should know, and nothing else.
     package var isOperations: Bool { id == OperationsEndpoint.id }
 
     /// Whether an event, or a notification as it came, goes to this endpoint: what its filters say.
     package func wants(type: String, app: String, environment: StoreEnvironment) -> Bool {
         isOperations == OperationsEvent.isOne(type)
-            && (events.isEmpty ? EventType(rawValue: type)?.isForAll ?? true : events.contains(type))
+            && (events.isEmpty ? isForAll(type) && !exceptedEvents.contains(type) : events.contains(type))
             && (apps.isEmpty || apps.contains(app))
             && (environments.isEmpty || environments.contains(environment))
     }
+
+    /// Apple's types are for all; one of them is called as an event of ours.
+    private func isForAll(_ type: String) -> Bool {
+        format == .raw || EventType(rawValue: type)?.isForAll ?? true
+    }
+
+    /// Whether an event is sent with the documents of its customers (`DeliveryCustomers`).
+    package var needsCustomers: Bool { includesSubscriber || extensionVersion != nil }
 }
 
 /// What an endpoint gets.
@@ -84,6 +105,11 @@ package enum EndpointFormat: Int16, Sendable, CaseIterable {
     case raw = 1
 
     package var name: String { String(describing: self) }
+
+    /// The name of events for RevenueCat's Firebase extension, which are `revenuecat` in a token.
+    package static let firebase = "firebase"
+    /// The extension's newest version in public: extension.yaml of RevenueCat/firestore-revenuecat-purchases, May 2026.
+    package static let newestExtension = "0.1.18"
 
     package init?(name: String) {
         guard let format = EndpointFormat.allCases.first(where: { $0.name == name }) else { return nil }

@@ -16,10 +16,21 @@ package enum EndpointTable {
 
     private static let columns = """
         e.id, e.url, e.environments, e.events, e.apps, e.disabled_reason, e.paused_until_ms, e.created_ms,
-        e.retry_schedule_ms, e.header_names, e.has_authorization, e.format, e.ordering
+        e.retry_schedule_ms, e.header_names, e.has_authorization, e.format, e.ordering,
+        content.excepted_events, content.includes_subscriber, content.extension_version
+        """
+    /// Schemas before 27 lack these columns: then a name without its table is that of the defaults around.
+    private static let table = """
+        entitled.endpoint e
+        CROSS JOIN (SELECT '{}'::text[] AS excepted_events, false AS includes_subscriber,
+            NULL::text AS extension_version) defaults
+        CROSS JOIN LATERAL (
+            SELECT excepted_events, includes_subscriber, extension_version FROM entitled.endpoint own
+            WHERE own.id = e.id
+        ) content
         """
     private static let living = """
-        FROM entitled.endpoint e WHERE e.removed_ms IS NULL AND ($1::text IS NULL OR e.id = $1)
+        FROM \(table) WHERE e.removed_ms IS NULL AND ($1::text IS NULL OR e.id = $1)
         ORDER BY e.created_ms, e.id
         """
 
@@ -58,9 +69,9 @@ package enum EndpointTable {
         init() {}
 
         init(_ row: PostgresRow, of id: String, _ sealer: SecretSealer) throws {
-            let sealedSecrets = try row.byteStrings(15).compactMap { $0 }
-            let sealedKeys = try row.byteStrings(16).compactMap { $0 }
-            let (sealedAuthorization, sealedHeaders) = (try row.optionalBytes(13), try row.optionalBytes(14))
+            let sealedSecrets = try row.byteStrings(18).compactMap { $0 }
+            let sealedKeys = try row.byteStrings(19).compactMap { $0 }
+            let (sealedAuthorization, sealedHeaders) = (try row.optionalBytes(16), try row.optionalBytes(17))
             secrets = sealedSecrets.compactMap { sealer.open($0, for: id) }.map(WebhookSecret.init(plaintext:))
             signingKeys = sealedKeys.compactMap { sealer.open($0, for: SecretSealer.signingKey(of: id)) }
                 .map { Redacted($0) }
@@ -87,7 +98,7 @@ package enum EndpointTable {
     static func lock(_ format: EndpointFormat, on connection: PostgresConnection) throws -> [Endpoint] {
         try connection.query(
             """
-            SELECT \(columns) FROM entitled.endpoint e WHERE e.removed_ms IS NULL AND e.format = $1
+            SELECT \(columns) FROM \(table) WHERE e.removed_ms IS NULL AND e.format = $1
             ORDER BY e.created_ms, e.id FOR SHARE OF e
             """, [.int2(format.rawValue)]
         ).map { try endpoint($0) }
@@ -102,8 +113,10 @@ package enum EndpointTable {
         Endpoint(
             id: try row.text(0), url: try row.text(1), authorization: opened.authorization,
             environments: try row.texts(2).compactMap { $0.flatMap(StoreEnvironment.init(rawValue:)) },
-            events: try row.texts(3).compactMap { $0 }, apps: try row.texts(4).compactMap { $0 },
+            events: try row.texts(3).compactMap { $0 }, exceptedEvents: try row.texts(13).compactMap { $0 },
+            apps: try row.texts(4).compactMap { $0 },
             format: EndpointFormat(rawValue: Int16(clamping: try row.int(11))) ?? .revenuecat,
+            includesSubscriber: try row.bool(14), extensionVersion: try row.optionalText(15),
             ordering: Ordering(rawValue: try row.text(12)) ?? .none,
             retrySchedule: try row.isNull(8) ? nil : RetrySchedule(waits: try row.ints(8).compactMap { $0 }),
             hasAuthorization: try row.bool(10), headerNames: try row.texts(9).compactMap { $0 },
@@ -122,12 +135,15 @@ package enum EndpointTable {
     /// Makes an endpoint with its first secret, which is not shown again.
     ///
     /// - Parameters:
+    ///   - extensionVersion: of RevenueCat's Firebase extension, where it receives the events.
     ///   - retrySchedule: nil for the configuration's.
     ///   - isAsymmetric: whether a key pair signs too.
     ///   - secret: what the consumer has already; nil: a new one.
     package static func add(
-        url: String, authorization: String?, environments: [StoreEnvironment], events: [String], apps: [String],
-        ordering: Ordering = .none, retrySchedule: RetrySchedule? = nil, headers: [CustomHeader] = [],
+        url: String, authorization: String?, environments: [StoreEnvironment], events: [String],
+        exceptedEvents: [String] = [], apps: [String], includesSubscriber: Bool = false,
+        extensionVersion: String? = nil, ordering: Ordering = .none, retrySchedule: RetrySchedule? = nil,
+        headers: [CustomHeader] = [],
         format: EndpointFormat = .revenuecat, isAsymmetric: Bool = false, secret: WebhookSecret? = nil,
         sealer: SecretSealer, now: Int64, on connection: PostgresConnection
     ) throws -> Added {
@@ -148,6 +164,11 @@ package enum EndpointTable {
                     .bytea(try sealed(headers, of: id, with: sealer)), .int2(format.rawValue), .int8(now),
                     .text(ordering.rawValue),
                 ])
+            if !exceptedEvents.isEmpty || includesSubscriber || extensionVersion != nil {
+                try EndpointContent.write(
+                    exceptedEvents, includesSubscriber: includesSubscriber, extensionVersion: extensionVersion, of: id,
+                    on: connection)
+            }
             let secret = try EndpointSecrets.add(secret ?? .generate(), to: id, sealer, now: now, on: connection)
             let publicKey =
                 isAsymmetric ? try EndpointSecrets.makeKeyPair(of: id, sealer, now: now, on: connection) : nil

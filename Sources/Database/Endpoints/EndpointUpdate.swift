@@ -16,11 +16,14 @@ package struct EndpointEdit: Sendable {
     /// Filters; empty: all.
     package var environments: [StoreEnvironment]?
     package var events: [String]?
+    package var exceptedEvents: [String]?
     package var apps: [String]?
     package var authorization = SettingChange<Redacted<String>>.keep
     package var retrySchedule = SettingChange<RetrySchedule>.keep
     /// Counts for events that are made from then on; what is blocked already still goes out in order.
     package var ordering: Ordering?
+    package var includesSubscriber: Bool?
+    package var extensionVersion: String?
     /// Headers to be set, each in the place of the one that has its name.
     package var headers: [CustomHeader] = []
     /// Names of headers to be taken away.
@@ -108,6 +111,16 @@ package enum EndpointUpdate {
                 .bytea(try EndpointTable.sealed(headers ?? [], of: former.id, with: sealer)),
                 .text((changes.ordering ?? former.ordering).rawValue),
             ])
+        let (excepted, includes, version) = (
+            changes.exceptedEvents ?? former.exceptedEvents, changes.includesSubscriber ?? former.includesSubscriber,
+            changes.extensionVersion ?? former.extensionVersion
+        )
+        guard
+            excepted != former.exceptedEvents || includes != former.includesSubscriber
+                || version != former.extensionVersion
+        else { return }
+        try EndpointContent.write(
+            excepted, includesSubscriber: includes, extensionVersion: version, of: former.id, on: connection)
     }
 
     private static func changeKeyPair(

@@ -135,10 +135,11 @@ package enum EventTable {
             where only.map({ $0 == endpoint.id })
                 ?? endpoint.wants(type: event.type, app: event.app, environment: event.environment)
             {
-                let delivery = DueDelivery(
+                var delivery = DueDelivery(
                     id: DeliveryID(lane: event.lane, event: event.id, endpoint: endpoint.id), endpoint: endpoint.id,
                     event: event.id, eventType: event.type, attempts: 0, roundStart: 0, body: event.body,
                     sequence: sequence)
+                delivery.needsCustomers = endpoint.needsCustomers
                 let state = endpoint.isEnabled ? DeliveryState.pending : .held
                 if endpoint.ordering == .purchase, let purchase = event.purchase {
                     ordered.append(DeliveryOrder.New(delivery: delivery, state: state, purchase: purchase))

@@ -101,10 +101,7 @@ package struct APIServices {
             services: [keeper, desk, calls, engine, transports, watch])
     }
 
-    private var document: SubscriberDocument {
-        SubscriberDocument(
-            catalogue: configuration.catalogue, sandboxRule: configuration.sandboxRule)
-    }
+    private var document: SubscriberDocument { configuration.subscriberDocument }
 
     private var answers: SubscriberResponses {
         SubscriberResponses(document: document, foldSettings: configuration.foldSettings, clock: clock)

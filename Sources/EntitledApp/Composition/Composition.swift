@@ -96,7 +96,8 @@ struct Composition {
                 worker: id, host: ProcessInfo.processInfo.hostName,
                 lease: configuration.worker.lease, expiryPatience: configuration.worker.expiryPatience,
                 drainTimeout: configuration.drainTimeout, foldSettings: configuration.foldSettings,
-                bodies: configuration.eventBodies, health: configuration.healthPolicy,
+                bodies: configuration.eventBodies, document: configuration.subscriberDocument,
+                health: configuration.healthPolicy,
                 operationsURL: configuration.webhooks.operationsURL,
                 reconciliation: history.reconciliation.map {
                     LaneWorkerConfiguration.Reconciliation(
@@ -212,6 +213,11 @@ extension Configuration {
     }
 
     var healthPolicy: HealthPolicy { HealthPolicy(disableAfter: webhooks.disableAfter) }
+
+    /// Customers as apps, backends and consumers get them.
+    var subscriberDocument: SubscriberDocument {
+        SubscriberDocument(catalogue: catalogue, sandboxRule: sandboxRule)
+    }
 
     var eventBodies: EventBody {
         EventBody(

@@ -128,7 +128,14 @@ extension Configuration {
         let offerings = reader.value(ConfigurationKeys.offerings)
         let chosen = reader.value(ConfigurationKeys.currentOffering)
         let usual = offerings.first { $0.identifier == "default" } ?? (offerings.count == 1 ? offerings.first : nil)
-        return OfferingCatalogue(offerings: offerings, current: chosen ?? usual?.identifier)
+        let section = reader.section("placements")
+        let places = reader.value(ConfigurationKeys.Placements.offerings, in: section)
+        let fallback = reader.value(ConfigurationKeys.Placements.fallback, in: section)
+        let isPlaced = !places.isEmpty || fallback != nil
+        return OfferingCatalogue(
+            offerings: offerings, current: chosen ?? usual?.identifier,
+            userInterface: reader.value(ConfigurationKeys.userInterface),
+            placements: isPlaced ? OfferingCatalogue.Placements(offerings: places, fallback: fallback) : nil)
     }
 
     private static func readTrust(_ reader: inout ConfigurationReader) -> Trust {

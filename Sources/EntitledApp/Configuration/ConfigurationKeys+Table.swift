@@ -33,6 +33,7 @@ extension ConfigurationKeys {
         App.Refunds.policy.entry, App.Refunds.preference.entry, App.Refunds.consent.entry,
         App.Refunds.sampleContent.entry,
         entitlements.entry, products.entry, offerings.entry, currentOffering.entry,
+        userInterface.entry, Placements.offerings.entry, Placements.fallback.entry,
         Reports.tax.entry,
         Webhooks.retrySchedule.entry, Webhooks.timeout.entry,
         Webhooks.maxInFlightPerEndpoint.entry, Webhooks.maxInFlight.entry, Webhooks.disableAfter.entry,
@@ -71,6 +72,7 @@ extension ConfigurationKeys {
             "Another key, tried where Apple refuses the first: while a new key replaces an old one.",
         "apps[].subscription_offers":
             "What signs promotional offers; without it the key of server_api does.",
+        "placements": "Which offering each place in an app shows.",
         "reports": "What is not signed and matters to money.",
         "webhooks": "Sending events.",
         "log": "Log lines.",

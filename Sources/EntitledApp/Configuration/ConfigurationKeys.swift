@@ -229,10 +229,27 @@ package enum ConfigurationKeys {
     static let offerings = Key<[Offering]>(
         "offerings", .offerings, default: [],
         "What apps show for sale: offerings, their packages in the order shown, and the product of each, for every platform"
-            + " or by platform (ios, macos, tvos, watchos, visionos, uikitformac).")
+            + " or by platform (ios, macos, tvos, watchos, visionos, uikitformac). metadata, paywall and paywall_components"
+            + " are JSON, or the path of a JSON file.")
     static let currentOffering = Key<String?>(
         "current_offering", .optional(.name("the name of an offering")), default: nil,
         "The offering that is current; not set: the one called default, else the only one.")
+
+    static let userInterface = Key<JSON?>(
+        "ui_config", .optional(.design(PaywallShapes.userInterface)), default: nil,
+        "Colours, fonts and words that the paywall_components of all offerings share, as JSON or the path of a JSON file."
+    )
+
+    enum Placements {
+        static let offerings = Key<[String: String?]>(
+            "placements.offerings",
+            .map("an object of places, each with an offering or null", of: .optional(.name("the name of an offering"))),
+            default: [:],
+            "The offering that each place in an app shows, by the name that the app gives the place; null: none.")
+        static let fallback = Key<String?>(
+            "placements.fallback", .optional(.name("the name of an offering")), default: nil,
+            "The offering of all other places; not set: the customer's current one.")
+    }
 
     enum Reports {
         static let tax = Key<[String: Share]>(

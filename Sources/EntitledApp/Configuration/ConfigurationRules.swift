@@ -151,14 +151,68 @@ enum ConfigurationRules {
     }
 
     private static func offeringRules(_ catalogue: OfferingCatalogue) -> [Breach] {
-        let names = catalogue.offerings.map { JSON.string($0.identifier).shown }.joined(separator: ", ")
+        currentOfferingRules(catalogue) + placementRules(catalogue) + designRules(catalogue)
+    }
+
+    /// Places show offerings that there are.
+    private static func placementRules(_ catalogue: OfferingCatalogue) -> [Breach] {
+        guard let placements = catalogue.placements else { return [] }
+        let places = placements.offerings.sorted { $0.key < $1.key }.map {
+            ("placements.offerings.\(Terminal.harmless($0.key))", $0.value)
+        }
+        return (places + [("placements.fallback", placements.fallback)]).compactMap { key, offering in
+            guard let offering, !catalogue.has(offering) else { return nil }
+            return ([key, "offerings"], JSON.string(offering).shown, names(of: catalogue))
+        }
+    }
+
+    /// An SDK reads no components without the colours and fonts that they share.
+    private static func designRules(_ catalogue: OfferingCatalogue) -> [Breach] {
+        let designed = catalogue.offerings.filter { $0.paywallComponents != nil }
+        guard let first = designed.first else { return [] }
+        guard let shared = catalogue.userInterface else {
+            return [
+                (
+                    ["ui_config", "offerings"], "nothing",
+                    "the colours and fonts of the design, because offerings.\(Terminal.harmless(first.identifier)) has"
+                        + " paywall_components"
+                )
+            ]
+        }
+        let known = Set((shared["app"]?["colors"]?.members ?? []).map(\.name))
+        return designed.flatMap { offering -> [Breach] in
+            let named = PaywallComponentShapes.colorAliases(in: offering.paywallComponents ?? .null)
+            return named.subtracting(known).sorted().map { color in
+                (
+                    ["ui_config.app.colors", "offerings", "ui_config"], "no \(Terminal.harmless(color))",
+                    "every colour that offerings.\(Terminal.harmless(offering.identifier)).paywall_components names"
+                )
+            }
+        }
+    }
+
+    private static func names(of catalogue: OfferingCatalogue) -> String {
+        catalogue.offerings.isEmpty ? "nothing without offerings" : "one of: \(identifiers(of: catalogue))"
+    }
+
+    private static func identifiers(of catalogue: OfferingCatalogue) -> String {
+        catalogue.offerings.map { JSON.string($0.identifier).shown }.joined(separator: ", ")
+    }
+
+    private static func currentOfferingRules(_ catalogue: OfferingCatalogue) -> [Breach] {
         let keys = ["current_offering", "offerings"]
         guard let current = catalogue.current else {
             return catalogue.offerings.isEmpty
-                ? [] : [(keys, "nothing", "one of the offerings, because none is called default: \(names)")]
+                ? []
+                : [
+                    (
+                        keys, "nothing",
+                        "one of the offerings, because none is called default: \(identifiers(of: catalogue))"
+                    )
+                ]
         }
         guard !catalogue.has(current) else { return [] }
-        return [(keys, JSON.string(current).shown, names.isEmpty ? "nothing without offerings" : "one of: \(names)")]
+        return [(keys, JSON.string(current).shown, names(of: catalogue))]
     }
 
     private static func trustRules(_ trust: Configuration.Trust) -> [Breach] {

@@ -7,7 +7,8 @@ extension ValueFormat where Value == [Offering] {
     /// Offerings by name. Packages are a list, because their order is what apps show and objects have none.
     static var offerings: ValueFormat<[Offering]> {
         let allowed =
-            "an object of offerings, each { description, metadata, packages: [{ id: \"$rc_monthly\", product: \"pro_monthly\" }] }"
+            "an object of offerings, each { description, metadata, paywall, paywall_components, packages: [{ id:"
+            + " \"$rc_monthly\", product: \"pro_monthly\" }] }"
         let name = JSON.object(["type": .string("string"), "minLength": .int(1)])
         let platforms = OfferingCatalogue.applePlatforms.map { JSON.Member(name: $0, value: name) }
         let product = JSON.object([
@@ -27,7 +28,8 @@ extension ValueFormat where Value == [Offering] {
             "type": .string("object"),
             "properties": .object([
                 "description": .object(["type": .string("string")]),
-                "metadata": .object(["type": .strings(["object", "null"])]),
+                "metadata": ValueFormat<JSON>.documentSchema, "paywall": ValueFormat<JSON>.documentSchema,
+                "paywall_components": ValueFormat<JSON>.documentSchema,
                 "packages": .object(["type": .string("array"), "minItems": .int(1), "items": package]),
             ]), "required": .strings(["packages"]), "additionalProperties": .bool(false),
         ])
@@ -35,9 +37,9 @@ extension ValueFormat where Value == [Offering] {
             allowed: allowed, schema: .object(["type": .string("object"), "additionalProperties": offering]),
             fromText: jsonFromText,
             write: { offerings in .object(offerings.map { .init(name: $0.identifier, value: .object([])) }) }
-        ) { json, _ in
+        ) { json, surroundings in
             guard let members = json.members else { return .wrong(json, allowed) }
-            var reader = OfferingReader()
+            var reader = OfferingReader(surroundings: surroundings)
             let offerings = members.sorted { $0.name < $1.name }.compactMap { reader.offering($0.name, $0.value) }
             return reader.flaws.isEmpty ? .value(offerings) : .flawed(reader.flaws)
         }
@@ -46,21 +48,23 @@ extension ValueFormat where Value == [Offering] {
 
 /// Reads offerings out of a document and collects all that is wrong with them.
 private struct OfferingReader {
+    let surroundings: ConfigurationContext
     private(set) var flaws: [ValueReading<[Offering]>.Flaw] = []
 
     mutating func offering(_ name: String, _ json: JSON) -> Offering? {
         let place = ".\(name)"
         guard !name.isEmpty else { return refuse("", .string(""), "names that are not empty") }
         guard let members = json.members else { return refuse(place, json, "an object with packages") }
-        checkNames(members, ["description", "metadata", "packages"], place)
+        checkNames(members, ["description", "metadata", "paywall", "paywall_components", "packages"], place)
         var description = ""
         switch json["description"] {
         case nil, .null: break
         case .string(let text): description = text
         case .some(let other): refuse("\(place).description", other, "a text")
         }
-        let metadata = json["metadata"].flatMap { $0 == .null ? nil : $0 }
-        if let metadata, metadata.members == nil { refuse("\(place).metadata", metadata, "an object") }
+        let metadata = design("metadata", .object(), of: json, place)
+        let paywall = design("paywall", PaywallShapes.paywall, of: json, place)
+        let components = design("paywall_components", PaywallComponentShapes.paywall, of: json, place)
         guard let elements = json["packages"]?.arrayValue, !elements.isEmpty else {
             return refuse(
                 "\(place).packages", json["packages"] ?? .null,
@@ -74,7 +78,24 @@ private struct OfferingReader {
             }
             packages.append(package)
         }
-        return Offering(identifier: name, description: description, metadata: metadata, packages: packages)
+        return Offering(
+            identifier: name, description: description, metadata: metadata, paywall: paywall,
+            paywallComponents: components, packages: packages)
+    }
+
+    /// A document of the offering: in the configuration, or in a file.
+    private mutating func design(_ name: String, _ shape: DocumentShape, of json: JSON, _ place: String) -> JSON? {
+        guard let given = json[name], given != .null else { return nil }
+        switch ValueFormat<JSON>.design(shape).read(given, surroundings) {
+        case .value(let document): return document
+        case .flawed(let found):
+            flaws += found.map {
+                .init(
+                    place: Terminal.harmless("\(place).\(name)\($0.place)"), found: $0.found, reason: $0.reason,
+                    allowed: $0.allowed)
+            }
+            return nil
+        }
     }
 
     private mutating func package(_ json: JSON, _ place: String) -> Offering.Package? {

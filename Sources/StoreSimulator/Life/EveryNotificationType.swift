@@ -10,12 +10,24 @@ package struct EveryNotificationType {
     /// How many numbers of a seed one tour takes.
     package static let livesUsed: UInt64 = 9
 
-    /// All of them, the last signed not after `end` (milliseconds).
+    /// The length of a tour in days, at most.
+    private static let length: Int64 = 400
+
+    /// All of them, the last signed within the week before `end` (milliseconds): what Apple has a history of, and a status.
     package static func notifications(
         app: StoreApp = StoreApp(), seed: UInt64, firstNumber: UInt64 = 0, until end: Int64
     ) -> [StoreNotification] {
-        var tour = EveryNotificationType(
-            app: app, seed: seed, number: firstNumber, clock: end &- 400 &* StoreProduct.day)
+        let first = end &- length &* StoreProduct.day
+        let early = notifications(app, seed, firstNumber, from: first)
+        // Three days less: the lengths of months differ.
+        let shift = max(0, end &- (early.last?.signedDate ?? end) &- 3 &* StoreProduct.day)
+        return notifications(app, seed, firstNumber, from: first &+ shift)
+    }
+
+    private static func notifications(
+        _ app: StoreApp, _ seed: UInt64, _ firstNumber: UInt64, from begin: Int64
+    ) -> [StoreNotification] {
+        var tour = EveryNotificationType(app: app, seed: seed, number: firstNumber, clock: begin)
         let parts = [
             tour.notices(), tour.payingCustomer(), tour.refundedCustomer(), tour.family(), tour.oneTimeBuyer(),
             tour.endings(),

@@ -41,7 +41,7 @@ package struct CatalogueCheck: Sendable {
 
     /// Errors first, each kind in the order of its subjects.
     package func findings(_ bought: [Bought]) -> [Finding] {
-        let all = products(bought) + endless(bought) + packages(bought) + unoffered() + current()
+        let all = products(bought) + endless(bought) + packages(bought) + designs() + unoffered() + current()
         return all.filter { $0.severity == .error } + all.filter { $0.severity == .warning }
     }
 
@@ -112,6 +112,19 @@ package struct CatalogueCheck: Sendable {
             )
         }
         return findings
+    }
+
+    /// Designs that show a package which their offering lacks: apps leave it out.
+    private func designs() -> [Finding] {
+        offerings.offerings.flatMap { offering in
+            let offered = Set(offering.packages.map(\.identifier))
+            return offering.designedPackages.filter { !offered.contains($0) }.map { package in
+                Finding(
+                    severity: .warning, code: "paywall_package_not_offered", subject: package,
+                    message:
+                        "the paywall of the offering \(offering.identifier) shows \(package), which the offering lacks")
+            }
+        }
     }
 
     /// Entitlements that no offering leads to. Without any offering there is nothing to compare.

@@ -16,13 +16,14 @@ package enum EventType: String, Sendable, CaseIterable {
     case subscriberAlias = "SUBSCRIBER_ALIAS"
     case priceIncreaseConsentRequired = "PRICE_INCREASE_CONSENT_REQUIRED"
     case priceIncreaseConsentApproved = "PRICE_INCREASE_CONSENT_APPROVED"
-    /// For apps whose consumption requests an operator or a backend answers.
+    /// For apps whose consumption requests an operator or a backend answers, and endpoints that ask for it.
     case consumptionRequest = "CONSUMPTION_REQUEST"
 }
 
 extension EventType {
-    /// Whether an endpoint gets it that does not name its types: RevenueCat sends new projects no SUBSCRIBER_ALIAS.
-    package var isForAll: Bool { self != .subscriberAlias }
+    /// Whether an endpoint gets it that does not name its types: RevenueCat sends new projects no SUBSCRIBER_ALIAS, and
+    /// has no CONSUMPTION_REQUEST.
+    package var isForAll: Bool { self != .subscriberAlias && self != .consumptionRequest }
 }
 
 /// Values of `cancel_reason` and `expiration_reason` that the App Store gives cause for.

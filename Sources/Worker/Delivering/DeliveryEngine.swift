@@ -116,12 +116,16 @@ package final class DeliveryEngine: Sendable {
         }
     }
 
-    /// Puts these into their lines; what is known already, or does not fit, is passed over.
+    /// Puts these into their lines; what is known already, or does not fit, is passed over, and so is what goes with its
+    /// customers and comes without them: it is fetched with them.
     package func add(_ deliveries: [DueDelivery]) {
         state.change { state in
             guard !state.isDraining else { return }
             for delivery in deliveries {
-                guard state.queue.room(delivery.endpoint) > 0 else {
+                let isWhole =
+                    delivery.customers != nil
+                    || !delivery.needsCustomers && !state.queue.needsCustomers(delivery.endpoint)
+                guard isWhole, state.queue.room(delivery.endpoint) > 0 else {
                     state.queue.note(hasMore: true, of: delivery.endpoint)
                     continue
                 }

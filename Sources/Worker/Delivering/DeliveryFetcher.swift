@@ -10,7 +10,10 @@ import Postgres
 struct DeliveryFetcher {
     private let engine: DeliveryEngine
     var sealer: SecretSealer
+    private let customers: CustomerLookup
     private let logger: Logger
+    /// What endpoints get of customers, by endpoint, as of the last look.
+    private var contents: [String: CustomerLookup.Content] = [:]
     /// Of each statement.
     private let timeout: String
 
@@ -31,8 +34,11 @@ struct DeliveryFetcher {
     /// For an endpoint's row.
     private static let lockPatience = "100ms"
 
-    init(engine: DeliveryEngine, sealer: SecretSealer, lease: Duration, logger: Logger) {
+    init(
+        engine: DeliveryEngine, sealer: SecretSealer, customers: CustomerLookup, lease: Duration, logger: Logger
+    ) {
         self.engine = engine
+        self.customers = customers
         self.sealer = sealer
         self.logger = logger
         timeout = "\(max(500, lease.milliseconds / 4))ms"
@@ -88,6 +94,7 @@ struct DeliveryFetcher {
     ) throws {
         try makeChanges(on: connection)
         let endpoints = try EndpointTable.load(sealer: sealer, now: now, on: connection)
+        contents = endpoints.reduce(into: [:]) { $0[$1.id] = $1.customerContent }
         // Who asked for no more, or for a pause, gets nothing while that is not written down yet.
         let owing = owed.endpoints
         engine.update(
@@ -153,7 +160,10 @@ struct DeliveryFetcher {
         let due = try bounded(connection) {
             try DeliveryTable.due(room: room, lanes: lanes, now: now, on: connection)
         }
-        engine.add(due.deliveries)
+        let deliveries = try customers.add(to: due.deliveries, contents, now: now, on: connection) { read in
+            try bounded(connection) { try read() }
+        }
+        engine.add(deliveries)
         engine.note(hasMore: due.hasMore, of: room.keys)
     }
 

@@ -91,6 +91,9 @@ package struct SendQueue: Sendable {
         endpoints[id].map { $0.isEnabled && $0.isSendable } ?? false
     }
 
+    /// Whether what is sent to it goes with the customers of events.
+    func needsCustomers(_ id: String) -> Bool { endpoints[id]?.needsCustomers ?? false }
+
     package func isPaused(_ id: String, now: ContinuousClock.Instant) -> Bool {
         pauses[id].map { $0 > now } ?? false
     }

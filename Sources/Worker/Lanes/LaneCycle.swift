@@ -60,7 +60,10 @@ struct LaneCycle {
         self.engine = engine
         failures = FailureLog(logger: logger)
         sealing = SealingKeyWatch(keys: keys, logger: logger, metrics: metrics)
-        lookout = DeliveryFetcher(engine: engine, sealer: sealing.sealer, lease: configuration.lease, logger: logger)
+        lookout = DeliveryFetcher(
+            engine: engine, sealer: sealing.sealer,
+            customers: CustomerLookup(document: configuration.document, foldSettings: configuration.foldSettings),
+            lease: configuration.lease, logger: logger)
         watch = EndpointMonitor(
             policy: configuration.health, tells: configuration.operationsURL != nil, lease: configuration.lease,
             logger: logger, metrics: metrics)

@@ -165,6 +165,8 @@ package struct LaneWorkerConfiguration: Sendable {
     /// How long grace lasts where Apple says that there is some and gives no end.
     package var foldSettings: FoldSettings
     package var bodies: EventBody
+    /// Writes the customers that are sent with events.
+    package var document: SubscriberDocument
     /// When endpoints that fail are disabled.
     package var health: HealthPolicy
     /// Where operators are told of such things; vetted at every attempt.
@@ -195,7 +197,8 @@ package struct LaneWorkerConfiguration: Sendable {
 
     package init(
         worker: [UInt8], host: String, lease: Duration, expiryPatience: Duration, drainTimeout: Duration,
-        foldSettings: FoldSettings, bodies: EventBody, health: HealthPolicy = HealthPolicy(disableAfter: nil),
+        foldSettings: FoldSettings, bodies: EventBody, document: SubscriberDocument,
+        health: HealthPolicy = HealthPolicy(disableAfter: nil),
         operationsURL: String? = nil, reconciliation: Reconciliation? = nil, bundleIDs: [String: String] = [:],
         ownerWaits: [String: OwnerWait.Setting] = [:], owners: [OwnerSettingTable.Current] = []
     ) {
@@ -206,6 +209,7 @@ package struct LaneWorkerConfiguration: Sendable {
         self.drainTimeout = drainTimeout
         self.foldSettings = foldSettings
         self.bodies = bodies
+        self.document = document
         self.health = health
         self.operationsURL = operationsURL
         self.reconciliation = reconciliation

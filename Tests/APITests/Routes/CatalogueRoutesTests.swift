@@ -127,6 +127,36 @@ struct CatalogueRoutesTests {
         #expect(OfferingCatalogue().document(platform: "ios", override: nil)["current_offering_id"] == .null)
     }
 
+    @Test func `designs and places are passed on as they are configured`() throws {
+        let template = try PaywallDesigns.json(PaywallDesigns.template)
+        let components = try PaywallDesigns.json(PaywallDesigns.components)
+        let shared = try PaywallDesigns.json(PaywallDesigns.userInterface)
+        let catalogue = OfferingCatalogue(
+            offerings: [
+                Offering(
+                    identifier: "default", paywall: template, paywallComponents: components,
+                    packages: [.init(identifier: "$rc_monthly", products: .everywhere("monthly"))]),
+                Offering(
+                    identifier: "sale", packages: [.init(identifier: "$rc_monthly", products: .everywhere("sale"))]),
+            ], current: "default", userInterface: shared,
+            placements: .init(offerings: ["onboarding": "sale", "settings": nil], fallback: nil))
+        let api = try KeyedAPI(offerings: catalogue)
+        let answer = api.call("GET", CatalogueRoutesTests.path, headers: ["X-Platform": "iOS"])
+        let offering = try #require(answer.json["offerings"]?.arrayValue?.first)
+        #expect(offering["paywall"] == template && offering["paywall_components"] == components)
+        #expect(answer.json["offerings"]?.arrayValue?.last?["paywall"] == nil)
+        #expect(answer.json["ui_config"] == shared)
+        #expect(
+            answer.json["placements"]
+                == .object([
+                    "fallback_offering_id": .string("default"),
+                    "offering_ids_by_placement": .object(["onboarding": .string("sale"), "settings": .null]),
+                ]))
+        // Where no place is configured as the fallback, it is what the customer is shown.
+        let sale = catalogue.document(platform: "ios", override: "sale")
+        #expect(sale["placements"]?["fallback_offering_id"] == .string("sale"))
+    }
+
     @Test func `the map has every product with its entitlements`() throws {
         let answer = try KeyedAPI().call("GET", "/v1/product_entitlement_mapping", key: KeyedAPI.secretKey)
         #expect(

@@ -103,4 +103,14 @@ struct PayloadTests {
     func `the kind is told by the members`(text: String, expected: SignedDataKind?) {
         #expect(SignedDataKind.detect(Array(text.utf8)) == expected)
     }
+
+    /// https://developer.apple.com/documentation/retentionmessaging/decodedrealtimerequestbody
+    @Test func `a request of Retention Messaging is no renewal info, though it has an original transaction id`() {
+        let text = """
+            {"originalTransactionId":"1","appAppleId":1,"productId":"p","userLocale":"en-US","requestIdentifier":"r",\
+            "environment":"Sandbox","signedDate":1}
+            """
+        #expect(SignedDataKind.detect(Array(text.utf8)) == nil && SignedDataKind.isRealtimeRequest(Array(text.utf8)))
+        #expect(!SignedDataKind.isRealtimeRequest(Array(#"{"originalTransactionId":"1"}"#.utf8)))
+    }
 }

@@ -91,4 +91,21 @@ import Testing
             apps: test.apps, created: 1)
         #expect(endpoint.wants(type: "RENEWAL", app: "demo", environment: .production) == test.wants)
     }
+
+    @Test func `an endpoint gets all types but those that it excepts`() {
+        let endpoint = Endpoint(
+            id: "we_1", url: "https://example.com", exceptedEvents: ["TEST", "RENEWAL"], created: 1)
+        func wants(_ type: String) -> Bool { endpoint.wants(type: type, app: "demo", environment: .sandbox) }
+        #expect(!wants("RENEWAL") && wants("EXPIRATION"))
+    }
+
+    /// A strict enumeration of RevenueCat's types refuses them; Apple's own type of that name is another thing.
+    @Test(arguments: ["CONSUMPTION_REQUEST", "SUBSCRIBER_ALIAS"])
+    func `types that RevenueCat does not send go only where they are named`(type: String) {
+        func wants(_ events: [String], _ format: EndpointFormat = .revenuecat) -> Bool {
+            Endpoint(id: "we_1", url: "https://example.com", events: events, format: format, created: 1)
+                .wants(type: type, app: "demo", environment: .sandbox)
+        }
+        #expect(!wants([]) && wants([type]) && wants(["RENEWAL", type]) && wants([], .raw))
+    }
 }

@@ -42,7 +42,9 @@ final class APIFixture: Sendable {
                 "pro": .strings(["pro_monthly", "pro_yearly", "pro_lifetime"]),
                 "basic": .strings(["basic_monthly"]),
             ]),
-            "offerings": APIFixture.offerings,
+            "offerings": try APIFixture.offerings(),
+            "ui_config": try PaywallDesigns.json(PaywallDesigns.userInterface),
+            "placements": .object(["offerings": .object(["onboarding": .string("sale"), "settings": .null])]),
         ]
         site = try Site(try TestCluster.shared.makeDatabase(), sections.merging(changes) { _, new in new })
         try site.run("migrate")
@@ -50,12 +52,19 @@ final class APIFixture: Sendable {
         ports = (try APIFixture.port(process.address("api")), try APIFixture.port(process.address("ingest")))
     }
 
-    private static let offerings: JSON = .object([
-        "default": offering("What everybody sees", ["$rc_monthly": "pro_monthly", "$rc_annual": "pro_yearly"]),
-        "sale": offering(
-            "For a while", ["$rc_lifetime": "pro_lifetime", "starter": "basic_monthly"],
-            .object(["badge": .string("new")])),
-    ])
+    private static func offerings() throws -> JSON {
+        let designs = [
+            JSON.Member(name: "paywall", value: try PaywallDesigns.json(PaywallDesigns.template)),
+            JSON.Member(name: "paywall_components", value: try PaywallDesigns.json(PaywallDesigns.components)),
+        ]
+        let usual = offering("What everybody sees", ["$rc_monthly": "pro_monthly", "$rc_annual": "pro_yearly"])
+        return .object([
+            "default": .object((usual.members ?? []) + designs),
+            "sale": offering(
+                "For a while", ["$rc_lifetime": "pro_lifetime", "starter": "basic_monthly"],
+                .object(["badge": .string("new")])),
+        ])
+    }
 
     private static func offering(
         _ description: String, _ packages: KeyValuePairs<String, String>, _ metadata: JSON? = nil

@@ -12,7 +12,8 @@ struct EndpointAddCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         "add", "Add an endpoint and print its secret once.",
         discussion:
-            "Without options it gets every event. The secret (whsec_…) signs each request; it is shown only now."
+            "Without options it gets every event but SUBSCRIBER_ALIAS and CONSUMPTION_REQUEST, which it has to name. The"
+            + " secret (whsec_…) signs each request; it is shown only now."
             + " With --format raw it gets Apple's notifications instead, as they came, for a second consumer of them;"
             + " --event then names Apple's types, such as DID_RENEW.",
         examples: [
@@ -20,6 +21,7 @@ struct EndpointAddCommand: ParsableCommand {
             "endpoints add https://example.com/hooks --environment Production --event RENEWAL --event EXPIRATION",
             "endpoints add https://example.com/apple --format raw --header 'X-Tenant: demo'",
             "endpoints add https://example.com/hooks --secret-file secret.txt",
+            "endpoints add https://example.com/hooks --include subscriber --except TEST",
         ])
 
     @Argument(.text("URL"), "Where events are posted; https:, or http: into webhooks.allow_private_networks.")
@@ -30,9 +32,12 @@ struct EndpointAddCommand: ParsableCommand {
     @Flag("--asymmetric", "Sign with an ed25519 key pair too (v1a), and show its public key (whpk_…).")
     private var isAsymmetric: Bool
     @Option(
-        "--format", .choice(EndpointFormat.allCases.map(\.name), "FORMAT"),
-        "What it gets: events in RevenueCat's format (the default), or Apple's notifications as they came.")
-    private var format: EndpointFormat = .revenuecat
+        "--format", .choice(EndpointFormat.allCases.map(\.name) + [EndpointFormat.firebase], "FORMAT"),
+        "What it gets: events in RevenueCat's format (the default), Apple's notifications as they came (raw), or events"
+            + " for RevenueCat's Firebase extension (firebase).")
+    private var formatName: String?
+    @Option(EndpointCommands.include) private var include: String?
+    @Option(EndpointCommands.extensionVersion) private var givenExtensionVersion: String?
     @Option(EndpointCommands.ordering) var ordering: Ordering = .none
     @Option("--since", .moment, "Sends it the events since then too, as `replay webhooks --missing`.")
     private var since: TimeArgument?
@@ -40,18 +45,33 @@ struct EndpointAddCommand: ParsableCommand {
     private(set) var secret: WebhookSecret?
     private(set) var request = EndpointRequestValues()
 
+    private var isFirebase: Bool { formatName == EndpointFormat.firebase }
+    private var format: EndpointFormat { formatName.flatMap(EndpointFormat.init(name:)) ?? .revenuecat }
+    var includesSubscriber: Bool { include == "subscriber" }
+    /// For RevenueCat's Firebase extension.
+    var extensionVersion: String? { isFirebase ? givenExtensionVersion ?? EndpointFormat.newestExtension : nil }
+
     mutating func validate() throws {
         secret = try givenSecret.value()
         request = try requestOptions.values()
         guard format == .revenuecat || ordering == .none && since == nil else {
             throw UsageError("--format raw goes neither with --ordering purchase nor with --since")
         }
+        guard filters.events.isEmpty || filters.exceptedEvents.isEmpty else {
+            throw UsageError(EndpointCommands.eventOrExcept)
+        }
+        guard !includesSubscriber || format == .revenuecat && !isFirebase else {
+            throw UsageError("--include subscriber is for events: it goes with --format revenuecat only")
+        }
+        guard isFirebase || givenExtensionVersion == nil else {
+            throw UsageError("--extension-version goes only with --format firebase")
+        }
     }
 
     func run(_ context: CommandContext) throws -> Int32 {
         let configuration = try context.configuration()
         try EndpointFilters.check(
-            events: filters.events, apps: filters.apps, format: format, configuration, context)
+            events: filters.events + filters.exceptedEvents, apps: filters.apps, format: format, configuration, context)
         let url = try EndpointAddress.check(
             self.url, allowed: configuration.webhooks.allowPrivateNetworks.compactMap(Network.init(parsing:)),
             isProxied: configuration.webhooks.proxy != nil, warn: context.terminal.complain)
@@ -61,7 +81,8 @@ struct EndpointAddCommand: ParsableCommand {
         let (added, job) = try connection.transaction {
             let added = try EndpointTable.add(
                 url: url, authorization: request.authorization?.exposed,
-                environments: filters.environments, events: filters.events, apps: filters.apps,
+                environments: filters.environments, events: filters.events, exceptedEvents: filters.exceptedEvents,
+                apps: filters.apps, includesSubscriber: includesSubscriber, extensionVersion: extensionVersion,
                 ordering: ordering, retrySchedule: request.schedule,
                 headers: request.headers, format: format, isAsymmetric: isAsymmetric,
                 secret: secret, sealer: sealer, now: now, on: connection)
@@ -93,10 +114,6 @@ struct EndpointAddCommand: ParsableCommand {
             Save the secret now: it is not shown again.\(test)
             """)
     }
-}
-
-extension EndpointFormat: InputValue {
-    package init?(input text: String, as kind: ValueKind) { self.init(name: text) }
 }
 
 extension Ordering: InputValue {}

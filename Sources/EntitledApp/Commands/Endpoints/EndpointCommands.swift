@@ -9,6 +9,18 @@ import Subscriptions
 enum EndpointCommands {
     static let id = ArgumentDeclaration(.text("ID"), "The endpoint's id, as `endpoints list` shows it.")
 
+    static let include = OptionDeclaration(
+        "--include", .choice(["subscriber", "none"], "WHAT"),
+        "subscriber: each event carries the document of its customer as it is when the event is sent; none, the"
+            + " default: it does not.")
+
+    static let extensionVersion = OptionDeclaration(
+        "--extension-version", .text("VERSION"),
+        "With --format firebase, the version of the extension, which takes no other; without it"
+            + " \(EndpointFormat.newestExtension).")
+
+    static let eventOrExcept = "--event and --except exclude each other: the first names all types that it gets"
+
     static let ordering = OptionDeclaration(
         "--ordering", .choice(of: Ordering.self, "ORDERING"),
         "purchase: the next event of a purchase goes only when the one before it is delivered or given up; none, the"
@@ -81,7 +93,9 @@ extension Endpoint {
             "id": .string(id), "url": .string(url), "state": .string(isEnabled ? "enabled" : "disabled"),
             "disabled_reason": .text(disabledReason), "disabled_code": .text(health.disablingCode),
             "environments": .strings(environments.map(\.rawValue)),
-            "events": .strings(events), "apps": .strings(apps), "format": .string(format.name),
+            "events": .strings(events), "apps": .strings(apps), "format": .string(formatName),
+            "excepted_events": .strings(exceptedEvents), "includes_subscriber": .bool(includesSubscriber),
+            "extension_version": .text(extensionVersion),
             "ordering": .string(ordering.rawValue), "created_at": .date(created),
             "is_operations": .bool(isOperations), "health": health.document,
         ])
@@ -91,8 +105,11 @@ extension Endpoint {
 
     var filterText: String {
         if isOperations { return "operations events" }
-        let parts = [apps, environments.map(\.rawValue), events].filter { !$0.isEmpty }
-        let filters = parts.map { $0.joined(separator: ", ") }.joined(separator: "; ")
+        var parts = [apps, environments.map(\.rawValue), events].filter { !$0.isEmpty }.map {
+            $0.joined(separator: ", ")
+        }
+        if !exceptedEvents.isEmpty { parts.append("all but \(exceptedEvents.joined(separator: ", "))") }
+        let filters = parts.joined(separator: "; ")
         switch format {
         case .revenuecat: return parts.isEmpty ? "every event" : filters
         case .raw: return parts.isEmpty ? "every notification as it came" : "notifications as they came: \(filters)"

@@ -72,7 +72,7 @@ struct EndpointPage {
         ]
         if !endpoint.isOperations {
             lines += [
-                "format         \(endpoint.format.name)",
+                "format         \(endpoint.formatName)\(contentText)",
                 "ordering       \(endpoint.ordering.rawValue)\(blockedText)",
             ]
         }
@@ -85,6 +85,11 @@ struct EndpointPage {
         lines += publicKeys.map { "public key     \($0.text) (\(EndpointPage.life($0.summary, time)))" }
         lines.append("added          \(time(endpoint.created))")
         return lines.joined(separator: "\n")
+    }
+
+    private var contentText: String {
+        if let version = endpoint.extensionVersion { return ", version \(Terminal.harmless(version))" }
+        return endpoint.includesSubscriber ? ", with the customer" : ""
     }
 
     private var blockedText: String {

@@ -25,6 +25,8 @@ struct EndpointUpdateCommand: ParsableCommand {
     @Flag("--all-events", "No filter of types any more.") private var isOfAllEvents: Bool
     @Flag("--all-apps", "No filter of apps any more.") private var isOfAllApps: Bool
     @OptionGroup private var requestOptions: EndpointRequestOptions
+    @Option(EndpointCommands.include) private var include: String?
+    @Option(EndpointCommands.extensionVersion) private var extensionVersion: String?
     @Option(EndpointCommands.ordering) private var ordering: Ordering?
     @Flag("--no-authorization", "No authorization header any more.") private var hasNoAuthorization: Bool
     @Option("--no-header", .text("NAME"), "Without this header from now on.") private var withoutHeaders: [String]
@@ -37,12 +39,18 @@ struct EndpointUpdateCommand: ParsableCommand {
         let request = try requestOptions.values()
         try exclude("--environment", !filters.environments.isEmpty, "--all-environments", isOfAllEnvironments)
         try exclude("--event", !filters.events.isEmpty, "--all-events", isOfAllEvents)
+        try exclude("--except", !filters.exceptedEvents.isEmpty, "--all-events", isOfAllEvents)
+        try exclude("--event", !filters.events.isEmpty, "--except", !filters.exceptedEvents.isEmpty)
         try exclude("--app", !filters.apps.isEmpty, "--all-apps", isOfAllApps)
         try exclude("--authorization", requestOptions.hasAuthorization, "--no-authorization", hasNoAuthorization)
         try exclude("--asymmetric", isAsymmetric, "--symmetric", isSymmetric)
         changes.url = url
         changes.environments = edited(filters.environments, isOfAllEnvironments)
-        changes.events = edited(filters.events, isOfAllEvents)
+        // Each takes the place of the other.
+        changes.events = filters.exceptedEvents.isEmpty ? edited(filters.events, isOfAllEvents) : []
+        changes.exceptedEvents = filters.events.isEmpty ? edited(filters.exceptedEvents, isOfAllEvents) : []
+        changes.includesSubscriber = include.map { $0 == "subscriber" }
+        changes.extensionVersion = extensionVersion
         changes.apps = edited(filters.apps, isOfAllApps)
         changes.authorization = request.authorization.map { .set($0) } ?? (hasNoAuthorization ? .clear : .keep)
         changes.retrySchedule = request.schedule.map { .set($0) } ?? (request.wantsStandardSchedule ? .clear : .keep)
@@ -53,7 +61,7 @@ struct EndpointUpdateCommand: ParsableCommand {
         let hasFilter = changes.environments != nil || changes.events != nil || changes.apps != nil
         guard
             hasFilter || url != nil || !requestOptions.isEmpty || ordering != nil || hasNoAuthorization
-                || !withoutHeaders.isEmpty || changes.isAsymmetric != nil
+                || !withoutHeaders.isEmpty || changes.isAsymmetric != nil || include != nil || extensionVersion != nil
         else {
             throw UsageError("endpoints update needs something to change; see entitled endpoints update --help")
         }
@@ -75,9 +83,16 @@ struct EndpointUpdateCommand: ParsableCommand {
         var changes = self.changes
         if former.isOperations { try checkOperations(changes) }
         try EndpointFilters.check(
-            events: changes.events ?? [], apps: changes.apps ?? [], format: former.format, configuration, context)
+            events: (changes.events ?? []) + (changes.exceptedEvents ?? []), apps: changes.apps ?? [],
+            format: former.format, configuration, context)
         guard former.format == .revenuecat || changes.ordering == nil else {
             throw CommandFailure("endpoint \(former.id) gets notifications as they came, which have no order")
+        }
+        guard former.formatName == EndpointFormat.revenuecat.name || changes.includesSubscriber != true else {
+            throw CommandFailure("endpoint \(former.id) gets \(former.formatName), and only events include customers")
+        }
+        guard former.extensionVersion != nil || changes.extensionVersion == nil else {
+            throw CommandFailure("endpoint \(former.id) is not of the format firebase, which has a version")
         }
         for name in changes.withoutHeaders
         where !former.headerNames.contains(where: { $0.lowercased() == name.lowercased() }) {
@@ -112,7 +127,8 @@ struct EndpointUpdateCommand: ParsableCommand {
                 "\(OperationsEndpoint.id) comes from the configuration: set webhooks.operations_url, and start the"
                     + " worker again")
         }
-        guard changes.events == nil, changes.environments == nil, changes.apps == nil, changes.ordering == nil
+        guard changes.events == nil, changes.exceptedEvents == nil, changes.environments == nil, changes.apps == nil,
+            changes.ordering == nil, changes.includesSubscriber == nil
         else {
             throw CommandFailure("\(OperationsEndpoint.id) gets every operations event: no filter or order applies")
         }

@@ -2,11 +2,13 @@ import Base
 import Database
 import Postgres
 import Schemas
+import Subscriptions
 
 /// The consumers of webhooks.
 enum EndpointChecks {
     static let all = [
         Check("endpoints.state") { ward, connection in try state(ward, connection) },
+        Check("endpoints.requests") { ward, connection in try requests(ward, connection) },
         Check("endpoints.secrets", reading: .worker) { ward, connection in try secrets(ward, connection) },
     ]
 
@@ -29,6 +31,21 @@ enum EndpointChecks {
             return .warning(
                 "\(name) fails: webhooks wait to be tried again, last answer \(failure)",
                 "entitled deliveries list --endpoint \(endpoint.id)")
+        }
+    }
+
+    /// Consumers that are to answer Apple's consumption requests hear of them only where an endpoint names the type.
+    private static func requests(_ ward: CheckContext, _ connection: PostgresConnection) throws -> [Finding] {
+        let asking = ward.configuration.apps.filter { $0.refunds.policy == .ask }
+        guard !asking.isEmpty else { return [] }
+        let type = EventType.consumptionRequest.rawValue
+        let hearing = try EndpointTable.list(on: connection).filter { $0.isEnabled && $0.events.contains(type) }
+        return asking.map { app in
+            hearing.contains { $0.apps.isEmpty || $0.apps.contains(app.id) }
+                ? .ok("an endpoint gets the consumption requests of \(app.id)")
+                : .warning(
+                    "no endpoint names \(type): no consumer hears of consumption requests of \(app.id), whose refunds.policy"
+                        + " is ask", "entitled endpoints add URL --event \(type)")
         }
     }
 

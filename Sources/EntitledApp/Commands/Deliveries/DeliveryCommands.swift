@@ -19,7 +19,8 @@ enum DeliveryCommands {
         func run(_ context: CommandContext) throws -> Int32 {
             let connection = try DatabaseAccess(try context.configuration()).connect(.api)
             let found = try DeliveryQuery.list(
-                endpoint: options.endpoint, state: options.state, atMost: options.limit, on: connection)
+                .init(endpoint: options.endpoint, state: options.state), .init(limit: options.limit), on: connection
+            ).rows
             if found.isEmpty, let endpoint = options.endpoint,
                 try EndpointTable.list(id: endpoint, on: connection).isEmpty
             {

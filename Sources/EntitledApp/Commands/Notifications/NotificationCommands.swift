@@ -17,8 +17,9 @@ enum NotificationCommands {
         func run(_ context: CommandContext) throws -> Int32 {
             let connection = try DatabaseAccess(try context.configuration()).connect(.api)
             let found = try NotificationQuery.list(
-                state: options.state, app: options.app, environment: options.environment, atMost: options.limit,
-                on: connection)
+                .init(state: options.state, app: options.app, environment: options.environment),
+                .init(limit: options.limit), on: connection
+            ).rows
             if context.json {
                 context.terminal.document(.object(["notifications": .array(found.map { .object($0.members) })]))
                 return 0

@@ -44,7 +44,7 @@ struct Bench {
     }
 
     func deliveries(of endpoint: String? = nil) throws -> [DeliverySummary] {
-        try DeliveryQuery.list(endpoint: endpoint, state: nil, atMost: 1000, on: connection)
+        try DeliveryQuery.list(.init(endpoint: endpoint), .init(limit: 1000), on: connection).rows
     }
 
     func due(_ room: [String: Int], now: Int64 = Bench.now) throws -> [DueDelivery] {

@@ -33,7 +33,8 @@ import Testing
         #expect(request.event?["original_transaction_id"]?.stringValue == life.latest.originalID)
         try installation.untilDeliveries(1, .delivered)
         let listed = try DeliveryQuery.list(
-            endpoint: endpoint, state: .delivered, atMost: 5, on: try installation.database.connect())
+            .init(endpoint: endpoint, state: .delivered), .init(limit: 5), on: try installation.database.connect()
+        ).rows
         #expect(listed.map(\.event) == [request.id])
         #expect(listed.map(\.attempts) == [1])
     }
@@ -108,7 +109,7 @@ import Testing
         // Resent, it has the whole schedule before it again.
         let connection = try installation.database.connect(role: "entitled_worker")
         let dead = try #require(
-            try DeliveryQuery.list(endpoint: endpoint, state: .dead, atMost: 1, on: connection).first)
+            try DeliveryQuery.list(.init(endpoint: endpoint, state: .dead), .init(limit: 1), on: connection).rows.first)
         #expect(try DeliveryRepair.resend(dead.id, now: SystemClock().now(), on: connection) == .reopened)
         #expect(try consumer.wait(4).map(\.attempt) == ["1", "2", "3", "4"])
         try installation.untilDeliveries(1, .dead)
@@ -149,7 +150,9 @@ import Testing
         }
         _ = try installation.post(life.autoRenewOff(at: Installation.start + StoreProduct.day))
         try installation.untilApplied(2)
-        let deliveries = try DeliveryQuery.list(endpoint: endpoint, state: .pending, atMost: 5, on: connection)
+        let deliveries = try DeliveryQuery.list(
+            .init(endpoint: endpoint, state: .pending), .init(limit: 5), on: connection
+        ).rows
         #expect(deliveries.count == 2)
         #expect(deliveries.map(\.attempts).sorted() == [0, 1])
         #expect(deliveries.contains { $0.attempts == 1 && $0.next >= before + 3_600_000 })

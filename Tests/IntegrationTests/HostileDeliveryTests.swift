@@ -37,7 +37,8 @@ import Worker
 
     private func deliveries(_ installation: Installation, _ paths: [String: String]) throws -> [String: DeliveryID] {
         let found = try DeliveryQuery.list(
-            endpoint: nil, state: nil, atMost: 100, on: try installation.database.connect(role: "entitled_api"))
+            .init(), .init(limit: 100), on: try installation.database.connect(role: "entitled_api")
+        ).rows
         return Dictionary(uniqueKeysWithValues: found.compactMap { item in paths[item.endpoint].map { ($0, item.id) } })
     }
 

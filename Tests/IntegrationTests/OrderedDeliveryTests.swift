@@ -65,7 +65,7 @@ import Testing
         try installation.untilDeliveries(2, .delivered)
         let connection = try installation.database.connect(role: "entitled_worker")
         let dead = try #require(
-            try DeliveryQuery.list(endpoint: endpoint, state: .dead, atMost: 5, on: connection).first)
+            try DeliveryQuery.list(.init(endpoint: endpoint, state: .dead), .init(limit: 5), on: connection).rows.first)
         #expect(try DeliveryRepair.resend(dead.id, now: SystemClock().now(), on: connection) == .reopened)
         let last = try #require(try consumer.wait(4).last)
         #expect(last.headers["entitled-sequence"] == "1" && last.attempt == "2")

@@ -38,7 +38,7 @@ import Testing
     }
 
     private func deliveries(_ endpoint: String? = nil) throws -> [DeliverySummary] {
-        try DeliveryQuery.list(endpoint: endpoint, state: nil, atMost: 100, on: connection)
+        try DeliveryQuery.list(.init(endpoint: endpoint), .init(limit: 100), on: connection).rows
     }
 
     private func reprocess(_ uuid: String) throws {

@@ -55,7 +55,7 @@ import Testing
         }
         let connection = try installation.database.connect()
         let delivery = try #require(
-            try DeliveryQuery.list(endpoint: nil, state: nil, atMost: 5, on: connection).first)
+            try DeliveryQuery.list(.init(), .init(limit: 5), on: connection).rows.first)
         #expect(delivery.state == .delivered && delivery.attempts == 1 && delivery.lastStatus == 200)
         let attempts = try DeliveryQuery.show(delivery.id, on: connection)?.attempts
         #expect(attempts?.map(\.status) == [200])
@@ -83,7 +83,7 @@ import Testing
         first.stop()
         let connection = try installation.database.connect()
         let cut = try #require(
-            try DeliveryQuery.list(endpoint: endpoint, state: nil, atMost: 5, on: connection).first)
+            try DeliveryQuery.list(.init(endpoint: endpoint), .init(limit: 5), on: connection).rows.first)
         #expect(cut.state == .pending && cut.attempts == 0)
         #expect(try DeliveryQuery.show(cut.id, on: connection)?.attempts.map(\.outcome) == ["interrupted"])
         let second = try RunningWorker(installation)

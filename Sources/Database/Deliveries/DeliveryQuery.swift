@@ -33,17 +33,72 @@ package enum DeliveryQuery {
             ELSE 3::int2 END
         """
 
-    /// The newest first.
+    /// Conditions that all must hold.
+    package struct Filter: Sendable {
+        package var endpoint: String?
+        package var state: DeliveryState?
+        package var eventType: String?
+        /// HTTP statuses of the last attempt.
+        package var lastStatus: ClosedRange<Int16>?
+        package var attemptsAtLeast: Int16?
+        /// The deliveries of these events alone.
+        package var events: Set<EventTraceQuery.EventName>?
+
+        package init(endpoint: String? = nil, state: DeliveryState? = nil) {
+            self.endpoint = endpoint
+            self.state = state
+        }
+    }
+
+    private static let conditions = """
+        ($1::text IS NULL OR d.endpoint = $1) AND ($2::int2 IS NULL OR \(shownState) = $2)
+        AND ($3::text IS NULL OR d.event_type = $3) AND ($4::int2 IS NULL OR d.last_status BETWEEN $4 AND $5)
+        AND d.attempts >= $6 AND d.created_ms >= $7 AND d.created_ms < $8
+        AND ($9::int8 IS NULL OR d.created_ms <= $9 AND (d.created_ms, d.lane, d.id) < ($9, $10::int2, $11::uuid))
+        """
+
+    private static let order = "ORDER BY d.created_ms DESC, d.lane DESC, d.id DESC LIMIT $12"
+
+    private static let all = "SELECT \(columns) FROM entitled.delivery d WHERE \(conditions) \(order)"
+
+    /// By their primary keys, which follow from the event and the endpoint: there is no index by event.
+    private static let ofEvents = """
+        SELECT \(columns) FROM unnest($13::int2[], $14::uuid[]) AS t(lane, id)
+        JOIN entitled.delivery d ON d.lane = t.lane AND d.id = t.id WHERE \(conditions) \(order)
+        """
+
+    /// Lists deliveries, the newest first.
     package static func list(
-        endpoint: String?, state: DeliveryState?, atMost limit: Int, on connection: PostgresConnection
-    ) throws -> [DeliverySummary] {
-        let rows = try connection.query(
-            """
-            SELECT \(columns) FROM entitled.delivery d
-            WHERE ($1::text IS NULL OR d.endpoint = $1) AND ($2::int2 IS NULL OR \(shownState) = $2)
-            ORDER BY d.created_ms DESC, d.id LIMIT $3
-            """, [.text(endpoint), .int2(state?.rawValue), .int8(Int64(limit))])
-        return try rows.map(summary)
+        _ filter: Filter, _ range: ListRange, on connection: PostgresConnection
+    ) throws -> ListPage<DeliverySummary> {
+        var parameters: [PostgresValue] = [
+            .text(filter.endpoint), .int2(filter.state?.rawValue), .text(filter.eventType),
+            .int2(filter.lastStatus?.lowerBound), .int2(filter.lastStatus?.upperBound),
+            .int2(filter.attemptsAtLeast ?? 0), .int8(range.since ?? 0), .int8(range.until ?? .max),
+            .int8(range.after?.order), .int2(range.after?.lane), .uuid(range.after?.id), .int8(Int64(range.limit + 1)),
+        ]
+        var statement = all
+        if let events = filter.events {
+            let ids = try deliveries(of: events, on: connection)
+            parameters += [.int2s(ids.map(\.lane.number)), .uuids(ids.map(\.bytes))]
+            statement = ofEvents
+        }
+        let found = try connection.query(statement, parameters).map(summary)
+        return ListPage(found, limit: range.limit) {
+            ListCursor(order: $0.created, lane: $0.id.lane.number, id: $0.id.bytes)
+        }
+    }
+
+    /// The ids that deliveries of these events have, if there are any.
+    private static func deliveries(
+        of events: Set<EventTraceQuery.EventName>, on connection: PostgresConnection
+    ) throws -> [DeliveryID] {
+        // Endpoints that were removed have deliveries still.
+        let endpoints = try connection.query("SELECT id FROM entitled.endpoint").map { try $0.text(0) }
+        return events.flatMap { event in
+            guard let id = UUIDText.bytes(event.id) else { return [DeliveryID]() }
+            return endpoints.map { DeliveryID(lane: event.lane, event: id, endpoint: $0) }
+        }
     }
 
     /// Attempts are looked for from the delivery's own day on, not in every day there is; clocks differ a little.

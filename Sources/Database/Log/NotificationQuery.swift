@@ -13,6 +13,8 @@ package enum NotificationState: String, Sendable, CaseIterable {
 /// A stored notification as operators see it.
 package struct NotificationSummary: Sendable {
     package let identity: NotificationIdentity
+    /// Its position in the log.
+    package let position: NotificationBodies.Place
     package let type: String
     package let subtype: String?
     package let state: NotificationState
@@ -35,45 +37,74 @@ package enum NotificationQuery {
     private static let columns = """
         n.app, n.environment, n.uuid, n.type, n.subtype, n.original_transaction_id, n.signed_ms, n.received_ms,
         EXISTS (SELECT 1 FROM entitled.pending p WHERE p.lane = n.lane AND p.seq = n.seq), h.reason,
-        h.attempts, h.next_ms
+        h.attempts, h.next_ms, n.lane, n.seq
         """
     private static let held = "LEFT JOIN entitled.held_notification h ON h.lane = n.lane AND h.seq = n.seq"
 
-    /// The newest first. Lanes are read one by one, each from its end, so that the whole history is not sorted; and a
-    /// few days at a time, ever more of them, so that what is asked for often does not look into every day there is.
+    /// Conditions that all must hold.
+    package struct Filter: Sendable {
+        package var state: NotificationState?
+        package var type: String?
+        package var subtype: String?
+        package var sources: [NotificationSource]?
+        package var app: String?
+        package var environment: StoreEnvironment?
+        package var originalTransactionID: String?
+        /// The lanes that can have such a notification; nil for all.
+        package var lanes: [Lane]?
+
+        package init(state: NotificationState? = nil, app: String? = nil, environment: StoreEnvironment? = nil) {
+            self.state = state
+            self.app = app
+            self.environment = environment
+        }
+    }
+
+    /// Lists notifications, the newest first.
+    ///
+    /// Lanes are read one by one, each from its end, so that the whole history is not sorted; and a few days at a time, ever
+    /// more of them, so that what is asked for often does not look into every day there is.
     package static func list(
-        state: NotificationState?, app: String?, environment: StoreEnvironment?, atMost limit: Int,
-        on connection: PostgresConnection
-    ) throws -> [NotificationSummary] {
+        _ filter: Filter, _ range: ListRange, on connection: PostgresConnection
+    ) throws -> ListPage<NotificationSummary> {
         var found: [NotificationSummary] = []
-        var (end, days) = (Int64.max, Int64(2))
-        var start = Day(of: SystemClock().now()).adding(-1)
-        while found.count < limit {
-            let least = SequenceGenerator.least(at: start.start)
+        let least = range.since.map(SequenceGenerator.least) ?? 0
+        var end = range.until.map { SequenceGenerator.least(at: $0) - 1 } ?? .max
+        if let after = range.after { end = min(end, after.order) }
+        var days = Int64(2)
+        var start = Day(of: min(SystemClock().now(), SequenceGenerator.instant(of: end))).adding(-1)
+        while found.count <= range.limit, end >= least {
+            let first = max(least, SequenceGenerator.least(at: start.start))
             let rows = try connection.query(
-                list(state),
+                list(filter.state),
                 [
-                    .int8(Int64(limit - found.count)), .text(app), .int2(environment?.code),
-                    .int8(least == 0 ? Int64.min : least), .int8(end),
+                    .int8(Int64(range.limit + 1 - found.count)), .text(filter.app), .int2(filter.environment?.code),
+                    .int8(first == 0 ? Int64.min : first), .int8(end), .text(filter.type), .text(filter.subtype),
+                    .int2s(filter.sources?.map(\.rawValue) ?? []), .text(filter.originalTransactionID),
+                    .int2s((filter.lanes ?? Lane.all).map(\.number)), .int8(range.after?.order),
+                    .int2(range.after?.lane),
                 ])
             found += try rows.map(summary)
-            if least == 0 { break }
-            (end, days) = (least - 1, days * 2)
+            if first == least { break }
+            (end, days) = (first - 1, days * 2)
             start = start.adding(-days)
         }
-        return found
+        return ListPage(found, limit: range.limit) { ListCursor(order: $0.position.seq, lane: $0.position.lane.number) }
     }
 
     private static func list(_ state: NotificationState?) -> String {
         """
-        SELECT \(columns) FROM entitled.lane l CROSS JOIN LATERAL (
+        SELECT \(columns) FROM unnest($10::int2[]) AS l(lane) CROSS JOIN LATERAL (
             SELECT n.* FROM \(source(of: state))
             WHERE n.lane = l.lane\(state == .applied ? " AND p.seq IS NULL AND x.seq IS NULL" : "")
                 AND ($2::text IS NULL OR n.app = $2) AND ($3::int2 IS NULL OR n.environment = $3)
-                AND n.seq BETWEEN $4 AND $5
+                AND ($6::text IS NULL OR n.type = $6) AND ($7::text IS NULL OR n.subtype = $7)
+                AND ($8::int2[] = '{}' OR n.source = ANY($8))
+                AND ($9::text IS NULL OR n.original_transaction_id = $9)
+                AND n.seq BETWEEN $4 AND $5 AND ($11::int8 IS NULL OR (n.seq, n.lane) < ($11, $12::int2))
             ORDER BY n.seq DESC LIMIT $1
         ) n
-        \(held) ORDER BY n.seq DESC LIMIT $1
+        \(held) ORDER BY n.seq DESC, n.lane DESC LIMIT $1
         """
     }
 
@@ -141,8 +172,8 @@ package enum NotificationQuery {
 
     private static func whole(_ row: PostgresRow, _ dictionaries: HeaderDictionaries) throws -> Whole {
         let summary = try summary(row)
-        let stored = StoredJWS(headerID: try row.uuid(12), payload: try row.bytes(13), signature: try row.bytes(14))
-        guard let header = try row.optionalBytes(15) else {
+        let stored = StoredJWS(headerID: try row.uuid(14), payload: try row.bytes(15), signature: try row.bytes(16))
+        guard let header = try row.optionalBytes(17) else {
             return Whole(summary: summary, gap: "its JWS header is missing", payload: [], signedPayload: [])
         }
         do {
@@ -168,6 +199,8 @@ package enum NotificationQuery {
         let isPending = try row.bool(8)
         return NotificationSummary(
             identity: NotificationIdentity(app: try row.text(0), environment: environment, uuid: try row.text(2)),
+            position: NotificationBodies.Place(
+                lane: Lane(number: Int16(clamping: try row.int(12))), seq: try row.int(13)),
             type: try row.text(3), subtype: try row.optionalText(4),
             state: isPending ? .pending : hold == nil ? .applied : .held,
             originalTransactionID: try row.optionalText(5), signed: try row.optionalInt(6), received: try row.int(7),

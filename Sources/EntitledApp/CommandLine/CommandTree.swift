@@ -18,6 +18,7 @@ package enum CommandTree {
             CommandNode(
                 "notifications", "Inspect and reprocess notifications.",
                 [NotificationListCommand.self, NotificationShowCommand.self, NotificationReprocessCommand.self]),
+            CommandNode("events", "Inspect events.", [EventListCommand.self, EventShowCommand.self]),
             CommandNode(
                 "deliveries", "Inspect and resend webhook deliveries.",
                 [DeliveryListCommand.self, DeliveryShowCommand.self, DeliveryResendCommand.self]),

@@ -196,15 +196,18 @@ import Testing
         let first = try #require(try DeliveryQuery.show(delivery(1, endpoint), on: bench.connection))
         #expect(first.blockedBy == nil && first.delivery.blockedSince == nil)
         let api = try bench.database.connect(role: "entitled_api")
-        #expect(try DeliveryQuery.list(endpoint: endpoint, state: .pending, atMost: 9, on: api).count == 3)
-        #expect(try DeliveryQuery.list(endpoint: endpoint, state: .held, atMost: 9, on: api).isEmpty)
+        #expect(
+            try DeliveryQuery.list(.init(endpoint: endpoint, state: .pending), .init(limit: 9), on: api).rows.count == 3
+        )
+        #expect(try DeliveryQuery.list(.init(endpoint: endpoint, state: .held), .init(limit: 9), on: api).rows.isEmpty)
         #expect(try DeliveryOrder.blocked(of: endpoint, atMost: 1000, on: api) == 2)
         #expect(try DeliveryOrder.blocked(of: endpoint, atMost: 1, on: api) == 1)
         #expect(try DeliveryOrder.oldestBlocked(in: Lane.all, on: bench.connection) == Bench.now + 5)
         #expect(try DeliveryOrder.oldestBlocked(in: [Lane(number: 6)], on: bench.connection) == nil)
         _ = try EndpointTable.disable(endpoint, reason: "x", on: bench.connection)
         #expect(try DeliveryOrder.oldestBlocked(in: Lane.all, on: bench.connection) == nil)
-        #expect(try DeliveryQuery.list(endpoint: endpoint, state: .held, atMost: 9, on: api).count == 2)
+        #expect(
+            try DeliveryQuery.list(.init(endpoint: endpoint, state: .held), .init(limit: 9), on: api).rows.count == 2)
         #expect(try EndpointTable.list(on: api).map(\.ordering) == [.purchase])
     }
 

@@ -92,8 +92,7 @@ import Testing
         let due = try bench.due(now)
         try HeldNotifications.postpone(due.map { ($0, "forged") }, now: now, on: bench.connection)
         #expect(try bench.due(.max).isEmpty)
-        let listed = try NotificationQuery.list(
-            state: .held, app: nil, environment: nil, atMost: 10, on: bench.connection)
+        let listed = try NotificationQuery.list(.init(state: .held), .init(limit: 10), on: bench.connection).rows
         let hold = try #require(listed.first?.hold)
         #expect(hold.reason == "forged")
         #expect(hold.attempts == 2)

@@ -54,7 +54,7 @@ import Testing
             try PendingNotification.remove(Array(pending.prefix(2)), on: connection)
         }
         func uuids(_ state: NotificationState?) throws -> [String] {
-            try NotificationQuery.list(state: state, app: nil, environment: nil, atMost: 10, on: connection)
+            try NotificationQuery.list(.init(state: state), .init(limit: 10), on: connection).rows
                 .map(\.identity.uuid)
         }
         #expect(try uuids(.held) == [Sample.uuid(0)])

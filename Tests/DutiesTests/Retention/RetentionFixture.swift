@@ -88,7 +88,7 @@ final class RetentionFixture {
     }
 
     func list(_ state: NotificationState? = nil) throws -> [String] {
-        try NotificationQuery.list(state: state, app: nil, environment: nil, atMost: 100, on: connection)
+        try NotificationQuery.list(.init(state: state), .init(limit: 100), on: connection).rows
             .map(\.identity.uuid)
     }
 

@@ -163,7 +163,8 @@ import Testing
         #expect(try bench.list(.applied) == [])
         for limit in 1...ages.count {
             let some = try NotificationQuery.list(
-                state: nil, app: "demo", environment: .production, atMost: limit, on: bench.connection)
+                .init(app: "demo", environment: .production), .init(limit: limit), on: bench.connection
+            ).rows
             #expect(some.map(\.identity.uuid) == Array(all.prefix(limit)))
         }
         try bench.connection.query("DELETE FROM entitled.pending")

@@ -80,7 +80,7 @@ import Worker
         _ = try sender.addEndpoint(consumer.url())
         try sender.addEvents([1, 2])
         #expect(try sender.turn() == 2)
-        let deliveries = try DeliveryQuery.list(endpoint: nil, state: .dead, atMost: 9, on: sender.connection)
+        let deliveries = try DeliveryQuery.list(.init(state: .dead), .init(limit: 9), on: sender.connection).rows
         #expect(deliveries.map(\.reason) == ["the consumer asked to give it up: status 422"])
         #expect(try sender.states().sorted() == ["dead", "delivered"])
     }

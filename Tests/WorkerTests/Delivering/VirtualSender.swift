@@ -84,6 +84,6 @@ final class VirtualSender {
     }
 
     func states() throws -> [String] {
-        try DeliveryQuery.list(endpoint: nil, state: nil, atMost: 100, on: connection).map(\.state.name)
+        try DeliveryQuery.list(.init(), .init(limit: 100), on: connection).rows.map(\.state.name)
     }
 }

@@ -9,37 +9,78 @@ import Subscriptions
 struct DeliveryListCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         "list", "List deliveries, newest first.",
-        examples: ["deliveries list --state dead", "deliveries list --endpoint ID --limit 1000 --json"])
+        examples: [
+            "deliveries list --state dead", "deliveries list --customer user-42",
+            "deliveries list --endpoint ID --status 5xx --since 24h --json",
+        ])
 
-    @Option("--endpoint", .text("ID"), "Only those to this endpoint.") var endpoint: String?
+    @Option("--endpoint", .text("ID"), "Only deliveries to this endpoint.") private var endpoint: String?
     @Option(
         "--state", .choice(DeliveryState.allCases.map(\.name), "STATE"),
-        "Only those: pending is tried again, dead was given up, held waits for its endpoint.")
-    var state: DeliveryState?
-    @Option(ListLimit.option) var limit: Int = ListLimit.standard
+        "Only these: pending is tried again, dead was given up, held waits for its endpoint.")
+    private var state: DeliveryState?
+    @Option("--type", .text("TYPE"), "Only deliveries of events of this type.") private var type: String?
+    @Option("--status", .text("STATUS"), "Only deliveries whose last answer had this HTTP status, such as 404 or 5xx.")
+    private var status: String?
+    @Option("--attempts-min", .integer(1...1000, "N"), "Only deliveries with at least so many attempts.")
+    private var attempts: Int?
+    @Option("--event", .text("ID"), "Only deliveries of this event.") private var event: String?
+    @Option("--customer", .text("ANY-ID"), "Only deliveries of events about this customer's purchases.")
+    private var customer: String?
+    @OptionGroup private var part: ListPageOptions
+
+    func validate() throws {
+        if event != nil, customer != nil { throw UsageError("--event and --customer exclude each other") }
+        if let status, DeliveryListCommand.statuses(status) == nil {
+            throw UsageError("--status \(status) is no HTTP status: give one such as 404, or a class such as 5xx")
+        }
+    }
 
     func run(_ context: CommandContext) throws -> Int32 {
+        let filters = ["deliveries", endpoint, state?.name, type, status, attempts.map(String.init), event, customer]
+        let now = SystemClock().now()
+        let range = try part.range(filters, now: now)
         let connection = try DatabaseAccess(try context.configuration()).connect(.api)
-        let found = try DeliveryQuery.list(
-            endpoint: endpoint, state: state, atMost: limit, on: connection)
-        if found.isEmpty, let endpoint = endpoint,
-            try EndpointTable.list(id: endpoint, on: connection).isEmpty
-        {
+        var filter = DeliveryQuery.Filter(endpoint: endpoint, state: state)
+        filter.eventType = type
+        filter.lastStatus = status.flatMap(DeliveryListCommand.statuses)
+        filter.attemptsAtLeast = attempts.map { Int16(clamping: $0) }
+        filter.events = try events(now: now, on: connection)
+        let page = try DeliveryQuery.list(filter, range, on: connection)
+        if page.rows.isEmpty, let endpoint, try EndpointTable.list(id: endpoint, on: connection).isEmpty {
             throw try EndpointCommands.noSuch(endpoint, on: connection)
         }
-        if context.json {
-            context.terminal.document(.object(["deliveries": .array(found.map { .object($0.members) })]))
-            return 0
-        }
-        guard !found.isEmpty else {
-            context.terminal.print("no deliveries")
-            return 0
-        }
+        part.show(
+            "deliveries", page.rows.map { .object($0.members) }, DeliveryListCommand.table(page.rows),
+            next: part.next(page, filters), context)
+        return 0
+    }
+
+    /// The events that the filter names; nil where it names none.
+    private func events(now: Int64, on connection: PostgresConnection) throws -> Set<EventTraceQuery.EventName>? {
+        if let event { return [try EventArgument.event(event, on: connection).name] }
+        guard let customer else { return nil }
+        var filter = EventQuery.Filter()
+        filter.subject = try EventQuery.Subject(customer: customer, on: connection)
+        let all = try EventQuery.list(filter, ListRange(limit: .max - 1), now: now, on: connection)
+        return Set(all.rows.map(\.name))
+    }
+
+    /// `404` is one status, `4xx` a class of them.
+    static func statuses(_ text: String) -> ClosedRange<Int16>? {
+        if let one = Int16(text), (100...599).contains(one), text.utf8.count == 3 { return one...one }
+        guard text.utf8.count == 3, text.lowercased().hasSuffix("xx"), let first = text.first?.wholeNumberValue,
+            (1...5).contains(first)
+        else { return nil }
+        return Int16(first * 100)...Int16(first * 100 + 99)
+    }
+
+    static func table(_ deliveries: [DeliverySummary]) -> TextTable {
         var table = TextTable([
             .time("created"), "event", "state", .number("attempts"), .number("last"), .time("next"),
             .id("endpoint"), .key("id"), .prose("reason"),
         ])
-        for item in found {
+        for item in deliveries {
             table.add([
                 Timestamp.text(item.created), item.eventType, item.state.name, String(item.attempts),
                 item.lastStatus.map(String.init) ?? "", item.nextAttempt.map(Timestamp.text) ?? "",
@@ -47,8 +88,7 @@ struct DeliveryListCommand: ParsableCommand {
                 item.reason ?? (item.blockedSince == nil ? "" : "waits for an earlier event of its purchase"),
             ])
         }
-        context.terminal.table(table)
-        return 0
+        return table
     }
 }
 

@@ -54,7 +54,7 @@ struct DeliveryShowCommand: ParsableCommand {
     }
 
     /// What is sent, indented to be read; `--json` has it as it is sent.
-    private static func bodyText(_ body: [UInt8]) -> String {
+    static func bodyText(_ body: [UInt8]) -> String {
         guard !body.isEmpty else { return "not kept any more (retention.events)" }
         let text = (try? JSON(parsing: body))?.indentedText ?? String(decoding: body, as: UTF8.self)
         return text.split(separator: "\n", omittingEmptySubsequences: false).map { Terminal.harmless(String($0)) }

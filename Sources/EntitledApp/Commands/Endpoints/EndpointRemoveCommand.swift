@@ -44,7 +44,9 @@ struct EndpointRemoveCommand: ParsableCommand {
     private static func preview(_ endpoint: Endpoint, on connection: PostgresConnection) throws -> [String] {
         let open = try [DeliveryState.pending, .held].reduce(0) { count, state in
             try count
-                + DeliveryQuery.list(endpoint: endpoint.id, state: state, atMost: counted, on: connection).count
+                + DeliveryQuery.list(
+                    .init(endpoint: endpoint.id, state: state), .init(limit: counted), on: connection
+                ).rows.count
         }
         let least = open < counted ? "" : "at least "
         let lost = open == 1 ? "1 delivery that waits to be sent" : "\(least)\(open) deliveries that wait to be sent"

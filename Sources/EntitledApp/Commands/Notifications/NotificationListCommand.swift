@@ -8,34 +8,54 @@ import Schemas
 struct NotificationListCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         "list", "List notifications, newest first.",
-        examples: ["notifications list --state held", "notifications list --limit 1000 --json"])
+        examples: [
+            "notifications list --state held", "notifications list --type REFUND --since 7d",
+            "notifications list --purchase 2000000123456789 --json",
+        ])
 
     @Option(
         "--state", .choice(of: NotificationState.self, "STATE"),
-        "Only those: pending waits to be applied, held could not be applied and is tried again.")
-    var state: NotificationState?
-    @Option("--app", .text("ID"), "Only those of this app.") var app: String?
-    @Option("--environment", .environment, "Only those of this environment.") var environment: StoreEnvironment?
-    @Option(ListLimit.option) var limit: Int = ListLimit.standard
+        "Only these: pending waits to be applied, held could not be applied and is tried again.")
+    private var state: NotificationState?
+    @Option("--type", .text("TYPE"), "Only notifications of this type, such as DID_RENEW.") private var type: String?
+    @Option("--subtype", .text("SUBTYPE"), "Only notifications of this subtype.") private var subtype: String?
+    @Option(
+        "--source", .choice(NotificationListCommand.sources.map(\.name), "SOURCE"),
+        "Only these: store was sent by Apple, history was found in Apple's history, status is an answer to a question,"
+            + " posted came from an app, import from an import.")
+    private var source: String?
+    @Option("--purchase", .text("ID"), "Only notifications about the purchase of this original transaction id.")
+    private var purchase: String?
+    @Option("--app", .text("ID"), "Only notifications of this app.") private var app: String?
+    @Option("--environment", .environment, "Only notifications of this environment.")
+    private var environment: StoreEnvironment?
+    @OptionGroup private var part: ListPageOptions
+
+    private static let sources: [(name: String, values: [NotificationSource])] = [
+        ("store", [.store]), ("history", [.history, .historyToSend]), ("status", [.status]), ("posted", [.posted]),
+        ("import", [.imported, .importedToSend]),
+    ]
 
     func run(_ context: CommandContext) throws -> Int32 {
-        let connection = try DatabaseAccess(try context.configuration()).connect(.api)
-        let found = try NotificationQuery.list(
-            state: state, app: app, environment: environment, atMost: limit,
-            on: connection)
-        if context.json {
-            context.terminal.document(.object(["notifications": .array(found.map { .object($0.members) })]))
-            return 0
+        let filters = [
+            "notifications", state?.rawValue, type, subtype, source, purchase, app, environment?.rawValue,
+        ]
+        let range = try part.range(filters, now: SystemClock().now())
+        let configuration = try context.configuration()
+        let connection = try DatabaseAccess(configuration).connect(.api)
+        var filter = NotificationQuery.Filter(state: state, app: app, environment: environment)
+        (filter.type, filter.subtype, filter.originalTransactionID) = (type, subtype, purchase)
+        if let app, let purchase {
+            let environments = environment.map { [$0] } ?? StoreEnvironment.allCases
+            filter.lanes = Set(environments.map { Lane(app: app, environment: $0, subject: purchase) }).sorted()
         }
-        guard !found.isEmpty else {
-            context.terminal.print("no notifications")
-            return 0
-        }
+        filter.sources = NotificationListCommand.sources.first { $0.name == source }?.values
+        let page = try NotificationQuery.list(filter, range, on: connection)
         var table = TextTable([
             .time("received"), "type", "subtype", "state", "app", "environment", .key("uuid"),
             .number("attempts"), .time("next attempt"), .prose("reason"),
         ])
-        for item in found {
+        for item in page.rows {
             table.add([
                 Timestamp.text(item.received), item.type, item.subtype ?? "", item.state.rawValue,
                 item.identity.app, item.identity.environment.rawValue, item.identity.uuid,
@@ -43,7 +63,8 @@ struct NotificationListCommand: ParsableCommand {
                 item.hold?.reason ?? "",
             ])
         }
-        context.terminal.table(table)
+        part.show(
+            "notifications", page.rows.map { .object($0.members) }, table, next: part.next(page, filters), context)
         return 0
     }
 }

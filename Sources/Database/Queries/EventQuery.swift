@@ -1,0 +1,171 @@
+import Base
+import Postgres
+import Subscriptions
+
+/// An event as operators see it.
+package struct EventSummary: Sendable {
+    package let lane: Lane
+    /// An upper-case UUID: the `id` of the event, and the `webhook-id` of its deliveries.
+    package let id: String
+    package let type: String
+    package let app: String
+    package let environment: StoreEnvironment
+    /// Nil for events about no purchase.
+    package let originalTransactionID: String?
+    /// ms since 1970.
+    package let created: Int64
+    /// Number among the events of its purchase, from 1; nil for events about no purchase.
+    package let sequence: Int64?
+
+    package var name: EventTraceQuery.EventName { EventTraceQuery.EventName(lane: lane, id: id) }
+}
+
+/// Reads events, for operators.
+package enum EventQuery {
+    /// Conditions that all must hold.
+    package struct Filter: Sendable {
+        package var type: String?
+        package var app: String?
+        package var environment: StoreEnvironment?
+        /// The events of these purchases and these events alone.
+        package var subject: Subject?
+
+        package init() {}
+    }
+
+    /// Purchases by their original transaction ids, and events by their names.
+    package struct Subject: Sendable {
+        package var originalTransactionIDs: Set<String> = []
+        package var names: Set<EventTraceQuery.EventName> = []
+
+        /// The events about one purchase.
+        package init(originalTransactionID: String) {
+            originalTransactionIDs = [originalTransactionID]
+        }
+
+        /// The events about the purchases that these ids own, and about the transfers from and to them.
+        package init(customer ids: [String], on connection: PostgresConnection) throws {
+            let rows = try connection.query(
+                "SELECT DISTINCT original_transaction_id FROM entitled.purchase WHERE owner = ANY($1::text[])",
+                [.texts(ids)])
+            originalTransactionIDs = Set(try rows.map { try $0.text(0) })
+            for action in try ActionTable.entries(naming: ids, on: connection) {
+                for key in action.transfers {
+                    names.insert(EventTraceQuery.EventName(lane: key.lane, id: action.event(about: key).id))
+                }
+            }
+        }
+    }
+
+    private static let columns = """
+        e.lane, e.id, e.type, e.app, e.environment, e.original_transaction_id, e.created_ms, e.sequence
+        """
+
+    private static let conditions = """
+        ($1::text IS NULL OR e.type = $1) AND ($2::text IS NULL OR e.app = $2)
+        AND ($3::int2 IS NULL OR e.environment = $3)
+        AND e.created_ms >= $4 AND e.created_ms < $5
+        AND ($6::int8 IS NULL OR (e.created_ms, e.lane, e.id) < ($6, $7::int2, $8::uuid))
+        """
+
+    private static let order = "ORDER BY e.created_ms DESC, e.lane DESC, e.id DESC LIMIT $9"
+
+    private static let all = "SELECT \(columns) FROM entitled.event e WHERE \(conditions) \(order)"
+
+    /// By the indexes on the purchase and by the primary key; an index serves one condition, thus the union.
+    private static let ofSubject = """
+        SELECT \(columns) FROM (
+            SELECT e.* FROM unnest($10::text[]) AS t(id)
+            JOIN entitled.event e ON hashtext(e.original_transaction_id) = hashtext(t.id)
+                AND e.original_transaction_id = t.id AND e.sequence IS NOT NULL
+            UNION
+            SELECT e.* FROM unnest($10::text[]) AS t(id)
+            JOIN entitled.event e ON hashtext(e.original_transaction_id) = hashtext(t.id)
+                AND e.original_transaction_id = t.id AND e.sequence IS NULL
+            UNION
+            SELECT e.* FROM unnest($11::int2[], $12::uuid[]) AS t(lane, id)
+            JOIN entitled.event e ON e.lane = t.lane AND e.id = t.id
+        ) e WHERE \(conditions) \(order)
+        """
+
+    /// The first part of the past that a list without a subject looks at, in ms; each further part is twice as long.
+    private static let firstPart: Int64 = 900_000
+
+    /// Lists events, the newest first.
+    ///
+    /// There is no index that orders events by time, only one that finds the blocks of a time. So the past is read in
+    /// parts that grow, until the page is full.
+    package static func list(
+        _ filter: Filter, _ range: ListRange, now: Int64, on connection: PostgresConnection
+    ) throws -> ListPage<EventSummary> {
+        let least = max(0, range.since ?? 0)
+        // Another host's clock may be ahead of this one's.
+        var end = range.until ?? .max
+        if let after = range.after { end = min(end, after.order == .max ? .max : after.order + 1) }
+        if let subject = filter.subject {
+            let found = try rows(filter, range, from: least, to: end, subject, range.limit + 1, on: connection)
+            return page(found, range)
+        }
+        var found: [EventSummary] = []
+        var part = firstPart
+        while found.count <= range.limit, end > least {
+            let start = max(least, min(end, now) - part)
+            found += try rows(filter, range, from: start, to: end, nil, range.limit + 1 - found.count, on: connection)
+            (end, part) = (start, part * 2)
+        }
+        return page(found, range)
+    }
+
+    private static func page(_ found: [EventSummary], _ range: ListRange) -> ListPage<EventSummary> {
+        ListPage(found, limit: range.limit) {
+            ListCursor(order: $0.created, lane: $0.lane.number, id: UUIDText.bytes($0.id) ?? [])
+        }
+    }
+
+    private static func rows(
+        _ filter: Filter, _ range: ListRange, from start: Int64, to end: Int64, _ subject: Subject?, _ limit: Int,
+        on connection: PostgresConnection
+    ) throws -> [EventSummary] {
+        var parameters: [PostgresValue] = [
+            .text(filter.type), .text(filter.app), .int2(filter.environment?.code), .int8(start), .int8(end),
+            .int8(range.after?.order), .int2(range.after?.lane), .uuid(range.after?.id), .int8(Int64(limit)),
+        ]
+        guard let subject else { return try connection.query(all, parameters).map(summary) }
+        let names = subject.names.compactMap { name in UUIDText.bytes(name.id).map { (name.lane.number, $0) } }
+        parameters += [
+            .texts(Array(subject.originalTransactionIDs)), .int2s(names.map(\.0)), .uuids(names.map(\.1)),
+        ]
+        return try connection.query(ofSubject, parameters).map(summary)
+    }
+
+    /// All events of this id, in whichever lane: 256 looks into the primary key, where one scan would read the table.
+    ///
+    /// - Parameter id: 16 bytes.
+    package static func find(_ id: [UInt8], on connection: PostgresConnection) throws -> [EventSummary] {
+        try connection.query(
+            """
+            SELECT \(columns) FROM unnest($1::int2[]) AS l(lane) JOIN entitled.event e ON e.lane = l.lane AND e.id = $2
+            """, [.int2s(Lane.all.map(\.number)), .uuid(id)]
+        ).map(summary)
+    }
+
+    /// The event as consumers get it, JSON; empty where it is not kept any more.
+    package static func body(of event: EventSummary, on connection: PostgresConnection) throws -> [UInt8] {
+        let rows = try connection.query(
+            "SELECT body FROM entitled.event WHERE lane = $1 AND id = $2",
+            [.int2(event.lane.number), .uuid(UUIDText.bytes(event.id))])
+        guard let stored = try rows.first?.bytes(0), !stored.isEmpty else { return [] }
+        return try EventBodyCodec.restore(stored)
+    }
+
+    private static func summary(_ row: PostgresRow) throws -> EventSummary {
+        guard let environment = StoreEnvironment(code: Int16(clamping: try row.int(4))) else {
+            throw PostgresError(.decoding, "unknown environment code")
+        }
+        return EventSummary(
+            lane: Lane(number: Int16(clamping: try row.int(0))), id: UUIDText.upper(try row.uuid(1)),
+            type: try row.text(2), app: try row.text(3), environment: environment,
+            originalTransactionID: try row.optionalText(5), created: try row.int(6),
+            sequence: try row.optionalInt(7))
+    }
+}

@@ -1,0 +1,107 @@
+import Base
+import Crypto
+
+/// The last row that a page of a list showed: the next page begins after it.
+///
+/// Its text is opaque. It names the filters that the page was asked with, so that a cursor of another list, or of the
+/// same list with other filters, is rejected instead of answered with the wrong rows.
+package struct ListCursor: Equatable, Sendable {
+    /// What the list is ordered by, the greatest first: ms since 1970, or a position in the log.
+    package let order: Int64
+    /// Tells rows apart that have the same `order`: a lane and 16 bytes.
+    package let lane: Int16
+    package let id: [UInt8]
+
+    private static let version: UInt8 = 1
+    private static let filterLength = 8
+    private static let idLength = 16
+
+    package init(order: Int64, lane: Int16, id: [UInt8] = []) {
+        self.order = order
+        self.lane = lane
+        self.id = id + [UInt8](repeating: 0, count: max(0, ListCursor.idLength - id.count))
+    }
+
+    /// Reads a cursor's text.
+    ///
+    /// - Parameter filters: a spelling of the list and its filters, the same for every page.
+    package init(text: String, filters: String) throws(ListCursorError) {
+        let length = 1 + ListCursor.filterLength + 8 + 2 + ListCursor.idLength
+        guard let bytes = Base64.decodeURL(text.utf8), bytes.count == length, bytes.first == ListCursor.version else {
+            throw .unreadable
+        }
+        var rest = bytes.dropFirst()
+        func take(_ count: Int) -> [UInt8] {
+            defer { rest = rest.dropFirst(count) }
+            return Array(rest.prefix(count))
+        }
+        guard take(ListCursor.filterLength) == ListCursor.hash(filters) else { throw .otherFilters }
+        let order = take(8).reduce(UInt64(0)) { $0 << 8 | UInt64($1) }
+        let lane = take(2).reduce(UInt16(0)) { $0 << 8 | UInt16($1) }
+        self.init(order: Int64(bitPattern: order), lane: Int16(bitPattern: lane), id: take(ListCursor.idLength))
+    }
+
+    package func text(filters: String) -> String {
+        var bytes = [ListCursor.version] + ListCursor.hash(filters)
+        withUnsafeBytes(of: order.bigEndian) { bytes += $0 }
+        withUnsafeBytes(of: lane.bigEndian) { bytes += $0 }
+        return Base64.encodeURL(bytes + id)
+    }
+
+    private static func hash(_ filters: String) -> [UInt8] {
+        Array(Digest.sha256(Array(filters.utf8)).prefix(filterLength))
+    }
+}
+
+/// Why a text names no position in a list.
+package enum ListCursorError: Error, CustomStringConvertible {
+    case unreadable
+    case otherFilters
+
+    package var description: String {
+        switch self {
+        case .unreadable: "is not a cursor of a list; use the value of `next` of the page before"
+        case .otherFilters: "belongs to a list with other filters; repeat the filters of the page before"
+        }
+    }
+}
+
+/// The part of a list that is asked for.
+package struct ListRange: Sendable {
+    /// ms since 1970, inclusive.
+    package let since: Int64?
+    /// ms since 1970, exclusive.
+    package let until: Int64?
+    package let after: ListCursor?
+    /// Rows at most, at least 1.
+    package let limit: Int
+
+    package init(since: Int64? = nil, until: Int64? = nil, after: ListCursor? = nil, limit: Int) {
+        self.since = since
+        self.until = until
+        self.after = after
+        self.limit = limit
+    }
+}
+
+/// A page of a list.
+package struct ListPage<Row: Sendable>: Sendable {
+    package let rows: [Row]
+    /// Where the next page begins; nil when this is the last.
+    package let next: ListCursor?
+
+    /// - Parameter found: one row more than `limit` where there is another page.
+    init(_ found: [Row], limit: Int, cursor: (Row) -> ListCursor) {
+        rows = Array(found.prefix(limit))
+        next = found.count > limit ? rows.last.map(cursor) : nil
+    }
+
+    package func map<Other>(_ transform: ([Row]) throws -> [Other]) rethrows -> ListPage<Other> {
+        ListPage<Other>(rows: try transform(rows), next: next)
+    }
+
+    private init(rows: [Row], next: ListCursor?) {
+        self.rows = rows
+        self.next = next
+    }
+}

@@ -1,0 +1,74 @@
+import Base
+import CLI
+import Database
+import Postgres
+import Subscriptions
+
+/// `entitled events list`.
+struct EventListCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        "list", "List events, newest first.",
+        discussion:
+            "Of a customer, these are the events about the purchases that the customer owns now, and about transfers from"
+            + " and to the customer.",
+        examples: ["events list --type CANCELLATION --since 24h", "events list --customer user-42 --json"])
+
+    @Option("--type", .text("TYPE"), "Only events of this type.") private var type: String?
+    @Option("--app", .text("ID"), "Only events of this app.") private var app: String?
+    @Option("--environment", .environment, "Only events of this environment.")
+    private var environment: StoreEnvironment?
+    @Option("--customer", .text("ANY-ID"), "Only events about this customer's purchases.")
+    private var customer: String?
+    @Option("--purchase", .text("ID"), "Only events about the purchase of this original transaction id.")
+    private var purchase: String?
+    @OptionGroup private var part: ListPageOptions
+
+    func validate() throws {
+        if customer != nil, purchase != nil { throw UsageError("--customer and --purchase exclude each other") }
+    }
+
+    func run(_ context: CommandContext) throws -> Int32 {
+        let filters = ["events", type, app, environment?.rawValue, customer, purchase]
+        let now = SystemClock().now()
+        let range = try part.range(filters, now: now)
+        let connection = try DatabaseAccess(try context.configuration()).connect(.api)
+        var filter = EventQuery.Filter()
+        (filter.type, filter.app, filter.environment) = (type, app, environment)
+        filter.subject =
+            try purchase.map { EventQuery.Subject(originalTransactionID: $0) }
+            ?? customer.map { try EventQuery.Subject(customer: $0, on: connection) }
+        let page = try EventQuery.list(filter, range, now: now, on: connection)
+        var table = TextTable([
+            .time("created"), "type", "app", "environment", .number("sequence"), .id("original transaction"),
+            .key("id"),
+        ])
+        for event in page.rows {
+            table.add([
+                Timestamp.text(event.created), event.type, event.app, event.environment.rawValue,
+                event.sequence.map(String.init) ?? "", event.originalTransactionID ?? "", event.id,
+            ])
+        }
+        part.show(
+            "events", page.rows.map { .object($0.members) }, table, next: part.next(page, filters), context)
+        return 0
+    }
+}
+
+extension EventQuery.Subject {
+    /// The events about a customer that is given by any id.
+    init(customer anyID: String, on connection: PostgresConnection) throws {
+        let customer = try CustomerArgument(anyID, for: .reading, on: connection)
+        let ids = try CustomerTable.load([customer.id], on: connection)[customer.id]?.appUserIDs ?? [customer.id]
+        try self.init(customer: ids, on: connection)
+    }
+}
+
+extension EventSummary {
+    var members: [JSON.Member] {
+        JSON.object([
+            "id": .string(id), "type": .string(type), "app": .string(app),
+            "environment": .string(environment.rawValue), "original_transaction_id": .text(originalTransactionID),
+            "sequence": .integer(sequence), "created_at": .date(created),
+        ]).members ?? []
+    }
+}

@@ -1,0 +1,54 @@
+import Base
+import CLI
+import Database
+
+/// The part of a list that is asked for on a command line: a period, and a page of it.
+struct ListPageOptions: ParsableArguments {
+    @Option("--since", .moment, "Start of the period, inclusive.") private var since: TimeArgument?
+    @Option("--until", .moment, "End of the period, exclusive.") private var until: TimeArgument?
+    @Option("--after", .text("CURSOR"), "Begin after the page that ended with this cursor.") private var after: String?
+    @Option(ListLimit.option) private var limit: Int = ListLimit.standard
+
+    /// The range that is asked for.
+    ///
+    /// - Parameter filters: the list's name and the values of its filters, in a fixed order.
+    func range(_ filters: [String?], now: Int64) throws(UsageError) -> ListRange {
+        let (from, to) = (since?.milliseconds(now: now), until?.milliseconds(now: now))
+        if let from, let to, to <= from { throw UsageError("--until must be after --since") }
+        var cursor: ListCursor?
+        if let after {
+            do {
+                cursor = try ListCursor(text: after, filters: spelled(filters))
+            } catch {
+                throw UsageError("--after \(error)")
+            }
+        }
+        return ListRange(since: from, until: to, after: cursor, limit: limit)
+    }
+
+    /// The text of the cursor that the next page begins after; nil for the last page.
+    func next(_ page: ListPage<some Sendable>, _ filters: [String?]) -> String? {
+        page.next?.text(filters: spelled(filters))
+    }
+
+    /// Prints a page as a document, with `next` beside the rows, or as a table with a line about the next page.
+    func show(
+        _ name: String, _ rows: [JSON], _ table: TextTable, next: String?, _ context: CommandContext
+    ) {
+        if context.json {
+            context.terminal.document(.object([name: .array(rows), "next": .text(next)]))
+            return
+        }
+        guard !rows.isEmpty else {
+            context.terminal.print(after == nil ? "no \(name)" : "no more \(name)")
+            return
+        }
+        context.terminal.table(table)
+        if let next { context.terminal.print("\nThere are more: repeat the command with --after \(next)") }
+    }
+
+    private func spelled(_ filters: [String?]) -> String {
+        let all = filters + [since?.text, until?.text]
+        return all.map { $0.map { "\($0.utf8.count):\($0)" } ?? "-" }.joined(separator: " ")
+    }
+}

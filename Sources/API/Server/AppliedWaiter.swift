@@ -69,9 +69,12 @@ package final class AppliedWaiter: Sendable {
 
     /// One question for all; when the next one follows.
     private func look() -> Next {
-        let open = state.read { $0.waiting.reduce(into: Set<Subject>()) { $0.formUnion($1.open) } }
-        guard !open.isEmpty else { return .whenWoken }
-        let pending = try? session.withConnection { try AppliedWaiter.pending(open, on: $0) }
+        let (open, isIdle) = state.read { state in
+            (state.waiting.reduce(into: Set<Subject>()) { $0.formUnion($1.open) }, state.waiting.isEmpty)
+        }
+        guard !isIdle else { return .whenWoken }
+        // A request that posted nothing new waits for nothing, and is answered at once.
+        let pending = open.isEmpty ? [] : try? session.withConnection { try AppliedWaiter.pending(open, on: $0) }
         let ended = state.change { state -> [(done: @Sendable (Bool) -> Void, isApplied: Bool)] in
             var ended: [(done: @Sendable (Bool) -> Void, isApplied: Bool)] = []
             state.waiting = state.waiting.compactMap { waiting in

@@ -80,7 +80,8 @@ package final class PostgresSession: @unchecked Sendable {
         if let connection, !connection.wasClosedWhileIdle() { return connection }
         connection = nil
         guard backOff.remaining == .zero else {
-            throw PostgresError(.connection, "away; trying again in \(backOff.remaining.milliseconds) ms")
+            // The same text each time, so that a failure that repeats is known as one.
+            throw PostgresError(.connection, "the database is away; the next attempt to connect is due soon")
         }
         do {
             let connection = try PostgresConnection(target, canceller: canceller)

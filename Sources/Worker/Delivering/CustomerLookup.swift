@@ -92,10 +92,14 @@ package struct CustomerLookup: Sendable {
             let part = Array(ids[start..<min(start + CustomerLookup.batch, ids.count)])
             do {
                 try read(part)
-            } catch  where !(error is PostgresError) {
-                // A customer who cannot be read must not keep the events of all others back.
+            } catch  where (error as? PostgresError)?.kind != .connection {
+                // A customer that cannot be read, or not in time, must not keep the events of all others back.
                 for id in part {
-                    do { try read([id]) } catch  where !(error is PostgresError) { found[id] = .unreadable }
+                    do {
+                        try read([id])
+                    } catch  where (error as? PostgresError)?.kind != .connection {
+                        found[id] = .unreadable
+                    }
                 }
             }
         }

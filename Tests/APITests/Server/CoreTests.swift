@@ -92,6 +92,14 @@ struct CoreTests {
         #expect(api.call("POST", "/v1/wait").json == .string("applied"))
     }
 
+    @Test func `a request that waits for nothing is answered at once, while nothing else is asked`() throws {
+        let route = APIRoute("POST", "/v1/wait", .anyKey) { _ in
+            .whenApplied([]) { _ in .response(.document(200, .string("applied"))) }
+        }
+        let api = try RunningAPI(patience: .seconds(60), more: [route])
+        #expect(api.call("POST", "/v1/wait").json == .string("applied"))
+    }
+
     @Test func `work outside holds no connection`() throws {
         let route = APIRoute("POST", "/v1/outside", .anyKey) { _ in
             .outside {

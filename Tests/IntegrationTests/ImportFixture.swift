@@ -45,7 +45,7 @@ final class ImportFixture: Sendable {
             receipts: ReceiptVerifier(trust: roots), sendsEvents: sendsEvents)
     }
 
-    private func file(_ lines: [String]) throws -> ImportFile {
+    func file(_ lines: [String]) throws -> ImportFile {
         let path = "\(folder)/import.csv"
         let text = lines.joined(separator: "\r\n") + "\r\n"
         if (try? String(contentsOfFile: path, encoding: .utf8)) != text {

@@ -15,8 +15,10 @@ package struct CSVTable: Sendable {
     }
 
     /// A row of its own, with its line end.
-    package static func line(_ cells: [String]) -> String {
-        cells.map { quoted(harmless($0)) }.joined(separator: ",") + "\r\n"
+    ///
+    /// - Parameter isRaw: whether it is for programs that read what stands there, and no spreadsheet.
+    package static func line(_ cells: [String], isRaw: Bool = false) -> String {
+        cells.map { quoted(isRaw ? $0 : harmless($0)) }.joined(separator: ",") + "\r\n"
     }
 
     package var text: String { lines.map { $0 + "\r\n" }.joined() }

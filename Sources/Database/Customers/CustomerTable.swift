@@ -189,6 +189,23 @@ package enum CustomerTable {
         return customers
     }
 
+    private static let selectPage = """
+        SELECT original_app_user_id FROM entitled.customer
+        WHERE original_app_user_id > $1 AND first_seen_ms >= $2 AND first_seen_ms < $3
+        ORDER BY original_app_user_id LIMIT 500
+        """
+
+    /// The original ids of some customers, in their order; none: there are no more.
+    ///
+    /// - Parameter firstSeen: in ms.
+    package static func page(
+        after id: String, firstSeen: Range<Int64>, on connection: PostgresConnection
+    ) throws -> [String] {
+        try connection.query(
+            selectPage, [.text(id), .int8(firstSeen.lowerBound), .int8(firstSeen.upperBound)]
+        ).map { try $0.text(0) }
+    }
+
     // MARK: - Joining
 
     private static let roots = """

@@ -71,6 +71,24 @@ package enum PurchaseQuery {
         try connection.query(find, [.text(identifier), .text(app), .int2(environment?.code), lanes]).compactMap(key)
     }
 
+    private static let findEach = """
+        SELECT app, environment, original_transaction_id, identifier FROM entitled.purchase_identifier
+        WHERE identifier = ANY($1::text[]) AND app = $2 ORDER BY 4, 2, 3
+        """
+
+    /// The purchases of an app with these transaction ids, by the id.
+    package static func keys(
+        ofEach identifiers: Set<String>, app: String, on connection: PostgresConnection
+    ) throws -> [String: [PurchaseKey]] {
+        guard !identifiers.isEmpty else { return [:] }
+        var found: [String: [PurchaseKey]] = [:]
+        for row in try connection.query(findEach, [.texts(identifiers.sorted()), .text(app)]) {
+            guard let key = try key(row) else { continue }
+            found[try row.text(3), default: []].append(key)
+        }
+        return found
+    }
+
     private static func key(_ row: PostgresRow) throws -> PurchaseKey? {
         guard let environment = StoreEnvironment(code: Int16(clamping: try row.int(1))) else { return nil }
         return PurchaseKey(app: try row.text(0), environment: environment, originalTransactionID: try row.text(2))

@@ -124,6 +124,8 @@ package struct ImportLayout: Sendable, Equatable {
 
     // MARK: - Rows
 
+    func has(_ name: String) -> Bool { places[name] != nil }
+
     /// The text of a column without white space around it; nil where it is empty, or there is no such column.
     func text(_ name: String, of record: CSVReader.Record) -> String? {
         guard let place = places[name], record.fields.indices.contains(place) else { return nil }

@@ -39,7 +39,7 @@ package struct ImportRow: Sendable, Hashable {
         case flawed(String)
     }
 
-    private struct Flaw: Error {
+    struct Flaw: Error {
         let reason: String
     }
 
@@ -182,7 +182,7 @@ package struct ImportRow: Sendable, Hashable {
     }
 
     /// ISO 8601, with a space in place of the T and without a zone (UTC) too, or seconds or milliseconds since 1970.
-    private static func instant(_ text: String) throws -> Int64 {
+    static func instant(_ text: String, _ column: String = "first_seen") throws -> Int64 {
         if let number = Int64(text), number >= 0 {
             return number < 100_000_000_000 ? number * 1000 : number
         }
@@ -191,14 +191,16 @@ package struct ImportRow: Sendable, Hashable {
         let zone = iso.lastIndex { $0 == "Z" || $0 == "+" || $0 == "-" }
         if zone.map({ $0 < (iso.firstIndex(of: "T") ?? iso.startIndex) }) ?? true { iso += "Z" }
         guard let instant = Timestamp.parse(iso), instant >= 0 else {
-            throw Flaw(reason: "first_seen: \(shown(text)) is no time in ISO 8601")
+            throw Flaw(reason: "\(column): \(shown(text)) is no time in ISO 8601")
         }
         return instant
     }
 
-    /// A JSON object of values, or of `{"value", "updated_at_ms"}`.
+    /// A JSON object of values, or of `{"value", "updated_at_ms"}`. Exports before version 6 can have it as a JSON string.
     private static func members(_ text: String, _ column: String, _ asOf: Int64) throws -> [JSON.Member] {
-        guard let members = (try? JSON(parsing: Array(text.utf8)))?.members else {
+        func json(_ text: String) -> JSON? { try? JSON(parsing: Array(text.utf8)) }
+        let parsed = json(text)
+        guard let members = (parsed?.stringValue.flatMap(json) ?? parsed)?.members else {
             throw Flaw(reason: "\(column): \(shown(text)) is no JSON object")
         }
         return members.map { member in

@@ -18,10 +18,22 @@ package final class RefusedRowsFile: Sendable {
         heading = CSVTable.line(["line", "reason"] + columns)
     }
 
+    /// Makes the file without rows, in place of one that is there.
+    ///
+    /// - Returns: where the heading ends.
+    package func begin() throws(Failure) -> Int64 { try put([], at: 0) }
+
     /// - Parameter offset: where the rows of the committed steps end; 0: there are none.
     /// - Returns: where these end.
-    func write(_ rows: [(line: Int64, reason: String, fields: [String])], at offset: Int64) throws(Failure) -> Int64 {
-        guard !rows.isEmpty else { return offset }
+    package func write(
+        _ rows: [(line: Int64, reason: String, fields: [String])], at offset: Int64
+    ) throws(Failure) -> Int64 {
+        rows.isEmpty ? offset : try put(rows, at: offset)
+    }
+
+    private func put(
+        _ rows: [(line: Int64, reason: String, fields: [String])], at offset: Int64
+    ) throws(Failure) -> Int64 {
         let descriptor = open(path, O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0o600)
         guard descriptor >= 0 else { throw failure() }
         defer { close(descriptor) }

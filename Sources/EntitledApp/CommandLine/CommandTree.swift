@@ -49,7 +49,10 @@ package enum CommandTree {
                     ReplayHistoryCommand.self, ReplayWebhooksCommand.self, ReplayListCommand.self,
                     ReplayShowCommand.self, ReplayCancelCommand.self,
                 ]),
-            CommandNode(ImportCommand.self),
+            CommandNode(ImportCommand.self), CommandNode(CompareCommand.self),
+            CommandNode(
+                "export", "Export tables for analysts.",
+                [ExportTransactionsCommand.self, ExportCustomersCommand.self]),
             CommandNode(
                 "refunds", "Answer Apple's consumption requests.", [RefundListCommand.self, RefundAnswerCommand.self]),
             CommandNode(ReportCommand.self), CommandNode(ListenCommand.self), CommandNode(RebuildCommand.self),

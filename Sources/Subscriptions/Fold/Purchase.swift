@@ -158,7 +158,7 @@ extension Purchase {
     var retryPeriod: Int64 { commitment == nil ? Purchase.retryPeriod : Purchase.commitmentRetryPeriod }
 
     /// The trials that were paid on: each run of them with the period that followed.
-    var trialConversions: [TrialConversion] {
+    package var trialConversions: [TrialConversion] {
         var conversions: [TrialConversion] = []
         var trials: [String] = []
         for period in periods where period.transaction.isRenewable {
@@ -175,9 +175,9 @@ extension Purchase {
     }
 
     /// Trials in a row, and the period after them that costs money; by transaction ids.
-    struct TrialConversion: Equatable {
-        let trials: [String]
-        let paid: String
+    package struct TrialConversion: Equatable {
+        package let trials: [String]
+        package let paid: String
     }
 
     package func hasAccess(at instant: Int64) -> Bool {

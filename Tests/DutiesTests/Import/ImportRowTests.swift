@@ -60,6 +60,15 @@ struct ImportRowTests {
         #expect(three.appUserID == "u3" && three.purchase == .transaction("20003") && three.environment == .sandbox)
     }
 
+    @Test func `attributes that an export has as a JSON string are read`() throws {
+        let object = JSON.string(#"{"team":{"value":"x","updated_at_ms":5}}"#).text
+        let text =
+            "rc_original_app_user_id;store;store_transaction_id;custom_subscriber_attributes\n"
+            + "u4;app_store;20004;\"\(object.replacing("\"", with: "\"\""))\"\n"
+        let row = try row(read(text).first)
+        #expect(row.attributes?["team"] == .object(["value": .string("x"), "updated_at_ms": .int(5)]))
+    }
+
     private static let layouts: [([UInt8], String)] = [
         (Array("app_user_id,original_transaction_id,alias\n".utf8), "'alias' is not known"),
         (Array("app_user_id,email\n".utf8), "'email' is not known"),

@@ -57,7 +57,7 @@ struct CustomerExportCommand: ParsableCommand {
     private var unknown: CommandFailure { CommandFailure("no customer is known by \(anyID)") }
 
     /// For its owner alone. What is there already is not written over: it may be readable by others.
-    private static func create(_ path: String) throws -> FileHandle {
+    static func create(_ path: String) throws -> FileHandle {
         let descriptor = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
         guard descriptor >= 0 else {
             throw CommandFailure("cannot write \(path): \(String(cString: strerror(errno)))")

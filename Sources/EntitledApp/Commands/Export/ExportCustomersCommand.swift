@@ -1,0 +1,25 @@
+import Base
+import CLI
+import Customers
+import Schemas
+
+/// `entitled export customers`.
+struct ExportCustomersCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        "customers", "Export customers and their ids.",
+        discussion:
+            "A row for each customer who was first seen in the time, whether they bought something or not. The columns are"
+            + " named as those of `export transactions`; aliases is a JSON array of all ids.",
+        examples: ["export customers --output customers.csv", "export customers --from 7d --attributes"])
+
+    @OptionGroup private var output: FeedOutput
+
+    func run(_ context: CommandContext) throws -> Int32 {
+        let seen = try output.time()
+        let connection = try DatabaseAccess(try context.configuration()).connect(.api)
+        let feed = CustomerFeed(seen: seen, showsAttributes: output.showsAttributes)
+        return try output.write(CustomerFeed.columns, context) { write in
+            try feed.run(on: connection, progress: { _ in }, write: write)
+        }
+    }
+}

@@ -1,0 +1,56 @@
+import Base
+import CLI
+import Customers
+import Daemon
+import Foundation
+
+/// What `entitled export …` writes to: standard output, or a file of its own.
+struct FeedOutput: ParsableArguments {
+    @Option("--from", .moment, "Start of the time, inclusive; default: all from the beginning.")
+    private var from: TimeArgument?
+    @Option("--to", .moment, "End of the time, exclusive; default: now.") private var to: TimeArgument?
+    @Option("--format", .choice(of: Format.self, "FORMAT"), "Format; default: csv.") private var format: Format = .csv
+    @Flag("--attributes", "Include attributes of customers, which are personal data.") var showsAttributes: Bool
+    @Flag("--raw", "Leave texts that begin like formulas as they are; without it they get a ' before them.")
+    private var isRaw: Bool
+    @Option("--output", .file, "New file to write to, readable by you alone; default: standard output.")
+    private var path: String?
+
+    enum Format: String, InputValue, CaseIterable { case csv }
+
+    /// The time between `--from` and `--to`, in ms; all of it without them.
+    func time() throws -> Range<Int64> {
+        let now = SystemClock().now()
+        let from = try from?.milliseconds(ofOption: "--from", now: now) ?? 0
+        let to = to?.milliseconds(now: now) ?? .max
+        guard from < to else { throw UsageError("--to must be after --from") }
+        return from..<to
+    }
+
+    /// - Parameter body: writes rows by the function that it gets, and returns how many they were.
+    func write(
+        _ columns: [String], _ context: CommandContext, _ body: (([[String]]) throws -> Void) throws -> Int64
+    ) throws -> Int32 {
+        if context.json, path == nil { throw UsageError("--json needs --output: standard output has the rows") }
+        guard let path else {
+            context.terminal.write(Array(CSVTable.line(columns).utf8))
+            _ = try body { rows in context.terminal.write(bytes(rows)) }
+            return 0
+        }
+        let file = try CustomerExportCommand.create(path)
+        defer { try? file.close() }
+        try file.write(contentsOf: Data(CSVTable.line(columns).utf8))
+        let count = try body { rows in try file.write(contentsOf: Data(bytes(rows))) }
+        try file.synchronize()
+        if context.json {
+            context.terminal.document(.object(["file": .string(path), "rows": .int(count)]))
+        } else {
+            context.terminal.print("\(count) rows in \(Terminal.harmless(path))")
+        }
+        return 0
+    }
+
+    private func bytes(_ rows: [[String]]) -> [UInt8] {
+        Array(rows.map { CSVTable.line($0, isRaw: isRaw) }.joined().utf8)
+    }
+}

@@ -82,7 +82,8 @@ package struct ImportRow: Sendable, Hashable {
         }
         return ImportRow(
             appUserID: try usable(id, "app_user_id"), aliases: try aliases(text("aliases"), of: id), purchase: purchase,
-            environment: try text("environment").map(environment), firstSeen: try text("first_seen").map(instant),
+            environment: try text("environment").map(environment),
+            firstSeen: try text("first_seen").map { try instant($0, "first_seen") },
             attributes: attributes.isEmpty ? nil : .object(attributes))
     }
 
@@ -117,7 +118,8 @@ package struct ImportRow: Sendable, Hashable {
                 appUserID: try usable(id, "rc_last_seen_app_user_id_alias"),
                 aliases: id == original ? [] : [try usable(original, "rc_original_app_user_id")], purchase: purchase,
                 environment: try text("is_sandbox").map { try flag($0) ? .sandbox : .production },
-                firstSeen: try seen.map(instant), attributes: attributes.isEmpty ? nil : .object(attributes)))
+                firstSeen: try seen.map { try instant($0, "first_seen_time") },
+                attributes: attributes.isEmpty ? nil : .object(attributes)))
     }
 
     // MARK: - Fields
@@ -182,7 +184,7 @@ package struct ImportRow: Sendable, Hashable {
     }
 
     /// ISO 8601, with a space in place of the T and without a zone (UTC) too, or seconds or milliseconds since 1970.
-    static func instant(_ text: String, _ column: String = "first_seen") throws -> Int64 {
+    static func instant(_ text: String, _ column: String) throws -> Int64 {
         if let number = Int64(text), number >= 0 {
             return number < 100_000_000_000 ? number * 1000 : number
         }

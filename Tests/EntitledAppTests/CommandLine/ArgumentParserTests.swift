@@ -108,13 +108,13 @@ struct ArgumentParserTests {
         let notifications = try NotificationListCommand(
             parse(["notifications", "list", "--state", "held", "--limit", "10000"]).parsed)
         #expect(notifications.state == .held)
-        #expect(notifications.limit == 10000)
+        #expect(notifications.part.limit == 10000)
         let show = try NotificationShowCommand(parse(["notifications", "show", "u", "--raw"]).parsed)
         #expect(show.target.uuid == "u" && show.isRaw)
         #expect(try !NotificationShowCommand(parse(["notifications", "show", "u"]).parsed).isRaw)
         let deliveries = try DeliveryListCommand(parse(["deliveries", "list", "--endpoint", "e"]).parsed)
         #expect(deliveries.endpoint == "e")
-        #expect(deliveries.limit == 50)
+        #expect(deliveries.part.limit == 50)
         #expect(deliveries.state == nil)
     }
 

@@ -14,11 +14,11 @@ struct DeliveryListCommand: ParsableCommand {
             "deliveries list --endpoint ID --status 5xx --since 24h --json",
         ])
 
-    @Option("--endpoint", .text("ID"), "Only deliveries to this endpoint.") private var endpoint: String?
+    @Option("--endpoint", .text("ID"), "Only deliveries to this endpoint.") var endpoint: String?
     @Option(
         "--state", .choice(DeliveryState.allCases.map(\.name), "STATE"),
         "Only these: pending is tried again, dead was given up, held waits for its endpoint.")
-    private var state: DeliveryState?
+    var state: DeliveryState?
     @Option("--type", .text("TYPE"), "Only deliveries of events of this type.") private var type: String?
     @Option("--status", .text("STATUS"), "Only deliveries whose last answer had this HTTP status, such as 404 or 5xx.")
     private var status: String?
@@ -27,7 +27,7 @@ struct DeliveryListCommand: ParsableCommand {
     @Option("--event", .text("ID"), "Only deliveries of this event.") private var event: String?
     @Option("--customer", .text("ANY-ID"), "Only deliveries of events about this customer's purchases.")
     private var customer: String?
-    @OptionGroup private var part: ListPageOptions
+    @OptionGroup var part: ListPageOptions
 
     func validate() throws {
         if event != nil, customer != nil { throw UsageError("--event and --customer exclude each other") }

@@ -2,6 +2,7 @@ import Base
 import CLI
 import Database
 import Postgres
+import Schemas
 
 /// `entitled events show`.
 struct EventShowCommand: ParsableCommand {

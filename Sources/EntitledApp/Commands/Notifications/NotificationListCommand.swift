@@ -16,7 +16,7 @@ struct NotificationListCommand: ParsableCommand {
     @Option(
         "--state", .choice(of: NotificationState.self, "STATE"),
         "Only these: pending waits to be applied, held could not be applied and is tried again.")
-    private var state: NotificationState?
+    var state: NotificationState?
     @Option("--type", .text("TYPE"), "Only notifications of this type, such as DID_RENEW.") private var type: String?
     @Option("--subtype", .text("SUBTYPE"), "Only notifications of this subtype.") private var subtype: String?
     @Option(
@@ -29,7 +29,7 @@ struct NotificationListCommand: ParsableCommand {
     @Option("--app", .text("ID"), "Only notifications of this app.") private var app: String?
     @Option("--environment", .environment, "Only notifications of this environment.")
     private var environment: StoreEnvironment?
-    @OptionGroup private var part: ListPageOptions
+    @OptionGroup var part: ListPageOptions
 
     private static let sources: [(name: String, values: [NotificationSource])] = [
         ("store", [.store]), ("history", [.history, .historyToSend]), ("status", [.status]), ("posted", [.posted]),

@@ -5,7 +5,7 @@ _entitled() {
     for ((index = 1; index < COMP_CWORD; index++)); do
         next=${path:+$path }${COMP_WORDS[index]}
         case $next in
-            "run" | "ingest" | "worker" | "api" | "migrate" | "verify" | "endpoints" | "endpoints add" | "endpoints update" | "endpoints list" | "endpoints show" | "endpoints enable" | "endpoints disable" | "endpoints rotate-secret" | "endpoints test" | "endpoints remove" | "secrets" | "secrets rewrap" | "secrets reset" | "notifications" | "notifications list" | "notifications show" | "notifications reprocess" | "deliveries" | "deliveries list" | "deliveries show" | "deliveries resend" | "customers" | "customers show" | "customers list" | "customers alias" | "customers transfer" | "customers restore-behavior" | "customers delete" | "customers deletions" | "customers export" | "customers grant" | "customers revoke-grant" | "purchases" | "purchases list" | "purchases claim" | "products" | "products list" | "catalog" | "catalog check" | "keys" | "keys create" | "keys list" | "keys revoke" | "apple" | "apple order" | "apple status" | "apple refunds" | "apple transactions" | "apple extend" | "apple extend-all" | "apple test-notification" | "replay" | "replay history" | "replay webhooks" | "replay list" | "replay show" | "replay cancel" | "import" | "refunds" | "refunds list" | "refunds answer" | "report" | "listen" | "rebuild" | "doctor" | "check-config" | "version") path=$next ;;
+            "run" | "ingest" | "worker" | "api" | "migrate" | "verify" | "endpoints" | "endpoints add" | "endpoints update" | "endpoints list" | "endpoints show" | "endpoints enable" | "endpoints disable" | "endpoints rotate-secret" | "endpoints test" | "endpoints remove" | "secrets" | "secrets rewrap" | "secrets reset" | "notifications" | "notifications list" | "notifications show" | "notifications reprocess" | "events" | "events list" | "events show" | "deliveries" | "deliveries list" | "deliveries show" | "deliveries resend" | "customers" | "customers show" | "customers list" | "customers alias" | "customers transfer" | "customers restore-behavior" | "customers delete" | "customers deletions" | "customers export" | "customers grant" | "customers revoke-grant" | "purchases" | "purchases list" | "purchases claim" | "products" | "products list" | "catalog" | "catalog check" | "keys" | "keys create" | "keys list" | "keys revoke" | "apple" | "apple order" | "apple status" | "apple refunds" | "apple transactions" | "apple extend" | "apple extend-all" | "apple test-notification" | "replay" | "replay history" | "replay webhooks" | "replay list" | "replay show" | "replay cancel" | "import" | "compare" | "export" | "export transactions" | "export customers" | "refunds" | "refunds list" | "refunds answer" | "report" | "listen" | "rebuild" | "doctor" | "check-config" | "version") path=$next ;;
         esac
     done
     case "$path $previous" in
@@ -51,15 +51,39 @@ _entitled() {
         "endpoints rotate-secret --secret-file") mapfile -t COMPREPLY < <(compgen -f -- "$current"); return ;;
         "secrets reset --endpoint") return ;;
         "notifications list --state") mapfile -t COMPREPLY < <(compgen -W "pending applied held" -- "$current"); return ;;
+        "notifications list --type") return ;;
+        "notifications list --subtype") return ;;
+        "notifications list --source") mapfile -t COMPREPLY < <(compgen -W "store history status posted import" -- "$current"); return ;;
+        "notifications list --purchase") return ;;
         "notifications list --app") return ;;
         "notifications list --environment") mapfile -t COMPREPLY < <(compgen -W "Sandbox Production" -- "$current"); return ;;
+        "notifications list --since") return ;;
+        "notifications list --until") return ;;
+        "notifications list --after") return ;;
         "notifications list --limit") return ;;
         "notifications show --app") return ;;
         "notifications show --environment") mapfile -t COMPREPLY < <(compgen -W "Sandbox Production" -- "$current"); return ;;
         "notifications reprocess --app") return ;;
         "notifications reprocess --environment") mapfile -t COMPREPLY < <(compgen -W "Sandbox Production" -- "$current"); return ;;
+        "events list --type") return ;;
+        "events list --app") return ;;
+        "events list --environment") mapfile -t COMPREPLY < <(compgen -W "Sandbox Production" -- "$current"); return ;;
+        "events list --customer") return ;;
+        "events list --purchase") return ;;
+        "events list --since") return ;;
+        "events list --until") return ;;
+        "events list --after") return ;;
+        "events list --limit") return ;;
         "deliveries list --endpoint") return ;;
         "deliveries list --state") mapfile -t COMPREPLY < <(compgen -W "pending delivered dead held" -- "$current"); return ;;
+        "deliveries list --type") return ;;
+        "deliveries list --status") return ;;
+        "deliveries list --attempts-min") return ;;
+        "deliveries list --event") return ;;
+        "deliveries list --customer") return ;;
+        "deliveries list --since") return ;;
+        "deliveries list --until") return ;;
+        "deliveries list --after") return ;;
         "deliveries list --limit") return ;;
         "customers show --skip") return ;;
         "customers list --limit") return ;;
@@ -126,6 +150,19 @@ _entitled() {
         "import --app") return ;;
         "import --rate") return ;;
         "import --refused") mapfile -t COMPREPLY < <(compgen -f -- "$current"); return ;;
+        "compare --csv") mapfile -t COMPREPLY < <(compgen -f -- "$current"); return ;;
+        "compare --app") return ;;
+        "compare --tolerance") return ;;
+        "compare --differences") mapfile -t COMPREPLY < <(compgen -f -- "$current"); return ;;
+        "export transactions --from") return ;;
+        "export transactions --to") return ;;
+        "export transactions --format") mapfile -t COMPREPLY < <(compgen -W "csv" -- "$current"); return ;;
+        "export transactions --output") mapfile -t COMPREPLY < <(compgen -f -- "$current"); return ;;
+        "export transactions --app") return ;;
+        "export customers --from") return ;;
+        "export customers --to") return ;;
+        "export customers --format") mapfile -t COMPREPLY < <(compgen -W "csv" -- "$current"); return ;;
+        "export customers --output") mapfile -t COMPREPLY < <(compgen -f -- "$current"); return ;;
         "refunds list --app") return ;;
         "refunds list --limit") return ;;
         "refunds answer --preference") mapfile -t COMPREPLY < <(compgen -W "decline grant_full grant_prorated" -- "$current"); return ;;
@@ -149,7 +186,7 @@ _entitled() {
     esac
     local words
     case $path in
-        "") words="run ingest worker api migrate verify endpoints secrets notifications deliveries customers purchases products catalog keys apple replay import refunds report listen rebuild doctor check-config version help --version --config --json --help" ;;
+        "") words="run ingest worker api migrate verify endpoints secrets notifications events deliveries customers purchases products catalog keys apple replay import compare export refunds report listen rebuild doctor check-config version help --version --config --json --help" ;;
         "run") words="--config --json --help" ;;
         "ingest") words="--config --json --help" ;;
         "worker") words="--config --json --help" ;;
@@ -170,11 +207,14 @@ _entitled() {
         "secrets rewrap") words="--force --yes --config --json --help" ;;
         "secrets reset") words="--endpoint --yes --config --json --help" ;;
         "notifications") words="list show reprocess --config --json --help" ;;
-        "notifications list") words="--state --app --environment --limit --config --json --help" ;;
+        "notifications list") words="--state --type --subtype --source --purchase --app --environment --since --until --after --limit --config --json --help" ;;
         "notifications show") words="--app --environment --raw --config --json --help" ;;
         "notifications reprocess") words="--app --environment --config --json --help" ;;
+        "events") words="list show --config --json --help" ;;
+        "events list") words="--type --app --environment --customer --purchase --since --until --after --limit --config --json --help" ;;
+        "events show") words="--config --json --help" ;;
         "deliveries") words="list show resend --config --json --help" ;;
-        "deliveries list") words="--endpoint --state --limit --config --json --help" ;;
+        "deliveries list") words="--endpoint --state --type --status --attempts-min --event --customer --since --until --after --limit --config --json --help" ;;
         "deliveries show") words="--config --json --help" ;;
         "deliveries resend") words="--as-new-id --config --json --help" ;;
         "customers") words="show list alias transfer restore-behavior delete deletions export grant revoke-grant --config --json --help" ;;
@@ -214,6 +254,10 @@ _entitled() {
         "replay show") words="--config --json --help" ;;
         "replay cancel") words="--config --json --help" ;;
         "import") words="--csv --app --dry-run --send-events --rate --refused --config --json --help" ;;
+        "compare") words="--csv --app --tolerance --differences --config --json --help" ;;
+        "export") words="transactions customers --config --json --help" ;;
+        "export transactions") words="--from --to --format --attributes --raw --output --app --config --json --help" ;;
+        "export customers") words="--from --to --format --attributes --raw --output --config --json --help" ;;
         "refunds") words="list answer --config --json --help" ;;
         "refunds list") words="--open --app --limit --config --json --help" ;;
         "refunds answer") words="--consent --preference --consumed --delivery --sample-content --app --environment --config --json --help" ;;

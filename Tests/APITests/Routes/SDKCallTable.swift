@@ -107,8 +107,10 @@ enum SDKCallTable {
 
     /// Only apps that log in with tokens of RevenueCat's identity service call these, and not before the first answers.
     private static let identity =
-        [("POST", "login"), ("POST", "token"), ("POST", "revoke")].map { method, path in
-            Call(method, "/auth/\(path)", .apple, "login with a token", 404, "404", "The login fails.")
+        ["/auth", "/v1/auth"].flatMap { prefix in
+            ["login", "token", "revoke"].map { path in
+                Call("POST", "\(prefix)/\(path)", .apple, "login with a token", 404, "404", "The login fails.")
+            }
         }
         + [
             ("GET", "/v1/customer"), ("GET", "/v1/customer/offerings"), ("GET", "/v1/customer/customercenter"),

@@ -275,6 +275,7 @@ struct DoctorTests {
         },
         Damage("a question of Apple's", "work.refunds warning Apple waits for 1 answers", "refunds answer") { bench in
             bench.configure("apps", .array([bench.app(["refunds": .object(["policy": .string("ask")])])]))
+            try bench.database.execute("UPDATE entitled.endpoint SET events = '{CONSUMPTION_REQUEST}'")
             try bench.database.execute(
                 """
                 INSERT INTO entitled.refund_request (lane, app, environment, transaction_id, original_transaction_id,

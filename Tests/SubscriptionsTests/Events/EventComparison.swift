@@ -55,7 +55,9 @@ enum EventComparison {
         case .int, .double: "number"
         case .string: "string"
         case .array: "array"
-        case .object, .raw: "object"
+        case .object: "object"
+        // Decimals are written as they are.
+        case .raw(let bytes): (try? JSON(parsing: bytes)).map(kind) ?? "object"
         }
     }
 
@@ -91,6 +93,8 @@ enum EventComparison {
         "is_trial_conversion": "Of a trial that becomes known after the period that followed it.",
         "subscriber_attributes": "Those of the customer; `{}` without any.",
         "is_family_share": "Apple signs it.",
+        "BILLING_ISSUE grace_period_expiration_at_ms": "Null for a subscription without a grace period.",
+        "REFUND_REVERSED expiration_at_ms": "Null for a purchase that does not expire.",
     ]
     private static let discount = "RevenueCat's field table of 2026 has it; the App Store signs no discount."
     private static let unsigned = "Null where Apple signed none."

@@ -113,10 +113,10 @@ final class Installation: Sendable {
     // MARK: - Who consumes
 
     func addEndpoint(
-        _ consumer: Consumer, path: String = "/hooks", ordering: Ordering = .none
+        _ consumer: Consumer, path: String = "/hooks", events: [String] = [], ordering: Ordering = .none
     ) throws -> (id: String, secret: String) {
         let added = try EndpointTable.add(
-            url: consumer.url(path), authorization: "Bearer consumer", environments: [], events: [], apps: [],
+            url: consumer.url(path), authorization: "Bearer consumer", environments: [], events: events, apps: [],
             ordering: ordering, sealer: sealer, now: SystemClock().now(),
             on: try database.connect(role: "entitled_worker"))
         return (added.id, added.secret.text)

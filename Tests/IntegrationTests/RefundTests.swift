@@ -239,11 +239,12 @@ struct RefundTests {
         #expect(try scene.request.state == .sent)
     }
 
-    @Test func `where somebody answers, consumers are told once, with the deadline`() throws {
+    @Test func `consumers that name the type are told once, with the deadline`() throws {
         let scene = try Scene()
         let consumer = try Consumer()
         defer { consumer.stop() }
-        _ = try scene.installation.addEndpoint(consumer)
+        let naming = try scene.installation.addEndpoint(consumer, events: ["CONSUMPTION_REQUEST"])
+        _ = try scene.installation.addEndpoint(consumer, path: "/all")
         var life = life(10)
         life.requestConsumption(reason: "OTHER", at: Self.now - 3 * Self.hour)
         life.requestConsumption(reason: "LEGAL", at: Self.now - Self.hour)
@@ -258,6 +259,9 @@ struct RefundTests {
             "SELECT id::text FROM entitled.event WHERE type = 'CONSUMPTION_REQUEST'")
         #expect(told.count == 1)
         let events = try consumer.wait(2).filter { $0.type == "CONSUMPTION_REQUEST" }
+        #expect(
+            try scene.installation.database.texts(
+                "SELECT endpoint FROM entitled.delivery WHERE event_type = 'CONSUMPTION_REQUEST'") == [naming.id])
         let event = try #require(events.first?.event)
         #expect(events.map(\.id) == told.map { $0.uppercased() })
         #expect(event["transaction_id"]?.stringValue == life.latest.id)

@@ -12,7 +12,7 @@ struct RecordedRequestTests {
     private static let answers: [String: (status: Int, members: [String])] = [
         "get_customer_info": (201, ["request_date", "request_date_ms", "subscriber"]),
         "get_customer_info_with_nonce": (200, ["request_date", "request_date_ms", "subscriber"]),
-        "get_offerings": (200, ["current_offering_id", "offerings"]),
+        "get_offerings": (200, ["current_offering_id", "offerings", "placements", "ui_config"]),
         "get_product_entitlement_mapping": (200, ["product_entitlement_mapping"]),
         "post_intro_eligibility": (200, ["producta", "productb", "productc", "productd"]),
         "post_offers": (200, ["offers"]),

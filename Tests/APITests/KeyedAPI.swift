@@ -50,7 +50,8 @@ final class KeyedAPI: Sendable {
                 target, logger: log.logger, backOff: .milliseconds(20)...Duration.milliseconds(100), prepare: prepare)
         }
         let settings = APISettings(
-            apps: AppRegistry([]), catalogue: EntitlementCatalogue(["pro": ["monthly", "yearly"], "gold": ["yearly"]]),
+            apps: AppRegistry([]),
+            catalogue: EntitlementCatalogue(["pro": ["monthly", "yearly"], "gold": ["yearly"]]),
             offerings: offerings,
             offerApps: [
                 PromotionalOfferRoutes.App(id: "demo", bundleID: "com.example.app", key: offerKey),

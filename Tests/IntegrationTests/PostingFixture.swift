@@ -30,7 +30,8 @@ final class PostingFixture: Sendable {
     ///   - limits: of requests.
     init(
         _ installation: Installation, behavior: RestoreBehavior = .transfer, apple: PlayedHistory? = nil,
-        receiptRoots: TrustAnchors = TrustAnchors(), patience: Duration = .seconds(20), limits: LimitSettings = LimitSettings()
+        receiptRoots: TrustAnchors = TrustAnchors(), patience: Duration = .seconds(20),
+        limits: LimitSettings = LimitSettings()
     ) throws {
         self.installation = installation
         let target = installation.database.target(role: "entitled_api")

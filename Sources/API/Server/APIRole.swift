@@ -133,7 +133,9 @@ private struct RouteGroups {
         let (answers, foldSettings) = (answers, settings.foldSettings)
         let grants = GrantRoutes(
             answers: answers, entitlements: Set(settings.catalogue.products.keys), foldSettings: foldSettings)
-        let extensions = ExtensionRoutes(answers: answers, foldSettings: foldSettings, clock: clock) { [apple] in apple[$0] }
+        let extensions = ExtensionRoutes(answers: answers, foldSettings: foldSettings, clock: clock) { [apple] in
+            apple[$0]
+        }
         let catalogue = CatalogueRoutes(
             offerings: settings.offerings, entitlements: settings.catalogue, answers: answers, clock: clock)
         let offers = PromotionalOfferRoutes(apps: settings.offerApps, clock: clock)

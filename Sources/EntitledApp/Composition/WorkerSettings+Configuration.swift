@@ -18,7 +18,8 @@ extension Configuration {
         LaneWorkerConfiguration(
             worker: id, host: ProcessInfo.processInfo.hostName, lease: worker.lease,
             expiryPatience: worker.expiryPatience, drainTimeout: drainTimeout, foldSettings: foldSettings,
-            bodies: eventBodies, document: subscriberDocument, health: healthPolicy, operationsURL: webhooks.operationsURL,
+            bodies: eventBodies, document: subscriberDocument, health: healthPolicy,
+            operationsURL: webhooks.operationsURL,
             reconciliation: history.reconciliation.map {
                 LaneWorkerConfiguration.Reconciliation(
                     places: $0.places, interval: $0.interval, asksStatuses: reconcile.statusCallsPerHour > 0)

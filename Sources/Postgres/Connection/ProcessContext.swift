@@ -4,9 +4,10 @@ import Daemon
 /// What a role gets from its process, or from a test.
 package struct ProcessContext: Sendable {
     /// Makes sessions with the role's privileges, each for one thread. The body prepares every new connection.
-    package typealias Sessions = @Sendable (
-        _ prepare: @escaping @Sendable (PostgresConnection) throws -> Void
-    ) throws -> PostgresSession
+    package typealias Sessions =
+        @Sendable (
+            _ prepare: @escaping @Sendable (PostgresConnection) throws -> Void
+        ) throws -> PostgresSession
 
     private let sessions: Sessions
     package let clock: any WallClock

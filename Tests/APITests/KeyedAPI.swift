@@ -4,6 +4,7 @@ import Base
 import Daemon
 import Database
 import HTTP
+import Ingest
 import Postgres
 import Schemas
 import Subscriptions
@@ -31,64 +32,44 @@ final class KeyedAPI: Sendable {
     let database: TestDatabase
     let log = LogTape()
     private let cluster: TestCluster
-    private let engine: RequestExecutor
-    private let keeper: KeyRefresher
-    private let desk: SubscriberBatcher
+    private let role: APIRole
     private let server: HTTPServer
     let port: UInt16
 
     init(
         cluster: TestCluster? = nil, clock: any WallClock = SystemClock(), origins: [String] = [],
-        offerKey: PromotionalOfferSignature.Key? = nil, limits: LimitSettings? = nil,
+        offerKey: PromotionalOfferSignature.Key? = nil, limits: LimitSettings = LimitSettings(),
         offerings: OfferingCatalogue = KeyedAPI.offerings
     ) throws {
         let cluster = try cluster ?? TestCluster.shared
         let database = try cluster.makeMigratedDatabase()
         (self.cluster, self.database) = (cluster, database)
-        let logger = log.logger
         let target = database.target(role: DatabaseRole.api.rawValue)
-        let session = {
-            PostgresSession(target, logger: logger, backOff: .milliseconds(20)...Duration.milliseconds(100))
+        let process = ProcessContext(clock: clock, logger: log.logger, metrics: Metrics()) { [log] prepare in
+            PostgresSession(
+                target, logger: log.logger, backOff: .milliseconds(20)...Duration.milliseconds(100), prepare: prepare)
         }
-        engine = RequestExecutor(threads: 2, sessions: session, patience: .seconds(2), logger: logger)
-        let entitlements = EntitlementCatalogue(["pro": ["monthly", "yearly"], "gold": ["yearly"]])
-        let answers = SubscriberResponses(
-            document: SubscriberDocument(catalogue: entitlements),
-            foldSettings: FoldSettings(), clock: clock)
-        let apps = [
-            PromotionalOfferRoutes.App(id: "demo", bundleID: "com.example.app", key: offerKey),
-            PromotionalOfferRoutes.App(id: "other", bundleID: "com.example.other", key: nil),
-        ]
-        desk = SubscriberBatcher(answers: answers, sessions: session, clock: clock, logger: logger)
-        let routes =
-            HealthRoutes().routes + SubscriberRoutes(desk: desk).routes
-            + CatalogueRoutes(offerings: offerings, entitlements: entitlements, answers: answers, clock: clock)
-            .routes
-            + AttributeRoutes(answers: answers, foldSettings: FoldSettings()).routes
-            + IntroductoryOfferRoutes().routes + PromotionalOfferRoutes(apps: apps, clock: clock).routes
-            + UnsupportedRoutes().routes
-        let keys = KeyTable(
-            publicKeys: [Redacted(KeyedAPI.publicKey)], secretKeys: [Redacted(KeyedAPI.secretKey)],
-            appKeys: ["demo": [Redacted(KeyedAPI.appKey)]], clock: clock)
-        keeper = KeyRefresher(keys, session: session(), logger: logger)
-        server = HTTPServer(
-            HTTPServerConfiguration(role: "api", listen: "127.0.0.1:0"),
-            handler: APIRoutes(
-                routes, keys: keys, keeper: keeper, cors: CORSPolicy(origins), engine: engine,
-                limiter: limits.map { RequestLimiter($0, logger: logger, metrics: Metrics()) }),
-            logger: logger)
-        desk.start()
-        engine.start()
-        keeper.start()
+        let settings = APISettings(
+            apps: AppRegistry([]),
+            catalogue: EntitlementCatalogue(["pro": ["monthly", "yearly"], "gold": ["yearly"]]),
+            offerings: offerings,
+            offerApps: [
+                PromotionalOfferRoutes.App(id: "demo", bundleID: "com.example.app", key: offerKey),
+                PromotionalOfferRoutes.App(id: "other", bundleID: "com.example.other", key: nil),
+            ], publicKeys: [Redacted(KeyedAPI.publicKey)], secretKeys: [Redacted(KeyedAPI.secretKey)],
+            appKeys: ["demo": [Redacted(KeyedAPI.appKey)]], corsOrigins: origins, limits: limits,
+            applyTimeout: .seconds(2))
+        role = try APIRole(
+            settings, process, verifier: SignedDataVerifier(trust: TrustAnchors()), apple: [:])
+        server = HTTPServer(APIRole.listener(on: "127.0.0.1:0"), handler: role.handler, logger: log.logger)
+        for service in role.services { try service.start() }
         try server.start()
         port = server.boundPort ?? 0
     }
 
     deinit {
         server.drain(until: .now + .milliseconds(300))
-        keeper.drain(until: .now + .seconds(2))
-        desk.drain(until: .now + .seconds(2))
-        engine.drain(until: .now + .seconds(2))
+        for service in role.services { service.drain(until: .now + .seconds(2)) }
     }
 
     /// - Parameter key: nil for none.

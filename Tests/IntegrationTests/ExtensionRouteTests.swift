@@ -5,6 +5,7 @@ import Base
 import Daemon
 import Duties
 import HTTP
+import Ingest
 import Postgres
 import StoreSimulator
 import Subscriptions
@@ -20,7 +21,7 @@ import Testing
         let worker: RunningWorker
         let apple: PlayedHistory
         var life: SubscriberLife
-        private let engine: RequestExecutor
+        private let role: APIRole
         private let server: HTTPServer
 
         init(faults: [StoreFault] = [], hasKey: Bool = true) throws {
@@ -30,25 +31,18 @@ import Testing
             life.start(at: Installation.start)
             apple = try PlayedHistory(installation, life.notifications, faults: faults)
             worker = try RunningWorker(installation)
-            let (database, client) = (installation.database, apple.reader.client)
-            engine = RequestExecutor(
-                threads: 2, sessions: { PostgresSession(database.target(role: "entitled_api")) },
-                patience: .seconds(10), logger: .silent)
-            let answers = SubscriberResponses(
-                document: SubscriberDocument(catalogue: installation.catalogue),
-                foldSettings: FoldSettings(defaultGrace: .seconds(1)), clock: SystemClock())
-            let routes = ExtensionRoutes(
-                answers: answers, foldSettings: FoldSettings(defaultGrace: .seconds(1)), clock: SystemClock()
-            ) { app in
-                app == "demo" && hasKey ? client : nil
+            let target = installation.database.target(role: "entitled_api")
+            let process = ProcessContext(clock: SystemClock(), logger: .silent, metrics: Metrics()) { prepare in
+                PostgresSession(target, prepare: prepare)
             }
-            server = HTTPServer(
-                HTTPServerConfiguration(role: "api", listen: "127.0.0.1:0"),
-                handler: APIRoutes(
-                    routes.routes,
-                    keys: KeyTable(publicKeys: [], secretKeys: [Redacted(ExtensionRouteTests.key)]), engine: engine),
-                logger: .silent)
-            engine.start()
+            let settings = APISettings(
+                apps: AppRegistry([Installation.registered]), appIDs: [Installation.registered.id],
+                foldSettings: FoldSettings(defaultGrace: .seconds(1)), catalogue: installation.catalogue,
+                secretKeys: [Redacted(ExtensionRouteTests.key)])
+            role = try APIRole(
+                settings, process, verifier: installation.verifier, apple: hasKey ? ["demo": apple.reader.client] : [:])
+            server = HTTPServer(APIRole.listener(on: "127.0.0.1:0"), handler: role.handler, logger: .silent)
+            for service in role.services { try service.start() }
             try server.start()
             try installation.postAll(life.notifications)
             try installation.untilApplied(1)
@@ -56,7 +50,7 @@ import Testing
 
         deinit {
             server.drain(until: .now + .milliseconds(300))
-            engine.drain(until: .now + .seconds(2))
+            for service in role.services { service.drain(until: .now + .seconds(2)) }
             worker.stop()
         }
 

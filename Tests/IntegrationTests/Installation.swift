@@ -45,8 +45,7 @@ final class Installation: Sendable {
     let verifier: SignedDataVerifier
     let sealer = SecretSealer(keys: [Redacted([UInt8](repeating: 1, count: 32))])
     let catalogue = EntitlementCatalogue(["pro": ["pro_monthly", "pro_yearly", "pro_lifetime"]])
-    private let committer: NotificationCommitter
-    private let handler: IngestHandler
+    private let role: IngestRole
     let log = LogTape()
 
     /// - Parameters:
@@ -64,19 +63,16 @@ final class Installation: Sendable {
         verifier = SignedDataVerifier(
             trust: TrustAnchors(fingerprints: [try Installation.pki.get().root.fingerprint()]))
         let target = database.target(role: "entitled_ingest")
-        committer = NotificationCommitter(
-            session: { PostgresSession(target, backOff: .milliseconds(20)...Duration.milliseconds(100)) },
-            sequence: sequence,
-            clock: SystemClock(), logger: log.logger, metrics: Metrics())
-        handler = IngestHandler(
-            apps: AppRegistry([Installation.registered]), verifier: verifier, committer: committer,
-            dictionaries: HeaderDictionaries(),
-            logger: log.logger, metrics: Metrics())
-        committer.start()
+        let process = ProcessContext(clock: SystemClock(), logger: log.logger, metrics: Metrics()) { prepare in
+            PostgresSession(target, backOff: .milliseconds(20)...Duration.milliseconds(100), prepare: prepare)
+        }
+        role = try IngestRole(
+            apps: AppRegistry([Installation.registered]), process, verifier: verifier, sequence: sequence)
+        for service in role.services { try service.start() }
     }
 
     deinit {
-        committer.drain(until: .now + .seconds(5))
+        drain()
     }
 
     // MARK: - What the store sends
@@ -85,7 +81,7 @@ final class Installation: Sendable {
     func post(_ body: [UInt8]) -> HTTPResponse {
         let answer = Monitor<HTTPResponse?>(nil)
         let responder = HTTPResponder { response in answer.change { $0 = response } }
-        handler.handle(HTTPRequest(head: HTTPRequestHead(method: "POST", target: "/"), body: body), responder)
+        role.handler.handle(HTTPRequest(head: HTTPRequestHead(method: "POST", target: "/"), body: body), responder)
         return answer.wait(timeout: .seconds(30)) { $0 } ?? HTTPResponse(status: 0)
     }
 
@@ -107,7 +103,7 @@ final class Installation: Sendable {
 
     /// The endpoint takes nothing more.
     func drain() {
-        committer.drain(until: .now + .seconds(5))
+        for service in role.services { service.drain(until: .now + .seconds(5)) }
     }
 
     // MARK: - Who consumes

@@ -20,58 +20,42 @@ final class PostingFixture: Sendable {
 
     let installation: Installation
     let log = LogTape()
-    private let engine: RequestExecutor
+    private let role: APIRole
     private let server: HTTPServer
     let port: UInt16
 
     /// - Parameters:
     ///   - apple: answers as Apple's Server API; nil: no app has a key.
     ///   - receiptRoots: of app receipts.
-    ///   - limits: nil: nothing is limited, and nobody has a share.
+    ///   - limits: of requests.
     init(
         _ installation: Installation, behavior: RestoreBehavior = .transfer, apple: PlayedHistory? = nil,
-        receiptRoots: TrustAnchors = TrustAnchors(), patience: Duration = .seconds(20), limits: LimitSettings? = nil
+        receiptRoots: TrustAnchors = TrustAnchors(), patience: Duration = .seconds(20),
+        limits: LimitSettings = LimitSettings()
     ) throws {
         self.installation = installation
-        let (logger, clock, grace) = (log.logger, SystemClock(), Duration.seconds(3 * 86_400))
         let target = installation.database.target(role: "entitled_api")
-        engine = RequestExecutor(
-            threads: 4, sessions: { PostgresSession(target, logger: logger) }, patience: patience, logger: logger)
-        let registry = AppRegistry([Installation.registered])
-        let door = TransactionAdmission(
-            apps: registry, verifier: installation.verifier, dictionaries: HeaderDictionaries())
-        let client = apple?.reader.client
-        let settings = PostingSettings(
-            apps: registry, door: door,
-            lookup: AppleLookup(apps: client == nil ? [] : ["demo"], door: door, client: { _ in client }),
-            actions: CustomerActions(
-                origin: ActionTable.Origin(actor: "api"), foldSettings: FoldSettings(defaultGrace: grace)),
-            sequence: SequenceGenerator(clock: clock, node: .random(in: 0...UInt16.max)), clock: clock,
-            restoring: RestoreSettings(general: behavior))
-        let document = SubscriberDocument(
-            catalogue: installation.catalogue)
-        let answers = SubscriberResponses(
-            document: document, foldSettings: FoldSettings(defaultGrace: grace), clock: clock)
-        let routes =
-            ReceiptRoutes(settings, receipts: ReceiptVerifier(trust: receiptRoots), answers: answers).routes
-            + AppleTransactionRoutes(
-                settings, answers: answers, document: document, foldSettings: FoldSettings(defaultGrace: grace)
-            ).routes
-        let keys = KeyTable(
-            publicKeys: [Redacted(PostingFixture.publicKey)], secretKeys: [Redacted(PostingFixture.secretKey)])
-        server = HTTPServer(
-            HTTPServerConfiguration(role: "api", listen: "127.0.0.1:0"),
-            handler: APIRoutes(
-                routes, keys: keys, engine: engine,
-                limiter: limits.map { RequestLimiter($0, logger: logger, metrics: Metrics()) }), logger: logger)
-        engine.start()
+        let process = ProcessContext(clock: SystemClock(), logger: log.logger, metrics: Metrics()) { [log] prepare in
+            PostgresSession(target, logger: log.logger, prepare: prepare)
+        }
+        let settings = APISettings(
+            apps: AppRegistry([Installation.registered]), appIDs: [Installation.registered.id],
+            foldSettings: FoldSettings(defaultGrace: .seconds(3 * 86_400)), catalogue: installation.catalogue,
+            restoring: RestoreSettings(general: behavior), receiptTrust: receiptRoots,
+            publicKeys: [Redacted(PostingFixture.publicKey)], secretKeys: [Redacted(PostingFixture.secretKey)],
+            limits: limits, applyTimeout: patience)
+        role = try APIRole(
+            settings, process, verifier: installation.verifier,
+            apple: apple.map { [Installation.registered.id: $0.reader.client] } ?? [:])
+        server = HTTPServer(APIRole.listener(on: "127.0.0.1:0"), handler: role.handler, logger: log.logger)
+        for service in role.services { try service.start() }
         try server.start()
         port = server.boundPort ?? 0
     }
 
     deinit {
         server.drain(until: .now + .milliseconds(300))
-        engine.drain(until: .now + .seconds(2))
+        for service in role.services { service.drain(until: .now + .seconds(2)) }
     }
 
     /// - Parameter address: of the client, as a proxy on this host tells it.

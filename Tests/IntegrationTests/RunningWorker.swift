@@ -12,8 +12,7 @@ import Worker
 
 /// A worker with its sender, and a brake that stops its thread in the middle of a turn.
 final class RunningWorker: Sendable {
-    private let worker: LaneWorker
-    private let client: HTTPClient
+    private let role: WorkerRole
     private let drainTimeout: Duration
     let log = LogTape()
     let metrics = Metrics()
@@ -44,47 +43,32 @@ final class RunningWorker: Sendable {
         brake.open()
         self.brake = brake
         self.drainTimeout = drainTimeout
+        let target = installation.database.target(role: "entitled_worker")
+        let process = ProcessContext(
+            clock: BrakedClock(brake: brake, clock: clock), logger: log.logger, metrics: metrics
+        ) { prepare in
+            PostgresSession(target, backOff: .milliseconds(20)...Duration.milliseconds(100), prepare: prepare)
+        }
+        let lanes = LaneWorkerConfiguration(
+            worker: id, host: "test", lease: lease, expiryPatience: .seconds(86_400), drainTimeout: drainTimeout,
+            foldSettings: foldSettings, bodies: EventBody(catalogue: installation.catalogue),
+            document: SubscriberDocument(catalogue: installation.catalogue),
+            health: HealthPolicy(disableAfter: disableAfter), operationsURL: operationsURL,
+            reconciliation: reconciliation,
+            bundleIDs: [Installation.registered.id: Installation.registered.bundleID],
+            ownerWaits: ownerWait.map { [Installation.registered.id: $0] } ?? [:])
         let networks = ["127.0.0.0/8"].compactMap { Network(parsing: $0) }
-        let client = try HTTPClient(
-            configuration: HTTPClientConfiguration(allowedNetworks: networks), logger: .silent, metrics: Metrics())
-        client.start()
-        self.client = client
-        let session = PostgresSession(
-            installation.database.target(role: "entitled_worker"),
-            backOff: .milliseconds(20)...Duration.milliseconds(100))
-        let braked = BrakedClock(brake: brake, clock: clock)
-        worker = LaneWorker(
-            configuration: LaneWorkerConfiguration(
-                worker: id, host: "test", lease: lease, expiryPatience: .seconds(86_400),
-                drainTimeout: drainTimeout, foldSettings: foldSettings,
-                bodies: EventBody(catalogue: installation.catalogue),
-                document: SubscriberDocument(catalogue: installation.catalogue),
-                health: HealthPolicy(disableAfter: disableAfter), operationsURL: operationsURL,
-                reconciliation: reconciliation,
-                bundleIDs: [Installation.registered.id: Installation.registered.bundleID],
-                ownerWaits: ownerWait.map { [Installation.registered.id: $0] } ?? [:]),
-            session: session,
-            foldSession: PostgresSession(
-                installation.database.target(role: "entitled_worker"),
-                backOff: .milliseconds(20)...Duration.milliseconds(100)),
-            verifier: verifier ?? installation.verifier,
-            settler: AttemptRecorder(
-                policy: DeliveryRetryPolicy(schedule: schedule),
-                log: AttemptLog(sender: AttemptSender(worker: SecureRandom.bytes(16), host: "test")),
-                logger: log.logger, metrics: Metrics()),
-            keys: { [sealer = installation.sealer] in sealer },
-            engine: { ring in
-                DeliveryEngine(
-                    client: client, limits: limits, timeout: timeout, clock: braked, metrics: Metrics(), onResult: ring)
-            },
-            clock: braked, logger: log.logger, metrics: metrics)
-        worker.start()
+        role = try WorkerRole(
+            WorkerSettings(
+                lanes: lanes, client: HTTPClientConfiguration(allowedNetworks: networks), limits: limits,
+                timeout: timeout, retries: DeliveryRetryPolicy(schedule: schedule)), process,
+            verifier: verifier ?? installation.verifier, keys: { [sealer = installation.sealer] in sealer })
+        for service in role.services { try service.start() }
     }
 
     /// The orderly end.
     func stop() {
         brake.open()
-        worker.drain(until: .now + drainTimeout + .seconds(5))
-        client.stop()
+        for service in role.services { service.drain(until: .now + drainTimeout + .seconds(5)) }
     }
 }

@@ -19,12 +19,8 @@ struct APICommand: ParsableCommand {
     private func printRoutes(_ context: CommandContext) throws -> Int32 {
         let configuration = try context.configuration()
         // Nothing connects before it is started, so that it is no matter whether there is a database.
-        let services = APIServices(
-            configuration: configuration,
-            database: DatabaseAccess(configuration.database, privateURL: "postgresql:"),
-            verifier: SignedDataVerifier(trust: try configuration.trustAnchors()), logger: .silent, metrics: Metrics(),
-            refused: { _ in })
-        let routes = try services.handler().handler.routes.sorted { ($0.path, $0.method) < ($1.path, $1.method) }
+        let role = try APIRole(configuration, url: "postgresql:")
+        let routes = role.handler.routes.sorted { ($0.path, $0.method) < ($1.path, $1.method) }
         if context.json {
             context.terminal.document(.object(["routes": .array(routes.map(APICommand.json))]))
             return 0

@@ -39,16 +39,8 @@ struct Composition {
     // MARK: - ingest
 
     func ingest() throws -> Part {
-        let database = database
-        let (logger, refused) = (logger, refused)
-        let first = try database.session(.ingest, logger: logger, refused: refused)
-        let committer = NotificationCommitter(
-            session: { first },
-            sequence: { SequenceGenerator(clock: SystemClock(), node: UInt16.random(in: 0...UInt16.max)) },
-            clock: clock, logger: logger, metrics: metrics)
-        let handler = IngestHandler(
-            apps: configuration.appRegistry, verifier: try verifier(revocation?.policyAtTheDoor), committer: committer,
-            dictionaries: HeaderDictionaries(), logger: logger, metrics: metrics)
+        let role = try IngestRole(
+            apps: configuration.appRegistry, process(.ingest), verifier: try verifier(revocation?.policyAtTheDoor))
         let settings = configuration.ingest
         let identity = try identity(settings.tls)
         let server = HTTPServer(
@@ -57,13 +49,17 @@ struct Composition {
                 headerTimeout: settings.headerTimeout, bodyTimeout: settings.bodyTimeout,
                 idleTimeout: settings.idleTimeout, maxConnections: settings.maxConnections,
                 maxConnectionsPerAddress: settings.maxConnectionsPerAddress, identity: identity),
-            handler: handler, logger: logger, metrics: metrics)
+            handler: role.handler, logger: logger, metrics: metrics)
         let listener = settings.tls.map {
             ReloadingListener(server: server, files: $0, logger: logger, metrics: metrics)
         }
-        return Part(
-            services: [server, committer], notReady: { committer.isReady ? [] : ["the database is away"] },
-            reloading: listener)
+        return Part(services: [server] + role.services, notReady: role.unreadyReasons, reloading: listener)
+    }
+
+    private func process(_ role: DatabaseRole) -> ProcessContext {
+        ProcessContext(clock: clock, logger: logger, metrics: metrics) { [database, logger, refused] prepare in
+            try database.session(role, logger: logger, check: prepare, refused: refused)
+        }
     }
 
     private func identity(_ files: TLSFiles?) throws -> TLSIdentity? {
@@ -81,50 +77,15 @@ struct Composition {
 
     func worker() throws -> Part {
         let configuration = configuration
-        let session = try database.session(
-            .worker, logger: logger,
-            check: { connection in try SealingKeys.begin(configuration, on: connection) }, refused: refused)
-        let client = try httpClient(logger)
-        let (clock, metrics, timeout) = (clock, metrics, configuration.webhooks.timeout)
-        let limits = SendLimits(
-            perEndpoint: configuration.webhooks.maxInFlightPerEndpoint, total: configuration.webhooks.maxInFlight)
         let id = SecureRandom.bytes(16)
         let history = HistoryServices(
             configuration, verifier: try verifier(revocation?.policyAtTheDoor), apple: apple)
-        let worker = LaneWorker(
-            configuration: LaneWorkerConfiguration(
-                worker: id, host: ProcessInfo.processInfo.hostName,
-                lease: configuration.worker.lease, expiryPatience: configuration.worker.expiryPatience,
-                drainTimeout: configuration.drainTimeout, foldSettings: configuration.foldSettings,
-                bodies: configuration.eventBodies, document: configuration.subscriberDocument,
-                health: configuration.healthPolicy,
-                operationsURL: configuration.webhooks.operationsURL,
-                reconciliation: history.reconciliation.map {
-                    LaneWorkerConfiguration.Reconciliation(
-                        places: $0.places, interval: $0.interval,
-                        asksStatuses: configuration.reconcile.statusCallsPerHour > 0)
-                },
-                bundleIDs: Dictionary(configuration.apps.map { ($0.id, $0.bundleID) }) { first, _ in first },
-                ownerWaits: Dictionary(configuration.apps.map { ($0.id, $0.ownerWait) }) { first, _ in first },
-                owners: configuration.ownerSettings),
-            session: session, foldSession: try database.session(.worker, logger: logger, refused: refused),
-            verifier: try verifier(revocation?.policyInside),
-            settler: AttemptRecorder(
-                policy: DeliveryRetryPolicy(schedule: configuration.webhooks.retrySchedule),
-                log: AttemptLog(
-                    sender: AttemptSender(worker: id, host: ProcessInfo.processInfo.hostName),
-                    keepsResponses: configuration.webhooks.keepResponseBodies), logger: logger, metrics: metrics),
-            keys: SealingKeys.reader(configuration, logger: logger),
-            engine: { ring in
-                DeliveryEngine(
-                    client: client, limits: limits, timeout: timeout, clock: clock, metrics: metrics, onResult: ring)
-            },
-            clock: clock, logger: logger, metrics: metrics)
-        let services: [any Service] =
-            [HTTPClientService(client: client)] + (try duties(of: id, history)) + [history.transports, worker]
-        return Part(services: services) {
-            worker.isReady ? [] : ["the database is away"]
-        }
+        let role = try WorkerRole(
+            configuration.workerSettings(id: id, history), process(.worker),
+            verifier: try verifier(revocation?.policyInside), keys: SealingKeys.reader(configuration, logger: logger),
+            prepare: { connection in try SealingKeys.begin(configuration, on: connection) })
+        let services = try duties(of: id, history) + [history.transports] + role.services
+        return Part(services: services, notReady: role.unreadyReasons)
     }
 
     /// What the worker does beside its lanes while it is the leader, in the order in which it drains.
@@ -148,23 +109,17 @@ struct Composition {
         ].compactMap { $0 }
     }
 
-    private func httpClient(_ logger: Logger) throws -> HTTPClient {
-        let webhooks = configuration.webhooks
-        var settings = HTTPClientConfiguration(
-            allowedNetworks: webhooks.allowPrivateNetworks.compactMap(Network.init(parsing:)),
-            maxConnections: webhooks.maxInFlight)
-        settings.proxy = webhooks.proxy.flatMap { ProxyServer(parsing: $0.exposed) }
-        settings.offersHTTP2 = webhooks.http2
-        return try HTTPClient(configuration: settings, logger: logger, metrics: metrics)
-    }
-
     // MARK: - api, admin
 
     func api() throws -> Part {
-        try APIServices(
-            configuration: configuration, database: database, verifier: try verifier(revocation?.policyAtTheDoor),
-            apple: apple, logger: logger, metrics: metrics, refused: refused
-        ).part()
+        let (accesses, transports) = apple.use()
+        let role = try APIRole(
+            APISettings(configuration, logger: logger), process(.api),
+            verifier: try verifier(revocation?.policyAtTheDoor), apple: accesses.mapValues(\.client))
+        var settings = APIRole.listener(on: configuration.api.listen.description)
+        settings.maxConnectionsPerAddress = configuration.api.maxConnectionsPerAddress
+        let server = HTTPServer(settings, handler: role.handler, logger: logger, metrics: metrics)
+        return Part(services: [server] + role.services + [transports], notReady: role.unreadyReasons)
     }
 
     /// The listener for those who watch over the process.
@@ -258,13 +213,4 @@ extension Configuration {
         case .customers(let ids): .customers(Set(ids))
         }
     }
-}
-
-/// The outgoing side as a service: it starts before the worker that uses it, and the worker stops it.
-private struct HTTPClientService: Service {
-    let name = "http-client"
-    let client: HTTPClient
-
-    func start() { client.start() }
-    func drain(until deadline: ContinuousClock.Instant) {}
 }

@@ -41,7 +41,8 @@ struct EveryRouteTests {
             { database: { url: "\(database.url)" }, api: { cors_origins: ["*"],
                 public_keys: ["\(EveryRouteTests.publicKey)"], secret_keys: ["\(EveryRouteTests.secretKey)"] } }
             """)
-        (handler, services) = try APIServices(configuration, logger: .silent).handler()
+        let role = try APIRole(configuration, url: database.url)
+        (handler, services) = (role.handler, role.services)
         for service in services { try service.start() }
     }
 

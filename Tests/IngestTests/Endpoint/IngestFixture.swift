@@ -19,7 +19,7 @@ final class IngestFixture: Sendable {
     let book = RevocationCache()
     let client: HTTPClient
     private let watch: RevocationChecker
-    private let handler: IngestHandler
+    private let role: IngestRole
     private let signer: NotificationSigner
 
     /// - Parameters:
@@ -41,17 +41,17 @@ final class IngestFixture: Sendable {
         let trust = TrustAnchors(fingerprints: [pki.root.fingerprint()])
         let policy = RevocationPolicy(book: book, requiresAnswer: mode == .hard)
         let target = PostgresTarget(url: "postgres:///nowhere")
-        handler = IngestHandler(
+        let process = ProcessContext(clock: SystemClock(), logger: log.logger, metrics: metrics) { _ in
+            PostgresSession(target)
+        }
+        // Its services are not started: it only reads.
+        role = try IngestRole(
             apps: AppRegistry(
                 apps.map {
                     AppRegistry.App(
                         id: $0, bundleID: $0, appleAppID: IngestFixture.app.appleAppID, environments: [.production])
                 }),
-            verifier: SignedDataVerifier(trust: trust, revocation: mode == .off ? nil : policy),
-            committer: NotificationCommitter(
-                session: { PostgresSession(target) }, sequence: { SequenceGenerator(clock: SystemClock(), node: 1) },
-                clock: SystemClock(), logger: .silent, metrics: Metrics()),
-            dictionaries: HeaderDictionaries(), logger: log.logger, metrics: metrics)
+            process, verifier: SignedDataVerifier(trust: trust, revocation: mode == .off ? nil : policy))
         client.start()
         watch.start()
     }
@@ -88,7 +88,7 @@ final class IngestFixture: Sendable {
 
     /// `accepted`, where only the database is left to be asked, or the status and code of the refusal.
     func verdict(_ app: StoreApp = IngestFixture.app) throws -> String {
-        switch handler.read(try body(app)) {
+        switch role.handler.read(try body(app)) {
         case .success: "accepted"
         case .failure(let refusal): "\(refusal.status) \(refusal.code)"
         }
@@ -98,7 +98,7 @@ final class IngestFixture: Sendable {
     func answer() throws -> HTTPResponse {
         let answer = Monitor<HTTPResponse?>(nil)
         let head = HTTPRequestHead(method: "POST", target: IngestHandler.path)
-        handler.handle(
+        role.handler.handle(
             HTTPRequest(head: head, body: try body()), HTTPResponder { response in answer.change { $0 = response } })
         guard let response = answer.wait(timeout: .seconds(20), for: { $0 }) else { throw TestFailure("no answer") }
         return response

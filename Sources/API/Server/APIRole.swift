@@ -1,0 +1,183 @@
+import AppStore
+import AppStoreAPI
+import Base
+import Customers
+import Daemon
+import Database
+import HTTP
+import Ingest
+import Postgres
+import Subscriptions
+
+/// What the api role needs to know.
+package struct APISettings: Sendable {
+    package var apps: AppRegistry
+    /// In the order in which Apple is asked about what may be any app's.
+    package var appIDs: [String]
+    package var foldSettings: FoldSettings
+    package var catalogue: EntitlementCatalogue
+    package var sandboxRule: SandboxRule
+    package var offerings: OfferingCatalogue
+    /// What signs promotional offers.
+    package var offerApps: [PromotionalOfferRoutes.App]
+    package var restoring: RestoreSettings
+    package var deletion: DeletionPolicy
+    /// Of app receipts.
+    package var receiptTrust: TrustAnchors
+    package var publicKeys: [Redacted<String>]
+    package var secretKeys: [Redacted<String>]
+    /// Public keys of one app, by its id.
+    package var appKeys: [String: [Redacted<String>]]
+    package var corsOrigins: [String]
+    package var limits: LimitSettings
+    /// How long the application of a posted transaction is waited for.
+    package var applyTimeout: Duration
+    /// What `/openapi.yaml` gives.
+    package var openAPI: [UInt8]
+
+    package init(
+        apps: AppRegistry, appIDs: [String] = [], foldSettings: FoldSettings = FoldSettings(),
+        catalogue: EntitlementCatalogue = EntitlementCatalogue([:]), sandboxRule: SandboxRule = .all,
+        offerings: OfferingCatalogue = OfferingCatalogue(), offerApps: [PromotionalOfferRoutes.App] = [],
+        restoring: RestoreSettings = RestoreSettings(general: .transfer), deletion: DeletionPolicy = .pseudonymise,
+        receiptTrust: TrustAnchors = TrustAnchors(), publicKeys: [Redacted<String>] = [],
+        secretKeys: [Redacted<String>] = [], appKeys: [String: [Redacted<String>]] = [:], corsOrigins: [String] = [],
+        limits: LimitSettings = LimitSettings(), applyTimeout: Duration = .seconds(10), openAPI: [UInt8] = []
+    ) {
+        self.apps = apps
+        self.appIDs = appIDs
+        self.foldSettings = foldSettings
+        self.catalogue = catalogue
+        self.sandboxRule = sandboxRule
+        self.offerings = offerings
+        self.offerApps = offerApps
+        self.restoring = restoring
+        self.deletion = deletion
+        self.receiptTrust = receiptTrust
+        self.publicKeys = publicKeys
+        self.secretKeys = secretKeys
+        self.appKeys = appKeys
+        self.corsOrigins = corsOrigins
+        self.limits = limits
+        self.applyTimeout = applyTimeout
+        self.openAPI = openAPI
+    }
+}
+
+/// What works behind the REST listener; the program and the tests make it the same way.
+package struct APIRole: Sendable {
+    package let handler: APIRoutes
+    /// In the order in which they drain, once the listener has.
+    package let services: [any Service]
+    private let keeper: KeyRefresher
+
+    /// Connections, each with a thread of its own.
+    private static let threads = 8
+
+    /// - Parameters:
+    ///   - verifier: what decides about what Apple signed.
+    ///   - apple: asks Apple about an app; those without a key have none.
+    package init(
+        _ settings: APISettings, _ process: ProcessContext, verifier: SignedDataVerifier,
+        apple: [String: ServerAPIClient]
+    ) throws {
+        let (clock, logger, metrics) = (process.clock, process.logger, process.metrics)
+        let watch = ConnectionWatchdog(logger: logger)
+        func session() throws -> PostgresSession {
+            let session = try process.session()
+            watch.add(session)
+            return session
+        }
+        let groups = RouteGroups(settings: settings, verifier: verifier, apple: apple, clock: clock)
+        let desk = try SubscriberBatcher(answers: groups.answers, sessions: session, clock: clock, logger: logger)
+        let engine = try RequestExecutor(
+            threads: APIRole.threads, sessions: session, patience: settings.applyTimeout, logger: logger)
+        let keys = KeyTable(
+            publicKeys: settings.publicKeys, secretKeys: settings.secretKeys, appKeys: settings.appKeys, clock: clock)
+        keeper = KeyRefresher(keys, session: try session(), logger: logger)
+        let calls = AppleCalls()
+        handler = APIRoutes(
+            groups.routes(desk, calls.cancellation), keys: keys, keeper: keeper,
+            cors: CORSPolicy(settings.corsOrigins), engine: engine,
+            limiter: RequestLimiter(settings.limits, logger: logger, metrics: metrics), metrics: metrics)
+        services = [keeper, desk, calls, engine, watch]
+    }
+
+    package func unreadyReasons() -> [String] { keeper.isReady ? [] : ["the database is away"] }
+
+    /// The listener that fits: RevenueCat's clients post without a body and without its length where there is nothing to say.
+    package static func listener(on address: String) -> HTTPServerConfiguration {
+        var settings = HTTPServerConfiguration(role: "api", listen: address)
+        settings.needsLength = false
+        return settings
+    }
+}
+
+/// The routes, by groups.
+private struct RouteGroups {
+    let settings: APISettings
+    let verifier: SignedDataVerifier
+    let apple: [String: ServerAPIClient]
+    let clock: any WallClock
+
+    private var document: SubscriberDocument {
+        SubscriberDocument(
+            catalogue: settings.catalogue, sandboxRule: settings.sandboxRule)
+    }
+
+    var answers: SubscriberResponses {
+        SubscriberResponses(document: document, foldSettings: settings.foldSettings, clock: clock)
+    }
+
+    func routes(_ desk: SubscriberBatcher, _ cancellation: Cancellation) -> [APIRoute] {
+        let (answers, foldSettings) = (answers, settings.foldSettings)
+        let grants = GrantRoutes(
+            answers: answers, entitlements: Set(settings.catalogue.products.keys), foldSettings: foldSettings)
+        let extensions = ExtensionRoutes(answers: answers, foldSettings: foldSettings, clock: clock) { [apple] in
+            apple[$0]
+        }
+        let catalogue = CatalogueRoutes(
+            offerings: settings.offerings, entitlements: settings.catalogue, answers: answers, clock: clock)
+        let offers = PromotionalOfferRoutes(apps: settings.offerApps, clock: clock)
+        let posting = posting(cancellation)
+        let receipts = ReceiptRoutes(
+            posting, receipts: ReceiptVerifier(trust: settings.receiptTrust), answers: answers)
+        let transactions = AppleTransactionRoutes(
+            posting, answers: answers, document: document, foldSettings: foldSettings)
+        let restoring = RestoreEligibility(
+            apps: settings.apps, verifier: verifier, settings: settings.restoring, clock: clock)
+        let identities = IdentityRoutes(
+            answers: answers, restoring: restoring, deletion: settings.deletion, foldSettings: foldSettings)
+        let attributes = AttributeRoutes(answers: answers, foldSettings: foldSettings)
+        let groups: [[APIRoute]] = [
+            HealthRoutes().routes, SubscriberRoutes(desk: desk).routes, identities.routes, attributes.routes,
+            receipts.routes, transactions.routes, grants.routes, extensions.routes, OtherStoreRoutes().routes,
+            catalogue.routes, IntroductoryOfferRoutes().routes, offers.routes, PrivacyRoutes(clock: clock).routes,
+            DocumentRoutes(openAPI: settings.openAPI).routes, UnsupportedRoutes().routes,
+        ]
+        return groups.flatMap { $0 }
+    }
+
+    /// What keeping something that an app posted needs.
+    private func posting(_ cancellation: Cancellation) -> PostingSettings {
+        let door = TransactionAdmission(apps: settings.apps, verifier: verifier, dictionaries: HeaderDictionaries())
+        let lookup = AppleLookup(
+            apps: settings.appIDs.filter { apple[$0] != nil }, door: door, cancellation: cancellation,
+            client: { [apple] in apple[$0] })
+        return PostingSettings(
+            apps: settings.apps, door: door, lookup: lookup,
+            actions: CustomerActions(
+                origin: ActionTable.Origin(actor: "api"), foldSettings: settings.foldSettings),
+            sequence: SequenceGenerator(clock: clock, node: UInt16.random(in: 0...UInt16.max)), clock: clock,
+            restoring: settings.restoring)
+    }
+}
+
+/// Ends calls that wait for Apple once no new requests come: their callers are answered that they should ask again.
+private struct AppleCalls: Service {
+    let name = "apple-calls"
+    let cancellation = Cancellation()
+
+    func start() {}
+    func drain(until deadline: ContinuousClock.Instant) { cancellation.cancel() }
+}

@@ -1,0 +1,81 @@
+import AppStore
+import Base
+import Daemon
+import Database
+import HTTP
+import Postgres
+
+/// What the worker role needs to know.
+package struct WorkerSettings: Sendable {
+    package var lanes: LaneWorkerConfiguration
+    /// Of the client that sends webhooks.
+    package var client: HTTPClientConfiguration
+    package var limits = SendLimits()
+    /// Of one attempt.
+    package var timeout: Duration
+    /// Waits before further attempts.
+    package var retries: DeliveryRetryPolicy
+    package var keepsResponses: Bool
+
+    package init(
+        lanes: LaneWorkerConfiguration, client: HTTPClientConfiguration, limits: SendLimits = SendLimits(),
+        timeout: Duration = .seconds(20), retries: DeliveryRetryPolicy, keepsResponses: Bool = true
+    ) {
+        self.lanes = lanes
+        self.client = client
+        self.limits = limits
+        self.timeout = timeout
+        self.retries = retries
+        self.keepsResponses = keepsResponses
+    }
+}
+
+/// The owner of lanes with its sender; the program and the tests make it the same way.
+package struct WorkerRole: Sendable {
+    private let worker: LaneWorker
+    private let sender: Sender
+
+    /// - Parameters:
+    ///   - verifier: what decides about what was admitted and is read again.
+    ///   - keys: reads the sealing keys of this host; none where it has none.
+    ///   - prepare: runs on each new connection of the lanes.
+    package init(
+        _ settings: WorkerSettings, _ process: ProcessContext, verifier: SignedDataVerifier,
+        keys: @escaping @Sendable () -> SecretSealer,
+        prepare: @escaping @Sendable (PostgresConnection) throws -> Void = { _ in }
+    ) throws {
+        let client = try HTTPClient(
+            configuration: settings.client, logger: process.logger, metrics: process.metrics)
+        let (clock, metrics) = (process.clock, process.metrics)
+        sender = Sender(client: client)
+        worker = LaneWorker(
+            configuration: settings.lanes, session: try process.session(prepare), foldSession: try process.session(),
+            verifier: verifier,
+            settler: AttemptRecorder(
+                policy: settings.retries,
+                log: AttemptLog(
+                    sender: AttemptSender(worker: settings.lanes.worker, host: settings.lanes.host),
+                    keepsResponses: settings.keepsResponses), logger: process.logger, metrics: metrics),
+            keys: keys,
+            engine: { ring in
+                DeliveryEngine(
+                    client: client, limits: settings.limits, timeout: settings.timeout, clock: clock, metrics: metrics,
+                    onResult: ring)
+            },
+            clock: clock, logger: process.logger, metrics: metrics)
+    }
+
+    /// In the order in which they start and drain.
+    package var services: [any Service] { [sender, worker] }
+
+    package func unreadyReasons() -> [String] { worker.isReady ? [] : ["the database is away"] }
+
+    /// The outgoing side as a service: it starts before the worker that uses it, and the worker stops it.
+    private struct Sender: Service {
+        let name = "http-client"
+        let client: HTTPClient
+
+        func start() { client.start() }
+        func drain(until deadline: ContinuousClock.Instant) {}
+    }
+}

@@ -197,7 +197,7 @@ let settings: [SwiftSetting] = [
 ]
 
 /// Modules in which tests spend their time: optimised in debug builds too, which halves the time they take.
-let optimised: Set = ["Base", "Crypto", "Postgres", "AppStore", "Subscriptions", "Database", "StoreSimulator"]
+let optimised: Set = ["Base", "Crypto", "AppStore", "StoreSimulator"]
 
 for target in modules + testSupport + tests {
     target.swiftSettings = settings

@@ -108,7 +108,7 @@ import Testing
         let totals = try rebuild(installation)
         #expect(totals.differences > 0)
         try installation.expectNoDifferences()
-        #expect(try records(installation) == before)
+        #expect(Set(try records(installation)).symmetricDifference(before).sorted() == [])
         #expect(try self.documents(installation) == documents)
         #expect(try installation.database.count("SELECT count(*) FROM entitled.event") == events)
     }

@@ -1,3 +1,4 @@
+import API
 import AppStore
 import AppStoreAPI
 import Base

@@ -61,7 +61,7 @@ import Testing
     @Test func `whoever waits for a place waits from the arrival on, and not for long`() throws {
         defer { worker.stop() }
         let slow = try PlayedHistory(
-            installation, life.notifications, faults: [StoreFault(.slow, path: "/v1/transactions/", seconds: 9)])
+            installation, life.notifications, faults: [StoreFault(.slow, path: "/v1/transactions/", seconds: 6)])
         let bench = try PostingFixture(installation, apple: slow)
         let began = ContinuousClock.now
         let strangers = (0..<20).map { number in
@@ -70,9 +70,10 @@ import Testing
                 return (status, ContinuousClock.now - began)
             }
         }
-        // The first four are answered after nine seconds; all others have waited for ten by the time of theirs.
+        // One address has two of the threads that call Apple. Its first two requests are answered after six seconds; all
+        // others would be after twelve, and wait for ten at most.
         let answers = try strangers.map { try $0.value(timeout: .seconds(60)) }
-        #expect(answers.filter { $0.0 == 404 }.count == 4)
+        #expect(answers.filter { $0.0 == 404 }.count == 2)
         #expect(answers.allSatisfy { [404, 503].contains($0.0) && $0.1 < .seconds(14) }, "\(answers)")
     }
 

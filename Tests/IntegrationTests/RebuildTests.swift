@@ -89,7 +89,8 @@ import Testing
         "DELETE FROM entitled.purchase_identifier",
         "DELETE FROM entitled.customer",
         "UPDATE entitled.app_user_id SET original_app_user_id = id",
-        "UPDATE entitled.app_user_id SET original_app_user_id = (SELECT min(id) FROM entitled.app_user_id)",
+        // An original id that is one of a customer's ids stays, so this is one that was an original id before.
+        "UPDATE entitled.app_user_id SET original_app_user_id = (SELECT min(original_app_user_id) FROM entitled.app_user_id)",
         """
         INSERT INTO entitled.purchase (lane, app, environment, original_transaction_id, owner, product_id, will_renew,
             version, updated_ms) VALUES (\(Lane(app: "demo", environment: .production, subject: "forged").number), 'demo', 0, 'forged', 'forger', 'pro_monthly', true, 1, 1)

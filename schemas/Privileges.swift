@@ -121,7 +121,7 @@ package enum Privileges {
         Table("delivery", worker: everything, api: [.select, .insert]),
         Table("attempt", worker: everything, api: [.select]),
         Table("attempt_default", worker: [.select], api: []),
-        Table("sender", worker: [.select, .insert], api: [.select]),
+        Table("sender", worker: everything, api: [.select]),
     ]
 
     private static let endpoints = [

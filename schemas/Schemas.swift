@@ -92,5 +92,8 @@ package enum Schemas {
             version: 27, name: "endpoint_content",
             sql: String(decoding: PackageResources.v0027_endpoint_content_sql, as: UTF8.self), oldestProgram: 26,
             isNeeded: false),
+        Migration(
+            version: 28, name: "growth", sql: String(decoding: PackageResources.v0028_growth_sql, as: UTF8.self),
+            oldestProgram: 26, isNeeded: false),
     ]
 }

@@ -1,4 +1,4 @@
--- The schema of entitled, version 27, for reading: what the migrations in schemas/sql come to, with the grants of
+-- The schema of entitled, version 28, for reading: what the migrations in schemas/sql come to, with the grants of
 -- Privileges.swift. `entitled migrate` makes databases; this file does not.
 --
 -- Generated: UPDATE_GENERATED=1 swift test --filter SchemaDocumentTests writes it from a migrated empty database.
@@ -62,7 +62,7 @@ CREATE TABLE entitled.notification_key (
     -- Position in the lane; its upper 42 bits are the time of arrival.
     seq bigint NOT NULL,
     CONSTRAINT notification_key_pkey PRIMARY KEY (key, app, environment)
-);
+) WITH (autovacuum_vacuum_insert_scale_factor=0, autovacuum_vacuum_insert_threshold=500000, autovacuum_freeze_min_age=0, autovacuum_vacuum_scale_factor=0.01, autovacuum_analyze_scale_factor=0.01);
 GRANT SELECT (seq), INSERT ON entitled.notification_key TO entitled_ingest;
 GRANT SELECT, INSERT, UPDATE, DELETE ON entitled.notification_key TO entitled_worker;
 GRANT SELECT, INSERT ON entitled.notification_key TO entitled_api;
@@ -247,7 +247,7 @@ CREATE TABLE entitled.fact (
     -- Further times at which Apple signed the same content, which has one row. NULL: none.
     signed_again bigint[],
     CONSTRAINT fact_pkey PRIMARY KEY (lane, original_transaction_id, app, environment, digest)
-);
+) WITH (autovacuum_vacuum_insert_scale_factor=0, autovacuum_vacuum_insert_threshold=500000, autovacuum_freeze_min_age=0, autovacuum_vacuum_scale_factor=0.01, autovacuum_analyze_scale_factor=0.01);
 GRANT SELECT, INSERT, UPDATE, DELETE ON entitled.fact TO entitled_worker;
 GRANT SELECT, INSERT ON entitled.fact TO entitled_api;
 
@@ -281,7 +281,7 @@ CREATE TABLE entitled.purchase (
     -- become different customers, a TRANSFER is due.
     told_owner text COLLATE "C",
     CONSTRAINT purchase_pkey PRIMARY KEY (lane, original_transaction_id, app, environment)
-) WITH (fillfactor=90);
+) WITH (fillfactor=90, autovacuum_vacuum_scale_factor=0.02, autovacuum_vacuum_insert_scale_factor=0.05, autovacuum_analyze_scale_factor=0.02);
 CREATE INDEX purchase_account ON entitled.purchase USING btree (account) WHERE (account IS NOT NULL);
 CREATE INDEX purchase_owner ON entitled.purchase USING btree (owner);
 CREATE INDEX purchase_wake ON entitled.purchase USING btree (lane, wake_ms) WHERE (wake_ms IS NOT NULL);
@@ -306,7 +306,7 @@ CREATE TABLE entitled.purchase_fold (
     -- The facts since state was written, so that the whole is written now and then only.
     tail bytea,
     CONSTRAINT purchase_fold_pkey PRIMARY KEY (lane, original_transaction_id, app, environment)
-) WITH (fillfactor=50);
+) WITH (fillfactor=50, autovacuum_vacuum_scale_factor=0.05);
 ALTER TABLE entitled.purchase_fold ALTER COLUMN state SET STORAGE EXTERNAL;
 ALTER TABLE entitled.purchase_fold ALTER COLUMN tail SET STORAGE MAIN;
 GRANT SELECT, INSERT, UPDATE, DELETE ON entitled.purchase_fold TO entitled_worker;
@@ -320,7 +320,7 @@ CREATE TABLE entitled.purchase_identifier (
     original_transaction_id text COLLATE "C" NOT NULL,
     lane smallint NOT NULL,
     CONSTRAINT purchase_identifier_pkey PRIMARY KEY (identifier, app, environment, original_transaction_id)
-);
+) WITH (autovacuum_vacuum_insert_scale_factor=0, autovacuum_vacuum_insert_threshold=500000, autovacuum_freeze_min_age=0, autovacuum_vacuum_scale_factor=0.01, autovacuum_analyze_scale_factor=0.01);
 GRANT SELECT, INSERT, UPDATE, DELETE ON entitled.purchase_identifier TO entitled_worker;
 GRANT SELECT, INSERT ON entitled.purchase_identifier TO entitled_api;
 
@@ -336,7 +336,7 @@ CREATE TABLE entitled.purchase_snapshot (
     -- Its first bytes name the program and the settings that it was computed with.
     body bytea NOT NULL,
     CONSTRAINT purchase_snapshot_pkey PRIMARY KEY (lane, original_transaction_id, app, environment)
-) WITH (fillfactor=85);
+) WITH (fillfactor=85, autovacuum_vacuum_scale_factor=0.05);
 GRANT SELECT, INSERT, UPDATE, DELETE ON entitled.purchase_snapshot TO entitled_worker;
 GRANT SELECT, INSERT, UPDATE ON entitled.purchase_snapshot TO entitled_api;
 
@@ -373,7 +373,7 @@ CREATE TABLE entitled.customer (
     -- the ids counts.
     restore_behavior text,
     CONSTRAINT customer_pkey PRIMARY KEY (original_app_user_id)
-);
+) WITH (autovacuum_vacuum_scale_factor=0.05);
 GRANT SELECT, INSERT, UPDATE, DELETE ON entitled.customer TO entitled_worker;
 GRANT SELECT, INSERT, UPDATE, DELETE ON entitled.customer TO entitled_api;
 
@@ -388,7 +388,7 @@ CREATE TABLE entitled.app_user_id (
     -- The program made this id for an Apple account; it belongs to no device.
     of_account boolean NOT NULL DEFAULT false,
     CONSTRAINT app_user_id_pkey PRIMARY KEY (id)
-);
+) WITH (autovacuum_vacuum_scale_factor=0.05);
 CREATE INDEX app_user_id_caseless ON entitled.app_user_id USING btree (lower(id));
 CREATE INDEX app_user_id_customer ON entitled.app_user_id USING btree (original_app_user_id);
 GRANT SELECT, INSERT, UPDATE, DELETE ON entitled.app_user_id TO entitled_worker;
@@ -497,7 +497,7 @@ CREATE TABLE entitled.event (
     -- Number among the events of its purchase, from 1. NULL: about no purchase, or older than the numbers.
     sequence integer,
     CONSTRAINT event_pkey PRIMARY KEY (lane, id)
-);
+) WITH (autovacuum_vacuum_insert_scale_factor=0, autovacuum_vacuum_insert_threshold=500000, autovacuum_freeze_min_age=0, autovacuum_vacuum_scale_factor=0.01, autovacuum_analyze_scale_factor=0.01);
 -- Some 150 bytes for each megabyte: rows come nearly in that order. Ranges keep several intervals, so that a page that
 -- is filled again after years does not widen its range.
 CREATE INDEX event_created ON entitled.event USING brin (created_ms int8_minmax_multi_ops) WITH (autosummarize='on');
@@ -549,7 +549,7 @@ CREATE TABLE entitled.delivery (
     -- The id that the consumer sees of such a delivery.
     webhook_id text,
     CONSTRAINT delivery_pkey PRIMARY KEY (lane, id)
-) WITH (fillfactor=85);
+) WITH (fillfactor=85, autovacuum_vacuum_scale_factor=0.02, autovacuum_vacuum_insert_scale_factor=0.05, autovacuum_analyze_scale_factor=0.02);
 -- The blocked deliveries, the longest wait first.
 CREATE INDEX delivery_blocked ON entitled.delivery USING btree (lane, endpoint, next_ms) WHERE (state = 4);
 CREATE INDEX delivery_created ON entitled.delivery USING btree (created_ms);
@@ -605,20 +605,23 @@ GRANT SELECT ON entitled.attempt TO entitled_api;
 CREATE TABLE entitled.attempt_default PARTITION OF entitled.attempt DEFAULT;
 GRANT SELECT ON entitled.attempt_default TO entitled_worker;
 
--- Processes that made attempts, so that an attempt names one by four bytes. Rows stay, other than those of worker.
+-- Processes that made attempts, so that an attempt names one by four bytes. Rows outlive those of worker, until the
+-- last attempt is gone.
 CREATE TABLE entitled.sender (
     number integer NOT NULL GENERATED BY DEFAULT AS IDENTITY,
     worker uuid NOT NULL,
     host text NOT NULL,
+    -- When retention first found no worker of this id. NULL: there is one, or it was not looked for.
+    gone_ms bigint,
     CONSTRAINT sender_pkey PRIMARY KEY (number),
     CONSTRAINT sender_worker_key UNIQUE (worker)
 );
-GRANT SELECT, INSERT ON entitled.sender TO entitled_worker;
+GRANT SELECT, INSERT, UPDATE, DELETE ON entitled.sender TO entitled_worker;
 GRANT SELECT ON entitled.sender TO entitled_api;
 
 -- MARK: Endpoints and keys
 
--- Webhook endpoints. Removed ones keep their row.
+-- Webhook endpoints. Removed ones keep their row until their last delivery is gone.
 CREATE TABLE entitled.endpoint (
     id text COLLATE "C" NOT NULL,
     url text NOT NULL,
@@ -812,7 +815,7 @@ CREATE UNIQUE INDEX job_running ON entitled.job USING btree (md5(request)) WHERE
 GRANT SELECT, INSERT, UPDATE, DELETE ON entitled.job TO entitled_worker;
 GRANT SELECT ON entitled.job TO entitled_api;
 
--- How far rebuilds came, so that the next one with the same settings goes on there. Finished ones stay for the record.
+-- How far rebuilds came, so that the next one with the same settings goes on there.
 CREATE TABLE entitled.rebuild (
     id bigint NOT NULL GENERATED BY DEFAULT AS IDENTITY,
     started_ms bigint NOT NULL,

@@ -36,6 +36,17 @@ struct BlockScan {
         return Blocks(start: "(\(start),0)", end: "(\(start + BlockScan.step),0)", isLast: isLast)
     }
 
+    /// Goes through a table once, as a pass does.
+    static func pass(
+        of table: String, on connection: PostgresConnection, _ body: (Blocks) throws -> Void
+    ) throws {
+        var walk = BlockScan(table)
+        while let blocks = try walk.blocks(on: connection) {
+            try body(blocks)
+            if blocks.isLast { return }
+        }
+    }
+
     /// The next pass begins at once.
     mutating func hurry() {
         nextPass = ContinuousClock.now

@@ -1,4 +1,5 @@
 import Base
+import Database
 import Postgres
 
 /// A table that is divided by the day, with a default partition for what no day is made for.
@@ -47,6 +48,39 @@ package enum DayPartitions: String, Sendable, CaseIterable {
     func strays(on connection: PostgresConnection) throws -> [Day: Int64] {
         let rows = try connection.query("SELECT \(day), count(*) FROM entitled.\(rawValue)_default GROUP BY 1")
         return Dictionary(try rows.map { (Day(number: try $0.int(0)), try $0.int(1)) }) { $1 }
+    }
+
+    /// How many rows a day has, counted. Through the whole table: the worker's role may read no partition by itself.
+    func rows(of day: Day, on connection: PostgresConnection) throws -> Int64 {
+        let (key, bounds) =
+            switch self {
+            case .notifications: ("seq", [day, day.adding(1)].map { SequenceGenerator.least(at: $0.start) })
+            case .attempts: ("started_ms", [day, day.adding(1)].map(\.start))
+            }
+        return try connection.query(
+            "SELECT count(*) FROM entitled.\(rawValue) WHERE \(key) >= $1 AND \(key) < $2", bounds.map { .int8($0) }
+        ).one().int(0)
+    }
+
+    /// By lane, as their keys begin.
+    private static func need(_ table: String) -> String {
+        """
+        EXISTS (SELECT FROM entitled.lane l CROSS JOIN LATERAL (
+            SELECT FROM entitled.\(table) n WHERE n.lane = l.lane AND n.seq >= $1 AND n.seq < $2 LIMIT 1) waiting)
+        """
+    }
+
+    /// What keeps a day of notifications, as `drop` finds it.
+    func need(of day: Day, on connection: PostgresConnection) throws -> Dropped? {
+        guard self == .notifications else { return nil }
+        let row = try connection.query(
+            "SELECT \(DayPartitions.need("pending")), \(DayPartitions.need("held_notification"))",
+            [
+                .int8(SequenceGenerator.least(at: day.start)),
+                .int8(SequenceGenerator.least(at: day.adding(1).start)),
+            ]
+        ).one()
+        return try row.bool(0) ? .pending : try row.bool(1) ? .held : nil
     }
 
     // MARK: - Making and dropping

@@ -65,4 +65,26 @@ struct EmptyCustomerCleaner {
     }
 
     mutating func hurry() { walk.hurry() }
+
+    private static let count = """
+        SELECT count(*), coalesce(sum(pg_column_size(c.*)), 0)::int8, min(c.first_seen_ms),
+            coalesce(sum(pg_column_size(a.*)), 0)::int8, min(a.first_seen_ms)
+        FROM entitled.customer c
+        JOIN entitled.app_user_id a ON a.id = c.original_app_user_id AND a.original_app_user_id = a.id
+        WHERE c.ctid >= $1::text::tid AND c.ctid < $2::text::tid AND \(isEmpty("c", "a"))
+        """
+
+    /// Customers and their ids: each of these customers has one.
+    static func forecast(
+        before limit: Int64, on connection: PostgresConnection
+    ) throws -> [RetentionForecast.Entry] {
+        var (customers, ids) = (RetentionForecast.Tally(), RetentionForecast.Tally())
+        try BlockScan.pass(of: "customer", on: connection) { blocks in
+            let row = try connection.query(count, [.text(blocks.start), .text(blocks.end), .int8(limit)]).one()
+            let rows = try row.int(0)
+            customers.add(rows: rows, bytes: try row.int(1), oldest: try row.optionalInt(2))
+            ids.add(rows: rows, bytes: try row.int(3), oldest: try row.optionalInt(4))
+        }
+        return [customers.entry("customer", before: limit), ids.entry("app_user_id", before: limit)]
+    }
 }

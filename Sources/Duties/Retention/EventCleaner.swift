@@ -60,9 +60,7 @@ struct EventCleaner {
     /// - Returns: nil when there is nothing to do for now.
     mutating func step(before limit: Int64, on connection: PostgresConnection) throws -> Step? {
         guard let blocks = try walk.blocks(on: connection) else { return nil }
-        let rows = try connection.query(
-            EventCleaner.old, [.text(blocks.start), .text(blocks.end), .int8(limit)])
-        let events = try rows.map { Name(lane: Lane(number: Int16(clamping: try $0.int(0))), id: try $0.uuid(1)) }
+        let events = try old(in: blocks, before: limit, on: connection)
         var step = Step()
         if !events.isEmpty {
             let clear = try finished(events, limit, on: connection).events
@@ -77,6 +75,48 @@ struct EventCleaner {
     }
 
     mutating func hurry() { walk.hurry() }
+
+    private static let size = """
+        SELECT count(*), coalesce(sum(pg_column_size(e.body)), 0)::int8, min(e.created_ms)
+        FROM entitled.event e JOIN unnest($1::int2[], $2::uuid[]) AS t(lane, id) ON e.lane = t.lane AND e.id = t.id
+        """
+    private static let deliverySize = """
+        SELECT count(*), coalesce(sum(pg_column_size(d.*)), 0)::int8, min(d.created_ms)
+        FROM entitled.delivery d JOIN unnest($1::int2[], $2::uuid[]) AS t(lane, id) ON d.lane = t.lane AND d.id = t.id
+        """
+
+    /// Goes through the table once, as a pass does, and changes nothing.
+    static func forecast(
+        before limit: Int64, on connection: PostgresConnection
+    ) throws -> [RetentionForecast.Entry] {
+        let cleaner = EventCleaner()
+        var (events, deliveries) = (RetentionForecast.Tally(), RetentionForecast.Tally())
+        var kept = 0
+        func add(_ names: [Name], to tally: inout RetentionForecast.Tally, by sql: String) throws {
+            guard !names.isEmpty else { return }
+            try tally.add(connection.query(sql, [.int2s(names.map(\.lane.number)), .uuids(names.map(\.id))]))
+        }
+        try BlockScan.pass(of: "event", on: connection) { blocks in
+            let old = try cleaner.old(in: blocks, before: limit, on: connection)
+            guard !old.isEmpty else { return }
+            let clear = try cleaner.finished(old, limit, on: connection)
+            kept += old.count - clear.events.count
+            try add(clear.events, to: &events, by: size)
+            try add(clear.deliveries, to: &deliveries, by: deliverySize)
+        }
+        return [
+            events.entry("event", .emptied, before: limit, kept: kept == 0 ? [:] : ["unfinished": kept]),
+            deliveries.entry("delivery", before: limit),
+        ]
+    }
+
+    private func old(
+        in blocks: BlockScan.Blocks, before limit: Int64, on connection: PostgresConnection
+    ) throws -> [Name] {
+        try connection.query(EventCleaner.old, [.text(blocks.start), .text(blocks.end), .int8(limit)]).map { row in
+            Name(lane: Lane(number: Int16(clamping: try row.int(0))), id: try row.uuid(1))
+        }
+    }
 
     /// The events of which nothing is open, and their deliveries.
     private func finished(

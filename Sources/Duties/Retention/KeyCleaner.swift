@@ -27,4 +27,18 @@ struct KeyCleaner {
     }
 
     mutating func hurry() { walk.hurry() }
+
+    private static let count = """
+        SELECT count(*), coalesce(sum(pg_column_size(k.*)), 0)::int8, (min(seq) >> 22) + 1704067200000
+        FROM entitled.notification_key k WHERE ctid >= $1::text::tid AND ctid < $2::text::tid AND seq < $3
+        """
+
+    static func forecast(before first: Day, on connection: PostgresConnection) throws -> RetentionForecast.Entry {
+        let least = SequenceGenerator.least(at: first.start)
+        var tally = RetentionForecast.Tally()
+        try BlockScan.pass(of: "notification_key", on: connection) { blocks in
+            try tally.add(connection.query(count, [.text(blocks.start), .text(blocks.end), .int8(least)]))
+        }
+        return tally.entry("notification_key", before: first.start)
+    }
 }

@@ -5,9 +5,8 @@ import Postgres
 /// Deletes the deliveries of notifications as they came, once the notifications are gone: as long as one is there it may
 /// be applied again, and must find what it made before.
 struct NotificationDeliveryCleaner {
-    private var nextPass = ContinuousClock.now
+    private var pass = DailyPass()
 
-    private static let passInterval = Duration.seconds(86_400)
     private static let stepSize: Int64 = 1000
 
     private static let clean = """
@@ -24,7 +23,7 @@ struct NotificationDeliveryCleaner {
     /// - Parameter first: the first day of which notifications are there.
     /// - Returns: how many were deleted; nil when there is nothing to do for now.
     mutating func step(before first: Day, on connection: PostgresConnection) throws -> Int? {
-        guard ContinuousClock.now >= nextPass else { return nil }
+        guard pass.isDue else { return nil }
         let deleted = try connection.transaction {
             _ = try connection.query("SELECT set_config('synchronous_commit', 'on', true)")
             return try connection.query(
@@ -32,14 +31,20 @@ struct NotificationDeliveryCleaner {
                 [.int8(SequenceGenerator.least(at: first.start)), .int8(NotificationDeliveryCleaner.stepSize)]
             ).count
         }
-        if deleted < NotificationDeliveryCleaner.stepSize {
-            nextPass = ContinuousClock.now + NotificationDeliveryCleaner.passInterval
-        }
+        if deleted < NotificationDeliveryCleaner.stepSize { pass.finish() }
         return deleted
     }
 
-    /// The next pass begins at once.
-    mutating func hurry() {
-        nextPass = ContinuousClock.now
+    mutating func hurry() { pass.hurry() }
+
+    static func forecast(before first: Day, on connection: PostgresConnection) throws -> RetentionForecast.Entry {
+        var tally = RetentionForecast.Tally()
+        try tally.add(
+            connection.query(
+                """
+                SELECT count(*), coalesce(sum(pg_column_size(d.*)), 0)::int8, min(d.created_ms) FROM entitled.delivery d
+                WHERE d.notification_seq IS NOT NULL AND d.notification_seq < $1 AND d.state IN (1, 2)
+                """, [.int8(SequenceGenerator.least(at: first.start))]))
+        return tally.entry("delivery", before: first.start)
     }
 }

@@ -80,15 +80,15 @@ final class RetentionReport: Sendable {
 
     // MARK: - Rows
 
-    /// - Parameter deliveries: beside those of events.
-    func cleaned(keys: Int, _ events: EventCleaner.Step?, deliveries: Int, customers: Int) {
-        for (table, rows) in [
-            ("notification_key", keys), ("event", events?.events ?? 0),
-            ("delivery", deliveries + (events?.deliveries ?? 0)), ("customer", customers),
-        ] where rows > 0 {
+    /// - Parameter counts: by table.
+    func cleaned(_ counts: [String: Int]) {
+        for (table, rows) in counts where rows > 0 {
             metrics.count(.retentionRowsCleaned, ["table": table], by: Double(rows))
         }
-        guard let kept = events?.kept else { return }
+    }
+
+    /// Old events that something unfinished keeps.
+    func kept(events kept: Int64) {
         keep("event", "unfinished", Int(kept))
         guard kept > 0 else { return }
         complain("event unfinished") {

@@ -16,6 +16,9 @@ package struct RetentionRound {
     private var events = EventCleaner()
     private var forwarded = NotificationDeliveryCleaner()
     private var customers = EmptyCustomerCleaner()
+    private var finishedWork = FinishedWorkCleaner()
+    private var senders = SenderCleaner()
+    private var endpoints = RemovedEndpointCleaner()
 
     /// Days that are there before they begin: a week without a worker, and nothing is late.
     static let daysAhead: Int64 = 7
@@ -38,19 +41,33 @@ package struct RetentionRound {
         // A clock of this host that is ahead must not drop what is young.
         let now = min(clock.now(), serverNow)
         var failure: (any Error)?
-        var firstKept: Day?
+        var first: [DayPartitions: Day] = [:]
         for table in DayPartitions.allCases {
-            do {
-                let first = try take(table, now, isLeader: isLeader, on: connection)
-                if table == .notifications { firstKept = first }
-            } catch {
-                guard connection.isAlive else { throw error }
-                failure = error
+            try RetentionRound.attempt(&failure, on: connection) {
+                first[table] = try take(table, now, isLeader: isLeader, on: connection)
             }
         }
-        let hasMore = isLeader ? try clean(before: firstKept, now, on: connection) : false
+        var hasMore = false
+        if isLeader {
+            try RetentionRound.attempt(&failure, on: connection) {
+                hasMore = try clean(before: first[.notifications], now, on: connection)
+            }
+            try cleanSmallTables(attemptsSince: first[.attempts], now, &failure, on: connection)
+        }
         if let failure { throw failure }
         return hasMore
+    }
+
+    /// Does one part. Unless the connection is lost, its failure is only noted, so that it keeps nothing from the others.
+    private static func attempt(
+        _ failure: inout (any Error)?, on connection: PostgresConnection, _ part: () throws -> Void
+    ) throws {
+        do {
+            try part()
+        } catch {
+            guard connection.isAlive else { throw error }
+            failure = error
+        }
     }
 
     /// The first day of which something is there, or is to be kept.
@@ -74,6 +91,9 @@ package struct RetentionRound {
         events.hurry()
         forwarded.hurry()
         customers.hurry()
+        finishedWork.hurry()
+        senders.hurry()
+        endpoints.hurry()
     }
 
     private func makeAhead(
@@ -117,19 +137,46 @@ package struct RetentionRound {
 
     /// - Parameter first: nil where that is not known; then nothing goes that belongs to a notification.
     private mutating func clean(before first: Day?, _ now: Int64, on connection: PostgresConnection) throws -> Bool {
-        let limit = now - max(times.events, RetentionTimes.history).milliseconds
         var hasMore = false
         for step in 1...RetentionRound.stepLimit {
             let cleaned = try first.flatMap { try keys.step(before: $0, on: connection) }
-            let emptied = try events.step(before: limit, on: connection)
+            let emptied = try events.step(before: times.eventLimit(now), on: connection)
             let deleted = try first.flatMap { try forwarded.step(before: $0, on: connection) }
             let removed = try times.emptyCustomers.flatMap {
                 try customers.step(before: now - $0.milliseconds, on: connection)
             }
-            report.cleaned(keys: cleaned ?? 0, emptied, deliveries: deleted ?? 0, customers: removed ?? 0)
+            report.cleaned([
+                "notification_key": cleaned ?? 0, "event": emptied?.events ?? 0,
+                "delivery": (deleted ?? 0) + (emptied?.deliveries ?? 0), "customer": removed ?? 0,
+            ])
+            if let kept = emptied?.kept { report.kept(events: kept) }
             if cleaned == nil, emptied == nil, deleted == nil, removed == nil { break }
             hasMore = step == RetentionRound.stepLimit
         }
         return hasMore
+    }
+
+    /// A step of each in a round, once a day: these tables have few rows.
+    ///
+    /// - Parameter first: the first day of which attempts are there; nil where that is not known.
+    private mutating func cleanSmallTables(
+        attemptsSince first: Day?, _ now: Int64, _ failure: inout (any Error)?, on connection: PostgresConnection
+    ) throws {
+        let (times, report) = (times, report)
+        try RetentionRound.attempt(&failure, on: connection) {
+            if let work = try finishedWork.step(before: times.finishedWorkLimit(now), on: connection) {
+                report.cleaned(work)
+            }
+        }
+        try RetentionRound.attempt(&failure, on: connection) {
+            if let gone = try senders.step(before: first.map(times.senderLimit), now: now, on: connection) {
+                report.cleaned(["sender": gone])
+            }
+        }
+        try RetentionRound.attempt(&failure, on: connection) {
+            if let removed = try endpoints.step(before: times.endpointLimit(now), on: connection) {
+                report.cleaned(["endpoint": removed])
+            }
+        }
     }
 }

@@ -18,6 +18,24 @@ package struct RetentionTimes: Sendable {
         self.emptyCustomers = emptyCustomers
     }
 
+    /// How long jobs and rebuilds are kept that are over.
+    static let finishedWork = Duration.seconds(90 * 86_400)
+    /// How much longer that is kept which names what else is deleted: hosts' clocks may differ, and a pass takes a while.
+    private static let margin = Duration.seconds(2 * 86_400)
+
+    /// Ms; events of which nothing happened since then are old.
+    func eventLimit(_ now: Int64) -> Int64 { now - max(events, RetentionTimes.history).milliseconds }
+
+    func finishedWorkLimit(_ now: Int64) -> Int64 { now - RetentionTimes.finishedWork.milliseconds }
+
+    /// Ms; of a sender that is gone since before, no attempt is left.
+    ///
+    /// - Parameter first: the first day of which attempts are there.
+    func senderLimit(_ first: Day) -> Int64 { first.start - RetentionTimes.margin.milliseconds }
+
+    /// When the deliveries to an endpoint that was removed then have gone; ms.
+    func endpointLimit(_ now: Int64) -> Int64 { eventLimit(now) - RetentionTimes.margin.milliseconds }
+
     /// The first day of which something is to be kept.
     func firstDay(of table: DayPartitions, now: Int64) -> Day {
         switch table {

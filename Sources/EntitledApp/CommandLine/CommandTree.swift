@@ -56,6 +56,7 @@ package enum CommandTree {
             CommandNode(
                 "refunds", "Answer Apple's consumption requests.", [RefundListCommand.self, RefundAnswerCommand.self]),
             CommandNode(ReportCommand.self), CommandNode(ListenCommand.self), CommandNode(RebuildCommand.self),
-            CommandNode(DoctorCommand.self), CommandNode(CheckConfigCommand.self), CommandNode(VersionCommand.self),
+            CommandNode(RetentionCommand.self), CommandNode(DoctorCommand.self), CommandNode(CheckConfigCommand.self),
+            CommandNode(VersionCommand.self),
         ])
 }

@@ -19,6 +19,7 @@ final class RetentionFixture {
     private let worker = [UInt8](repeating: 1, count: 16)
     var leadership: Leadership { Leadership(worker: worker, lease: .seconds(10)) }
     private(set) var round: RetentionRound
+    let times: RetentionTimes
 
     /// - Parameter emptyCustomers: days, as all of these; nil: they stay.
     init(
@@ -28,11 +29,11 @@ final class RetentionFixture {
         connection = try database.connect(role: "entitled_worker")
         owner = try database.connect()
         func days(_ count: Int64) -> Duration { .seconds(count * 86_400) }
+        times = RetentionTimes(
+            notifications: days(notifications), attempts: days(attempts), events: days(events),
+            emptyCustomers: emptyCustomers.map(days))
         round = RetentionRound(
-            times: RetentionTimes(
-                notifications: days(notifications), attempts: days(attempts), events: days(events),
-                emptyCustomers: emptyCustomers.map(days)),
-            clock: ManualClock(now), logger: log.logger, metrics: metrics)
+            times: times, clock: ManualClock(now), logger: log.logger, metrics: metrics)
         try own(worker)
     }
 

@@ -1,0 +1,58 @@
+import Postgres
+
+/// Deletes jobs and rebuilds that are over. Jobs that failed stay: requested again, they go on where they stopped.
+struct FinishedWorkCleaner {
+    private var pass = DailyPass()
+
+    private static let stepSize: Int64 = 1000
+
+    /// The newest job of a request decides whether the request goes on or begins anew. So a job stays while an older one of
+    /// the same request has failed: without the newer one, the failed one would go on.
+    private static let oldJobs = """
+        FROM entitled.job j WHERE j.state IN ('done', 'cancelled') AND j.finished_ms < $1 AND NOT EXISTS (
+            SELECT FROM entitled.job o WHERE md5(o.request) = md5(j.request) AND o.id < j.id AND o.state = 'failed')
+        """
+
+    /// A rebuild that was stopped is continued within a day only.
+    private static let oldRebuilds = "FROM entitled.rebuild r WHERE coalesce(r.finished_ms, r.started_ms) < $1"
+
+    private static let deleteJobs = """
+        DELETE FROM entitled.job WHERE id = ANY (ARRAY(SELECT j.id \(oldJobs) ORDER BY j.id LIMIT $2)) RETURNING 1
+        """
+    private static let deleteRebuilds = """
+        DELETE FROM entitled.rebuild WHERE id = ANY (ARRAY(SELECT r.id \(oldRebuilds) ORDER BY r.id LIMIT $2)) RETURNING 1
+        """
+
+    /// Two short statements.
+    ///
+    /// - Parameter limit: ms; work that ended before goes.
+    /// - Returns: how many rows went, by table; nil when there is nothing to do for now.
+    mutating func step(before limit: Int64, on connection: PostgresConnection) throws -> [String: Int]? {
+        guard pass.isDue else { return nil }
+        let values: [PostgresValue] = [.int8(limit), .int8(FinishedWorkCleaner.stepSize)]
+        let jobs = try connection.query(FinishedWorkCleaner.deleteJobs, values).count
+        let rebuilds = try connection.query(FinishedWorkCleaner.deleteRebuilds, values).count
+        if max(jobs, rebuilds) < FinishedWorkCleaner.stepSize { pass.finish() }
+        return ["job": jobs, "rebuild": rebuilds]
+    }
+
+    mutating func hurry() { pass.hurry() }
+
+    static func forecast(
+        before limit: Int64, on connection: PostgresConnection
+    ) throws -> [RetentionForecast.Entry] {
+        var jobs = RetentionForecast.Tally()
+        try jobs.add(
+            connection.query(
+                "SELECT count(*), coalesce(sum(pg_column_size(j.*)), 0)::int8, min(j.finished_ms) \(oldJobs)",
+                [.int8(limit)]))
+        var rebuilds = RetentionForecast.Tally()
+        try rebuilds.add(
+            connection.query(
+                """
+                SELECT count(*), coalesce(sum(pg_column_size(r.*)), 0)::int8, min(coalesce(r.finished_ms, r.started_ms))
+                \(oldRebuilds)
+                """, [.int8(limit)]))
+        return [jobs.entry("job", before: limit), rebuilds.entry("rebuild", before: limit)]
+    }
+}

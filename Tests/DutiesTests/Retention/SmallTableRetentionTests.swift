@@ -1,0 +1,115 @@
+import Base
+import Daemon
+import Duties
+import Postgres
+import TestSupport
+import Testing
+
+/// Rows that people and processes make one at a time go, too, once nothing needs them.
+struct SmallTableRetentionTests {
+    private static let day = RetentionFixture.day
+
+    private func job(_ words: String, _ state: String, daysAgo: Int64, in bench: RetentionFixture) throws {
+        let ended = bench.now - daysAgo * Self.day
+        _ = try bench.owner.query(
+            """
+            INSERT INTO entitled.job (kind, request, parameters, state, made_by, created_ms, updated_ms, finished_ms)
+            VALUES ('webhooks', $1, '{}', $2, 'a test', $3, $3, CASE WHEN $2 <> 'running' THEN $3 END)
+            """, [.text(words), .text(state), .int8(ended)])
+    }
+
+    @Test func `jobs that are over go after their time, and those that may go on stay`() throws {
+        let bench = try RetentionFixture()
+        for state in ["done", "cancelled", "failed", "running"] {
+            try job("old \(state)", state, daysAgo: 91, in: bench)
+            try job("young \(state)", state, daysAgo: 89, in: bench)
+        }
+        // Without the second the first would be the last of its request, and go on when it is asked for again.
+        try job("twice", "failed", daysAgo: 120, in: bench)
+        try job("twice", "done", daysAgo: 100, in: bench)
+        try bench.takeRounds()
+        #expect(
+            try bench.database.texts("SELECT request FROM entitled.job ORDER BY id") == [
+                "young done", "young cancelled", "old failed", "young failed", "old running", "young running", "twice",
+                "twice",
+            ])
+        #expect(bench.metrics.exposition().contains(#"entitled_retention_rows_cleaned_total{table="job"} 2"#))
+    }
+
+    @Test func `rebuilds go after their time, whether they came to an end or not`() throws {
+        let bench = try RetentionFixture()
+        func rebuild(_ name: String, startedDaysAgo started: Int64, finishedDaysAgo finished: Int64?) throws {
+            _ = try bench.owner.query(
+                "INSERT INTO entitled.rebuild (started_ms, finished_ms, settings) VALUES ($1, $2, $3)",
+                [
+                    .int8(bench.now - started * Self.day), .int8(finished.map { bench.now - $0 * Self.day }),
+                    .text(name),
+                ])
+        }
+        try rebuild("old", startedDaysAgo: 100, finishedDaysAgo: 91)
+        try rebuild("stopped", startedDaysAgo: 91, finishedDaysAgo: nil)
+        try rebuild("long", startedDaysAgo: 100, finishedDaysAgo: 89)
+        try rebuild("going", startedDaysAgo: 0, finishedDaysAgo: nil)
+        try bench.takeRounds()
+        #expect(try bench.database.texts("SELECT settings FROM entitled.rebuild ORDER BY 1") == ["going", "long"])
+    }
+
+    @Test func `a sender goes when no worker has its id for as long as attempts are kept`() throws {
+        let bench = try RetentionFixture(attempts: 90)
+        _ = try bench.owner.query(
+            """
+            INSERT INTO entitled.sender (worker, host, gone_ms)
+            SELECT ('00000000-0000-4000-8000-00000000000' || i)::uuid, 'host ' || i, CASE i
+                WHEN 1 THEN $1 - 93 * $2 WHEN 2 THEN $1 - 91 * $2 WHEN 3 THEN $1 - 93 * $2 END
+            FROM generate_series(1, 5) i
+            """, [.int8(bench.now), .int8(Self.day)])
+        // The third worker came back after it stood still, the fourth never left.
+        _ = try bench.owner.query(
+            """
+            INSERT INTO entitled.worker (id, host, seen_at)
+            SELECT worker, host, clock_timestamp() FROM entitled.sender WHERE host IN ('host 3', 'host 4')
+            """)
+        try bench.takeRounds()
+        #expect(
+            try bench.database.texts(
+                """
+                SELECT host || CASE WHEN gone_ms IS NULL THEN ' works' WHEN gone_ms = \(bench.now) THEN ' gone now'
+                    ELSE ' gone' END FROM entitled.sender ORDER BY host
+                """) == ["host 2 gone", "host 3 works", "host 4 works", "host 5 gone now"])
+    }
+
+    @Test func `senders stay where the schema does not say since when they are gone`() throws {
+        let bench = try RetentionFixture()
+        try bench.database.execute("INSERT INTO entitled.sender (worker, host) VALUES (gen_random_uuid(), 'a')")
+        try bench.database.execute("ALTER TABLE entitled.sender DROP COLUMN gone_ms")
+        try bench.takeRounds()
+        #expect(try bench.database.count("SELECT count(*) FROM entitled.sender") == 1)
+        let forecast = try RetentionForecast.make(bench.times, now: bench.now, on: bench.connection)
+        #expect(forecast.entries.first { $0.table == "sender" }?.rows == 0)
+    }
+
+    @Test func `a removed endpoint goes when its last delivery is gone, and never the one for operators`() throws {
+        let bench = try RetentionFixture(events: 400)
+        func endpoint(_ id: String, removedDaysAgo: Int64?) throws {
+            _ = try bench.owner.query(
+                """
+                INSERT INTO entitled.endpoint (id, url, environments, events, apps, created_ms, removed_ms)
+                VALUES ($1, 'https://example.com', '{}', '{}', '{}', 1, $2)
+                """, [.text(id), .int8(removedDaysAgo.map { bench.now - $0 * Self.day })])
+        }
+        for (id, days) in [("old", 500), ("referred", 500), ("young", 401), ("there", nil), ("we_operations", 500)] {
+            try endpoint(id, removedDaysAgo: days.map { Int64($0) })
+        }
+        _ = try bench.owner.query(
+            """
+            INSERT INTO entitled.delivery (lane, id, endpoint, event, event_type, state, next_ms, created_ms)
+            VALUES (7, gen_random_uuid(), 'referred', gen_random_uuid(), 'RENEWAL', 2, $1, $1)
+            """, [.int8(bench.now - 501 * Self.day)])
+        try bench.takeRounds()
+        let left = { try bench.database.texts("SELECT id FROM entitled.endpoint ORDER BY id") }
+        #expect(try left() == ["referred", "there", "we_operations", "young"])
+        try bench.database.execute("DELETE FROM entitled.delivery")
+        try bench.takeRounds()
+        #expect(try left() == ["there", "we_operations", "young"])
+    }
+}

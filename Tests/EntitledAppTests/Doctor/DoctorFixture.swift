@@ -54,12 +54,12 @@ final class DoctorFixture: Sendable {
         chmod(key, 0o600)
         try database.execute(
             """
-            WITH worker AS (INSERT INTO entitled.worker VALUES (gen_random_uuid(), 'here', clock_timestamp()) RETURNING id),
+            WITH worker AS (INSERT INTO entitled.worker VALUES (gen_random_uuid(), 'here', now()) RETURNING id),
             heard AS (
-                INSERT INTO entitled.listening SELECT floor(extract(epoch FROM clock_timestamp()) / 60)::int8 - ago
+                INSERT INTO entitled.listening SELECT floor(extract(epoch FROM now()) / 60)::int8 - ago
                 FROM generate_series(0, 9) AS ago
             )
-            UPDATE entitled.lane SET owner = worker.id, lease_until = clock_timestamp() + interval '1 hour' FROM worker
+            UPDATE entitled.lane SET owner = worker.id, lease_until = now() + interval '1 hour' FROM worker
             """)
         _ = run(["endpoints", "add", "https://hooks.example.com/secret/path"])
     }

@@ -232,7 +232,7 @@ struct DoctorTests {
         Damage(
             "an outage", "work.ingest warning ingest stores what comes, but could not for", "comes again",
             sql: """
-                INSERT INTO entitled.listening SELECT floor(extract(epoch FROM clock_timestamp()) / 60)::int8 - 300
+                INSERT INTO entitled.listening SELECT floor(extract(epoch FROM now()) / 60)::int8 - 300
                 """),
         Damage("a backlog", "work.notifications error the oldest notification", "workers") { bench in
             try bench.database.execute(

@@ -1,6 +1,6 @@
--- Tables that grow with every notification: when they are vacuumed, whatever their size. The defaults wait for a fifth of
--- a table, which is hundreds of millions of rows after some years. Rows that never change are frozen at the first vacuum,
--- so that none reads them again.
+-- Tables that grow with every notification are vacuumed after each 500,000 new rows, whatever their size: less often than
+-- by default while they are small. The defaults wait for a fifth of a table, which is hundreds of millions of rows after
+-- some years. Rows that never change are frozen at the first vacuum, so that none reads them again.
 
 ALTER TABLE entitled.fact SET (
     autovacuum_vacuum_insert_scale_factor = 0, autovacuum_vacuum_insert_threshold = 500000, autovacuum_freeze_min_age = 0,

@@ -121,8 +121,7 @@ private struct RouteGroups {
     let clock: any WallClock
 
     private var document: SubscriberDocument {
-        SubscriberDocument(
-            catalogue: settings.catalogue, sandboxRule: settings.sandboxRule)
+        SubscriberDocument(catalogue: settings.catalogue, sandboxRule: settings.sandboxRule)
     }
 
     var answers: SubscriberResponses {

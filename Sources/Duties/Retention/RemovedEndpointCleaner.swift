@@ -5,7 +5,8 @@ import Postgres
 /// deliveries by the endpoints that there are.
 ///
 /// There is no index of deliveries by endpoint. Deliveries were made before their endpoint was removed, so the oldest ones
-/// of all show whether it has some; where there are too many of that age, it stays.
+/// of all show whether it has some; where there are too many of that age, it stays. A host whose clock is behind may have
+/// noted a removal that is earlier than the endpoint itself; the later of the two counts.
 struct RemovedEndpointCleaner {
     private var pass = DailyPass()
 
@@ -23,8 +24,8 @@ struct RemovedEndpointCleaner {
             SELECT count(*) < $2 AS is_whole, max(created_ms) AS until FROM oldest
         )
         SELECT e.id, e.removed_ms, pg_column_size(e.*) AS bytes FROM entitled.endpoint e, look
-        WHERE e.removed_ms < $1 AND e.id <> '\(OperationsEndpoint.id)'
-            AND (look.is_whole OR e.removed_ms + \(margin) <= look.until)
+        WHERE greatest(e.removed_ms, e.created_ms) < $1 AND e.id <> '\(OperationsEndpoint.id)'
+            AND (look.is_whole OR greatest(e.removed_ms, e.created_ms) + \(margin) <= look.until)
             AND e.id NOT IN (SELECT endpoint FROM oldest)
         """
 

@@ -4,7 +4,8 @@ import Postgres
 
 /// What the next run of retention would delete, found by the conditions of the run itself; only read.
 ///
-/// It reads large tables as a whole, some blocks with each statement: it holds no lock and no snapshot for long.
+/// It reads large tables as a whole, some blocks or one day with each statement, so that it holds no lock and no snapshot
+/// for longer than one of them takes.
 package struct RetentionForecast: Sendable {
     /// What becomes of rows.
     package enum Effect: String, Sendable {
@@ -33,8 +34,7 @@ package struct RetentionForecast: Sendable {
     package static func make(
         _ times: RetentionTimes, now: Int64, on connection: PostgresConnection
     ) throws -> RetentionForecast {
-        let server = try connection.query("SELECT (extract(epoch FROM clock_timestamp()) * 1000)::int8").one().int(0)
-        let now = min(now, server)
+        let now = min(now, try connection.serverTime())
         let (notifications, first) = try days(.notifications, times, now, on: connection)
         let (attempts, firstAttempts) = try days(.attempts, times, now, on: connection)
         var entries = [notifications, attempts]

@@ -52,7 +52,8 @@ package struct RetentionRound {
             try RetentionRound.attempt(&failure, on: connection) {
                 hasMore = try clean(before: first[.notifications], now, on: connection)
             }
-            try cleanSmallTables(attemptsSince: first[.attempts], now, &failure, on: connection)
+            try cleanSmallTables(
+                attemptsSince: first[.attempts], now, latest: max(clock.now(), serverNow), &failure, on: connection)
         }
         if let failure { throw failure }
         return hasMore
@@ -158,9 +159,12 @@ package struct RetentionRound {
 
     /// A step of each in a round, once a day: these tables have few rows.
     ///
-    /// - Parameter first: the first day of which attempts are there; nil where that is not known.
+    /// - Parameters:
+    ///   - first: the first day of which attempts are there; nil where that is not known.
+    ///   - latest: ms; the later of this host's clock and the server's: a sender that is noted too early goes too early.
     private mutating func cleanSmallTables(
-        attemptsSince first: Day?, _ now: Int64, _ failure: inout (any Error)?, on connection: PostgresConnection
+        attemptsSince first: Day?, _ now: Int64, latest: Int64, _ failure: inout (any Error)?,
+        on connection: PostgresConnection
     ) throws {
         let (times, report) = (times, report)
         try RetentionRound.attempt(&failure, on: connection) {
@@ -169,7 +173,7 @@ package struct RetentionRound {
             }
         }
         try RetentionRound.attempt(&failure, on: connection) {
-            if let gone = try senders.step(before: first.map(times.senderLimit), now: now, on: connection) {
+            if let gone = try senders.step(before: first.map(times.senderLimit), now: latest, on: connection) {
                 report.cleaned(["sender": gone])
             }
         }

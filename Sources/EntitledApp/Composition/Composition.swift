@@ -85,7 +85,7 @@ struct Composition {
             configuration.workerSettings(id: id, history), process(.worker),
             verifier: try verifier(revocation?.policyInside), keys: SealingKeys.reader(configuration, logger: logger),
             prepare: { connection in try SealingKeys.begin(configuration, on: connection) })
-        let services = try duties(of: id, history) + [history.transports] + role.services
+        let services = [role.sender] + (try duties(of: id, history)) + [history.transports, role.worker]
         return Part(services: services, notReady: role.unreadyReasons)
     }
 

@@ -32,8 +32,10 @@ package struct WorkerSettings: Sendable {
 
 /// The owner of lanes with its sender; the program and the tests make it the same way.
 package struct WorkerRole: Sendable {
-    private let worker: LaneWorker
-    private let sender: Sender
+    package let worker: LaneWorker
+    /// The outgoing side. It drains at once, so it stands before all others: each service that drains later leaves less
+    /// time to those before it.
+    package let sender: any Service
 
     /// - Parameters:
     ///   - verifier: what decides about what was admitted and is read again.
@@ -65,7 +67,7 @@ package struct WorkerRole: Sendable {
             clock: clock, logger: process.logger, metrics: metrics)
     }
 
-    /// In the order in which they start and drain.
+    /// In the order in which they start and drain; services of the process that drain before the worker go between them.
     package var services: [any Service] { [sender, worker] }
 
     package func unreadyReasons() -> [String] { worker.isReady ? [] : ["the database is away"] }

@@ -21,9 +21,12 @@ final class RetentionFixture {
     private(set) var round: RetentionRound
     let times: RetentionTimes
 
-    /// - Parameter emptyCustomers: days, as all of these; nil: they stay.
+    /// - Parameters:
+    ///   - emptyCustomers: days, as all of these; nil: they stay.
+    ///   - behind: how far this host's clock is behind the server's.
     init(
-        notifications: Int64 = 400, attempts: Int64 = 90, events: Int64 = 400, emptyCustomers: Int64? = nil
+        notifications: Int64 = 400, attempts: Int64 = 90, events: Int64 = 400, emptyCustomers: Int64? = nil,
+        behind: Int64 = 0
     ) throws {
         database = try TestCluster.shared.makeMigratedDatabase()
         connection = try database.connect(role: "entitled_worker")
@@ -33,7 +36,7 @@ final class RetentionFixture {
             notifications: days(notifications), attempts: days(attempts), events: days(events),
             emptyCustomers: emptyCustomers.map(days))
         round = RetentionRound(
-            times: times, clock: ManualClock(now), logger: log.logger, metrics: metrics)
+            times: times, clock: ManualClock(now - behind * RetentionFixture.day), logger: log.logger, metrics: metrics)
         try own(worker)
     }
 

@@ -44,10 +44,10 @@ extension Configuration {
             appleAppID = section.value(
                 "apple_app_id", .optional(.integer(1...Int64.max)), default: nil, example: "1234567890",
                 "The app's Apple ID in App Store Connect; checked, and so required, in production.")
-            environments = section.value(
+            let environments: [StoreEnvironment] = section.value(
                 "environments", .list(of: .word, 1...10), default: [.production, .sandbox],
-                "The environments whose notifications are accepted."
-            ).reduce(into: []) { list, next in
+                "The environments whose notifications are accepted.")
+            self.environments = environments.reduce(into: []) { list, next in
                 if !list.contains(next) { list.append(next) }
             }
             publicKeys = section.value(

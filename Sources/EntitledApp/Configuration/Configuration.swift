@@ -40,7 +40,8 @@ package struct Configuration: Sendable {
         stateDirectory = section.value(
             "state_dir", .path, default: section.context.isSuperuser ? "/var/lib/entitled" : "./.entitled",
             "Directory for the private Postgres cluster and the key that encrypts stored secrets. Started by root, the"
-                + " default is /var/lib/entitled. A path that does not begin with a slash begins at the current directory.")
+                + " default is /var/lib/entitled. A path that does not begin with a slash begins at the current directory."
+        )
         database = section.section("database", "Connections to Postgres.", Database.init)
         ingest = section.section("ingest", "The listener for the App Store's notifications.", Ingest.init)
         worker = section.section("worker", "Applying notifications and sending webhooks.", Worker.init)

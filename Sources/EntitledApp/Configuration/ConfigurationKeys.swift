@@ -3,11 +3,12 @@ import Daemon
 
 /// Every key of the configuration, in the order of the example file: those that `Configuration` reads.
 package enum ConfigurationKeys {
-    private static let listing: (entries: [ConfigurationEntry], sections: [String: ConfigurationReader.SectionEntry]) = {
-        let reader = ConfigurationReader()
-        _ = Configuration(reader.root)
-        return (reader.entries, reader.sections)
-    }()
+    private static let listing: (entries: [ConfigurationEntry], sections: [String: ConfigurationReader.SectionEntry]) =
+        {
+            let reader = ConfigurationReader()
+            _ = Configuration(reader.root)
+            return (reader.entries, reader.sections)
+        }()
 
     package static var all: [ConfigurationEntry] { listing.entries }
 

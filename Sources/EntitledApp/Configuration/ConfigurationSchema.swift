@@ -32,7 +32,8 @@ package enum ConfigurationSchema {
             properties.append(.init(name: name, value: schema))
         }
         return .object([
-            "type": .string("object"), "description": path.isEmpty
+            "type": .string("object"),
+            "description": path.isEmpty
                 ? .string("The configuration of entitled.")
                 : ConfigurationKeys.sections[path].map { .string($0.comment) },
             "properties": .object(properties), "required": required.isEmpty ? nil : .strings(required),

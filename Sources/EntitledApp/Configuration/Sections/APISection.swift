@@ -24,7 +24,8 @@ extension Configuration {
                 "Keys that apps carry, such as appl_….")
             secretKeys = section.value(
                 "secret_keys", .list(of: .apiKey), default: [], isSecret: true,
-                "Keys of backends and operators, such as sk_…. `entitled keys create` makes others, which need no restart.")
+                "Keys of backends and operators, such as sk_…. `entitled keys create` makes others, which need no restart."
+            )
             applyTimeout = section.value(
                 "apply_timeout", .duration(.milliseconds(100)...(.seconds(60))), default: .seconds(10),
                 "How long an answer waits until what was posted is applied; then it is 503, and nothing is lost. Below the"
@@ -68,10 +69,12 @@ extension Configuration {
                     + " the requests are.")
             limits.appleAccount = section.value(
                 "apple_account", .requestLimit, default: standard.appleAccount,
-                "For posts of what Apple signed for one Apple account, with whatever key. What is forged does not count.")
+                "For posts of what Apple signed for one Apple account, with whatever key. What is forged does not count."
+            )
             limits.publicKey = section.value(
                 "public_key", .requestLimit, default: standard.publicKey,
-                "For requests with one public key. All copies of an app share it, so this is a ceiling for the whole app.")
+                "For requests with one public key. All copies of an app share it, so this is a ceiling for the whole app."
+            )
             limits.secretKey = section.value(
                 "secret_key", .requestLimit, default: standard.secretKey, "For requests with one secret key.")
             limits.proxies = proxies

@@ -116,7 +116,8 @@ extension Configuration {
                 "For auto: the decision that you would like; not set: none is told.")
             hasConsent = section.value(
                 "consent", .flag, default: false,
-                "Whether your customers agreed that Apple is told of their use. Apple demands it; without it there is no auto.")
+                "Whether your customers agreed that Apple is told of their use. Apple demands it; without it there is no auto."
+            )
             providesSamples = section.value(
                 "sample_content", .flag, default: false,
                 "For auto: whether customers could try the content before they bought it.")
@@ -146,7 +147,8 @@ extension Configuration {
                 "key_id", .identifier("the id of the key: letters and digits", marks: "", longest: 64), placeholder: "",
                 example: #""2X9R4HXF34""#, "The id of the key.")
             privateKeyFile = section.required(
-                "private_key_file", .privateKeyFile, placeholder: "", example: #""/etc/entitled/AuthKey_2X9R4HXF34.p8""#,
+                "private_key_file", .privateKeyFile, placeholder: "",
+                example: #""/etc/entitled/AuthKey_2X9R4HXF34.p8""#,
                 "The key itself, as Apple gives it.")
             baseURL = section.value(
                 "base_url", .optional(.baseURL), default: nil,
@@ -176,7 +178,8 @@ extension Configuration {
                 "key_id", .identifier("the id of the key: letters and digits", marks: "", longest: 64), placeholder: "",
                 example: #""7B3M2KX9QA""#, "The id of the key.")
             privateKeyFile = section.required(
-                "private_key_file", .privateKeyFile, placeholder: "", example: #""/etc/entitled/AuthKey_7B3M2KX9QA.p8""#,
+                "private_key_file", .privateKeyFile, placeholder: "",
+                example: #""/etc/entitled/AuthKey_7B3M2KX9QA.p8""#,
                 "The key itself.")
         }
     }
@@ -193,7 +196,8 @@ extension Configuration {
                 example: #""2X9R4HXF34""#,
                 "The id of the key: App Store Connect, Users and Access, Integrations, In-App Purchase.")
             privateKeyFile = section.required(
-                "private_key_file", .privateKeyFile, placeholder: "", example: #""/etc/entitled/AuthKey_2X9R4HXF34.p8""#,
+                "private_key_file", .privateKeyFile, placeholder: "",
+                example: #""/etc/entitled/AuthKey_2X9R4HXF34.p8""#,
                 "The key itself, as Apple gives it: an In-App Purchase key.")
         }
     }

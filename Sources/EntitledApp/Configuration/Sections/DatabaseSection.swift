@@ -1,5 +1,5 @@
-import Daemon
 import Base
+import Daemon
 
 extension Configuration {
     /// Where Postgres is. Without any URL a private cluster in the state directory serves.

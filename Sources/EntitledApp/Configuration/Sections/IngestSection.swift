@@ -19,7 +19,8 @@ extension Configuration {
         init(_ section: ConfigurationSection) {
             listen = section.value(
                 "listen", .listen, default: ListenAddress(host: "127.0.0.1", port: 8080),
-                "Where the App Store's notifications arrive, usually behind a proxy that ends TLS. Port 0 takes a free one.")
+                "Where the App Store's notifications arrive, usually behind a proxy that ends TLS. Port 0 takes a free one."
+            )
             maxBodyBytes = Int(
                 section.value(
                     "max_body_bytes", .integer(1024...(64 << 20), unit: "(bytes)"), default: 1 << 20,

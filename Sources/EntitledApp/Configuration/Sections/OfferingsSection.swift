@@ -17,7 +17,8 @@ extension Configuration {
             "The offering that is current; not set: the one called default, else the only one.")
         let userInterface = section.value(
             "ui_config", .optional(.design(PaywallShapes.userInterface)), default: nil,
-            "Colours, fonts and words that the paywall_components of all offerings share, as JSON or the path of a JSON file.")
+            "Colours, fonts and words that the paywall_components of all offerings share, as JSON or the path of a JSON file."
+        )
         let placements = section.section(
             "placements", "The offering that each place in an app shows.", Configuration.placements)
         let usual = offerings.first { $0.identifier == "default" } ?? (offerings.count == 1 ? offerings.first : nil)

@@ -36,7 +36,8 @@ extension Configuration {
                 "ocsp", .word, default: .soft,
                 "Whether Apple is asked (OCSP, by http:) if the certificates it signs with are revoked. soft: what a revoked"
                     + " one signed is refused, and nothing waits for an answer. hard: without a fresh answer nothing is taken"
-                    + " either (503), and Apple sends it again later. A certificate that names no responder passes in both.")
+                    + " either (503), and Apple sends it again later. A certificate that names no responder passes in both."
+            )
         }
     }
 }

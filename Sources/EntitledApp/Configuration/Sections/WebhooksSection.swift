@@ -44,9 +44,11 @@ extension Configuration {
             maxInFlight = Int(
                 section.value(
                     "max_in_flight", .integer(1...10_000, unit: "requests"), default: 256,
-                    "Requests of one worker at the same time. Endpoints that fail or are slow get half of them together."))
+                    "Requests of one worker at the same time. Endpoints that fail or are slow get half of them together."
+                ))
             disableAfter = section.value(
-                "disable_after", .durationOrNever(.seconds(60)...(.seconds(365 * 86400))), default: .seconds(120 * 3600),
+                "disable_after", .durationOrNever(.seconds(60)...(.seconds(365 * 86400))),
+                default: .seconds(120 * 3600),
                 "An endpoint without any success for so long, and after at least 10 failed attempts, is disabled; its events"
                     + " are held until `entitled endpoints enable`. Operators are warned at a fifth and at three fifths of the"
                     + " time. 0s or never: no endpoint is disabled for failing.")

@@ -12,7 +12,8 @@ extension Configuration {
         init(_ section: ConfigurationSection) {
             lease = section.value(
                 "lease", .duration(.seconds(2)...(.seconds(300))), default: .seconds(10),
-                "How long a lane stays with a worker that is gone, before another worker takes it; renewed at a third of it.")
+                "How long a lane stays with a worker that is gone, before another worker takes it; renewed at a third of it."
+            )
             expiryPatience = section.value(
                 "expiry_patience", .duration(.zero...(.seconds(30 * 86400))), default: .seconds(86400),
                 "How long after its expiry a subscription that should renew is believed to have ended, if Apple says nothing;"
@@ -49,7 +50,8 @@ extension Configuration {
             emptyCustomers = section.value(
                 "empty_customers", .durationOrNever(.seconds(86400)...Retention.longest), default: .seconds(90 * 86400),
                 "How long a customer with nothing but an id is kept after the last request for it: no attributes, purchases"
-                    + " or aliases. A later request with the id creates the customer again. 0s or never keeps it without end.")
+                    + " or aliases. A later request with the id creates the customer again. 0s or never keeps it without end."
+            )
         }
     }
 

@@ -45,8 +45,8 @@ extension Configuration {
                 "Proxies whose X-Forwarded-For says which address a request is from, as CIDR ranges: the right-most address in"
                     + " it that is not one of them. The default is this host. Name the network of proxies elsewhere, but only"
                     + " of proxies that write the header themselves: what passes on TCP (Docker's ports, Kubernetes'"
-                    + " services, some balancers) passes on what clients forge. Where that is no public address, or none is"
-                    + " told, the client is unknown and has no limit by address; a warning in the log says so once.")
+                    + " services, some balancers) passes on what clients forge. Where the header holds no public address,"
+                    + " the client is unknown and has no limit by address; a warning in the log says so once.")
             limits = section.section(
                 "limits",
                 "What callers may cost, as POINTS/TIME, or off. \"30000/1m\" is 30000 points at once, and again as they come"

@@ -1,16 +1,13 @@
-import API
-import AppStore
 import Base
 import Daemon
-import Database
 import Subscriptions
-import Worker
 
 /// Everything an operator can set, checked: its users need not check again.
 ///
-/// Where each value comes from, and what it may be, is in `ConfigurationKeys`.
+/// A key is declared where it is read, in the initializer of its section. `ConfigurationKeys` lists what the initializers
+/// read; the JSON Schema, the example file and the help of `check-config` follow from that list.
 package struct Configuration: Sendable {
-    /// Absolute path of what is kept outside the database.
+    /// Absolute path of the directory with everything that is kept outside the database.
     package let stateDirectory: String
     package let database: Database
     package let ingest: Ingest
@@ -26,9 +23,9 @@ package struct Configuration: Sendable {
     package let admin: Admin
     package let trust: Trust
     package let apps: [App]
-    /// Entitlement to the product ids that give it, by name.
+    /// Product ids by the entitlement that they give.
     package let entitlements: [String: [String]]
-    /// How long what does not renew gives access, by product; without end where none is set.
+    /// How long products that do not renew give access; without end where none is set.
     package let productDurations: [String: ProductDuration]
     package let offerings: OfferingCatalogue
     package let reports: Reports
@@ -39,247 +36,83 @@ package struct Configuration: Sendable {
     /// Every value in force and where it was set, secrets hidden: for `check-config`.
     package let settings: [EffectiveSetting]
 
+    init(_ section: ConfigurationSection) {
+        stateDirectory = section.value(
+            "state_dir", .path, default: section.context.isSuperuser ? "/var/lib/entitled" : "./.entitled",
+            "Directory for the private Postgres cluster and the key that encrypts stored secrets. Started by root, the"
+                + " default is /var/lib/entitled. A path that does not begin with a slash begins at the current directory."
+        )
+        database = section.section("database", "Connections to Postgres.", Database.init)
+        ingest = section.section("ingest", "The listener for the App Store's notifications.", Ingest.init)
+        worker = section.section("worker", "Applying notifications and sending webhooks.", Worker.init)
+        retention = section.section(
+            "retention",
+            "How long stored data is kept; workers delete older data by the day. What Apple said of purchases, and what was"
+                + " done with customers, is kept unless a deletion erases it. What is pending or held stays longer, and the"
+                + " metrics say so.", Retention.init)
+        reconcile = section.section(
+            "reconcile",
+            "Notifications that were missed: the worker fetches them from Apple's history, for every app with server_api.",
+            Reconcile.init)
+        entitlementsFromSandbox = section.value(
+            "entitlements_from_sandbox", .sandboxAccess, default: .all,
+            "Customers whose sandbox purchases give entitlements. App Review and TestFlight buy in the sandbox.")
+        defaultGracePeriod = section.value(
+            "default_grace_period", .duration(.zero...(.seconds(28 * 86400))), default: .seconds(3 * 86400),
+            "How long access goes on after an unpaid period where Apple says that there is grace and gives no end."
+                + " Apple's own grace periods last 3, 16 or 28 days.")
+        restoreBehavior = section.value(
+            "restore_behavior", .word, default: .transfer,
+            "What happens to a purchase that one customer owns and another restores. transfer: it moves to the customer who"
+                + " restores it. transfer_if_no_active_subs: it moves only if no subscription of the owner is active. error:"
+                + " it stays with the owner. share: both become one customer. A purchase of an anonymous customer always"
+                + " joins the two.")
+        privacy = section.section("privacy", "Personal data of customers.", Privacy.init)
+        api = section.section("api", "The REST API for apps, backends and operators.", API.init)
+        admin = section.section("admin", "Health and metrics.", Admin.init)
+        trust = section.section(
+            "trust",
+            "The roots that Apple's certificate chains may end in, and whether certificates are revoked. A list replaces the"
+                + " default; at least one root is needed.", Trust.init)
+        apps = section.list(
+            "apps", "Apps whose notifications are accepted. What is signed for another bundle is refused.", App.init)
+        entitlements = section.value(
+            "entitlements",
+            .map("an object of entitlements, each with a list of product ids", of: .list(of: .name("a product id"))),
+            default: [:], example: #"{ pro: ["pro_monthly", "pro_yearly", "pro_lifetime"] }"#,
+            "Entitlements and the products that give them.")
+        productDurations = section.value(
+            "products", .productDurations, default: [:], example: #"{ season_pass: { duration: "P3M" } }"#,
+            "Durations of products that do not renew: how long access lasts, from each purchase on, and twice as long for a"
+                + " quantity of two. In hours or days, or in ISO 8601; months and years are the calendar's, in UTC. Not set:"
+                + " forever. A change counts for earlier purchases too; run `entitled rebuild` then.")
+        offerings = Configuration.offerings(section)
+        reports = section.section("reports", "Rates that Apple does not sign and that reports need.", Reports.init)
+        webhooks = section.section(
+            "webhooks", "Sending events. The consumers are not configuration: see `entitled endpoints --help`.",
+            Webhooks.init)
+        drainTimeout = section.value(
+            "drain_timeout", .duration(.milliseconds(100)...(.seconds(600))), default: .seconds(20),
+            "How long a process may take to end in order after SIGTERM.")
+        log = section.section("log", "Log lines.", Log.init)
+        settings = section.reader.settings
+    }
+
     package var foldSettings: FoldSettings {
         FoldSettings(defaultGrace: defaultGracePeriod, durations: productDurations)
     }
-
-    /// Where Postgres is. Without any URL a private cluster in the state directory serves.
-    package struct Database: Sendable {
-        package enum Role: String, Sendable, CaseIterable {
-            case ingest, worker, api
-        }
-
-        /// The owner's: `migrate` uses it, and every role without a URL of its own.
-        package let url: Redacted<String>?
-        package let ingestURL: Redacted<String>?
-        package let workerURL: Redacted<String>?
-        package let apiURL: Redacted<String>?
-
-        /// What the role connects with; nil means the private cluster.
-        package func url(for role: Role) -> Redacted<String>? { ownURL(of: role) ?? url }
-
-        /// The role's own, if it was given: then the role need not be taken after connecting.
-        package func ownURL(of role: Role) -> Redacted<String>? {
-            switch role {
-            case .ingest: ingestURL
-            case .worker: workerURL
-            case .api: apiURL
-            }
-        }
-
-        /// Whether no URL at all was given.
-        package var isPrivateCluster: Bool {
-            url == nil && ingestURL == nil && workerURL == nil && apiURL == nil
-        }
-    }
-
-    /// The store's endpoint.
-    package struct Ingest: Sendable {
-        package let listen: ListenAddress
-        package let maxBodyBytes: Int
-        package let headerTimeout: Duration
-        package let bodyTimeout: Duration
-        package let idleTimeout: Duration
-        package let maxConnections: Int
-        package let maxConnectionsPerAddress: Int
-        /// nil: plain HTTP, behind a proxy.
-        package let tls: TLSFiles?
-    }
-
-    package struct Worker: Sendable {
-        /// How long a lane stays with a worker that does not renew it.
-        package let lease: Duration
-        /// How long after its expiry a subscription that should renew is believed to have ended.
-        package let expiryPatience: Duration
-    }
-
-    /// Retention of everything that is not kept without end.
-    package struct Retention: Sendable {
-        package let notifications: Duration
-        package let attempts: Duration
-        package let events: Duration
-        /// Zero: without end.
-        package let emptyCustomers: Duration
-    }
-
-    /// Looking into Apple's notification history.
-    package struct Reconcile: Sendable {
-        package let isEnabled: Bool
-        package let interval: Duration
-        /// Of each app; 0: never.
-        package let statusCallsPerHour: Int64
-    }
-
-    /// What becomes of the data of customers.
-    package struct Privacy: Sendable {
-        package let deletion: DeletionPolicy
-    }
-
-    /// Whose sandbox purchases give entitlements.
-    package enum SandboxAccess: Sendable, Equatable {
-        case all
-        case none
-        /// These app user ids only.
-        case customers([String])
-    }
-
-    package struct API: Sendable {
-        package let listen: ListenAddress
-        package let publicKeys: [Redacted<String>]
-        package let secretKeys: [Redacted<String>]
-        package let applyTimeout: Duration
-        package let maxConnectionsPerAddress: Int
-        /// `*` for any.
-        package let corsOrigins: [String]
-        /// What callers may cost, and the proxies that say who they are.
-        package let limits: LimitSettings
-    }
-
-    package struct Admin: Sendable {
-        package let listen: ListenAddress
-    }
-
-    /// The roots that a chain may end in: by digest, or as a certificate from a file.
-    package struct Trust: Sendable {
-        /// 32 bytes each.
-        package let rootSHA256: [[UInt8]]
-        /// DER, from all of `root_files`.
-        package let rootCertificates: [[UInt8]]
-        /// 32 bytes each, for app receipts.
-        package let receiptRootSHA256: [[UInt8]]
-        /// How much it counts whether certificates are revoked.
-        package let ocsp: RevocationMode
-    }
-
-    package struct App: Sendable {
-        /// What app account tokens are.
-        package enum AccountTokens: String, Sendable, CaseIterable {
-            case appUserIDs = "app_user_ids"
-            case ignored
-        }
-
-        package let id: String
-        package let bundleID: String
-        /// Never nil where `environments` has production.
-        package let appleAppID: Int64?
-        /// In the order of the configuration, each once.
-        package let environments: [StoreEnvironment]
-        /// What this app alone carries.
-        package let publicKeys: [Redacted<String>]
-        /// In place of the general one; nil: that counts.
-        package let restoreBehavior: RestoreBehavior?
-        /// The same for the sandbox alone.
-        package let sandboxRestoreBehavior: RestoreBehavior?
-        /// How long the first event of a purchase waits for the name of its buyer.
-        package let ownerWait: OwnerWait.Setting
-        package let accountTokens: AccountTokens
-        /// What Apple keeps of prices; never empty.
-        package let commission: [SellerTerms.Commission]
-        package let serverAPI: ServerAPI?
-        package let subscriptionOffers: SubscriptionOffers?
-        package let refunds: Refunds
-    }
-
-    /// What is done where Apple asks before it decides on a refund.
-    package struct Refunds: Sendable {
-        package enum Policy: String, Sendable, CaseIterable {
-            case never, auto, ask
-        }
-
-        package enum Preference: String, Sendable, CaseIterable {
-            case decline
-            case grantFull = "grant_full"
-        }
-
-        package let policy: Policy
-        package let preference: Preference?
-        /// Whether all customers have agreed that Apple is told of their use.
-        package let hasConsent: Bool
-        package let providesSamples: Bool
-    }
-
-    /// Credentials for Apple's App Store Server API.
-    package struct ServerAPI: Sendable {
-        package let issuerID: String
-        package let keyID: String
-        /// Absolute path; its content is read by the processes that sign with it, and by no other.
-        package let privateKeyFile: String
-        /// Without a slash at its end; nil for Apple's own.
-        package let baseURL: String?
-        /// In place of `baseURL` for the sandbox.
-        package let sandboxBaseURL: String?
-        /// Another key, which serves where Apple refuses the first: while one replaces the other.
-        package let previous: PreviousKey?
-    }
-
-    /// The key that signs promotional offers.
-    package struct SubscriptionOffers: Sendable {
-        package let keyID: String
-        /// Absolute path.
-        package let privateKeyFile: String
-    }
-
-    /// The other key for Apple's Server API.
-    package struct PreviousKey: Sendable {
-        package let issuerID: String
-        package let keyID: String
-        /// Absolute path.
-        package let privateKeyFile: String
-    }
-
-    /// What is not signed and matters to money.
-    package struct Reports: Sendable {
-        /// Share of the price by country (ISO 3166 alpha-2).
-        package let tax: [String: Share]
-    }
-
-    package struct Webhooks: Sendable {
-        /// The waits after the end of the previous attempt; one attempt more than these.
-        package let retrySchedule: [Duration]
-        package let timeout: Duration
-        /// Requests to one endpoint at the same time, of all workers together.
-        package let maxInFlightPerEndpoint: Int
-        /// Requests of one worker at the same time.
-        package let maxInFlight: Int
-        /// How long an endpoint may fail; zero: without end.
-        package let disableAfter: Duration
-        /// Where operators are told of endpoints.
-        package let operationsURL: String?
-        /// CIDR ranges of private addresses that consumers may have.
-        package let allowPrivateNetworks: [String]
-        /// Nil: consumers are connected to directly.
-        package let proxy: Redacted<String>?
-        package let http2: Bool
-        package let keepResponseBodies: Bool
-        /// Millionths of a US dollar per unit, by currency.
-        package let usdRates: [String: Int64]
-        /// 32 bytes each, the newest first; empty: the key in the state directory.
-        package let secretKeys: [Redacted<[UInt8]>]
-    }
-
-    package struct Log: Sendable {
-        package let level: Logger.Level
-    }
 }
 
-/// One value in force, as `check-config` shows it.
-package struct EffectiveSetting: Sendable, Equatable {
-    package enum Origin: Sendable, Equatable {
-        case standard, file
-        case variable(String)
-
-        package var text: String {
-            switch self {
-            case .standard: "default"
-            case .file: "file"
-            case .variable(let name): name
-            }
-        }
+extension Configuration {
+    /// Reads a whole configuration: the document of the file, with the environment laid over it. Reads no file but those
+    /// that the configuration names, and those through `context`. Throws all mistakes at once.
+    package static func parse(
+        _ document: JSON, _ context: ConfigurationContext
+    ) throws(ConfigurationMistakes) -> Configuration {
+        let reader = ConfigurationReader(document: document, context: context)
+        let configuration = Configuration(reader.root)
+        ConfigurationRules.check(configuration, reader)
+        guard reader.mistakes.isEmpty else { throw ConfigurationMistakes(all: reader.mistakes) }
+        return configuration
     }
-
-    /// Dotted, with indices: `apps[0].bundle_id`.
-    package let key: String
-    /// As the file would say it; a text that hides it for secrets.
-    package let value: JSON
-    package let origin: Origin
 }

@@ -1,30 +1,40 @@
 import Base
 import Daemon
 
-/// Reads values out of a document and collects all that is wrong with them.
-struct ConfigurationReader {
-    /// An object of the document, or its absence.
-    struct Section {
-        let members: JSON?
-        /// Dotted, with indices; empty for the document.
-        let place: String
+/// Reads values out of a document and collects all that is wrong with them; or lists the keys that are read.
+final class ConfigurationReader {
+    /// How an object of the configuration is written.
+    struct SectionEntry: Sendable {
+        enum Kind: Sendable {
+            case section
+            /// May be left out, or `null`.
+            case optional
+        }
 
-        func place(of name: String) -> String { place.isEmpty ? name : "\(place).\(name)" }
+        let comment: String
+        let kind: Kind
     }
 
-    let surroundings: ConfigurationContext
+    let context: ConfigurationContext
+    /// Whether keys are listed, and no values read.
+    let isListing: Bool
     private let document: JSON
     /// By key: the environment variable that set it.
     private let variables: [String: String]
     private(set) var mistakes: [ConfigurationMistake]
     private(set) var settings: [EffectiveSetting] = []
+    /// Of the keys that were asked for, in their order; kept where they are listed.
+    private(set) var entries: [ConfigurationEntry] = []
+    /// By path, with `apps[]` for the elements of a list; kept where keys are listed.
+    private(set) var sections: [String: SectionEntry] = [:]
 
-    /// `document` is what the file says. The environment is laid over it here.
-    init(document: JSON, surroundings: ConfigurationContext) {
-        self.surroundings = surroundings
+    /// `document` is the content of the file. The environment is laid over it here.
+    init(document: JSON, context: ConfigurationContext) {
+        self.context = context
+        isListing = false
         var names = KnownNames()
         names.check(document, section: "", place: "", variable: nil)
-        let overlay = EnvironmentOverlay(over: document, surroundings)
+        let overlay = EnvironmentOverlay(over: document, context)
         if let variable = overlay.variables["apps"], let apps = overlay.document["apps"] {
             names.check(list: apps, pattern: "apps[]", place: "apps", variable: variable)
         }
@@ -33,59 +43,61 @@ struct ConfigurationReader {
         mistakes = names.mistakes + overlay.mistakes
     }
 
-    /// The section of this name, or an empty one.
-    func section(_ name: String, in parent: Section? = nil) -> Section {
-        let parent = parent ?? Section(members: document, place: "")
-        return Section(members: parent.members?[name], place: parent.place(of: name))
+    /// A reader that lists keys.
+    init() {
+        context = ConfigurationContext(
+            environment: [:], workingDirectory: "/", isSuperuser: false, readFile: { _ in .missing })
+        isListing = true
+        document = .null
+        (variables, mistakes) = ([:], [])
     }
 
-    /// Whether the section is there, and not `null`.
-    func has(_ name: String, in parent: Section) -> Bool {
-        (parent.members?[name] ?? .null) != .null
+    var root: ConfigurationSection {
+        ConfigurationSection(reader: self, members: document, place: "", pattern: "")
     }
 
-    /// The objects in a list; what is none is not among them, as it was reported already.
-    func sections(_ name: String) -> [Section] {
-        (document[name]?.arrayValue ?? []).enumerated().filter { $1.members != nil }
-            .map { Section(members: $1, place: "\(name)[\($0)]") }
+    func declare(_ path: String, _ comment: String, _ kind: SectionEntry.Kind) {
+        if isListing { sections[path] = SectionEntry(comment: comment, kind: kind) }
     }
 
-    /// The value of a key, or its default where it is not set or does not do; then there is a mistake.
-    mutating func value<Value>(
-        _ key: ConfigurationKey<Value>, in section: Section? = nil, default other: JSON? = nil
-    ) -> Value {
-        let section = section ?? Section(members: document, place: "")
-        let place = section.place(of: key.entry.name)
-        let given = section.members?[key.entry.name] ?? .null
-        let isSet = given != .null
-        if !isSet && key.entry.isRequired {
-            add(
-                ConfigurationMistake(
-                    key: place, variable: variable(of: place), found: "nothing", allowed: key.format.allowed))
-            return key.fallback
+    /// The value of a key, or the default of its entry where it is not set; nil: the value is refused, or missing.
+    func value<Value>(
+        _ entry: ConfigurationEntry, _ format: ValueFormat<Value>, in section: ConfigurationSection
+    ) -> Value? {
+        guard !isListing else {
+            entries.append(entry)
+            return nil
         }
-        let json = isSet ? given : other ?? key.entry.fallback ?? .null
-        switch key.format.read(json, surroundings) {
+        let place = section.place(of: entry.name)
+        let given = section.members?[entry.name] ?? .null
+        let isSet = given != .null
+        guard let json = isSet ? given : entry.fallback else {
+            add(place, found: "nothing", allowed: format.allowed)
+            return nil
+        }
+        switch format.read(json, context) {
         case .value(let value):
-            note(key.entry, place, json, isSet ? variable(of: place).map { .variable($0) } ?? .file : .standard)
+            note(entry, place, json, isSet ? variable(of: place).map { .variable($0) } ?? .file : .standard)
             return value
         case .flawed(let flaws):
             for flaw in flaws {
-                add(
+                mistakes.append(
                     ConfigurationMistake(
                         key: place + flaw.place, variable: variable(of: place),
-                        found: found(flaw.found, flaw.reason, key.entry), allowed: flaw.allowed))
+                        found: found(flaw.found, flaw.reason, entry), allowed: flaw.allowed))
             }
-            return key.fallback
+            return nil
         }
     }
 
-    mutating func add(_ mistake: ConfigurationMistake) {
-        mistakes.append(mistake)
+    /// Adds a mistake in the value at this place.
+    func add(_ place: String, found: String, allowed: String) {
+        mistakes.append(
+            ConfigurationMistake(key: place, variable: variable(of: place), found: found, allowed: allowed))
     }
 
     /// The environment variable that a place was set by, if it was.
-    func variable(of place: String) -> String? {
+    private func variable(of place: String) -> String? {
         variables[place] ?? variables[String(place.prefix { $0 != "[" })]
     }
 
@@ -94,7 +106,7 @@ struct ConfigurationReader {
         return reason.map { "\(shown) (\($0))" } ?? shown
     }
 
-    private mutating func note(
+    private func note(
         _ entry: ConfigurationEntry, _ place: String, _ json: JSON, _ origin: EffectiveSetting.Origin
     ) {
         let isEmpty = json == .null || json == .array([])

@@ -6,7 +6,7 @@ import Subscriptions
 
 /// What no value can be judged by alone.
 enum ConfigurationRules {
-    static func check(_ configuration: Configuration, _ reader: inout ConfigurationReader) {
+    static func check(_ configuration: Configuration, _ reader: ConfigurationReader) {
         // A value that was refused is a placeholder by now: what was said of it suffices.
         let flawed = reader.mistakes.map(\.key)
         func isJudged(_ keys: [String]) -> Bool {
@@ -14,26 +14,24 @@ enum ConfigurationRules {
         }
         for (keys, found, allowed) in broken(configuration) where isJudged(keys) {
             guard let key = keys.first else { continue }
-            reader.add(
-                ConfigurationMistake(key: key, variable: reader.variable(of: key), found: found, allowed: allowed))
+            reader.add(key, found: found, allowed: allowed)
         }
     }
 
     /// The certificate and the key of the listener: both or neither, and one pair. What this user may not read is judged by
     /// the process that needs it.
-    static func checkTLS(_ certificate: String?, _ key: String?, _ reader: inout ConfigurationReader) {
+    static func checkTLS(_ certificate: String?, _ key: String?, _ reader: ConfigurationReader) {
         let keys = ["ingest.tls_certificate_file", "ingest.tls_key_file"]
         guard !reader.mistakes.contains(where: { keys.contains($0.key) }) else { return }
         func add(_ key: String, _ found: String, _ allowed: String) {
-            reader.add(
-                ConfigurationMistake(key: key, variable: reader.variable(of: key), found: found, allowed: allowed))
+            reader.add(key, found: found, allowed: allowed)
         }
         switch (certificate, key) {
         case (nil, nil): return
         case (nil, _): add(keys[0], "nothing", "the certificate chain of \(keys[1])")
         case (_, nil): add(keys[1], "nothing", "the private key of \(keys[0])")
         case (let certificate?, let key?):
-            let readFile = reader.surroundings.readFile
+            let readFile = reader.context.readFile
             guard readFile(certificate) != .denied, readFile(key) != .denied else { return }
             do throws(TLSFiles.Failure) {
                 _ = try TLSFiles(certificate: certificate, key: key).identity(reading: readFile)

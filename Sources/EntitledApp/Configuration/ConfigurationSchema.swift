@@ -1,7 +1,7 @@
 import Base
 import Daemon
 
-/// The form of the file as JSON Schema (draft 2020-12), for editors. It follows the table of keys.
+/// The form of the file as JSON Schema (draft 2020-12), for editors. It follows the list of keys.
 package enum ConfigurationSchema {
     package static var document: JSON {
         var members: [JSON.Member] = [
@@ -24,7 +24,7 @@ package enum ConfigurationSchema {
                 if entry.isRequired { required.append(name) }
             } else if ConfigurationKeys.sections[inner + "[]"] != nil {
                 schema = .object(["type": .string("array"), "items": section(inner + "[]")])
-            } else if inner.hasPrefix("apps[].server_api") || inner == "apps[].subscription_offers" {
+            } else if ConfigurationKeys.sections[inner]?.kind == .optional {
                 schema = .object(["anyOf": .array([section(inner), .object(["type": .string("null")])])])
             } else {
                 schema = section(inner)
@@ -32,7 +32,10 @@ package enum ConfigurationSchema {
             properties.append(.init(name: name, value: schema))
         }
         return .object([
-            "type": .string("object"), "description": ConfigurationKeys.sections[path].map { .string($0) },
+            "type": .string("object"),
+            "description": path.isEmpty
+                ? .string("The configuration of entitled.")
+                : ConfigurationKeys.sections[path].map { .string($0.comment) },
             "properties": .object(properties), "required": required.isEmpty ? nil : .strings(required),
             "additionalProperties": .bool(false),
         ])

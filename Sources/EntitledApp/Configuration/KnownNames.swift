@@ -6,7 +6,7 @@ import Daemon
 struct KnownNames {
     private(set) var mistakes: [ConfigurationMistake] = []
 
-    /// `section` is a pattern of the table (`apps[]`), `place` where it was found (`apps[0]`).
+    /// `section` is a path of the list of keys (`apps[]`), `place` where it was found (`apps[0]`).
     mutating func check(_ json: JSON, section: String, place: String, variable: String?) {
         let names = ConfigurationKeys.names(in: section)
         guard let members = json.members else {

@@ -5,7 +5,7 @@ import EntitledApp
 import FoundationEssentials
 import Testing
 
-/// The example file and the JSON Schema say what the table of keys says.
+/// The example file, the JSON Schema and the help say what the declarations of the keys say.
 struct ConfigurationDocumentsTests {
     private static let package = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
         .deletingLastPathComponent().deletingLastPathComponent()
@@ -65,18 +65,12 @@ struct ConfigurationDocumentsTests {
         #expect(try bench.mistakes(text).isEmpty)
     }
 
-    @Test func `every key of the example file has a comment`() throws {
-        let lines = try Self.read(Self.example).split(separator: "\n").map { $0.drop { $0 == " " } }
-        for (line, before) in zip(lines.dropFirst(), lines) {
-            let setting = line.hasPrefix("//") ? line.dropFirst(2) : line
-            guard let colon = setting.firstIndex(of: ":"), setting[..<colon].allSatisfy({ $0.isLetter || $0 == "_" })
-            else {
-                continue
-            }
-            let isSection = setting.hasSuffix("{") || setting.hasSuffix("[")
-            let isProduct = setting.hasPrefix("pro:")
-            #expect(before.hasPrefix("// ") || setting.contains("// ") || isSection || isProduct, "\(line)")
+    /// The file is written when `UPDATE_GENERATED` is set.
+    @Test func `the example file follows the declarations`() throws {
+        if ProcessInfo.processInfo.environment["UPDATE_GENERATED"] == "1" {
+            try Data(ConfigurationExample.text.utf8).write(to: Self.package.appending(path: Self.example))
         }
+        #expect(try Self.read(Self.example) == ConfigurationExample.text)
     }
 
     @Test func `every key has a comment and a default that it allows`() throws {

@@ -20,7 +20,7 @@ enum TrustChecks {
         let now = ward.clock.now()
         var findings = trust.rootSHA256.map { digest -> Finding in
             let name = Hex.encode(digest)
-            guard name.uppercased() == ConfigurationKeys.Trust.appleRoot else {
+            guard name.uppercased() == Configuration.Trust.appleRoot else {
                 return .warning(
                     "trust.root_sha256 \(name.prefix(16))… is not the root of Apple that is known here",
                     "compare it with https://www.apple.com/certificateauthority/")
@@ -35,7 +35,7 @@ enum TrustChecks {
             let name = "\(certificate.subject) \(Hex.encode(certificate.fingerprint).prefix(16))…"
             let validity = ends(name, certificate.notAfter, now, soon: 365)
             guard validity.status == .ok, hasProduction(ward),
-                Hex.encode(certificate.fingerprint).uppercased() != ConfigurationKeys.Trust.appleRoot
+                Hex.encode(certificate.fingerprint).uppercased() != Configuration.Trust.appleRoot
             else {
                 findings.append(validity)
                 continue

@@ -1,35 +1,32 @@
 import Base
 
-/// One key of the configuration, with the type of its value.
-package struct ConfigurationKey<Value: Sendable>: Sendable {
-    package let format: ValueFormat<Value>
-    /// What it is without being set. Of a required key: a placeholder that is never shown.
-    package let fallback: Value
-    package let entry: ConfigurationEntry
-
-    package init(
-        _ path: String, _ format: ValueFormat<Value>, default fallback: Value, isRequired: Bool = false,
-        isSecret: Bool = false, _ comment: String
-    ) {
-        self.format = format
-        self.fallback = fallback
-        entry = ConfigurationEntry(
-            path: path, allowed: format.allowed, fallback: isRequired ? nil : format.write(fallback),
-            isSecret: isSecret, comment: comment, schema: format.schema, fromText: format.fromText)
-    }
-}
-
-/// One key of the configuration as documentation has it.
+/// One key of the configuration, as help, JSON Schema and the example file describe it.
 package struct ConfigurationEntry: Sendable {
     /// Dotted; `apps[].id` is the `id` in each element of the list `apps`.
     package let path: String
     package let allowed: String
     /// As the file would have it; `null` is not set; nil: the key is required.
     package let fallback: JSON?
+    /// A value in JSON5, for the example file.
+    package let example: String?
     package let isSecret: Bool
     package let comment: String
     package let schema: JSON
     package let fromText: @Sendable (String) -> JSON
+
+    package init(
+        path: String, allowed: String, fallback: JSON?, example: String?, isSecret: Bool, comment: String,
+        schema: JSON, fromText: @escaping @Sendable (String) -> JSON
+    ) {
+        self.path = path
+        self.allowed = allowed
+        self.fallback = fallback
+        self.example = example
+        self.isSecret = isSecret
+        self.comment = comment
+        self.schema = schema
+        self.fromText = fromText
+    }
 
     package var isRequired: Bool { fallback == nil }
 
@@ -38,10 +35,10 @@ package struct ConfigurationEntry: Sendable {
         String(path[(path.lastIndex(of: ".").map { path.index(after: $0) } ?? path.startIndex)...])
     }
 
-    /// What precedes the name: empty, `ingest`, `apps[]` or `apps[].server_api`.
+    /// The path before the name: empty, `ingest`, `apps[]` or `apps[].server_api`.
     package var section: String { path.lastIndex(of: ".").map { String(path[..<$0]) } ?? "" }
 
-    /// The environment variable that sets it; none for keys inside a list.
+    /// The environment variable that sets the key; nil for keys inside a list.
     package var variable: String? {
         path.contains("[]") ? nil : "ENTITLED_" + path.uppercased().replacing(".", with: "_")
     }

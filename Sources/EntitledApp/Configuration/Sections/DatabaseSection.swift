@@ -1,0 +1,54 @@
+import Base
+import Daemon
+
+extension Configuration {
+    /// Where Postgres is. Without any URL a private cluster in the state directory serves.
+    package struct Database: Sendable {
+        package enum Role: String, Sendable, CaseIterable {
+            case ingest, worker, api
+        }
+
+        /// The owner's: `migrate` uses it, and every role without a URL of its own.
+        package let url: Redacted<String>?
+        package let ingestURL: Redacted<String>?
+        package let workerURL: Redacted<String>?
+        package let apiURL: Redacted<String>?
+
+        init(_ section: ConfigurationSection) {
+            url = section.value(
+                "url", .optional(.databaseURL), default: nil,
+                example: #""postgres://entitled:secret@db.example.com/entitled""#, isSecret: true,
+                "Postgres, as the owner of the schema. Not set: `entitled run` starts a private cluster in state_dir.")
+            ingestURL = section.value(
+                "ingest_url", .optional(.databaseURL), default: nil,
+                example: #""postgres://entitled_ingest:secret@db.example.com/entitled""#, isSecret: true,
+                "The connection of ingest, which may add notifications and nothing else. Not set: database.url, and the role"
+                    + " is taken after connecting. PgBouncer drops what that takes, so behind it all three are needed.")
+            workerURL = section.value(
+                "worker_url", .optional(.databaseURL), default: nil,
+                example: #""postgres://entitled_worker:secret@db.example.com/entitled""#, isSecret: true,
+                "The same for workers, which apply notifications and deliver webhooks.")
+            apiURL = section.value(
+                "api_url", .optional(.databaseURL), default: nil,
+                example: #""postgres://entitled_api:secret@db.example.com/entitled""#, isSecret: true,
+                "The same for the REST API.")
+        }
+
+        /// What the role connects with; nil means the private cluster.
+        package func url(for role: Role) -> Redacted<String>? { ownURL(of: role) ?? url }
+
+        /// The role's own, if it was given: then the role need not be taken after connecting.
+        package func ownURL(of role: Role) -> Redacted<String>? {
+            switch role {
+            case .ingest: ingestURL
+            case .worker: workerURL
+            case .api: apiURL
+            }
+        }
+
+        /// Whether no URL at all was given.
+        package var isPrivateCluster: Bool {
+            url == nil && ingestURL == nil && workerURL == nil && apiURL == nil
+        }
+    }
+}

@@ -1,0 +1,37 @@
+import Base
+import Daemon
+import Subscriptions
+
+extension Configuration {
+    package struct Admin: Sendable {
+        package let listen: ListenAddress
+
+        init(_ section: ConfigurationSection) {
+            listen = section.value(
+                "listen", .listen, default: ListenAddress(host: "127.0.0.1", port: 9464),
+                "Health (/healthz, /readyz) and metrics (/metrics) of every process; keep it private.")
+        }
+    }
+
+    package struct Log: Sendable {
+        package let level: Logger.Level
+
+        init(_ section: ConfigurationSection) {
+            level = section.value(
+                "level", .word, default: .info, "The least level that is written to standard error.")
+        }
+    }
+
+    /// Rates that Apple does not sign and that reports need.
+    package struct Reports: Sendable {
+        /// Share of the price by country (ISO 3166 alpha-2).
+        package let tax: [String: Share]
+
+        init(_ section: ConfigurationSection) {
+            tax = section.value(
+                "tax", .sharesByCountry, default: [:], example: "{ DE: 0.1597, FR: 0.1667 }",
+                "Taxes as a share of the price that customers pay, by country of their storefront, for `tax_percentage` of"
+                    + " events; elsewhere 0. Of a price with 19 % VAT it is 0.1597: 0.19 / 1.19.")
+        }
+    }
+}

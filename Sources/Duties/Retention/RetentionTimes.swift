@@ -36,11 +36,12 @@ package struct RetentionTimes: Sendable {
     /// When the deliveries to an endpoint that was removed then have gone; ms.
     func endpointLimit(_ now: Int64) -> Int64 { eventLimit(now) - RetentionTimes.margin.milliseconds }
 
-    /// The first day of which something is to be kept.
+    /// The first day of which something is to be kept. No attempt outlives the delivery that it belongs to, because the
+    /// deletion of a customer finds attempts by their deliveries.
     func firstDay(of table: DayPartitions, now: Int64) -> Day {
         switch table {
         case .notifications: Day(of: now - max(notifications, RetentionTimes.history).milliseconds)
-        case .attempts: Day(of: now - attempts.milliseconds)
+        case .attempts: max(Day(of: now - attempts.milliseconds), Day(of: eventLimit(now)))
         }
     }
 }

@@ -42,6 +42,15 @@ import Testing
         #expect(try bench.database.count("SELECT count(*) FROM entitled.attempt") == 3)
     }
 
+    @Test func `attempts go with the events at the latest, since a deletion finds them by their deliveries`() throws {
+        let bench = try RetentionFixture(attempts: 3650)
+        for daysAgo in [1, 400, 401, 500] as [Int64] {
+            _ = try DayPartitions.attempts.make(bench.today(daysAgo), on: bench.connection)
+        }
+        try bench.takeRounds()
+        #expect(try bench.days("attempt").filter { $0 > 0 } == [1, 400])
+    }
+
     @Test func `what is pending or held keeps its day, and it is told`() throws {
         let bench = try RetentionFixture()
         try bench.receiveAndApply(1, daysAgo: 502)

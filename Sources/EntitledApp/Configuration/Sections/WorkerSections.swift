@@ -42,7 +42,7 @@ extension Configuration {
                     + " changes nothing.")
             attempts = section.value(
                 "attempts", .duration(.seconds(7 * 86400)...Retention.longest), default: .seconds(90 * 86400),
-                "How long the outcome of each attempt to deliver a webhook is kept.")
+                "How long the outcome of each attempt to deliver a webhook is kept; not longer than retention.events.")
             events = section.value(
                 "events", .duration(Retention.history...Retention.longest), default: .seconds(400 * 86400),
                 "How long bodies of events and their finished deliveries are kept, from the last thing that happened to them."

@@ -128,7 +128,7 @@ let testSupport: [Target] = [
 
 let tests: [Target] = [
     .testTarget(name: "BaseTests", dependencies: ["Base"]),
-    .testTarget(name: "DaemonTests", dependencies: ["Base", "Daemon"]),
+    .testTarget(name: "DaemonTests", dependencies: ["Base", "Daemon", "TestSupport"]),
     .testTarget(name: "CryptoTests", dependencies: ["Base", "Crypto"]),
     .testTarget(name: "PostgresTests", dependencies: ["Base", "Postgres", "Schemas", "TestSupport"]),
     .testTarget(name: "HTTPTests", dependencies: ["Base", "Daemon", "HTTP", "TestSupport"]),

@@ -143,12 +143,19 @@ extension PurchaseFacts {
 }
 
 extension PurchasePost {
-    /// The order of acts: by their times, then by what they say.
+    /// The order of acts: by their times, then by everything that they say. No two different posts are equal in it: the order
+    /// of claims must not depend on how a set lists them.
     func precedes(_ other: PurchasePost) -> Bool {
         if counts != other.counts { return counts < other.counts }
         if at != other.at { return at < other.at }
         if appUserID != other.appUserID { return appUserID < other.appUserID }
-        return (source.rawValue, transactionID ?? "", behavior.rawValue)
-            < (other.source.rawValue, other.transactionID ?? "", other.behavior.rawValue)
+        let said = (source.rawValue, transactionID ?? "", behavior.rawValue)
+        let saidByOther = (other.source.rawValue, other.transactionID ?? "", other.behavior.rawValue)
+        if said != saidByOther { return said < saidByOther }
+        return (purchased ?? .min, flags) < (other.purchased ?? .min, other.flags)
+    }
+
+    private var flags: Int {
+        (isRenewal ? 1 : 0) + (isAlone ? 2 : 0) + (wasNamed.map { $0 ? 8 : 4 } ?? 0)
     }
 }

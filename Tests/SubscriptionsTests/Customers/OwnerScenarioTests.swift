@@ -98,6 +98,35 @@ struct OwnerScenarioTests {
         return (try account.owners(), try account.aliases())
     }
 
+    @Test func `claims list posts of one instant in one order, whichever came first`() {
+        let bare = PurchasePost(by: "A", .restore, transactionID: "S1", behavior: .transfer, at: epoch)
+        var posts = [bare]
+        for second in 0..<20 as Range<Int64> {
+            // A receipt tells whole seconds, the history milliseconds.
+            var post = bare
+            post.purchased = epoch - 1000 * second
+            posts.append(post)
+            post.isRenewal = true
+            posts.append(post)
+            post.isAlone = true
+            posts.append(post)
+            post.wasNamed = second % 2 == 0
+            posts.append(post)
+        }
+        func claims(_ posts: [PurchasePost]) -> PurchaseClaims? {
+            var account = Account()
+            account.buys("S1", day: 0)
+            for post in posts { account.facts["S1"]?.insert(post) }
+            return account.facts["S1"].flatMap { PurchaseClaims(of: $0) }
+        }
+        let first = claims(posts)
+        #expect(first?.posts.count == posts.count)
+        #expect(claims(posts.reversed()) == first)
+        for place in stride(from: 1, to: posts.count, by: 7) {
+            #expect(claims(Array(posts[place...] + posts[..<place])) == first)
+        }
+    }
+
     private static func aBuysBRestores(_ account: inout Account) {
         account.buys("S1", day: 0)
         account.posts(a, .purchase, "S1", day: 1)

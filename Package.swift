@@ -72,7 +72,9 @@ let modules: [Target] = [
     // The only way into the log for signed data: verify, admit, pack, commit; Apple's endpoint.
     .target(
         name: "Ingest",
-        dependencies: ["Base", "Daemon", "Crypto", "Postgres", "HTTP", "AppStore", "AppStoreAPI", "Database"]),
+        dependencies: [
+            "Base", "Daemon", "Crypto", "Postgres", "HTTP", "AppStore", "AppStoreAPI", "Subscriptions", "Database",
+        ]),
     // Operations on whole customers that people and apps start.
     .target(
         name: "Customers", dependencies: ["Base", "Daemon", "Crypto", "Postgres", "Subscriptions", "Database"]),

@@ -113,6 +113,7 @@ package enum Privileges {
         Table("owner_setting", worker: everything, api: [.select]),
         Table("owner_salt", worker: [.select], api: [.select]),
         Table("app_post", worker: everything, api: [.select, .insert, .update]),
+        Table("account_look", worker: everything, api: [.select, .insert, .update]),
     ]
 
     private static let events = [

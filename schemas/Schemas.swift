@@ -95,5 +95,9 @@ package enum Schemas {
         Migration(
             version: 28, name: "growth", sql: String(decoding: PackageResources.v0028_growth_sql, as: UTF8.self),
             oldestProgram: 26, isNeeded: false),
+        Migration(
+            version: 29, name: "account_looks",
+            sql: String(decoding: PackageResources.v0029_account_looks_sql, as: UTF8.self), oldestProgram: 26,
+            isNeeded: false),
     ]
 }

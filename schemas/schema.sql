@@ -1,4 +1,4 @@
--- The schema of entitled, version 28, for reading: what the migrations in schemas/sql come to, with the grants of
+-- The schema of entitled, version 29, for reading: what the migrations in schemas/sql come to, with the grants of
 -- Privileges.swift. `entitled migrate` makes databases; this file does not.
 --
 -- Generated: UPDATE_GENERATED=1 swift test --filter SchemaDocumentTests writes it from a migrated empty database.
@@ -481,6 +481,40 @@ CREATE TABLE entitled.app_post (
 );
 GRANT SELECT, INSERT, UPDATE, DELETE ON entitled.app_post TO entitled_worker;
 GRANT SELECT, INSERT, UPDATE ON entitled.app_post TO entitled_api;
+
+-- Purchases that apps posted, and whether Apple was asked for everything of their Apple accounts. The API asks while
+-- the app waits; where Apple does not answer in time, a row becomes due in the transaction that keeps the post, and the
+-- leader asks until Apple answers.
+CREATE TABLE entitled.account_look (
+    lane smallint NOT NULL,
+    app text COLLATE "C" NOT NULL,
+    environment smallint NOT NULL,
+    original_transaction_id text COLLATE "C" NOT NULL,
+    -- The transaction by which Apple is asked.
+    transaction_id text COLLATE "C" NOT NULL,
+    -- Apple's id of the account (appTransactionId). NULL: not known; then the row stands for its purchase alone.
+    account text COLLATE "C",
+    -- When everything that Apple knows of the account was here last. NULL: never.
+    looked_ms bigint,
+    -- The first of the posts to which Apple's answer belongs. NULL: no post waits for it.
+    since_ms bigint,
+    -- When Apple is asked next. NULL: nothing is due.
+    next_ms bigint,
+    -- Which line it waits in: 0 restores, 1 restores that Apple was asked about in vain, 2 everything else.
+    turn smallint NOT NULL DEFAULT 0,
+    -- How often Apple was asked in vain since it became due.
+    attempts integer NOT NULL DEFAULT 0,
+    -- Apple's name of the page of the history up to which everything is here. NULL: it is read from its beginning.
+    revision text COLLATE "C",
+    -- Transactions that the app named without their signed data, and that Apple is asked for one by one where the
+    -- history lacks them.
+    others text[] COLLATE "C" NOT NULL DEFAULT '{}'::text[],
+    CONSTRAINT account_look_pkey PRIMARY KEY (lane, original_transaction_id, app, environment)
+);
+CREATE INDEX account_look_account ON entitled.account_look USING btree (account, app, environment) WHERE ((account IS NOT NULL) AND (looked_ms IS NOT NULL));
+CREATE INDEX account_look_due ON entitled.account_look USING btree (app, environment, turn, next_ms) WHERE (next_ms IS NOT NULL);
+GRANT SELECT, INSERT, UPDATE, DELETE ON entitled.account_look TO entitled_worker;
+GRANT SELECT, INSERT, UPDATE ON entitled.account_look TO entitled_api;
 
 -- MARK: Events and deliveries
 

@@ -21,7 +21,8 @@ struct CrashMatrixTests {
     private static let others: [FailPoint] = [
         .importBeforeCommit, .importAfterCommit, .deliverAfterRelease, .replayBeforeCommit, .replayAfterCommit,
         .historyBeforeCommit, .historyAfterCommit,
-        .postBeforeCommit, .postAfterCommit, .deletionAfterCommit, .sweepBeforeCommit, .sweepAfterCommit,
+        .postBeforeCommit, .postAfterCommit, .lookBeforeCommit, .lookAfterCommit, .deletionAfterCommit,
+        .sweepBeforeCommit, .sweepAfterCommit,
     ]
     private static let ways: [CrashCell.Death] =
         FailPoint.allCases.filter { !others.contains($0) }.map { .at($0) } + [

@@ -131,7 +131,7 @@ struct AppReceiptTests {
         let worker = try RunningWorker(installation)
         defer { worker.stop() }
         var life = SubscriberLife(app: Installation.app, seed: 601, withToken: false)
-        let started = life.start(at: Installation.start)
+        life.start(at: Installation.start)
         let receipt = try Self.receipt(of: life)
         let keyless = try PostingFixture(installation, receiptRoots: try Self.roots())
         let refused = keyless.post(receipt, by: "user-1")
@@ -142,11 +142,101 @@ struct AppReceiptTests {
             try ReceiptMint.sign(Self.payload([], bundleID: "com.example.other"), Installation.keys))
         #expect(keyless.post(other, by: "user-1").status == 400)
         #expect(try PostingFixture(installation).post(receipt, by: "user-1").status == 400)
-        // Apple away: everything about it may pass.
-        let apple = try PlayedHistory(installation, [started], faults: [StoreFault(.unauthorized)])
-        let bench = try PostingFixture(installation, apple: apple, receiptRoots: try Self.roots())
-        #expect(bench.post(receipt, by: "user-1").status == 503)
+    }
+
+    @Test(arguments: [StoreFault(.unauthorized), StoreFault(.error), StoreFault(.slow, seconds: 20)])
+    func `what a receipt lists is kept while Apple is away, and mended without another post`(fault: StoreFault) throws {
+        let installation = try Installation()
+        let worker = try RunningWorker(installation)
+        defer { worker.stop() }
+        var life = SubscriberLife(app: Installation.app, seed: 602, withToken: false)
+        let notifications = [
+            life.start(lasts: 40 * StoreProduct.day, at: Installation.start),
+            life.buyOnce(.lifetime, at: Self.now - 4000),
+        ]
+        let receipt = try Self.receipt(of: life)
+        let apple = try PlayedHistory(installation, notifications, faults: [fault])
+        let bench = try PostingFixture(
+            installation, apple: apple, receiptRoots: try Self.roots(), patience: .seconds(1))
+        let answer = try bench.postUntilTaken(receipt, by: "user-1", ["initiation_source": .string("restore")])
+        #expect(answer.status == 200, "\(answer.text)")
+        #expect(answer.json.subscriber?["subscriptions"]?.members?.isEmpty == true)
+        #expect(try installation.database.count("SELECT count(*) FROM entitled.purchase") == 0)
         apple.clearFaults()
-        #expect(bench.post(receipt, by: "user-1").status == 200)
+        try apple.lookingThrough(as: worker.id) {
+            try eventually("it is mended") {
+                try installation.database.texts("SELECT owner FROM entitled.purchase") == ["user-1", "user-1"]
+            }
+        }
+        try installation.expectNoDifferences()
+    }
+
+    @Test func `a receipt within a minute of another one brings what was bought between them`() throws {
+        let installation = try Installation()
+        let worker = try RunningWorker(installation)
+        defer { worker.stop() }
+        var life = SubscriberLife(app: Installation.app, seed: 603, withToken: false)
+        var notifications = [
+            life.start(lasts: 40 * StoreProduct.day, at: Installation.start), life.buyOnce(at: Self.now - 5000),
+        ]
+        let first = try Self.receipt(of: life)
+        // Of another Apple account on the same device: the history of the first one lacks it.
+        var other = SubscriberLife(app: Installation.app, seed: 604, withToken: false)
+        notifications.append(other.buyOnce(.lifetime, at: Installation.start + StoreProduct.day))
+        let apple = try PlayedHistory(installation, notifications)
+        let bench = try PostingFixture(installation, apple: apple, receiptRoots: try Self.roots())
+        #expect(bench.post(first, by: "user-1").status == 200)
+        let calls = apple.calls.count
+        #expect(bench.post(first, by: "user-1").status == 200)
+        #expect(apple.calls.count == calls)
+        let purchases = (life.periods + life.oneTimePurchases + other.oneTimePurchases).map {
+            ReceiptMint.Purchase(id: $0.id, originalID: $0.originalID, purchased: $0.purchased)
+        }
+        let second = Base64.encode(try ReceiptMint.sign(Self.payload(purchases), Installation.keys))
+        let answer = bench.post(second, by: "user-1")
+        #expect(answer.status == 200, "\(answer.text)")
+        #expect(answer.json.subscriber?["non_subscriptions"]?["pro_lifetime"] != nil)
+        #expect(try installation.database.texts("SELECT DISTINCT owner FROM entitled.purchase") == ["user-1"])
+        try installation.expectNoDifferences()
+    }
+
+    @Test func `what only its id finds comes later, too, and nothing is taken that nothing would remember`() throws {
+        let installation = try Installation()
+        let worker = try RunningWorker(installation)
+        defer { worker.stop() }
+        var lives: [SubscriberLife] = []
+        var notifications: [StoreNotification] = []
+        for number in UInt64(0)..<25 {
+            var life = SubscriberLife(app: Installation.app, seed: 605, number: number, withToken: false)
+            notifications.append(life.buyOnce(.lifetime, at: Installation.start + Int64(number) * 1000))
+            lives.append(life)
+        }
+        let purchases = lives.flatMap(\.oneTimePurchases).map {
+            ReceiptMint.Purchase(id: $0.id, originalID: $0.originalID, purchased: $0.purchased)
+        }
+        let receipt = Base64.encode(try ReceiptMint.sign(Self.payload(purchases), Installation.keys))
+        let apple = try PlayedHistory(installation, notifications, faults: [StoreFault(.error)])
+        let bench = try PostingFixture(
+            installation, apple: apple, receiptRoots: try Self.roots(), patience: .seconds(1))
+        let restore: KeyValuePairs<String, JSON?> = ["is_restore": .bool(true)]
+        let database = installation.database
+        // Of a schema before 29.
+        try database.execute("ALTER TABLE entitled.account_look RENAME TO account_look_later")
+        #expect(bench.post(receipt, by: "user-1", restore).status == 503)
+        #expect(try database.count("SELECT count(*) FROM entitled.fact") == 0)
+        try database.execute("ALTER TABLE entitled.account_look_later RENAME TO account_look")
+        #expect(try bench.postUntilTaken(receipt, by: "user-1", restore).status == 200)
+        #expect(try database.count("SELECT cardinality(others) FROM entitled.account_look") == 25)
+        apple.clearFaults()
+        try apple.lookingThrough(as: worker.id) {
+            try eventually("everything that the receipt lists is here") {
+                try database.count("SELECT count(*) FROM entitled.purchase WHERE owner = 'user-1'") == 25
+            }
+            try eventually("nothing is left to ask") {
+                try database.count("SELECT count(*) FROM entitled.account_look WHERE next_ms IS NULL AND others = '{}'")
+                    == 1
+            }
+        }
+        try installation.expectNoDifferences()
     }
 }

@@ -116,6 +116,11 @@ final class PlantedCustomer {
             INSERT INTO entitled.status_look (lane, app, environment, original_transaction_id, end_ms, next_ms)
             VALUES ($1, $2, $3, $4, 1, 9000000000000)
             """, place)
+        try installation.database.execute(
+            """
+            INSERT INTO entitled.account_look (lane, app, environment, original_transaction_id, transaction_id)
+            VALUES ($1, $2, $3, $4, $4)
+            """, place)
     }
 
     func key(_ life: SubscriberLife) -> PurchaseKey {

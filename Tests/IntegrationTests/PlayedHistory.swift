@@ -65,6 +65,11 @@ final class PlayedHistory: Sendable {
     /// Requests so far, by their status.
     var calls: [Int] { service.state.read { $0.calls.map(\.status) } }
 
+    /// The same, where the path contains this.
+    func calls(of path: String) -> [Int] {
+        service.state.read { state in state.calls.filter { $0.target.contains(path) }.map(\.status) }
+    }
+
     func clearFaults() { service.clearFaults() }
 
     private func session() -> PostgresSession {
@@ -87,6 +92,28 @@ final class PlayedHistory: Sendable {
             duty, session: session(), leadership: Leadership(worker: worker, lease: .seconds(10)), logger: log.logger)
         reconciler.start()
         defer { reconciler.drain(until: .now + .seconds(10)) }
+        return try body()
+    }
+
+    /// Asks about accounts that wait for Apple, as a service of the worker's process does, until the body is done.
+    ///
+    /// - Parameter mostTransactions: of one turn.
+    func lookingThrough<Result>(
+        as worker: [UInt8], mostTransactions: Int = 500, _ body: () throws -> Result
+    ) throws -> Result {
+        let door = TransactionAdmission(
+            apps: AppRegistry([Installation.registered]), verifier: installation.verifier,
+            dictionaries: HeaderDictionaries())
+        let duty = AccountLookDuty(
+            lookups: [
+                (place, AccountLookup(client: reader.client, door: door, mostTransactions: mostTransactions))
+            ],
+            foldSettings: FoldSettings(defaultGrace: .seconds(3 * 86_400)), cancellation: Cancellation(),
+            rest: .milliseconds(20), logger: log.logger, metrics: metrics)
+        let service = DutyService(
+            duty, session: session(), leadership: Leadership(worker: worker, lease: .seconds(10)), logger: log.logger)
+        service.start()
+        defer { service.drain(until: .now + .seconds(10)) }
         return try body()
     }
 

@@ -22,6 +22,8 @@ final class PostingFixture: Sendable {
     let log = LogTape()
     private let role: APIRole
     private let server: HTTPServer
+    /// Kept as long as it is asked.
+    private let apple: PlayedHistory?
     let port: UInt16
 
     /// - Parameters:
@@ -34,6 +36,7 @@ final class PostingFixture: Sendable {
         limits: LimitSettings = LimitSettings()
     ) throws {
         self.installation = installation
+        self.apple = apple
         let target = installation.database.target(role: "entitled_api")
         let process = ProcessContext(clock: SystemClock(), logger: log.logger, metrics: Metrics()) { [log] prepare in
             PostgresSession(target, logger: log.logger, prepare: prepare)
@@ -70,6 +73,16 @@ final class PostingFixture: Sendable {
     func post(_ token: String, by id: String, _ more: KeyValuePairs<String, JSON?> = [:]) -> HTTPCall {
         let members = JSON.object(["app_user_id": .string(id), "fetch_token": .string(token)]).members ?? []
         return call("/v1/receipts", .object(members + (JSON.object(more).members ?? [])))
+    }
+
+    /// Posts again as long as the answer is to ask again, as an app does.
+    func postUntilTaken(_ token: String, by id: String, _ more: KeyValuePairs<String, JSON?> = [:]) throws -> HTTPCall {
+        var answer = post(token, by: id, more)
+        try eventually(timeout: .seconds(30), "the post is taken: \(answer.text)") {
+            if answer.status == 503 { answer = post(token, by: id, more) }
+            return answer.status != 503
+        }
+        return answer
     }
 
     /// The transaction of a notification, as StoreKit 2 gives it to the app.

@@ -44,6 +44,7 @@ import Testing
         let first = try #require(
             purchases.first { $0["original_transaction_id"]?.stringValue == scene.first.latest.originalID })
         #expect(first["record"]?["owner"] == .string(PlantedCustomer.token))
+        #expect(first["account_looks"]?.arrayValue?.count == 1)
         #expect(first["refund_requests"]?.arrayValue?.count == 1 && first["status_looks"]?.arrayValue?.count == 1)
         #expect(first["notifications"]?.arrayValue?.compactMap { $0["state"]?.stringValue } == ["applied", "held"])
         #expect(

@@ -24,7 +24,7 @@ struct SchemaDocument {
             "Customers",
             [
                 "customer", "app_user_id", "customer_attribute", "account", "account_join", "account_due",
-                "owner_setting", "owner_salt", "app_post",
+                "owner_setting", "owner_salt", "app_post", "account_look",
             ]
         ),
         ("Events and deliveries", ["event", "event_copy", "delivery", "attempt", "sender"]),

@@ -12,13 +12,11 @@ package struct AppleLookup: Sendable {
     package let apps: [String]
     private let client: @Sendable (String) -> ServerAPIClient?
     private let door: TransactionAdmission
-    private let cancellation: Cancellation
+    let cancellation: Cancellation
     private let unknown: UnknownTransactions
 
     /// For everything that one request asks, from its arrival on: the wait for a thread counts.
     private static let patience = Duration.seconds(10)
-    /// Purchases without renewals that are asked about for one receipt.
-    private static let limit = 20
 
     package init(
         apps: [String], door: TransactionAdmission, cancellation: Cancellation = Cancellation(),
@@ -37,6 +35,12 @@ package struct AppleLookup: Sendable {
         return CallOptions(within: left, cancellation: cancellation)
     }
 
+    /// Asks for everything of accounts in an app; nil for apps without a key.
+    func accounts(in app: String) -> AccountLookup? {
+        guard apps.contains(app) else { return nil }
+        return client(app).map { AccountLookup(client: $0, door: door) }
+    }
+
     /// Where it is asked for a transaction of which no more than the id is known.
     private func places(_ client: ServerAPIClient) -> [AppScope] {
         client.app.environments.map { AppScope(app: client.app.id, environment: $0) }
@@ -52,20 +56,11 @@ package struct AppleLookup: Sendable {
         return apps.filter { !doubtful.contains($0) || known.contains($0) }
     }
 
-    /// What Apple says of purchases.
-    struct Answer {
-        let environment: StoreEnvironment
-        /// The oldest first.
-        var transactions: [TransactionAdmission.Admitted] = []
-        /// How subscriptions stand.
-        var states: [(state: SubscriptionState, entry: NewNotification)] = []
-    }
-
     /// A purchase by the id of one of its transactions; nil: Apple does not know it, which is remembered for a while.
     ///
     /// - Parameter arrived: when the caller began to wait.
     /// - Throws: `APIError`, 503, where Apple cannot be asked.
-    func purchase(_ id: String, of app: String, arrived: ContinuousClock.Instant) throws -> Answer? {
+    func purchase(_ id: String, of app: String, arrived: ContinuousClock.Instant) throws -> AccountLookup.Found? {
         guard let client = client(app) else { return nil }
         let options = try options(arrived)
         let found = try asking { () throws(ServerAPIError) in
@@ -77,7 +72,7 @@ package struct AppleLookup: Sendable {
             }
         }
         guard let found else { return nil }
-        var answer = Answer(environment: found.environment)
+        var answer = AccountLookup.Found(environment: found.environment)
         answer.transactions.append(try admitted(found.answer, app))
         guard found.answer.payload.expiresDate != nil else { return answer }
         let states = try asking { () throws(ServerAPIError) in
@@ -90,43 +85,7 @@ package struct AppleLookup: Sendable {
         return answer
     }
 
-    /// The purchases of a receipt that was verified: all subscriptions as they stand, and the newest of the rest.
-    ///
-    /// - Parameter arrived: when the caller began to wait.
-    /// - Throws: `APIError`, 503, where Apple cannot be asked.
-    func purchases(
-        _ receipt: ReceiptPayload, of app: String, arrived: ContinuousClock.Instant
-    ) throws -> Answer? {
-        guard let client = client(app), let first = receipt.newest.first else { return nil }
-        let options = try options(arrived)
-        let choice = EnvironmentChoice(receipt)
-        let states = try asking { () throws(ServerAPIError) in
-            try client.subscriptions(of: first.transactionID, in: choice, options)
-        }
-        var answer = states.map { Answer(environment: $0.environment) }
-        var known: Set<String> = []
-        for state in states?.answer ?? [] {
-            known.insert(state.originalTransactionID)
-            if var made = answer {
-                try add(state, app, to: &made)
-                answer = made
-            }
-        }
-        for purchase in receipt.newest.filter({ !known.contains($0.originalTransactionID) }).prefix(AppleLookup.limit) {
-            guard
-                let found = try asking({ () throws(ServerAPIError) in
-                    try client.transaction(purchase.transactionID, in: choice, options)
-                })
-            else { continue }
-            var made = answer ?? Answer(environment: found.environment)
-            made.transactions.append(try admitted(found.answer, app))
-            answer = made
-        }
-        answer?.transactions.sort { ($0.payload.purchaseDate ?? 0) < ($1.payload.purchaseDate ?? 0) }
-        return answer
-    }
-
-    private func add(_ state: SubscriptionState, _ app: String, to answer: inout Answer) throws {
+    private func add(_ state: SubscriptionState, _ app: String, to answer: inout AccountLookup.Found) throws {
         answer.transactions.append(try admitted(state.transaction, app))
         let place = AppScope(app: app, environment: answer.environment)
         answer.states.append((state, try door.admit(state, of: place).mapError(APIError.init).get()))
@@ -137,69 +96,34 @@ package struct AppleLookup: Sendable {
         try door.admit(item.text, of: app).mapError(APIError.init).get()
     }
 
-    private static let unknownCodes: Set<ServerAPIErrorCode> = [
-        .accountNotFound, .originalTransactionIDNotFound, .transactionIDNotFound, .invalidTransactionID,
-        .invalidOriginalTransactionID,
-    ]
-
     /// Nil for what Apple does not know.
     private func asking<Found>(_ body: () throws(ServerAPIError) -> Found) throws -> Found? {
         do throws(ServerAPIError) {
-            return try body()
+            return try AccountLookup.known(body)
         } catch {
             if case .invalid = error { return nil }
-            if let code = error.code, AppleLookup.unknownCodes.contains(code) { return nil }
             throw APIError(error)
         }
     }
 }
 
-extension AppleLookup.Answer {
-    /// Without entries for what is known: Apple signs anew whatever it is asked, and who asks again and again must not
-    /// fill the log with it.
-    func news(on connection: PostgresConnection) throws -> AppleLookup.Answer {
-        let keys = transactions.map(\.key)
-        let known = Dictionary(zip(keys, try FactTable.load(keys, on: connection))) { first, _ in first }
-        var news = self
-        news.transactions = transactions.map { item in
-            var item = item
-            if let fact = TransactionFact(item.payload, tie: item.jws.payload), known[item.key]?.says(fact) ?? false {
-                item.entry = nil
-            }
-            return item
-        }
-        news.states = states.filter { item in
-            let key = transactions.first { $0.originalTransactionID == item.state.originalTransactionID }?.key
-            return key.flatMap { known[$0] }.map { !$0.says(item.state) } ?? true
-        }
-        return news
-    }
-}
-
-extension TransactionAdmission.Admitted {
-    var key: PurchaseKey {
-        PurchaseKey(app: place.app, environment: place.environment, originalTransactionID: originalTransactionID)
-    }
-}
-
-extension PurchaseFacts {
-    fileprivate func says(_ state: SubscriptionState) -> Bool {
-        guard let fact = TransactionFact(state.transaction.payload, tie: state.transaction.jws.payload) else {
-            return false
-        }
-        return says(
-            status: Int(clamping: state.status.rawValue), fact,
-            state.renewal.flatMap { RenewalFact($0.payload, tie: $0.jws.payload) })
-    }
-}
-
 extension EnvironmentChoice {
     /// Where a receipt says that it is from.
-    fileprivate init(_ receipt: ReceiptPayload) {
+    init(_ receipt: ReceiptPayload) {
         switch receipt.type {
         case "Production", "ProductionVPP": self = .only(.production)
         case "ProductionSandbox", "ProductionVPPSandbox": self = .only(.sandbox)
         default: self = .productionThenSandbox
+        }
+    }
+}
+
+extension ServerAPIApp {
+    /// Where such a receipt is asked about first; nil: nothing of there is taken.
+    func environment(of choice: EnvironmentChoice) -> StoreEnvironment? {
+        switch choice {
+        case .only(let environment): environments.contains(environment) ? environment : nil
+        case .productionThenSandbox: environments.contains(.production) ? .production : environments.first
         }
     }
 }

@@ -3,6 +3,7 @@ import Base
 import Customers
 import Database
 import HTTP
+import Ingest
 import Postgres
 import Subscriptions
 
@@ -66,7 +67,7 @@ package struct AppleTransactionRoutes: Sendable {
             }
     }
 
-    @Sendable private func keep(_ found: AppleLookup.Answer, _ call: APICall) throws -> APIAnswer {
+    @Sendable private func keep(_ found: AccountLookup.Found, _ call: APICall) throws -> APIAnswer {
         let news = try found.news(on: call.connection)
         let posted = news.transactions.compactMap { settings.posted($0) }
         guard let key = posted.first?.key else { throw APIError.notFound("Apple names no transaction.") }

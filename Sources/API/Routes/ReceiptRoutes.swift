@@ -1,4 +1,5 @@
 import AppStore
+import AppStoreAPI
 import Base
 import Customers
 import Database
@@ -35,7 +36,7 @@ package struct ReceiptRoutes: Sendable {
             throw APIError(400, code: 7000, "Invalid platform: only purchases of the App Store are known here.")
         }
         let body = try ReceiptBody(call.json())
-        guard let token = body.fetchToken else { return try keep([], [], false, body, call) }
+        guard let token = body.fetchToken else { return try keep(PostedItems(), body, call) }
         switch PostedToken(token) {
         case .xcode: throw APIError.xcode
         case .unknown(let what):
@@ -46,14 +47,45 @@ package struct ReceiptRoutes: Sendable {
             try APIError.checkSize(of: call)
             let admitted = try settings.door.admit(jws, of: call.key?.app).mapError(APIError.init).get()
             call.request.countForAccount()
-            return try keep([admitted], [], false, body, call)
+            return try resolve(admitted, body, call)
         case .receipt(let bytes):
             return try resolve(bytes, body, call)
         }
     }
 
-    // MARK: - Receipts
+    // MARK: - The rest of the account
 
+    /// Of a restore, and of an account that Apple was not asked about yet, everything is fetched before the post is kept: so
+    /// its events are told in their order, and no end that was none.
+    private func resolve(
+        _ admitted: TransactionAdmission.Admitted, _ body: ReceiptBody, _ call: APICall
+    ) throws -> APIAnswer {
+        let posted = PostedItems([admitted])
+        guard let lookup = settings.lookup.accounts(in: admitted.place.app), let id = admitted.payload.transactionId
+        else { return try keep(posted, body, call) }
+        let subject = AccountLookTable.Subject(
+            key: admitted.key, transactionID: id, account: admitted.payload.appTransactionId)
+        if let age = try AccountLookTable.age(of: subject, on: call.connection) {
+            if body.source != .restore { return try keep(posted, body, call) }
+            if age < ReceiptRoutes.freshness {
+                let account = AccountKey(of: subject.key, account: subject.account)
+                return try keep(
+                    posted.with(rest: try settings.actions.purchases(of: account, on: call.connection)), body, call)
+            }
+        }
+        let request = AccountLooks.Request(
+            account: AccountKey(of: subject.key, account: subject.account),
+            question: AccountLookup.Question(id: id, in: .only(admitted.place.environment)), lookup: lookup,
+            isRestore: body.source == .restore, cancellation: settings.lookup.cancellation)
+        let (settings, keep) = (settings, self.keep)
+        return .whenLooked(request) { call, outcome in
+            let found = try outcome.found?.news(beside: [admitted], on: call.connection)
+            let items = posted.with(found, settings).looked(subject, outcome, isRestore: request.isRestore)
+            return try keep(items, try ReceiptBody(call.json()), call)
+        }
+    }
+
+    /// Of a receipt only what it lists is known before Apple was asked.
     private func resolve(_ bytes: [UInt8], _ body: ReceiptBody, _ call: APICall) throws -> APIAnswer {
         let receipt = try receipts.verify(bytes).mapError(APIError.init).get()
         guard let app = settings.apps.id(ofBundleID: receipt.bundleID) else {
@@ -61,40 +93,73 @@ package struct ReceiptRoutes: Sendable {
         }
         if let own = call.key?.app, own != app { throw APIError(TransactionAdmission.Rejection.otherApp) }
         // Nothing was bought: there is nothing to ask.
-        if receipt.purchases.isEmpty { return try keep([], [], true, body, call) }
-        guard settings.lookup.apps.contains(app) else {
+        guard let first = receipt.newest.first else { return try keep(PostedItems(isAlone: true), body, call) }
+        guard let lookup = settings.lookup.accounts(in: app) else {
             throw APIError.invalidReceipt(
                 "App receipts can only be read with Apple's Server API: give the app \(app) a server_api in the"
                     + " configuration, or let the app use StoreKit 2, which posts signed transactions.")
         }
-        let (lookup, keep) = (settings.lookup, self.keep)
-        let arrived = call.request.arrived
-        return .outside(.receipt) {
-            let found = try lookup.purchases(receipt, of: app, arrived: arrived)
-            return { call in
-                let news = try found?.news(on: call.connection)
-                return try keep(
-                    news?.transactions ?? [], news?.states.map(\.entry) ?? [], true,
-                    try ReceiptBody(call.json()), call)
+        let choice = EnvironmentChoice(receipt)
+        // One that is not taken here is answered with what is known.
+        guard let environment = lookup.client.app.environment(of: choice) else {
+            return try keep(PostedItems(isAlone: true), body, call)
+        }
+        let listed = ReceiptRoutes.listed(receipt, AppScope(app: app, environment: environment))
+        let subject = AccountLookTable.Subject(
+            key: listed[0].key, transactionID: first.transactionID, account: nil)
+        // A receipt may list what was bought since.
+        if let age = try AccountLookTable.age(of: subject, on: call.connection), age < ReceiptRoutes.freshness,
+            try FactTable.knowsAll(listed.map { ($0.key, $0.transactionID) }, on: call.connection)
+        {
+            return try keep(PostedItems(listed: listed), body, call)
+        }
+        let others = Set(receipt.newest.map(\.transactionID))
+        let request = AccountLooks.Request(
+            account: AccountKey(of: subject.key, account: nil),
+            question: AccountLookup.Question(id: first.transactionID, in: choice, others: others), lookup: lookup,
+            isRestore: body.source == .restore, cancellation: settings.lookup.cancellation)
+        let (settings, keep) = (settings, self.keep)
+        return .whenLooked(request) { call, outcome in
+            let found = try outcome.found?.news(beside: [], on: call.connection)
+            // What is not known to be of one environment cannot be asked for later.
+            if found == nil, choice == .productionThenSandbox, lookup.client.app.environments.count > 1 {
+                throw CustomerActions.Rejection.unheard
             }
+            let place = AppScope(app: app, environment: found?.environment ?? environment)
+            let listed = ReceiptRoutes.listed(receipt, place)
+            let subject = AccountLookTable.Subject(
+                key: listed[0].key, transactionID: first.transactionID, account: nil)
+            let items = PostedItems(listed: listed).with(found, settings).looked(
+                subject, outcome, asked: others, isRestore: request.isRestore)
+            return try keep(items, try ReceiptBody(call.json()), call)
+        }
+    }
+
+    /// An account that was looked through so lately is not asked about again, in ms.
+    private static let freshness: Int64 = 60_000
+
+    private static func listed(_ receipt: ReceiptPayload, _ place: AppScope) -> [CustomerActions.Posted] {
+        receipt.newest.map { purchase in
+            CustomerActions.Posted(
+                key: PurchaseKey(
+                    app: place.app, environment: place.environment,
+                    originalTransactionID: purchase.originalTransactionID),
+                transactionID: purchase.transactionID, purchased: purchase.purchased)
         }
     }
 
     // MARK: - Keeping
 
-    /// - Parameter isAlone: whether each transaction stands for its purchase alone.
-    @Sendable private func keep(
-        _ admitted: [TransactionAdmission.Admitted], _ states: [NewNotification], _ isAlone: Bool, _ body: ReceiptBody,
-        _ call: APICall
-    ) throws -> APIAnswer {
+    @Sendable private func keep(_ items: PostedItems, _ body: ReceiptBody, _ call: APICall) throws -> APIAnswer {
         let id = body.appUserID
         let app = try body.appTransaction.flatMap { try appTransaction($0, body, call) }
-        let posted = admitted.compactMap { settings.posted($0) { body.context(of: $0) } }
+        let posted = items.posted(settings) { body.context(of: $0) }
         // Before the purchase: its first event tells them.
         let faults = try body.attributes.map { try settings.actions.setAttributes($0, of: id, on: call.connection) }
         let posting = try settings.actions.post(
-            posted, and: states, by: id, sequence: settings.sequence, clock: settings.clock,
-            terms: CustomerActions.PostTerms(settings: settings.restoring, source: body.source, isAlone: isAlone),
+            posted, found: items.rest, and: items.states, look: items.look, by: id, sequence: settings.sequence,
+            clock: settings.clock,
+            terms: CustomerActions.PostTerms(settings: settings.restoring, source: body.source, isAlone: items.isAlone),
             on: call.connection)
         if let app { try AppPurchaseTable.note(app, of: id, on: call.connection) }
         let (answers, actions, errors) = (answers, settings.actions, faults.flatMap(AttributeErrors.error))

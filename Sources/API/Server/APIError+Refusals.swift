@@ -28,6 +28,7 @@ extension APIError {
             self.init(400, code: 7255, "Could not create the alias: \(refusal). A secret API key may join them.")
         case .tooManyIDs: self.init(400, code: 7255, "Could not create the alias: \(refusal).")
         case .busy: self = .unavailable("The customer's purchases are changing too fast; try again.")
+        case .unheard: self = .unavailable("Apple does not answer about the receipt now; try again.")
         }
     }
 }

@@ -11,17 +11,22 @@ package final class RequestExecutor: Service {
         let request: APIRequest
         let responder: HTTPResponder
         let action: APIRoute.Action
+        /// When it has to be answered; nil: it has not waited for Apple.
+        var deadline: ContinuousClock.Instant?
     }
 
     /// Requests that wait for a connection at most; beyond, 503.
     private static let waitingLimit = 4096
     /// Of these from one address, and of them about one Apple account.
     private static let waitingPart = (address: 1024, account: 16)
+    /// Of the time that an answer may take, for Apple to say everything of an account; the rest is for applying it.
+    private static let partOfApple = 0.6
 
     private let sessions: [PostgresSession]
     private let watch: AppliedWaiter
     private let steps: BoundedQueue<Step>
-    private let errands = AppleCallLines()
+    private let errands: AppleCallLines
+    private let looks: AccountLooks
     private let patience: Duration
     private let logger: Logger
 
@@ -39,6 +44,8 @@ package final class RequestExecutor: Service {
             part: .init(
                 busy: max(1, threads / 2), waiting: RequestExecutor.waitingPart.address,
                 waitingOfAccount: RequestExecutor.waitingPart.account))
+        errands = AppleCallLines()
+        looks = AccountLooks(errands)
         self.patience = patience
         self.logger = logger
     }
@@ -49,10 +56,12 @@ package final class RequestExecutor: Service {
             _ = ServiceThread("api-\(number)") { [self] in steps.run { perform($0, session) } }
         }
         errands.start()
+        looks.start()
     }
 
     package func drain(until deadline: ContinuousClock.Instant) {
         // In the order in which a request goes from one to the next, and once more for those that came back.
+        looks.stop(until: deadline)
         watch.stop(until: deadline)
         errands.end(until: deadline)
         // Closed, though the handler may live on; what hangs is cut, and closes itself.
@@ -100,12 +109,23 @@ package final class RequestExecutor: Service {
                 return step.responder.respond(APIError.unavailable("Too many requests wait for Apple.").response)
             }
         case .whenApplied(let subjects, let next):
-            watch.wait(for: subjects, until: .now + patience) { [self] isApplied in
+            let deadline = step.deadline.map { max($0, .now + patience * (1 - RequestExecutor.partOfApple)) }
+            watch.wait(for: subjects, until: deadline ?? .now + patience) { [self] isApplied in
                 guard isApplied else {
                     return step.responder.respond(
                         APIError.unavailable("It is kept, and not applied yet. Ask again.").response)
                 }
                 add(Step(request: step.request, responder: step.responder, action: next), goesOn: true)
+            }
+        case .whenLooked(let request, let next):
+            let arrived = step.request.arrived
+            looks.look(request, for: step.request, until: arrived + patience * RequestExecutor.partOfApple) {
+                [self] landing in
+                let action: APIRoute.Action = { call in try next(call, landing.outcome) }
+                add(
+                    Step(
+                        request: step.request, responder: step.responder, action: action,
+                        deadline: arrived + patience), goesOn: true)
             }
         }
     }

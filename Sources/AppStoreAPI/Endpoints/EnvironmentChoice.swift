@@ -1,7 +1,7 @@
 import Base
 
 /// Where to look something up.
-package enum EnvironmentChoice: Sendable, Equatable {
+package enum EnvironmentChoice: Sendable, Hashable {
     case only(StoreEnvironment)
     /// In production, and where it does not know the transaction, in the sandbox: for who has an id and no more
     /// (https://developer.apple.com/documentation/appstoreserverapi/get-transaction-info).

@@ -35,6 +35,8 @@ package struct CustomerActions: Sendable {
         /// The customer has as many ids as apps may give.
         case tooManyIDs(String)
         case busy
+        /// Apple said nothing yet of what an app named, and nothing would remember to ask again.
+        case unheard
 
         package var description: String {
             switch self {
@@ -51,6 +53,7 @@ package struct CustomerActions: Sendable {
             case .tooManyIDs(let id):
                 "\(id) would have more than \(CustomerActions.mostIDs) ids"
             case .busy: "the customer's purchases are changing too fast; try again"
+            case .unheard: "Apple does not answer about the receipt now; try again"
             }
         }
     }

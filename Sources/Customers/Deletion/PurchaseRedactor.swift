@@ -161,7 +161,7 @@ struct PurchaseRedactor {
             try EventRedactor.events(of: key, on: connection),
             more: try PurchaseRedactor.deliveries(of: identities, in: key.lane, on: connection), on: connection)
         counts.merge(try StoredNotifications.delete(places, on: connection), uniquingKeysWith: +)
-        for (table, _) in PersonalDataMap.ofPurchases {
+        for (table, _) in try PersonalDataMap.ofPurchases(on: connection) {
             counts[table] = Int64(
                 try connection.query(
                     """

@@ -21,7 +21,7 @@ import Subscriptions
 ///     "notifications":[{uuid,type,subtype,received_at,state,reason,payload,signed,deliveries:[DELIVERY]}],
 ///                                        `payload` with everything decoded that is signed inside
 ///     "events":[EVENT],
-///     …}]}                               a list for each table with rows of purchases: refund_requests, status_looks
+///     …}]}                               a list for each table with rows of purchases: account_looks, refund_requests, …
 /// EVENT: {id,type,created_at,sequence,body,deliveries:[DELIVERY]}    body: null where it was kept long enough
 /// DELIVERY: {id,endpoint,url,state,created_at,attempts:[{number,started_at,status,outcome,detail,peer,head,response}]}
 /// ```

@@ -39,7 +39,7 @@ struct PurchaseExport {
             try writer.list("events") { writer in
                 try events(try EventRedactor.events(of: key, on: connection), &writer, on: connection)
             }
-            for (table, member) in PersonalDataMap.ofPurchases {
+            for (table, member) in try PersonalDataMap.ofPurchases(on: connection) {
                 let rows = try connection.query(
                     """
                     SELECT to_jsonb(t) FROM entitled.\(table) t

@@ -18,6 +18,9 @@ package enum FailPoint: String, Sendable, CaseIterable {
     case postBeforeCommit = "post.before-commit"
     /// It is committed, and no request waits for it yet.
     case postAfterCommit = "post.after-commit"
+    /// What Apple says of the account of a purchase that was posted is written.
+    case lookBeforeCommit = "look.before-commit"
+    case lookAfterCommit = "look.after-commit"
     case applyAfterFence = "apply.after-fence"
     case applyAfterRead = "apply.after-read"
     /// Everything is written.

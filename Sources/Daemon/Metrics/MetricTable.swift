@@ -182,8 +182,18 @@ extension Metric {
         "Purchases that Apple is to be asked about by now, up to 1000. The same of each worker.",
         alarm: "min_over_time(entitled_status_looks_due[6h]) > 500")
 
+    package static let accountLooks = Metric(
+        "entitled_account_looks_total", .counter, labels: ["app", "environment", "outcome"],
+        "Accounts of posted purchases that Apple was asked about again, because it had not answered while the app waited: "
+            + "`found`, `unknown` or `failed`.")
+    package static let accountLooksDue = Metric(
+        "entitled_account_looks_due", .gauge, labels: ["app", "environment"],
+        "Posted purchases whose Apple accounts are not known whole yet, up to 1000. The same of each worker.",
+        alarm: "min_over_time(entitled_account_looks_due[15m]) > 0")
+
     private static let asking = [
-        serverAPIRequests, reconcileAge, reconcileMissed, reconcileRefused, statusAnswers, statusLooks,
+        serverAPIRequests, reconcileAge, reconcileMissed, reconcileRefused, statusAnswers, statusLooks, accountLooks,
+        accountLooksDue,
     ]
 
     // MARK: - What is kept

@@ -121,7 +121,7 @@ package enum AccountTable {
         """
 
     /// All purchases of these accounts that have records.
-    static func members(
+    package static func members(
         of accounts: Set<AccountKey>, on connection: PostgresConnection
     ) throws -> [PurchaseKey: Member] {
         guard !accounts.isEmpty else { return [:] }

@@ -1,3 +1,5 @@
+import Postgres
+
 /// The personal data in the database. Every table is listed, and a test fails while a new one is
 /// not: the author of a table decides what becomes of it when a customer asks for their data, or for their removal.
 package enum PersonalDataMap {
@@ -18,6 +20,7 @@ package enum PersonalDataMap {
         "account": .nothing("Apple's ids of accounts, which tell no customer"),
         "account_due": .nothing("Apple's ids of accounts, until they are judged again"),
         "account_join": .particular("ids that are aliases; gone with the customer"),
+        "account_look": .purchase(member: "account_looks"),
         "action": .particular("exported; ids get pseudonyms"),
         "api_key": .nothing("keys of apps and backends"),
         "app_post": .nothing("when posts of apps came in"),
@@ -75,5 +78,17 @@ package enum PersonalDataMap {
         all.sorted { $0.key < $1.key }.compactMap { table, reach in
             if case .purchase(let member) = reach { (table, member) } else { nil }
         }
+    }
+
+    private static let selectExisting = """
+        SELECT name FROM unnest($1::text[]) AS name WHERE to_regclass('entitled.' || quote_ident(name)) IS NOT NULL
+        """
+
+    /// Those of them that the schema has: a program works with older schemas, which lack the newest ones.
+    package static func ofPurchases(
+        on connection: PostgresConnection
+    ) throws -> [(table: String, member: String)] {
+        let names = try connection.query(selectExisting, [.texts(ofPurchases.map(\.table))]).map { try $0.text(0) }
+        return ofPurchases.filter { names.contains($0.table) }
     }
 }

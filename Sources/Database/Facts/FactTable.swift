@@ -23,6 +23,15 @@ package enum FactTable {
         try known(of: keys, on: connection).map(\.facts)
     }
 
+    /// Whether Apple's word of each of these transactions is there. A purchase as a whole, without an id, counts as known.
+    package static func knowsAll(
+        _ transactions: [(key: PurchaseKey, id: String?)], on connection: PostgresConnection
+    ) throws -> Bool {
+        zip(transactions, try load(transactions.map(\.key), on: connection)).allSatisfy { named, facts in
+            named.id.map { id in facts.transactions.contains { $0.transactionID == id } } ?? true
+        }
+    }
+
     /// Everything that is known of these purchases, in their order: what was folded before, else their rows.
     package static func known(
         of keys: [PurchaseKey], on connection: PostgresConnection

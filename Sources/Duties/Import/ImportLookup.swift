@@ -137,11 +137,6 @@ package struct ImportLookup: Sendable {
         case refused(String)
     }
 
-    private static let unknownCodes: Set<ServerAPIErrorCode> = [
-        .accountNotFound, .originalTransactionIDNotFound, .transactionIDNotFound, .invalidTransactionID,
-        .invalidOriginalTransactionID,
-    ]
-
     /// - Throws: what may pass by itself, and what concerns all rows.
     func answer(_ question: Question) throws(ServerAPIError) -> Answer {
         do throws(ServerAPIError) {
@@ -162,8 +157,10 @@ package struct ImportLookup: Sendable {
     private func answer(
         _ question: Question, in environment: StoreEnvironment
     ) throws(ServerAPIError) -> Answer? {
-        guard var items = try asking({ () throws(ServerAPIError) in try history(of: question.id, in: environment) })
-        else { return nil }
+        let account = AccountLookup(client: client, door: door)
+        guard var items = try account.history(of: question.id, in: environment, options, pace: pace.pass) else {
+            return nil
+        }
         var named: Set<String> = []
         for id in question.named.sorted() {
             if let original = ImportLookup.original(of: id, in: items) {
@@ -171,7 +168,7 @@ package struct ImportLookup: Sendable {
                 continue
             }
             // Apple's history leaves out what it does not count as a purchase of the account any more.
-            let one = try asking { () throws(ServerAPIError) in
+            let one = try AccountLookup.known { () throws(ServerAPIError) in
                 pace.pass()
                 return try client.transaction(id, in: .only(environment), options)
             }
@@ -183,7 +180,7 @@ package struct ImportLookup: Sendable {
         var states: [SubscriptionState] = []
         if items.contains(where: { $0.payload.expiresDate != nil }) {
             states =
-                try asking { () throws(ServerAPIError) in
+                try AccountLookup.known { () throws(ServerAPIError) in
                     pace.pass()
                     return try client.subscriptions(of: question.id, in: .only(environment), options).answer
                 } ?? []
@@ -195,36 +192,9 @@ package struct ImportLookup: Sendable {
         CallOptions(priority: .sweep, within: ImportLookup.requestTime, cancellation: cancellation)
     }
 
-    private func history(
-        of id: String, in environment: StoreEnvironment
-    ) throws(ServerAPIError) -> [SignedItem<TransactionPayload>] {
-        var items: [SignedItem<TransactionPayload>] = []
-        var (revision, seen): (String?, Set<String>) = (nil, [])
-        while true {
-            pace.pass()
-            let page = try client.transactionPage(of: id, after: revision, in: environment, options)
-            items += page.transactions
-            guard page.hasMore else { return items }
-            guard let next = page.revision, next.utf8.count <= 4096, seen.insert(next).inserted else {
-                throw .malformed("there are more pages, but nothing says how to get them")
-            }
-            revision = next
-        }
-    }
-
     private static func original(of id: String, in items: [SignedItem<TransactionPayload>]) -> String? {
         if items.contains(where: { $0.payload.originalTransactionId == id }) { return id }
         return items.first { $0.payload.transactionId == id }?.payload.originalTransactionId
-    }
-
-    /// Nil for what Apple does not know.
-    private func asking<Found>(_ body: () throws(ServerAPIError) -> Found) throws(ServerAPIError) -> Found? {
-        do throws(ServerAPIError) {
-            return try body()
-        } catch {
-            if let code = error.code, ImportLookup.unknownCodes.contains(code) { return nil }
-            throw error
-        }
     }
 
     /// As they go into the log, by the same admission as everything that is posted.

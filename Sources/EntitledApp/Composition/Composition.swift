@@ -100,10 +100,12 @@ struct Composition {
         let retention = RetentionRound(
             times: configuration.retentionTimes, clock: clock, logger: logger, metrics: metrics)
         let reconciliation = history.reconciliationDuty(clock: clock, logger: logger, metrics: metrics)
+        let accounts = history.accountDuty(logger: logger, metrics: metrics)
         let refunds = refundDuty(history.accesses, history.cancellation)
         return [
             try service(RetentionDuty(retention)),
             try reconciliation.map { try service($0) },
+            try accounts.map { try service($0) },
             try service(JobDuty(worker: worker, kinds: [WebhookReplayWork.kind, history.jobs], logger: logger)),
             try service(DeletionDuty(sweep: CustomerErasure(foldSettings: configuration.foldSettings))),
             try refunds.map { try service($0) },

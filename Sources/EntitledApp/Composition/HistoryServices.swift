@@ -17,11 +17,14 @@ struct HistoryServices: Sendable {
     /// Ends the use of the accesses; drains after all services that use them.
     let transports: any Service
     private let door: NotificationAdmission
+    private let transactionDoor: TransactionAdmission
 
     /// - Parameter verifier: as the store's endpoint has it.
     init(_ configuration: Configuration, verifier: SignedDataVerifier, apple: AppleAccesses) {
         self.configuration = configuration
         door = NotificationAdmission(
+            apps: configuration.appRegistry, verifier: verifier, dictionaries: HeaderDictionaries())
+        transactionDoor = TransactionAdmission(
             apps: configuration.appRegistry, verifier: verifier, dictionaries: HeaderDictionaries())
         (accesses, transports) = apple.use()
     }
@@ -45,6 +48,24 @@ struct HistoryServices: Sendable {
                 reader(app.id).map { (AppScope(app: app.id, environment: environment), $0) }
             }
         }
+    }
+
+    /// Asks about accounts of which something was posted, whether or not reconciliation is on. Nil where no app has a key.
+    func accountDuty(logger: Logger, metrics: Metrics) -> AccountLookDuty? {
+        guard !accesses.isEmpty else { return nil }
+        let lookups = configuration.apps.flatMap { app in
+            app.environments.compactMap { environment in
+                accesses[app.id].map {
+                    (
+                        place: AppScope(app: app.id, environment: environment),
+                        lookup: AccountLookup(client: $0.client, door: transactionDoor)
+                    )
+                }
+            }
+        }
+        return AccountLookDuty(
+            lookups: lookups, foldSettings: configuration.foldSettings, cancellation: cancellation, logger: logger,
+            metrics: metrics)
     }
 
     /// Nil where reconciliation is off.

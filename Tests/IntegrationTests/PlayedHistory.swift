@@ -72,6 +72,8 @@ final class PlayedHistory: Sendable {
 
     func clearFaults() { service.clearFaults() }
 
+    func add(_ fault: StoreFault) { service.add(fault) }
+
     private func session() -> PostgresSession {
         PostgresSession(
             installation.database.target(role: "entitled_worker"),

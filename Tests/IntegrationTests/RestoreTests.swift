@@ -2,6 +2,7 @@ import API
 import AppStore
 import Base
 import Customers
+import Daemon
 import Database
 import HTTP
 import Postgres
@@ -235,6 +236,24 @@ import Testing
         }
         #expect(try owners().allSatisfy { $0.hasPrefix("$RCAnonymousID:") })
         #expect(try database.count("SELECT count(*) FROM entitled.app_user_id WHERE id = 'carla'") == 0)
+    }
+
+    @Test func `what is erased while Apple is asked about it does not come back with the answer`() throws {
+        defer { worker.stop() }
+        let life = veteran(4011)
+        let apple = try PlayedHistory(installation, life.notifications, faults: [StoreFault(.error)])
+        let bench = try PostingFixture(installation, apple: apple, patience: .seconds(1))
+        let text = try PostingFixture.jws(life.notifications[1])
+        #expect(try bench.postUntilTaken(text, by: "carla", Self.restore).status == 200)
+        apple.clearFaults()
+        apple.add(StoreFault(.slow, path: "/history/", seconds: 1))
+        try apple.lookingThrough(as: worker.id) {
+            try eventually("Apple is asked") { !apple.calls(of: "/history/").isEmpty }
+            try database.execute("DELETE FROM entitled.account_look")
+            try eventually("Apple answered") { apple.metrics.exposition().contains(#"outcome="found""#) }
+        }
+        #expect(try database.count("SELECT count(*) FROM entitled.purchase") == 1)
+        #expect(try database.count("SELECT count(*) FROM entitled.account_look") == 0)
     }
 
     @Test func `a family member's restore brings what the member has, of the sandbox too`() throws {

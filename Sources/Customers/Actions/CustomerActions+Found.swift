@@ -108,6 +108,8 @@ extension CustomerActions {
         }
         try holding({ all }, on: connection) { _ in
             try settlement.hold(all, on: connection)
+            // Erased meanwhile, or a post brought everything.
+            guard try AccountLookTable.since(subject.key, on: connection) != nil else { return }
             let acts = try acts(waitingAt: subject.key, on: connection)
             let owners = try PurchaseTable.owners(all, on: connection).compactMap { $0 }
             let now = try lock(acts.map(\.appUserID) + owners, on: connection).now

@@ -13,7 +13,7 @@ package protocol Duty: SendableMetatype {
     /// As log lines name the service and Linux the thread.
     static var name: String { get }
     /// The log event of a run that failed.
-    static var failure: String { get }
+    static var failure: StaticString { get }
     /// How long the first run waits, which lets the lanes find their owners.
     static var firstAfter: Duration { get }
     /// The rest after a run that failed, or that another worker has taken over.

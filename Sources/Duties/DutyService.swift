@@ -56,7 +56,7 @@ package final class DutyService<D: Duty>: Service {
             return .after(D.retryAfter)
         } catch {
             if (error as? PostgresError)?.kind != .connection, !loop.isDraining {
-                failures.note(D.failure, error, count: 1, logger)
+                failures.warning(D.failure, error, count: 1, logger)
             }
             return .after(D.retryAfter)
         }

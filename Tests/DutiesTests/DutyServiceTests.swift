@@ -10,7 +10,7 @@ import Testing
 /// A duty whose runs a test decides and counts.
 private struct TestDuty: Duty {
     static let name = "test"
-    static let failure = "test run failed"
+    static let failure: StaticString = "test run failed"
     static let firstAfter = Duration.zero
     static let retryAfter = Duration.milliseconds(1)
 

@@ -126,7 +126,7 @@ struct MissedNotificationTests {
         let worker = try scene.site.start("worker")
         try scene.untilApplied()
         let time = ContinuousClock.now - began
-        try eventually("it is looked through") { worker.log.contains("Apple's history was looked through") }
+        try eventually("it is looked through") { worker.log.contains("Apple history scan completed") }
         #expect(try scene.records() == calm.records())
         worker.kill(SIGTERM)
         try worker.wait()

@@ -57,7 +57,7 @@ import Testing
         #expect(fetched == Int64(notifications.count - arrived.count))
         #expect(history.calls.filter { $0 == 200 }.count >= 12)
         #expect(history.calls.contains { $0 != 200 })
-        #expect(history.log.text.contains("Apple's history was looked through for the first time"))
+        #expect(history.log.text.contains("first Apple history scan completed"))
     }
 
     @Test func `a gap that is found later is an alarm that says when and how many`() throws {
@@ -68,7 +68,7 @@ import Testing
         let history = try PlayedHistory(installation, notifications)
         try history.reconciling(as: worker.id) {
             try eventually("it is looked through") { try history.isCovered() }
-            #expect(!history.log.text.contains("notifications were missed"))
+            #expect(!history.log.text.contains("missed notifications found"))
         }
         // As after a database was restored that lost a few.
         try installation.untilApplied(8)
@@ -80,8 +80,8 @@ import Testing
         let old = SystemClock().now() - 20 * Self.day
         try installation.database.execute(
             "UPDATE entitled.history_look SET covered_ms = $1, whole_ms = $1", [.int8(old)])
-        try history.reconciling(as: worker.id) { try history.log.wait(for: "notifications were missed") }
-        let line = history.log.text.split(separator: "\n").last { $0.contains("notifications were missed") }
+        try history.reconciling(as: worker.id) { try history.log.wait(for: "missed notifications found") }
+        let line = history.log.text.split(separator: "\n").last { $0.contains("missed notifications found") }
         let told = try JSON(parsing: Array((line ?? "").utf8))
         #expect(told["level"]?.stringValue == "warning")
         #expect(told["missed"]?.intValue == 3)
@@ -129,7 +129,7 @@ import Testing
         let notifications = Self.lives(1)
         let history = try PlayedHistory(installation, notifications, faults: [StoreFault(.unauthorized)])
         try history.reconciling(as: worker.id) {
-            try history.log.wait(for: "Apple's history cannot be looked through")
+            try history.log.wait(for: "Apple history scan failed")
             try installation.postAll(notifications)
             try installation.untilApplied(4)
         }
@@ -139,7 +139,7 @@ import Testing
         #expect(try row.text(0).contains("Apple refused the key"))
         #expect(try !row.isNull(1))
         #expect(try row.isNull(2))
-        #expect(history.log.text.components(separatedBy: "cannot be looked through").count == 2)
+        #expect(history.log.text.components(separatedBy: "Apple history scan failed").count == 2)
         history.clearFaults()
         try history.reconciling(as: worker.id) {
             try eventually("it is looked through") { try history.isCovered() }

@@ -14,23 +14,23 @@ extension APIError {
         guard call.request.http.body.count <= LimitedRequest.largestBody else {
             throw APIError(
                 413, code: badRequestCode,
-                "A signed transaction may come in at most \(LimitedRequest.largestBody) bytes.")
+                "A request with a signed transaction may have at most \(LimitedRequest.largestBody) bytes.")
         }
     }
 
     static let xcode = invalidReceipt(
-        "The purchase was made in Xcode's local testing: Apple knows nothing of it. Test with a sandbox account.")
+        "The purchase was made in Xcode's local testing: Apple does not know it. Test with a sandbox account.")
 
     init(_ refusal: TransactionAdmission.Rejection) {
         switch refusal {
         case .unverified(let failure) where failure.reason == .revocationUnknown:
-            self = .unavailable("Nobody can tell now whether Apple's certificate is revoked.")
+            self = .unavailable("The revocation status of Apple's certificate is unknown at the moment.")
         case .unverified(let failure):
             self = .invalidReceipt("The receipt is not valid: \(failure.reason.rawValue).")
         case .notWanted(let what): self = .invalidReceipt("The receipt is not valid: \(what).")
         case .unknownApp(let why): self = .invalidReceipt("The receipt is not valid here: \(why).")
         case .otherApp:
-            self.init(403, code: APIError.invalidReceipt, "The receipt is of another app than the API key.")
+            self.init(403, code: APIError.invalidReceipt, "The receipt belongs to another app than the API key.")
         case .environmentNotAllowed(let why): self = .invalidReceipt("The receipt is not valid here: \(why).")
         case .unready(let why): self = .unavailable(why)
         }
@@ -40,7 +40,7 @@ extension APIError {
         switch failure {
         case .malformed:
             self = .invalidReceipt(
-                "fetch_token is no receipt: it is an ASN.1 document in base64 that is no PKCS #7 container.")
+                "fetch_token is not a receipt: it is an ASN.1 document in base64, but not a PKCS #7 container.")
         case .xcode: self = .xcode
         case .untrusted(let why): self = .invalidReceipt("The receipt is not valid: \(why).")
         }
@@ -48,6 +48,6 @@ extension APIError {
 
     /// Whatever keeps Apple from answering may pass, or be mended by us: apps must not give up.
     init(_ error: ServerAPIError) {
-        self = .unavailable("Apple cannot be asked now: \(error)")
+        self = .unavailable("Apple could not be queried: \(error)")
     }
 }

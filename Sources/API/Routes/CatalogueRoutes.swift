@@ -57,7 +57,7 @@ package struct CatalogueRoutes: Sendable {
     private func override(_ call: APICall, _ offering: String?) throws -> APIAnswer {
         let id = try call.appUserID()
         guard try OfferingOverrides.set(offering, for: id, on: call.connection) else {
-            throw APIError.notFound("Nobody is known by \(id).")
+            throw APIError.notFound("No customer has the id \(id).")
         }
         return try answers.answer(call, of: id, status: 201)
     }

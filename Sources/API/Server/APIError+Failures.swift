@@ -10,11 +10,11 @@ extension APIError {
             self = known
         } else if let error = error as? PostgresError, error.isRetryable {
             logger.warning("API request not answered", ["error": .string("\(error)")])
-            self = .unavailable("The database is away or busy.")
+            self = .unavailable("The database is unavailable or busy.")
         } else {
             logger.error(
                 "API request failed", ["error": .string("\(error)"), "http.method": .string(request.http.head.method)])
-            self.init(500, code: APIError.internalError, "Something went wrong here; the log says what.")
+            self.init(500, code: APIError.internalError, "The request failed because of an internal error; the log of the api process has the reason.")
         }
     }
 }

@@ -17,7 +17,7 @@ extension APIError {
 
     private init(_ refusal: CustomerActions.Rejection) {
         switch refusal {
-        case .unknown(let id): self = .notFound("Nobody is known by \(id).")
+        case .unknown(let id): self = .notFound("No customer has the id \(id).")
         case .unusable: self.init(400, code: 7256, "\(refusal).")
         case .notTheirs: self = .notFound("\(refusal).")
         case .taken, .restore:
@@ -27,8 +27,8 @@ extension APIError {
         case .persons:
             self.init(400, code: 7255, "Could not create the alias: \(refusal). A secret API key may join them.")
         case .tooManyIDs: self.init(400, code: 7255, "Could not create the alias: \(refusal).")
-        case .busy: self = .unavailable("The customer's purchases are changing too fast; try again.")
-        case .unheard: self = .unavailable("Apple does not answer about the receipt now; try again.")
+        case .busy: self = .unavailable("The customer's purchases are changing too fast; retry the request.")
+        case .unheard: self = .unavailable("Apple does not answer about the receipt at the moment; retry the request.")
         }
     }
 }

@@ -103,7 +103,7 @@ package struct APIRole: Sendable {
         services = [keeper, desk, calls, engine, watch]
     }
 
-    package func unreadyReasons() -> [String] { keeper.isReady ? [] : ["the database is away"] }
+    package func unreadyReasons() -> [String] { keeper.isReady ? [] : ["the database is unavailable"] }
 
     /// The listener that fits: RevenueCat's clients post without a body and without its length where there is nothing to say.
     package static func listener(on address: String) -> HTTPServerConfiguration {

@@ -77,7 +77,7 @@ package struct APIRoutes: HTTPHandler {
                     keys.noteUnknown(request.head)
                     responder.respond(KeyTable.invalid.response)
                 case (.unfamiliar, .failed):
-                    responder.respond(APIError.unavailable("The database is away; it may know this key.").response)
+                    responder.respond(APIError.unavailable("The database is unavailable, so the API key cannot be checked.").response)
                 }
             }
             if !isWaiting { responder.respond(APIRoutes.tooManyUnknown.response) }

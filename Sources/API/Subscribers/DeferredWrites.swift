@@ -110,7 +110,7 @@ final class DeferredWrites: Sendable {
             }
             return true
         } catch {
-            failures.note("deferred writes failed", error, count: 1, logger)
+            failures.warning("deferred writes failed", error, count: 1, logger)
             return false
         }
     }

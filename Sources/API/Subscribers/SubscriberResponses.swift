@@ -29,7 +29,7 @@ package struct SubscriberResponses: Sendable {
         _ call: APICall, of appUserID: String, status: Int = 200, isUsed: Bool = true, attributeErrors: APIError? = nil
     ) throws -> APIAnswer {
         guard let found = try reader.find([appUserID], on: call.connection).first ?? nil else {
-            throw APIError.notFound("Nobody is known by \(appUserID).")
+            throw APIError.notFound("No customer has the id \(appUserID).")
         }
         // Only the next reader gains by it, and the next event.
         try? SnapshotTable.write(found.made, on: call.connection)

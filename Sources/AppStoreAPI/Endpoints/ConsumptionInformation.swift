@@ -38,7 +38,7 @@ package struct ConsumptionInformation: Sendable, Equatable {
 
     /// What Apple would refuse; nil if nothing.
     var flaw: String? {
-        if !customerConsented { return "without the customer's consent nothing may be told" }
+        if !customerConsented { return "Apple accepts consumption information only with the customer's consent" }
         guard let percentage = consumptionPercentage else {
             return nil
         }

@@ -38,7 +38,7 @@ struct RevocationFile: Sendable {
             try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
             try Data(RevocationCacheFile.encode(answers)).write(to: URL(filePath: path), options: .atomic)
         } catch {
-            failure.note("revocation cache file not written", error, count: 1, logger)
+            failure.warning("revocation cache file not written", error, count: 1, logger)
         }
     }
 }

@@ -63,7 +63,7 @@ package struct CustomerErasure: Sendable {
             return .done
         case .sweeping: break
         }
-        guard let names = deletion.names else { throw PostgresError(.decoding, "a deletion has no names to sweep") }
+        guard let names = deletion.names else { throw PostgresError(.decoding, "a deletion has no ids to redact") }
         if !deletion.isLogSwept {
             try ActionRedactor(deletion: deletion, names: names).run(on: connection)
         } else if let subject = try DeletionTable.next(of: deletion.id, on: connection) {

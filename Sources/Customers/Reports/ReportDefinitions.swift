@@ -1,8 +1,8 @@
 /// What each number of a report is, exactly enough to reckon it again. The help of `entitled report` shows it.
 package enum ReportDefinitions {
     package static let gross =
-        "What customers paid, as Apple signed it, by purchase date: taxes included, before Apple's commission, which"
-        + " nobody signs. Apple's own financial reports are the record."
+        "What customers paid, as Apple signed it, by purchase date: taxes included, before Apple's commission,"
+        + " which no signed data has. Apple's own financial reports are authoritative."
 
     package static let mrr =
         "The sum of the prices of paid subscription periods that run at the end, each divided by the months of its"
@@ -43,7 +43,7 @@ package enum ReportDefinitions {
             "renewed",
             "Paid periods that Apple charged as renewals, other than conversions; recovered ones are among them."
         ),
-        ("upgraded", "Periods that another purchase took the place of before their end."),
+        ("upgraded", "Periods that another purchase replaced before their end."),
         ("one_time_purchases", "Transactions of what does not renew, free or not."),
         ("payments, gross", gross),
         (

@@ -5,6 +5,9 @@ import Synchronization
 
 /// Writes one JSON object a line: `ts`, `level`, `message`, then dotted keys. Never payloads or secrets.
 ///
+/// `message` is the name of an event: at most six words that never change, so that a search finds each of its lines. What
+/// differs from line to line stands in the fields. Messages.md lists all events.
+///
 /// Levels: `error` needs a person, `warning` is degraded or retrying, `notice` is a change of a process's life,
 /// `info` a business fact of low volume, `debug` everything else.
 package struct Logger: Sendable {
@@ -41,18 +44,18 @@ package struct Logger: Sendable {
         Logger(minimum: minimum, context: context + Logger.members(fields), sink: sink)
     }
 
-    package func debug(_ message: String, _ fields: Fields = [:]) { log(.debug, message, fields) }
-    package func info(_ message: String, _ fields: Fields = [:]) { log(.info, message, fields) }
-    package func notice(_ message: String, _ fields: Fields = [:]) { log(.notice, message, fields) }
-    package func warning(_ message: String, _ fields: Fields = [:]) { log(.warning, message, fields) }
-    package func error(_ message: String, _ fields: Fields = [:]) { log(.error, message, fields) }
+    package func debug(_ event: StaticString, _ fields: Fields = [:]) { log(.debug, event, fields) }
+    package func info(_ event: StaticString, _ fields: Fields = [:]) { log(.info, event, fields) }
+    package func notice(_ event: StaticString, _ fields: Fields = [:]) { log(.notice, event, fields) }
+    package func warning(_ event: StaticString, _ fields: Fields = [:]) { log(.warning, event, fields) }
+    package func error(_ event: StaticString, _ fields: Fields = [:]) { log(.error, event, fields) }
 
-    package func log(_ level: Level, _ message: String, _ fields: Fields = [:]) {
+    package func log(_ level: Level, _ event: StaticString, _ fields: Fields = [:]) {
         guard level >= minimum else { return }
         let head = [
             JSON.Member(name: "ts", value: .string(Timestamp.precise(SystemClock().now()))),
             JSON.Member(name: "level", value: .string(level.rawValue)),
-            JSON.Member(name: "message", value: .string(message)),
+            JSON.Member(name: "message", value: .string(event.description)),
         ]
         sink(JSON.object(head + context + Logger.members(fields)).bytes + [UInt8(ascii: "\n")])
     }

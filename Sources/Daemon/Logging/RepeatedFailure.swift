@@ -18,7 +18,7 @@ package final class RepeatedFailure: Sendable {
     package init() {}
 
     /// - Parameter count: how many pieces of work failed with it.
-    package func note(_ message: String, _ error: any Error, count: Int, _ logger: Logger) {
+    package func warning(_ event: StaticString, _ error: any Error, count: Int, _ logger: Logger) {
         let text = "\(error)"
         let now = ContinuousClock.now
         let failed: Int? = state.withLock { state in
@@ -37,6 +37,6 @@ package final class RepeatedFailure: Sendable {
             return (before?.count ?? 0) + count
         }
         guard let failed else { return }
-        logger.warning(message, ["count": .int(Int64(failed)), "error": .string(text)])
+        logger.warning(event, ["count": .int(Int64(failed)), "error": .string(text)])
     }
 }

@@ -144,6 +144,11 @@ extension Alarm {
             "max by (app, environment)(min_over_time(\(Metric.statusLooks.name)[6h])) > 500",
             "{{ $value }} purchases of {{ $labels.app }} ({{ $labels.environment }}) wait for Apple's status."),
         Alarm(
+            "EntitledAccountLooksDue", .ticket, [.accountLooksDue],
+            "max by (app, environment)(min_over_time(\(Metric.accountLooksDue.name)[15m])) > 0",
+            "{{ $value }} posted purchases of {{ $labels.app }} ({{ $labels.environment }}) have been waiting for Apple's"
+                + " word on the rest of their accounts."),
+        Alarm(
             "EntitledRefundAnswerDue", .page, [.consumptionClosing], grew(.consumptionClosing, by: "app", in: "1h"),
             "A consumption request of {{ $labels.app }} has no answer, and two hours are left."),
         Alarm(

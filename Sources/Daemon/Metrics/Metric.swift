@@ -1,4 +1,4 @@
-/// The declaration of a metric: what it is called, what it means, and which alarm it feeds. `Metric.all` has every one.
+/// The declaration of a metric: its name and its meaning. `Metric.all` has every one; `Alarm.all` says which alarms read it.
 package struct Metric: Sendable {
     package enum Kind: Sendable, Equatable {
         /// Only grows; its name ends in `_total`.
@@ -22,22 +22,20 @@ package struct Metric: Sendable {
     package let labels: [String]
     /// One sentence.
     package let meaning: String
-    /// In PromQL; nil of what is only looked at.
-    package let alarm: String?
 
-    package init(_ name: String, _ kind: Kind, labels: [String] = [], _ meaning: String, alarm: String? = nil) {
+    package init(_ name: String, _ kind: Kind, labels: [String] = [], _ meaning: String) {
         self.name = name
         self.kind = kind
         self.labels = labels
         self.meaning = meaning
-        self.alarm = alarm
     }
 
     /// A row of the manual's table, `EntitledApp.docc/Metrics.md`.
     package var row: String {
         let names = labels.isEmpty ? "" : "{\(labels.joined(separator: ","))}"
-        let alarm = alarm.map { "`\($0.replacing("|", with: "\\|"))`" } ?? ""
-        return "| `\(name)\(names)` | \(kind.name) | \(meaning) | \(alarm) |"
+        let alarms = Alarm.all.filter { alarm in alarm.metrics.contains { $0.name == name } }
+        let links = alarms.map { "[\($0.name)](\($0.runbook))" }.joined(separator: ", ")
+        return "| `\(name)\(names)` | \(kind.name) | \(meaning) | \(links) |"
     }
 
     /// Of durations in seconds.

@@ -62,7 +62,7 @@ package final class ServiceGroup: Sendable {
             return failure.reason
         }
         if let reason {
-            logger.error("ending", ["reason": .string(reason)])
+            logger.error("process failed", ["reason": .string(reason)])
         } else {
             logger.notice("draining", ["signal": .string(signal), "timeout_ms": .int(drainTimeout.milliseconds)])
         }

@@ -41,7 +41,7 @@ package enum PersonalDataMap {
         "event_copy": .particular("names events; exported with them, with erase deleted"),
         "fact": .particular("exported; account tokens go, with their signatures; with erase deleted"),
         "held_notification": .particular("exported with the notification; deleted"),
-        "history_look": .nothing("how far Apple's history was looked through"),
+        "history_look": .nothing("how far Apple's history is scanned"),
         "job": .nothing("endpoints, spans of time and Apple's page tokens"),
         "jws_header": .nothing("Apple's certificates"),
         "lane": .nothing("which worker has it"),

@@ -8,7 +8,7 @@ import Postgres
 /// were made.
 package struct DeletionDuty: Duty {
     package static let name = "deletions"
-    package static let failure = "customer erasure failed"
+    package static let failure: StaticString = "customer erasure failed"
     package static let firstAfter = Duration.seconds(3)
     package static let retryAfter = Duration.seconds(3)
 

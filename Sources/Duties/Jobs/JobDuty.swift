@@ -9,7 +9,7 @@ import Postgres
 /// waiting. A step that is cut off is run again by the next leader.
 package struct JobDuty: Duty {
     package static let name = "jobs"
-    package static let failure = "job run failed"
+    package static let failure: StaticString = "job run failed"
     package static let firstAfter = Duration.seconds(1)
     package static let retryAfter = Duration.seconds(1)
 
@@ -90,7 +90,7 @@ package struct JobDuty: Duty {
                 // One that cannot go on must not keep the others from it.
                 attended[id] = nil
                 guard connection.isAlive, !run.isDraining() else { throw error }
-                failures.note(JobDuty.failure, error, count: 1, logger)
+                failures.warning(JobDuty.failure, error, count: 1, logger)
             }
         }
     }

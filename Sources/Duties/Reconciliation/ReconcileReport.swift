@@ -30,7 +30,7 @@ final class ReconcileReport: Sendable {
     func begun(_ plan: HistoryScanPlan, _ place: AppScope) {
         guard plan.reason != .routine else { return }
         logger(place).info(
-            "looking through Apple's history",
+            "Apple history scan started",
             [
                 "reason": .string(plan.reason.rawValue), "from": .date(plan.from), "until": .date(plan.until),
             ])
@@ -46,7 +46,7 @@ final class ReconcileReport: Sendable {
         }
         guard !page.refused.isEmpty else { return }
         logger(place).warning(
-            "Apple's history holds what is not taken",
+            "Apple history notifications rejected",
             [
                 "refused": .strings(page.refused.sorted { $0.key < $1.key }.map { "\($0.key) \($0.value)" })
             ])
@@ -64,13 +64,13 @@ final class ReconcileReport: Sendable {
         ]
         let logger = self.logger(place)
         if look.reason == .first {
-            logger.notice("Apple's history was looked through for the first time", result)
+            logger.notice("first Apple history scan completed", result)
         } else if look.missed > 0 {
-            logger.warning("notifications were missed; Apple's history had them", result)
+            logger.warning("missed notifications found", result)
         } else if wasBroken {
-            logger.notice("Apple's history can be looked through again", result)
+            logger.notice("Apple history scan recovered", result)
         } else {
-            logger.debug("Apple's history was looked through", result)
+            logger.debug("Apple history scan completed", result)
         }
     }
 
@@ -85,7 +85,7 @@ final class ReconcileReport: Sendable {
         }
         guard isNews else { return }
         logger(place).warning(
-            "Apple's history cannot be looked through; trying again",
+            "Apple history scan failed",
             ["error": .string(text)])
     }
 

@@ -34,7 +34,7 @@ package struct ReconciliationDutyConfiguration: Sendable {
 /// The leader does it; followers only tell how long ago it was done. A look that is cut off goes on where it was.
 package struct ReconciliationDuty: Duty {
     package static let name = "reconciler"
-    package static let failure = "reconciliation run failed"
+    package static let failure: StaticString = "reconciliation run failed"
     package static let firstAfter = Duration.seconds(1)
     package static let retryAfter = Duration.seconds(3)
 

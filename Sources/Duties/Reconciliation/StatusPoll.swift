@@ -163,7 +163,7 @@ struct StatusPoll {
                 "status answer rejected", ["error": .string("\(error)")])
         default:
             pauses[place] = now + (error.isRetryable ? StatusPoll.pause : StatusPoll.longPause)
-            failures.note(
+            failures.warning(
                 "status poll failed", error, count: 1,
                 logger.with(fields(place)))
         }

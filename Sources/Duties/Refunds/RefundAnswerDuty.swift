@@ -10,7 +10,7 @@ import Subscriptions
 /// An answer is written down before it is sent, and sent again by the next leader if its outcome was not recorded: Apple may get it twice, always the same.
 package struct RefundAnswerDuty: Duty {
     package static let name = "refunds"
-    package static let failure = "refund answer run failed"
+    package static let failure: StaticString = "refund answer run failed"
     package static let firstAfter = Duration.seconds(5)
     package static let retryAfter = Duration.seconds(5)
 
@@ -133,9 +133,9 @@ package struct RefundAnswerDuty: Duty {
             logger.info("consumption request answered", RefundAnswerDuty.fields(request))
             return
         }
-        let message =
-            state == .ready ? "consumption request answer postponed" : "consumption request answer rejected"
-        logger.warning(message, RefundAnswerDuty.fields(request, error: "\(error)"))
+        logger.warning(
+            state == .ready ? "consumption request answer postponed" : "consumption request answer rejected",
+            RefundAnswerDuty.fields(request, error: "\(error)"))
     }
 
     private func warn(_ request: RefundRequest) {

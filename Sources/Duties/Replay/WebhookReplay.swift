@@ -50,16 +50,16 @@ package struct WebhookReplay: Sendable, Equatable {
     package func misuse(of endpoint: Endpoint) -> String? {
         guard mode != .failed else { return nil }
         if endpoint.isOperations {
-            return "\(endpoint.id) gets what was told when it happened: only --failed sends it again"
+            return "\(endpoint.id) receives notices, which are sent once: only --failed resends them"
         }
         return endpoint.format == .revenuecat
-            ? nil : "endpoint \(endpoint.id) gets notifications as they came: only --failed sends them again"
+            ? nil : "endpoint \(endpoint.id) receives raw notifications: only --failed resends them"
     }
 
     /// Why it cannot be done for this endpoint now; nil if it can.
     func objection(to endpoint: Endpoint) -> String? {
         if let reason = endpoint.disabledReason {
-            return "endpoint \(endpoint.id) is disabled (\(reason)): enable it and ask again"
+            return "endpoint \(endpoint.id) is disabled (\(reason)): enable it and repeat the command"
         }
         return misuse(of: endpoint)
     }

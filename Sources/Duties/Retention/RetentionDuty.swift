@@ -5,7 +5,7 @@ import Postgres
 /// Keeps retention going, a round after the other.
 package struct RetentionDuty: Duty {
     package static let name = "retention"
-    package static let failure = "retention run failed"
+    package static let failure: StaticString = "retention run failed"
     package static let firstAfter = Duration.seconds(2)
     package static let retryAfter = Duration.seconds(60)
 

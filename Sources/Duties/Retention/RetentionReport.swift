@@ -37,7 +37,7 @@ final class RetentionReport: Sendable {
         guard complains else { return }
         if !days.contains(Day(of: now).adding(1)) {
             complain("\(table) tomorrow") {
-                logger.error("tomorrow's partition missing", ["table": .string(table.rawValue)])
+                logger.error("day partition of tomorrow missing", ["table": .string(table.rawValue)])
             }
         }
         if let first = strays.keys.min(), let last = strays.keys.max() {
@@ -69,7 +69,7 @@ final class RetentionReport: Sendable {
             guard let first = days.first else { continue }
             complain("\(table) \(reason)") {
                 logger.warning(
-                    "days are kept longer than they should be",
+                    "day partitions kept too long",
                     [
                         "table": .string(table.rawValue), "reason": .string(reason), "days": .int(Int64(days.count)),
                         "first_day": .string(first.text),
@@ -92,9 +92,7 @@ final class RetentionReport: Sendable {
         keep("event", "unfinished", Int(kept))
         guard kept > 0 else { return }
         complain("event unfinished") {
-            logger.warning(
-                "events are kept longer than they should be: their deliveries are pending, held, or died recently",
-                ["events": .int(kept)])
+            logger.warning("events kept too long", ["events": .int(kept)])
         }
     }
 

@@ -120,7 +120,7 @@ struct ListenCommand: ParsableCommand {
                     ListenedEvent(event).show(forwarder?.send(event), context)
                 }
             } catch let error as PostgresError where error.kind == .connection {
-                if !isAway { context.terminal.complain("the database is away; waiting for it") }
+                if !isAway { context.terminal.complain("the database is unavailable; waiting for it") }
                 isAway = true
                 rest = max(session.retryDelay, ListenCommand.interval)
             }

@@ -44,7 +44,11 @@ struct RoleProcess {
         let database = try DatabaseAccess(configuration)
         if cluster != nil {
             let left = try MigrateCommand.migrate(database).left
-            if !left.isEmpty { logger.warning(MigrateCommand.warning(left)) }
+            if !left.isEmpty {
+                logger.warning(
+                    "public privileges not revoked",
+                    ["privileges": .strings(left.map(\.rawValue)), "hint": .string(MigrateCommand.remedy)])
+            }
         }
         try database.checkBeforeStart(role.databaseRoles, logger: logger)
         return try serve(configuration, database, hasCluster: cluster != nil, reloads, logger)

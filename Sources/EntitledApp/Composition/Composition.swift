@@ -67,7 +67,7 @@ struct Composition {
         guard let files else { return nil }
         do {
             let identity = try files.identity()
-            ReloadingListener.tell("certificate loaded", identity, logger, metrics)
+            logger.notice("certificate loaded", ReloadingListener.record(identity, metrics))
             return identity
         } catch {
             throw CommandFailure("\(error)")

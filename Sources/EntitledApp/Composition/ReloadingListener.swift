@@ -15,7 +15,7 @@ struct ReloadingListener: Sendable {
         do {
             let identity = try files.identity()
             server.replaceIdentity(identity)
-            ReloadingListener.tell("certificate reloaded", identity, logger, metrics)
+            logger.notice("certificate reloaded", ReloadingListener.record(identity, metrics))
         } catch {
             logger.error(
                 "certificate reload failed",
@@ -23,10 +23,10 @@ struct ReloadingListener: Sendable {
         }
     }
 
-    static func tell(_ message: String, _ identity: TLSIdentity, _ logger: Logger, _ metrics: Metrics) {
+    /// Sets the gauge of the certificate's end; the fields of its log line.
+    static func record(_ identity: TLSIdentity, _ metrics: Metrics) -> Logger.Fields {
         metrics.gauge(.certificateEnds, Double(identity.notAfter / 1000), ["role": "ingest"])
-        logger.notice(
-            message, ["role": .string("ingest"), "tls.not_after": .string(Timestamp.precise(identity.notAfter))])
+        return ["role": .string("ingest"), "tls.not_after": .string(Timestamp.precise(identity.notAfter))]
     }
 }
 

@@ -32,5 +32,5 @@ package struct IngestRole: Sendable {
     /// In the order in which they drain, once the listener has.
     package var services: [any Service] { [committer] }
 
-    package func unreadyReasons() -> [String] { committer.isReady ? [] : ["the database is away"] }
+    package func unreadyReasons() -> [String] { committer.isReady ? [] : ["the database is unavailable"] }
 }

@@ -135,7 +135,7 @@ package final class NotificationCommitter: Service {
         } catch {
             // The database being away is what this is to tell, and what waits is answered with it.
             guard (error as? PostgresError)?.kind != .connection else { return }
-            failures.note("ingest uptime recording failed", error, count: 1, logger)
+            failures.warning("ingest uptime recording failed", error, count: 1, logger)
         }
     }
 
@@ -180,7 +180,7 @@ package final class NotificationCommitter: Service {
     }
 
     private func refuse(_ batch: [Waiting], _ error: any Error) {
-        failures.note("notifications not stored", error, count: batch.count, logger)
+        failures.warning("notifications not stored", error, count: batch.count, logger)
         for waiting in batch {
             waiting.responder.respond(IngestResponse.unavailable("not stored"))
         }

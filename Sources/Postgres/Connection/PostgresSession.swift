@@ -81,7 +81,7 @@ package final class PostgresSession: @unchecked Sendable {
         connection = nil
         guard backOff.remaining == .zero else {
             // The same text each time, so that a failure that repeats is known as one.
-            throw PostgresError(.connection, "the database is away; the next attempt to connect is due soon")
+            throw PostgresError(.connection, "the database is unavailable; the next attempt to connect is due soon")
         }
         do {
             let connection = try PostgresConnection(target, canceller: canceller)

@@ -17,7 +17,7 @@ struct ClusterAccount {
             return ClusterAccount(user: geteuid(), group: getegid())
         }
         guard let account = owner ?? named("postgres") ?? named("nobody") else {
-            throw PrivateClusterError("there is neither a user postgres nor a user nobody to run Postgres as")
+            throw PrivateClusterError("Postgres cannot run as root, and this host has no user postgres; create that user")
         }
         guard account.user != 0 else {
             throw PrivateClusterError(

@@ -108,7 +108,7 @@ package struct CatalogueCheck: Sendable {
                 Finding(
                     severity: .error, code: "unknown_package", subject: name,
                     message:
-                        "\(name) is none of RevenueCat's packages, which are \(known): take one, or a name of your own")
+                        "\(name) is not a package of RevenueCat; use one of \(known), or a name without $rc_")
             )
         }
         return findings

@@ -22,7 +22,7 @@ package enum AppUserID {
             return "has control characters"
         }
         if !points.elementsEqual(normal(id).unicodeScalars) { return "is not in Unicode's normal form C" }
-        if blocked.contains(id) { return "is what apps send when they know nobody" }
+        if blocked.contains(id) { return "is a placeholder that apps send without a customer" }
         return nil
     }
 

@@ -104,7 +104,7 @@ package final class PurchaseFolder: Sendable {
 
     private func failed(_ key: PurchaseKey?, _ error: any Error) {
         guard error.fault != .away, !loop.isDraining else { return }
-        failure.note(
+        failure.warning(
             "purchase fold failed", error, count: 1,
             logger.with([
                 "app": key.map { .string($0.app) },

@@ -4,7 +4,7 @@ import Daemon
 /// Logs each failure once, with its reason, and again each half minute while it lasts.
 struct FailureLog {
     private let logger: Logger
-    private var told: [String: (at: ContinuousClock.Instant, count: Int64)] = [:]
+    private var logged: [String: (at: ContinuousClock.Instant, count: Int64)] = [:]
 
     private static let interval = Duration.seconds(30)
     private static let remembered = 100
@@ -14,21 +14,23 @@ struct FailureLog {
     }
 
     /// - Parameters:
-    ///   - message: what failed.
+    ///   - event: the event of the log line.
     ///   - lanes: how many lanes it concerns, and how many notifications.
-    mutating func note(_ message: String, _ error: any Error, lanes: Int? = nil, notifications: Int? = nil) {
-        let (reason, now) = ("\(error)", ContinuousClock.now)
-        let name = "\(message)\n\(reason)"
-        let entry = told[name]
+    mutating func error(
+        _ event: StaticString, _ failure: any Error, lanes: Int? = nil, notifications: Int? = nil
+    ) {
+        let (reason, now) = ("\(failure)", ContinuousClock.now)
+        let name = "\(event)\n\(reason)"
+        let entry = logged[name]
         let count = (entry?.count ?? 0) + 1
         if let entry, now - entry.at < FailureLog.interval {
-            told[name] = (entry.at, count)
+            logged[name] = (entry.at, count)
             return
         }
-        if told.count > FailureLog.remembered { told = told.filter { now - $0.value.at < FailureLog.interval } }
-        told[name] = (now, 0)
+        if logged.count > FailureLog.remembered { logged = logged.filter { now - $0.value.at < FailureLog.interval } }
+        logged[name] = (now, 0)
         logger.error(
-            message,
+            event,
             [
                 "error": .string(reason), "count": .int(count), "lanes": lanes.map { .int(Int64($0)) },
                 "notifications": notifications.map { .int(Int64($0)) },

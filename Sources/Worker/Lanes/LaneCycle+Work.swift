@@ -65,7 +65,7 @@ extension LaneCycle {
             guard error.fault == .work, results.count > 1, let first = results.indices.first else {
                 engine.giveBack(Array(results))
                 nextResults = .now + LaneCycle.resultPause
-                failures.note("delivery attempt recording failed", error)
+                failures.error("delivery attempt recording failed", error)
                 return
             }
             let middle = first + results.count / 2
@@ -78,7 +78,7 @@ extension LaneCycle {
     func isLost(_ error: any Error) -> Bool { (error as? PostgresError)?.kind == .connection }
 
     mutating func note(_ error: any Error, _ lanes: Set<Lane>, _ count: Int) {
-        failures.note("lane batch failed", error, lanes: lanes.count, notifications: count)
+        failures.error("lane batch failed", error, lanes: lanes.count, notifications: count)
     }
 
     // MARK: - What waits

@@ -132,7 +132,7 @@ struct LaneCycle {
     /// A database that is away is told by its session.
     mutating func failed(_ error: any Error) {
         guard error.fault != .away else { return }
-        failures.note("lane cycle failed", error)
+        failures.error("lane cycle failed", error)
     }
 
     /// Before anything is judged by them.

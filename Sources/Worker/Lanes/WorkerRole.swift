@@ -70,7 +70,7 @@ package struct WorkerRole: Sendable {
     /// In the order in which they start and drain; services of the process that drain before the worker go between them.
     package var services: [any Service] { [sender, worker] }
 
-    package func unreadyReasons() -> [String] { worker.isReady ? [] : ["the database is away"] }
+    package func unreadyReasons() -> [String] { worker.isReady ? [] : ["the database is unavailable"] }
 
     /// The outgoing side as a service: it starts before the worker that uses it, and the worker stops it.
     private struct Sender: Service {

@@ -223,7 +223,7 @@ import Testing
         let error = try failure {
             try client.sendConsumption(told, of: bench.subscriber.oneTimePurchases[0].id, in: .sandbox)
         }
-        #expect(error == .invalid("without the customer's consent nothing may be told"))
+        #expect(error == .invalid("Apple accepts consumption information only with the customer's consent"))
     }
 
     @Test(arguments: [

@@ -18,7 +18,7 @@ import Testing
         let lines = Lines()
         let logger = Logger { lines.add(String(decoding: $0, as: UTF8.self)) }
         let failures = RepeatedFailure()
-        for text in texts { failures.note("notifications not stored", Failure(description: text), count: 3, logger) }
+        for text in texts { failures.warning("notifications not stored", Failure(description: text), count: 3, logger) }
         return lines.all
     }
 

@@ -189,6 +189,7 @@ struct AlarmCase {
             #"entitled_reconcile_refused_total{app="a",environment="Production",reason="unknown_app"}"#, within: 1440),
         gauge(
             "EntitledStatusPollsBehind", #"entitled_status_looks_due{app="a",environment="Production"}"#, 501, 500, at: 390),
+        gauge("EntitledAccountLooksDue", #"entitled_account_looks_due{app="a",environment="Production"}"#, 1, 0),
         counter("EntitledRefundAnswerDue", #"entitled_consumption_requests_closing_total{app="a"}"#, within: 60),
         counter("EntitledRefundAnswersFail", #"entitled_refund_answers_total{app="a",outcome="failed"}"#, within: 1440),
     ]

@@ -76,18 +76,6 @@ import Testing
         }
     }
 
-    @Test func `an alarm is about its metric and about metrics that there are`() throws {
-        for metric in Metric.all {
-            guard let alarm = metric.alarm else { continue }
-            #expect(alarm.contains(metric.name))
-            #expect(!alarm.contains("|") || alarm.contains("=~"), "\(metric.name)")
-            for match in alarm.matches(of: /entitled_[a-z_]+/) {
-                let base = String(match.output).replacing(/_bucket$/, with: "")
-                #expect(Metric.all.contains { $0.name == base }, "\(base)")
-            }
-        }
-    }
-
     /// The rows are written from the table when `UPDATE_GENERATED` is set.
     @Test func `the page of metrics ends with the table`() throws {
         let file = Self.package.appending(path: "Sources/EntitledApp/EntitledApp.docc/Metrics.md")

@@ -98,7 +98,7 @@ import Testing
         #expect(try whole(bench) == ["01"])
         #expect(try bench.database.count("SELECT count(*) FROM entitled.delivery") == 2)
         #expect(bench.metrics.exposition().contains(#"entitled_retention_kept{reason="unfinished",table="event"} 1"#))
-        #expect(bench.log.text.contains("events are kept longer than they should be"))
+        #expect(bench.log.text.contains("events kept too long"))
     }
 
     @Test(arguments: [DeliveryState.delivered, .dead])

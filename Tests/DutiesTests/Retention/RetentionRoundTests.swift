@@ -67,7 +67,7 @@ import Testing
         let metrics = bench.metrics.exposition()
         #expect(metrics.contains(#"entitled_retention_kept{reason="pending",table="notification"} 1"#))
         #expect(metrics.contains(#"entitled_retention_kept{reason="held",table="notification"} 1"#))
-        #expect(bench.log.text.contains("days are kept longer than they should be"))
+        #expect(bench.log.text.contains("day partitions kept too long"))
         // Deduplication and repair go on for them.
         #expect(try bench.receive(2, daysAgo: 0) == .duplicate)
         let outcome = try NotificationRepair.reprocess(
@@ -103,7 +103,7 @@ import Testing
         try blocker.query("BEGIN")
         try blocker.query("LOCK TABLE ONLY entitled.notification IN SHARE UPDATE EXCLUSIVE MODE")
         try bench.takeRounds()
-        #expect(bench.log.text.contains("tomorrow's partition missing"))
+        #expect(bench.log.text.contains("day partition of tomorrow missing"))
         #expect(bench.log.text.contains("default partition rows found"))
         #expect(bench.metrics.exposition().contains(#"entitled_retention_stray_rows{table="notification"} 2"#))
         try blocker.query("COMMIT")

@@ -48,22 +48,4 @@ struct CommandDocumentsTests {
         let output = try TestCommand.run(["/bin/bash", "-eu", file])
         #expect(output.split(separator: "\n").map(String.init) == offered)
     }
-
-    /// Words that the glossary replaced, and pronouns for processes and rows.
-    private static let forbidden = [
-        "somebody", "nobody", "anybody", "whoever", "for ever", "of late", "news",
-    ]
-
-    @Test func `summaries of commands and options are in the words of the glossary`() {
-        func texts(_ node: CommandNode) -> [String] {
-            [node.declaration.summary] + node.declaration.options.map(\.summary)
-                + node.declaration.arguments.map(\.summary) + node.children.flatMap(texts)
-        }
-        for text in texts(CommandTree.root) {
-            let words = text.lowercased().split { !$0.isLetter && $0 != " " }.joined(separator: " ")
-            for word in Self.forbidden {
-                #expect(!" \(words) ".contains(" \(word) "), "\(text)")
-            }
-        }
-    }
 }

@@ -48,10 +48,10 @@ import Testing
         let admin = AdminEndpoints(metrics: metrics) { box.list.withLock { $0 } }
         #expect(answer(admin, "GET", "/healthz")?.status == 200)
         #expect(answer(admin, "GET", "/readyz")?.status == 200)
-        box.list.withLock { $0 = ["the database is away"] }
+        box.list.withLock { $0 = ["the database is unavailable"] }
         let notReady = try #require(answer(admin, "GET", "/readyz"))
         #expect(notReady.status == 503)
-        #expect(String(decoding: notReady.body, as: UTF8.self).contains("the database is away"))
+        #expect(String(decoding: notReady.body, as: UTF8.self).contains("the database is unavailable"))
         #expect(answer(admin, "GET", "/healthz")?.status == 200)
         let exposed = try #require(answer(admin, "GET", "/metrics"))
         #expect(String(decoding: exposed.body, as: UTF8.self).contains("things_total 1\n"))

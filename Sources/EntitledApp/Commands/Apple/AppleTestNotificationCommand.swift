@@ -121,7 +121,7 @@ struct AppleTestNotificationCommand: ParsableCommand {
     }
 
     private func advice(_ outcome: Outcome) -> String {
-        if outcome.attempts.isEmpty { return "Apple has not told of any attempt within \(timeout.text)" }
+        if outcome.attempts.isEmpty { return "Apple reported no attempt within \(timeout.text)" }
         if !outcome.wasDelivered {
             return "it did not arrive: check the URL in App Store Connect, and that it leads to `entitled ingest`"
         }

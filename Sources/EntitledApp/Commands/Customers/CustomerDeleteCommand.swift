@@ -15,7 +15,7 @@ struct CustomerDeleteCommand: ParsableCommand {
             "Apple goes on charging for subscriptions. pseudonymise: purchases, events and the log stay, with pseudonyms for"
             + " the ids, without attributes, account tokens, and what consumers answered. erase: everything about the purchases goes"
             + " too, and what Apple still sends makes a new, anonymous one. The setting is privacy.deletion. A new purchase"
-            + " with the same id makes a new customer. Consumers are not told. It cannot be undone; cut off, a worker finishes"
+            + " with the same id makes a new customer. Consumers get no event. It cannot be undone; cut off, a worker finishes"
             + " it. Backups, and webhooks that were sent, are beyond it.",
         examples: [
             "customers delete user-42 --reason 'asked by mail on 2026-11-20'", "customers delete user-42 --erase",

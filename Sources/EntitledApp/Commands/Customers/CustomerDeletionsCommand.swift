@@ -10,10 +10,10 @@ import Subscriptions
 struct CustomerDeletionsCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         "deletions", "List deletions of customers, newest first.",
-        discussion: "Ids are not kept. Whether somebody was deleted is answered by a salted hash.",
+        discussion: "Ids of deleted customers are not stored; --id compares a salted hash.",
         examples: ["customers deletions", "customers deletions --id user-42 --json"])
 
-    @Option("--id", .text("ID"), "Only of who had this app user id or app account token, whatever its case.")
+    @Option("--id", .text("ID"), "Limit to the customer with this app user id or app account token; case is ignored.")
     private var id: String?
     @Option(ListLimit.option) private var limit: Int = ListLimit.standard
 

@@ -11,8 +11,8 @@ struct CustomerGrantCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         "grant", "Grant a customer an entitlement without a purchase.",
         discussion:
-            "It is given at once, and told to consumers as NON_RENEWING_PURCHASE of the store PROMOTIONAL; its end is told"
-            + " as EXPIRATION. Endpoints with --app get neither, but for --app '$promotional'. The same again within two hours"
+            "Takes effect at once. Consumers get NON_RENEWING_PURCHASE with the store PROMOTIONAL, and at its end"
+            + " EXPIRATION. Endpoints with --app get neither, except --app '$promotional'. The same grant within two hours"
             + " changes nothing. A month is one of the calendar, in UTC. A grant stays with its customer when purchases"
             + " are transferred, and ends when the customer is deleted.",
         examples: [

@@ -13,7 +13,7 @@ struct PurchaseClaimCommand: ParsableCommand {
         discussion:
             "An anonymous owner becomes one with the customer. With another owner, restore_behavior decides (the owner's"
             + " own, else that of the app and environment, else the general one): the purchases of the same Apple account"
-            + " move, or it is refused. `customers transfer` asks nobody.",
+            + " move, or it is refused. `customers transfer` needs no such permission.",
         examples: ["purchases claim 2000000123456789 user-42 --reason 'ticket 77'"])
 
     @Argument(.text("TRANSACTION-ID"), "A transaction id, or order line item id, of the purchase.")

@@ -27,7 +27,7 @@ struct RefundAnswerCommand: ParsableCommand {
     ]
 
     @Argument(.text("TRANSACTION-ID"), "As `refunds list` shows it.") private var transactionID: String
-    @Flag("--consent", "The customer agreed that Apple is told. Without it nothing is.") private var isConsented: Bool
+    @Flag("--consent", "The customer consented to share this with Apple; required.") private var isConsented: Bool
     @Option("--preference", .choice(preferences.keys.sorted(), "PREFERENCE"), "What you would like Apple to do.")
     private var preference: String?
     @Option("--consumed", .integer(0...100, "PERCENT"), "How much of it was used; not for subscriptions that renew.")
@@ -43,7 +43,7 @@ struct RefundAnswerCommand: ParsableCommand {
 
     func validate() throws {
         guard isConsented else {
-            throw UsageError("refunds answer needs --consent: without the customer's consent Apple must not be told")
+            throw UsageError("refunds answer needs --consent: Apple accepts answers only with the customer's consent")
         }
         _ = try answer()
     }

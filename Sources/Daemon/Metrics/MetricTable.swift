@@ -14,7 +14,8 @@ extension Metric {
         "Rejected notifications with a valid signature, for example of an app that is not configured.",
         alarm: "increase(entitled_ingest_refused_signed_total[1h]) > 0")
     package static let ingestCommitSeconds = Metric(
-        "entitled_ingest_commit_seconds", .histogram(seconds), "Time from the verification of a notification to its commit.",
+        "entitled_ingest_commit_seconds", .histogram(seconds),
+        "Time from the verification of a notification to its commit.",
         alarm: "histogram_quantile(0.99, rate(entitled_ingest_commit_seconds_bucket[5m])) > 1")
     package static let ingestBatchSize = Metric(
         "entitled_ingest_batch_size", .histogram(sizes), "Notifications per commit of the endpoint for Apple.")
@@ -49,7 +50,8 @@ extension Metric {
         alarm: "min_over_time(entitled_lanes_in_trouble[5m]) > 0")
     package static let purchasesUnfolded = Metric(
         "entitled_purchases_unfolded", .gauge,
-        "Purchases with so many facts that their notifications stay pending until a background fold is done; the log names them.")
+        "Purchases with so many facts that their notifications stay pending until a background fold ends; the log names them."
+    )
     package static let purchasesFolded = Metric(
         "entitled_purchases_folded_total", .counter, "Purchases whose facts were folded from the beginning.")
     package static let foldsMended = Metric(
@@ -73,7 +75,8 @@ extension Metric {
         "Retries of held notifications, by new state: `applied` or `held`.",
         alarm: #"increase(entitled_held_retries_total{outcome="held"}[1d]) > 0"#)
     package static let applySeconds = Metric(
-        "entitled_apply_seconds", .histogram(seconds), "Time of one transaction of a worker that applies notifications.",
+        "entitled_apply_seconds", .histogram(seconds),
+        "Time of one transaction of a worker that applies notifications.",
         alarm: "histogram_quantile(0.99, rate(entitled_apply_seconds_bucket[5m])) > 2")
     package static let applyBatchSize = Metric(
         "entitled_apply_batch_size", .histogram(sizes), "Notifications per transaction of a worker.")
@@ -137,7 +140,8 @@ extension Metric {
         "How far this host's clock is ahead of the database's; webhooks carry the database's time.",
         alarm: "max(abs(entitled_clock_difference_seconds)) > 60")
     package static let clientRequests = Metric(
-        "entitled_http_client_requests_total", .counter, labels: ["outcome"], "Outgoing requests that ended, by outcome.")
+        "entitled_http_client_requests_total", .counter, labels: ["outcome"],
+        "Outgoing requests that ended, by outcome.")
     package static let clientRequestSeconds = Metric(
         "entitled_http_client_request_seconds", .histogram(seconds),
         "Time of outgoing requests, including the name lookup.")

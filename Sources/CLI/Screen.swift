@@ -5,6 +5,8 @@ import Glibc
 package struct Screen: Sendable {
     /// Characters of a line.
     package let columns: Int
+    /// Lines; nil where that is unknown.
+    package let rows: Int?
     private let zone: LocalZone
     private let clock: any WallClock
 
@@ -13,7 +15,8 @@ package struct Screen: Sendable {
     /// A narrower terminal is treated as this wide: no text can be laid out in less.
     private static let fewestColumns = 20
 
-    package init(columns: Int, zone: LocalZone = .utc, clock: any WallClock = SystemClock()) {
+    package init(columns: Int, rows: Int? = nil, zone: LocalZone = .utc, clock: any WallClock = SystemClock()) {
+        self.rows = rows
         self.columns = max(Screen.fewestColumns, columns)
         self.zone = zone
         self.clock = clock
@@ -25,7 +28,9 @@ package struct Screen: Sendable {
         var size = winsize()
         let isKnown = ioctl(file, UInt(TIOCGWINSZ), &size) == 0 && size.ws_col > 0
         let reported = isKnown ? Int(size.ws_col) : environment["COLUMNS"].flatMap { Int($0) }
-        return Screen(columns: reported ?? standardColumns, zone: .ofProcess)
+        return Screen(
+            columns: reported ?? standardColumns, rows: isKnown && size.ws_row > 0 ? Int(size.ws_row) : nil,
+            zone: .ofProcess)
     }
 
     /// Milliseconds since 1970.

@@ -16,10 +16,12 @@ package struct Terminal: Sendable {
 
     /// Asks the person at the terminal and returns the line of the answer; nil without a terminal.
     package let ask: (@Sendable (_ question: String) -> String)?
+    /// Shows a text page by page; nil for none. False if it could not.
+    private let pager: (@Sendable ([UInt8]) -> Bool)?
 
     package init(
         isInteractive: Bool, screen: Screen? = nil, showsProgress: Bool = false, progressColumns: Int? = nil,
-        ask: (@Sendable (String) -> String)? = nil,
+        ask: (@Sendable (String) -> String)? = nil, pager: (@Sendable ([UInt8]) -> Bool)? = nil,
         output: @escaping @Sendable ([UInt8]) -> Void,
         errors: @escaping @Sendable ([UInt8]) -> Void
     ) {
@@ -28,6 +30,7 @@ package struct Terminal: Sendable {
         self.progressColumns = progressColumns
         self.showsProgress = showsProgress
         self.ask = ask
+        self.pager = pager
         self.output = output
         self.errors = errors
     }
@@ -43,9 +46,26 @@ package struct Terminal: Sendable {
         return Terminal(
             isInteractive: isatty(1) == 1 && !isPlain, screen: .behind(1, environment),
             showsProgress: isatty(2) == 1 && !isPlain, progressColumns: Screen.behind(2, environment)?.columns,
-            ask: isThere ? ask : nil,
+            ask: isThere ? ask : nil, pager: isThere ? Pager(environment)?.show : nil,
             output: { Terminal.write($0, to: 1) },
             errors: { Terminal.write($0, to: 2) })
+    }
+
+    /// Whether long output is shown page by page.
+    package var hasPager: Bool { pager != nil }
+
+    /// The same terminal, with standard output going elsewhere.
+    package func redirected(to output: @escaping @Sendable ([UInt8]) -> Void) -> Terminal {
+        Terminal(
+            isInteractive: isInteractive, screen: screen, showsProgress: showsProgress,
+            progressColumns: progressColumns, ask: ask, output: output, errors: errors)
+    }
+
+    /// All that a command prints, through the pager if the screen is too small for it.
+    package func page(_ bytes: [UInt8]) {
+        let lines = bytes.reduce(0) { $0 + ($1 == UInt8(ascii: "\n") ? 1 : 0) }
+        if let pager, let rows = screen?.rows, lines >= rows, pager(bytes) { return }
+        output(bytes)
     }
 
     /// A text as it is, and a line end if it has none.

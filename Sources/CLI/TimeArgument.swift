@@ -54,7 +54,7 @@ package struct TimeArgument: Sendable, Equatable {
     /// The same for a beginning, which cannot be in the future.
     package func milliseconds(ofOption name: String, now: Int64) throws(UsageError) -> Int64 {
         let found = milliseconds(now: now)
-        guard found <= now else { throw UsageError("\(name) \(text) is still to come") }
+        guard found <= now else { throw UsageError("\(name) \(text) is in the future") }
         return found
     }
 

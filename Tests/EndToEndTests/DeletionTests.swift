@@ -36,7 +36,7 @@ struct DeletionTests {
         let command = try site.start(
             "customers", "delete", DeletionTests.name, environment: [FailPoint.variable: point])
         #expect(try command.wait() == 128 + SIGKILL)
-        // From the first moment on no customer is known by the ids.
+        // From the first moment on no customer has the ids.
         try site.run("customers", "show", DeletionTests.name, status: 1)
         try eventually("it is done") {
             try database.count("SELECT count(*) FROM entitled.deletion WHERE state = 'done' AND names IS NULL") == 1

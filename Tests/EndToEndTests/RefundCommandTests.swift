@@ -18,7 +18,8 @@ struct RefundCommandTests {
         life.start(at: Site.start)
         life.requestConsumption(reason: "LEGAL", at: now - 3_600_000)
         let token = TokenCheck(
-            issuerID: "issuer", keyID: "KEY1234567", key: try SigningKey.generate(.p256), bundleID: Site.app.bundleID)
+            issuerID: "57246542-96fe-1a63-e053-0824d011072a", keyID: "KEY1234567", key: try SigningKey.generate(.p256),
+            bundleID: Site.app.bundleID)
         var settings = StoreSettings()
         settings.app = Site.app
         apple = StoreService(
@@ -37,7 +38,7 @@ struct RefundCommandTests {
                     "id": .string("demo"), "bundle_id": .string(Site.app.bundleID),
                     "apple_app_id": .int(Site.app.appleAppID),
                     "server_api": .object([
-                        "issuer_id": .string("issuer"), "key_id": .string("KEY1234567"),
+                        "issuer_id": .string("57246542-96fe-1a63-e053-0824d011072a"), "key_id": .string("KEY1234567"),
                         "private_key_file": .string("\(site.folder)/AuthKey.p8"),
                         "base_url": .string(apple.baseURL),
                     ]),

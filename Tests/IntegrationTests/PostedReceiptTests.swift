@@ -321,7 +321,7 @@ import Testing
             ),
         ] {
             let message = bench.post(token, by: "user-1").json["message"]?.stringValue ?? ""
-            #expect(message.hasPrefix("fetch_token is no receipt: it is ") && message.contains(says), "\(message)")
+            #expect(message.hasPrefix("fetch_token is not a receipt: it is ") && message.contains(says), "\(message)")
         }
         #expect(bench.post(genuine, by: "").json["code"] == .int(7220))
         #expect(bench.post(genuine, by: "null").json["code"] == .int(7256))

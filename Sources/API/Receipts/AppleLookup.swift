@@ -31,7 +31,7 @@ package struct AppleLookup: Sendable {
 
     private func options(_ arrived: ContinuousClock.Instant) throws -> CallOptions {
         let left = arrived + AppleLookup.patience - .now
-        guard left > .zero else { throw APIError.unavailable("Too many requests wait for Apple.") }
+        guard left > .zero else { throw APIError.unavailable("Too many requests are waiting for Apple.") }
         return CallOptions(within: left, cancellation: cancellation)
     }
 

@@ -45,7 +45,9 @@ package struct PostingSettings: Sendable {
         let subjects = places.map { AppliedWaiter.Subject(lane: $0.lane, seq: $0.seq) }
         return .whenApplied(subjects) { call in
             let held = try HeldNotifications.isAnyHeld(subjects.map { ($0.lane, $0.seq) }, on: call.connection)
-            guard !held else { throw APIError.unavailable("It is kept, and held until an operator has looked at it.") }
+            guard !held else {
+                throw APIError.unavailable("It is stored, but held until an operator decides about it.")
+            }
             return try next(call)
         }
     }

@@ -39,15 +39,15 @@ package struct AppleTransactionRoutes: Sendable {
         let named = try body.optionalText("original_transaction_id") ?? body.optionalText("originalTransactionId")
         guard let id = named, !id.isEmpty else { throw APIError.badRequest("original_transaction_id is missing.") }
         // Longer ones, and what is more than a name in a URL, Apple need not be asked about.
-        guard AppleTransactionRoutes.isName(id) else { throw APIError.notFound("This is no id of a transaction.") }
+        guard AppleTransactionRoutes.isName(id) else { throw APIError.notFound("This is not a transaction id.") }
         let apps = settings.lookup.apps.filter { call.key?.app == nil || call.key?.app == $0 }
         guard !apps.isEmpty else {
             throw APIError.badRequest(
-                "Apple cannot be asked: the app of this key has no server_api (issuer_id, key_id, private_key_file) in"
+                "Apple cannot be queried: the app of this key has no server_api (issuer_id, key_id, private_key_file) in"
                     + " the configuration.")
         }
         let (lookup, keep, arrived) = (settings.lookup, self.keep, call.request.arrived)
-        let unknown = APIError.notFound("Apple knows no transaction \(id.prefix(64)) of this app.")
+        let unknown = APIError.notFound("Apple does not know the transaction \(id.prefix(64)) of this app.")
         let askable = try lookup.worthAsking(id, of: apps, on: call.connection)
         guard !askable.isEmpty else { throw unknown }
         return .outside {
@@ -70,7 +70,7 @@ package struct AppleTransactionRoutes: Sendable {
     @Sendable private func keep(_ found: AccountLookup.Found, _ call: APICall) throws -> APIAnswer {
         let news = try found.news(on: call.connection)
         let posted = news.transactions.compactMap { settings.posted($0) }
-        guard let key = posted.first?.key else { throw APIError.notFound("Apple names no transaction.") }
+        guard let key = posted.first?.key else { throw APIError.notFound("Apple named no transaction.") }
         let places = try settings.actions.note(
             posted.compactMap(\.entry) + news.states.map(\.entry), sequence: settings.sequence, clock: settings.clock,
             on: call.connection)
@@ -89,7 +89,7 @@ package struct AppleTransactionRoutes: Sendable {
 
     @Sendable private func answer(_ key: PurchaseKey, _ call: APICall) throws -> APIAnswer {
         guard let owner = try PurchaseTable.owners([key], on: call.connection).first ?? nil else {
-            throw APIError.unavailable("It is kept, and no record yet.")
+            throw APIError.unavailable("It is stored, but not applied yet. Retry the request.")
         }
         if call.isSecret { return try answers.answer(call, of: owner, isUsed: false) }
         let facts = try FactTable.load([key], on: call.connection)

@@ -67,7 +67,7 @@ package struct ExtensionRoutes: Sendable {
         let purchase = try purchase(call, of: id)
         guard let client = apple(purchase.key.app) else {
             throw APIError.badRequest(
-                "The app \(purchase.key.app) has no server_api in the configuration, so Apple cannot be asked.")
+                "The app \(purchase.key.app) has no server_api in the configuration, so Apple cannot be queried.")
         }
         guard purchase.isRenewable, let expires = purchase.latest.transaction.expiresDate else {
             throw APIError.badRequest("Only a subscription that renews can be extended.")
@@ -88,7 +88,7 @@ package struct ExtensionRoutes: Sendable {
     private static func number(_ name: String, _ allowed: ClosedRange<Int64>, _ body: JSON) throws -> Int64 {
         guard let value = body[name]?.intValue, allowed.contains(value) else {
             throw APIError.badRequest(
-                "\(name) has to be a whole number from \(allowed.lowerBound) to \(allowed.upperBound).")
+                "\(name) must be a whole number from \(allowed.lowerBound) to \(allowed.upperBound).")
         }
         return value
     }
@@ -131,7 +131,7 @@ package struct ExtensionRoutes: Sendable {
     private func place(_ order: Order, _ client: ServerAPIClient, _ options: CallOptions) throws {
         let name = order.extra.requestIdentifier
         guard underWay.change({ $0.insert(name).inserted }) else {
-            throw APIError(409, code: 7638, "The same extension is under way.")
+            throw APIError(409, code: 7638, "The same extension is in progress.")
         }
         defer { underWay.change { _ = $0.remove(name) } }
         do throws(ServerAPIError) {
@@ -150,7 +150,7 @@ package struct ExtensionRoutes: Sendable {
         } catch {
             throw ExtensionRoutes.answer(to: error)
         }
-        throw APIError.badRequest("Apple did not extend it, and does not say why.")
+        throw APIError.badRequest("Apple did not extend it and gave no reason.")
     }
 
     /// What Apple refuses is refused; whatever else is wrong may be right later.

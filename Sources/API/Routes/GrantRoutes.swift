@@ -65,7 +65,7 @@ package struct GrantRoutes: Sendable {
         }
         guard let duration = GrantDuration(rawValue: word) else {
             let words = GrantDuration.allCases.map(\.rawValue).joined(separator: ", ")
-            throw APIError.badRequest("duration has to be one of \(words).")
+            throw APIError.badRequest("duration must be one of \(words).")
         }
         return .lasting(duration, from: start)
     }
@@ -74,7 +74,7 @@ package struct GrantRoutes: Sendable {
         switch body[name] {
         case nil, .null: return nil
         case .int(let value): return value
-        default: throw APIError.badRequest("\(name) has to be a whole number of milliseconds since 1970.")
+        default: throw APIError.badRequest("\(name) must be a whole number of milliseconds since 1970.")
         }
     }
 }

@@ -79,7 +79,7 @@ package struct IdentityRoutes: Sendable {
         let behavior = word.stringValue.flatMap(RestoreBehavior.init(rawValue:))
         guard behavior != nil || word == .null else {
             let words = RestoreBehavior.allCases.map(\.rawValue).joined(separator: ", ")
-            throw APIError.badRequest("restore_behavior has to be one of \(words), or null for the configuration's.")
+            throw APIError.badRequest("restore_behavior must be one of \(words), or null for the configuration's.")
         }
         _ = try actions(call).setRestoreBehavior(behavior, of: id, on: call.connection)
         return try answers.answer(call, of: id)

@@ -34,12 +34,12 @@ package struct IntroductoryOfferRoutes: Sendable {
 
     private static func products(of call: APICall) throws -> [String] {
         guard let elements = try call.json()["product_identifiers"]?.arrayValue, elements.count <= limit else {
-            throw APIError.badRequest("product_identifiers has to be a list of at most \(limit) strings.")
+            throw APIError.badRequest("product_identifiers must be a list of at most \(limit) strings.")
         }
         var products: Set<String> = []
         for element in elements {
             guard let text = element.stringValue, !text.utf8.contains(0) else {
-                throw APIError.badRequest("product_identifiers has to be a list of strings.")
+                throw APIError.badRequest("product_identifiers must be a list of strings.")
             }
             products.insert(text)
         }

@@ -35,7 +35,7 @@ package struct PrivacyRoutes: Sendable {
                 } catch is TooLarge {
                     throw APIError(
                         413, code: APIError.badRequestCode,
-                        "There is more about this customer than an answer may hold (\(limit) bytes): use `entitled"
+                        "The data of this customer is too large for a response (\(limit) bytes): use `entitled"
                             + " customers export ID --output FILE`.")
                 }
                 return .response(

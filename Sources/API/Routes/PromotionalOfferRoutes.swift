@@ -42,11 +42,11 @@ package struct PromotionalOfferRoutes: Sendable {
                     (1...PromotionalOfferRoutes.limit).contains(wanted.count)
                 else {
                     throw APIError.badRequest(
-                        "generate_offers has to be a list of 1 to \(PromotionalOfferRoutes.limit) offers.")
+                        "generate_offers must be a list of 1 to \(PromotionalOfferRoutes.limit) offers.")
                 }
                 let app = try app(of: call)
                 let offers = try wanted.map { item -> JSON in
-                    guard item.members != nil else { throw APIError.badRequest("An offer has to be an object.") }
+                    guard item.members != nil else { throw APIError.badRequest("An offer must be an object.") }
                     return try answer(try item.text("product_id"), try item.text("offer_id"), account, app)
                 }
                 return .response(.document(200, .object(["offers": .array(offers)])))
@@ -61,7 +61,7 @@ package struct PromotionalOfferRoutes: Sendable {
         }
         let reason =
             app == nil
-            ? "It is not clear for which app: use a key of the app." : "The app has no key that signs offers."
+            ? "The app is ambiguous: use an API key of the app." : "The app has no key for signing offers."
         return .object([
             "key_id": .string(app?.key?.id ?? ""), "offer_id": .string(offer), "product_id": .string(product),
             "signature_data": signed.map { signed in
@@ -80,7 +80,7 @@ package struct PromotionalOfferRoutes: Sendable {
         let asking = call.head.header("x-client-bundle-id").flatMap { id in apps.first { $0.bundleID == id } }
         guard let owner = call.key?.app else { return asking ?? (apps.count == 1 ? apps.first : nil) }
         guard asking == nil || asking?.id == owner else {
-            throw APIError(403, code: APIError.invalidKeyCode, "This API key is of another app.")
+            throw APIError(403, code: APIError.invalidKeyCode, "This API key belongs to another app.")
         }
         return apps.first { $0.id == owner }
     }

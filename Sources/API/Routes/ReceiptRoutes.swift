@@ -41,7 +41,7 @@ package struct ReceiptRoutes: Sendable {
         case .xcode: throw APIError.xcode
         case .unknown(let what):
             throw APIError.invalidReceipt(
-                "fetch_token is no receipt: it is \(what). It has to be a StoreKit 2 transaction as Apple signed it (a JWS),"
+                "fetch_token is not a receipt: it is \(what). It must be a StoreKit 2 transaction as Apple signed it (a JWS),"
                     + " or an app receipt in base64.")
         case .transaction(let jws):
             try APIError.checkSize(of: call)

@@ -80,7 +80,7 @@ package struct APICall {
     /// - Throws: `APIError`: 400 with code 7226.
     package func json() throws -> JSON {
         guard let body = try? JSON(parsing: request.http.body, deepest: APICall.deepestBody), body.members != nil else {
-            throw APIError.badRequest("The body has to be a JSON object.")
+            throw APIError.badRequest("The body must be a JSON object.")
         }
         return body
     }
@@ -102,11 +102,11 @@ extension JSON {
         switch self[name] {
         case nil, .null: return nil
         case .string(let value): return value
-        default: throw APIError.badRequest("\(name) has to be a string.")
+        default: throw APIError.badRequest("\(name) must be a string.")
         }
     }
 }
 
 extension APIError {
-    package static let pageNotFound = APIError(404, code: notFoundCode, "There is nothing at this path.")
+    package static let pageNotFound = APIError(404, code: notFoundCode, "This path does not exist.")
 }

@@ -14,7 +14,9 @@ extension APIError {
         } else {
             logger.error(
                 "API request failed", ["error": .string("\(error)"), "http.method": .string(request.http.head.method)])
-            self.init(500, code: APIError.internalError, "The request failed because of an internal error; the log of the api process has the reason.")
+            self.init(
+                500, code: APIError.internalError,
+                "The request failed because of an internal error; the log has the reason.")
         }
     }
 }

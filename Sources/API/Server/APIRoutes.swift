@@ -77,14 +77,15 @@ package struct APIRoutes: HTTPHandler {
                     keys.noteUnknown(request.head)
                     responder.respond(KeyTable.invalid.response)
                 case (.unfamiliar, .failed):
-                    responder.respond(APIError.unavailable("The database is unavailable, so the API key cannot be checked.").response)
+                    responder.respond(
+                        APIError.unavailable("The database is unavailable, so the API key cannot be checked.").response)
                 }
             }
             if !isWaiting { responder.respond(APIRoutes.tooManyUnknown.response) }
         }
     }
 
-    private static let tooManyUnknown = APIError.unavailable("Too many unknown keys come.")
+    private static let tooManyUnknown = APIError.unavailable("Too many requests with unknown keys.")
 
     /// Why a key that is not in the table need not be looked for; nil: it is to be.
     private var hopeless: APIError? {
@@ -180,7 +181,7 @@ package struct APIRoutes: HTTPHandler {
                 .refused(
                     APIError(
                         405, code: APIError.badRequestCode,
-                        "This path does not answer \(method); it answers \(methods.joined(separator: ", ")).",
+                        "This path does not support \(method); it answers \(methods.joined(separator: ", ")).",
                         allowed: methods))
             )
         }

@@ -77,7 +77,7 @@ package final class RequestExecutor: Service {
     /// - Parameter goesOn: whether the request was begun and has something to show.
     private func add(_ step: Step, goesOn: Bool = false) {
         guard steps.add(step, as: step.request.share, goesOn: goesOn) else {
-            return step.responder.respond(APIError.unavailable("Too many requests wait.").response)
+            return step.responder.respond(APIError.unavailable("Too many requests are waiting.").response)
         }
     }
 
@@ -106,14 +106,14 @@ package final class RequestExecutor: Service {
                 share: step.request.share, isBackend: step.request.key?.kind == .secret, kind: kind
             ) { [self] in perform(work, step) }
             guard errands.add(errand) else {
-                return step.responder.respond(APIError.unavailable("Too many requests wait for Apple.").response)
+                return step.responder.respond(APIError.unavailable("Too many requests are waiting for Apple.").response)
             }
         case .whenApplied(let subjects, let next):
             let deadline = step.deadline.map { max($0, .now + patience * (1 - RequestExecutor.partOfApple)) }
             watch.wait(for: subjects, until: deadline ?? .now + patience) { [self] isApplied in
                 guard isApplied else {
                     return step.responder.respond(
-                        APIError.unavailable("It is kept, and not applied yet. Ask again.").response)
+                        APIError.unavailable("It is stored, but not applied yet. Retry the request.").response)
                 }
                 add(Step(request: step.request, responder: step.responder, action: next), goesOn: true)
             }

@@ -37,7 +37,7 @@ package struct RestoreEligibility: Sendable {
         guard text.count(where: { $0 == UInt8(ascii: ".") }) == 2 else {
             throw APIError(
                 400, code: 7662,
-                "Only a StoreKit 2 transaction can be judged: what an app receipt holds, Apple has to say.")
+                "Only a StoreKit 2 transaction can be checked; the content of an app receipt is known to Apple only.")
         }
         guard case .success(let jws) = verifier.verify(text),
             let transaction = TransactionPayload(payload: jws.payload),
@@ -45,7 +45,7 @@ package struct RestoreEligibility: Sendable {
         else { throw APIError(400, code: 7103, "The receipt is not valid.") }
         guard
             let place = apps.place(bundleID: transaction.bundleId, environment: transaction.environment)
-        else { throw APIError(400, code: 7103, "The receipt is not of an app that is configured here.") }
+        else { throw APIError(400, code: 7103, "The receipt belongs to an app that is not configured here.") }
         guard app == nil || app == place.app else { throw APIError(TransactionAdmission.Rejection.otherApp) }
         return PurchaseKey(app: place.app, environment: place.environment, originalTransactionID: original)
     }

@@ -71,7 +71,7 @@ package final class SubscriberBatcher: Service, BatchedRoute {
                 state.waiting.append(Question(appUserID: id, request: request, responder: responder))
                 return true
             }
-            if !isTaken { throw APIError.unavailable("Too many requests wait.") }
+            if !isTaken { throw APIError.unavailable("Too many requests are waiting.") }
         } catch {
             responder.respond(APIError(failure: error, of: request, logger).response)
         }

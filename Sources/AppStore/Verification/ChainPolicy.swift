@@ -71,7 +71,7 @@ struct ChainPolicy: Sendable {
         }
         let path = CertificatePath(leaf: leaf, intermediate: issuer, anchor: anchor)
         guard path.isValid(at: date) else {
-            throw VerificationFailure(.badChain, "the certificates are no valid path from the leaf to the root")
+            throw VerificationFailure(.badChain, "the certificates are not a valid path from the leaf to the root")
         }
         guard let key = leaf.verificationKey else {
             throw VerificationFailure(.badChain, "the key of the leaf is not on P-256")
@@ -92,7 +92,7 @@ struct ChainPolicy: Sendable {
 
 extension VerificationFailure {
     fileprivate static func malformedCertificate(_ index: Int) -> VerificationFailure {
-        VerificationFailure(.malformedCertificate, "certificate \(index + 1) of 3 is no base64, or no certificate")
+        VerificationFailure(.malformedCertificate, "certificate \(index + 1) of 3 is not a certificate in base64")
     }
 
     /// All of them in milliseconds since 1970.

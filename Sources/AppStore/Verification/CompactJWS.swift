@@ -15,10 +15,10 @@ struct CompactJWS {
             CompactJWS.dot(in: text, from: second + 1) == nil
         else { throw VerificationFailure(.malformedJWS, "not three parts with dots between them") }
         guard let payload = Base64.decodeURL(text[(first + 1)..<second]) else {
-            throw VerificationFailure(.malformedJWS, "the payload is no base64url")
+            throw VerificationFailure(.malformedJWS, "the payload is not base64url")
         }
         guard let signature = Base64.decodeURL(text[(second + 1)...]) else {
-            throw VerificationFailure(.malformedJWS, "the signature is no base64url")
+            throw VerificationFailure(.malformedJWS, "the signature is not base64url")
         }
         header = text[..<first]
         signed = text[..<second]

@@ -42,7 +42,7 @@ package struct SignedDataInspector: Sendable {
                 .malformedPayload,
                 SignedDataKind.isRealtimeRequest(outer.payload)
                     ? "the payload is a request of Retention Messaging, which entitled does not answer; its signature is good"
-                    : "the payload looks like no kind of data known; name the kind, if it is one")
+                    : "the kind of the payload is not recognised; name it with --kind")
         }
         switch kind {
         case .notification:

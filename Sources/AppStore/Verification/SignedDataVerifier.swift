@@ -65,7 +65,7 @@ package final class SignedDataVerifier: Sendable {
         }
         // Behind the signature: only of genuine chains is anything asked, or told.
         if let refusal = revocation?.refusal(of: chain.path, signedAt: dates?.signed) { throw refusal }
-        guard let dates else { throw VerificationFailure(.malformedPayload, "the payload is no JSON object") }
+        guard let dates else { throw VerificationFailure(.malformedPayload, "the payload is not a JSON object") }
         return VerifiedJWS(
             header: Array(jws.header), payload: jws.payload, signature: jws.signature, certificates: chain.summaries,
             signedDate: dates.signed)

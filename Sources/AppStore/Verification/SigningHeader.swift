@@ -36,10 +36,10 @@ struct SigningHeader: WirePayload {
             throw VerificationFailure(.malformedJWS, "the header has more than \(maximumSize) bytes")
         }
         guard let bytes = Base64.decodeURL(segment) else {
-            throw VerificationFailure(.malformedJWS, "the header is no base64url")
+            throw VerificationFailure(.malformedJWS, "the header is not base64url")
         }
         guard let header = SigningHeader(payload: bytes) else {
-            throw VerificationFailure(.malformedJWS, "the header is no JSON object with a list of certificates")
+            throw VerificationFailure(.malformedJWS, "the header is not a JSON object with a list of certificates")
         }
         guard !header.hasCriticalExtensions else {
             throw VerificationFailure(.malformedJWS, "the header has critical extensions, and none is known")

@@ -30,12 +30,12 @@ package struct ServerAPIKey: Sendable {
     }
 
     private static func read(_ pem: String) throws(Flaw) -> SigningKey {
-        guard pem.contains("-----BEGIN PRIVATE KEY-----") else { throw Flaw(description: "no private key in it") }
+        guard pem.contains("-----BEGIN PRIVATE KEY-----") else { throw Flaw(description: "it contains no private key") }
         let key: SigningKey
         do throws(IssuingError) {
             key = try SigningKey(pem: pem)
         } catch {
-            throw Flaw(description: "no private key on P-256, as Apple's are: \(error)")
+            throw Flaw(description: "not a private key on P-256, as Apple's are: \(error)")
         }
         guard key.curve == .p256 else {
             throw Flaw(description: "the private key is on \(key.curve.rawValue), Apple's are on P-256")

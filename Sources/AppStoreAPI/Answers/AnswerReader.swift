@@ -13,7 +13,7 @@ struct AnswerReader {
 
     /// An answer that must be a JSON object with what it cannot do without.
     func read<Answer: WirePayload>(_ body: [UInt8]) throws(ServerAPIError) -> Answer {
-        guard let answer = Answer(payload: body) else { throw .malformed("it is no JSON object, or lacks a member") }
+        guard let answer = Answer(payload: body) else { throw .malformed("it is not a JSON object, or lacks a member") }
         return answer
     }
 
@@ -50,7 +50,7 @@ struct AnswerReader {
         do throws(VerificationFailure) {
             let jws = try verifier.verify(Array(text.utf8)).get()
             guard let payload = Payload(payload: jws.payload) else {
-                throw VerificationFailure(.malformedPayload, "the payload is no object of this kind")
+                throw VerificationFailure(.malformedPayload, "the payload is not an object of this kind")
             }
             if let mismatch = mismatch(payload) { throw mismatch }
             return SignedItem(text: text, jws: jws, payload: payload)

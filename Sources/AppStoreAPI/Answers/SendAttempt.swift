@@ -23,7 +23,7 @@ package struct SendAttemptResult: RawRepresentable, Hashable, Sendable {
 
     /// What happened, in words that help.
     package var meaning: String {
-        SendAttemptResult.meanings[rawValue] ?? "a result that is not known: \(rawValue.prefix(60))"
+        SendAttemptResult.meanings[rawValue] ?? "an unknown result: \(rawValue.prefix(60))"
     }
 
     /// All that are documented, and the older name of TLS_ISSUE.
@@ -32,7 +32,7 @@ package struct SendAttemptResult: RawRepresentable, Hashable, Sendable {
         "CIRCULAR_REDIRECT": "the server redirects in a circle",
         "INVALID_RESPONSE": "the server's answer is not valid",
         "NO_RESPONSE": "the server did not answer",
-        "OTHER": "it failed, and Apple does not say why",
+        "OTHER": "it failed, and Apple gave no reason",
         "PREMATURE_CLOSE": "the server closed the connection while Apple was sending",
         "SOCKET_ISSUE": "the network between Apple and the server failed",
         "TIMED_OUT": "the server took too long to answer",

@@ -43,11 +43,11 @@ extension ServerAPIError: CustomStringConvertible {
         case .unauthorized(let unauthorized): "\(unauthorized)"
         case .unreachable(let reason): "Apple's Server API cannot be reached: \(reason)"
         case .untrusted(let place, let failure):
-            "Apple's answer is not to be believed: \(place): \(failure.reason.rawValue): \(failure.detail)"
-        case .malformed(let what): "Apple's answer is not understood: \(what)"
+            "Apple's answer failed verification: \(place): \(failure.reason.rawValue): \(failure.detail)"
+        case .malformed(let what): "Apple's answer is malformed: \(what)"
         case .tooLarge(let limit): "Apple's answer has more than \(limit) bytes"
         case .invalid(let reason): reason
-        case .outOfTime(let reason): "out of time: \(reason)"
+        case .outOfTime(let reason): "timed out: \(reason)"
         case .cancelled: "cancelled"
         }
     }

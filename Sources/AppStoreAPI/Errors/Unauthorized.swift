@@ -27,7 +27,7 @@ extension Unauthorized: CustomStringConvertible {
             environment == .production
             ? "; an app that was never released in the App Store is refused in Production whatever the key" : ""
         return
-            "\(refused) and does not say why: check issuer_id and key_id, that bundle_id \(bundleID) is right, and in"
+            "\(refused) and gave no reason: check issuer_id and key_id, that bundle_id \(bundleID) is right, and in"
             + " App Store Connect that the key is an In-App Purchase key and was not revoked\(production)"
     }
 }

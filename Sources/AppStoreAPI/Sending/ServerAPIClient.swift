@@ -55,7 +55,7 @@ package final class ServerAPIClient: Sendable {
         _ call: ServerAPICall, in environment: StoreEnvironment, _ options: CallOptions
     ) throws(ServerAPIError) -> [UInt8] {
         guard app.environments.contains(environment) else {
-            throw .invalid("the app \(app.id) does not take data of the environment \(environment.rawValue)")
+            throw .invalid("the app \(app.id) does not accept data of the environment \(environment.rawValue)")
         }
         var key = keys.preferred(at: clock.now())
         var (number, refused) = (1, 0)

@@ -26,7 +26,7 @@ package final class SigningKey: @unchecked Sendable {
     /// Reads PKCS#8 (`PRIVATE KEY`), as Apple's `.p8` files have it, or SEC 1 (`EC PRIVATE KEY`).
     package convenience init(pem: String) throws(IssuingError) {
         let blocks = (PEMBlock.decode("PRIVATE KEY", pem) ?? []) + (PEMBlock.decode("EC PRIVATE KEY", pem) ?? [])
-        guard let der = blocks.first else { throw IssuingError(what: "the text holds no PEM private key") }
+        guard let der = blocks.first else { throw IssuingError(what: "the text contains no private key in PEM") }
         try self.init(der: der)
     }
 

@@ -66,7 +66,7 @@ package enum CertificateFileFailure: Error, Equatable, CustomStringConvertible {
     package var description: String {
         switch self {
         case .unreadable(let path): "\(path) cannot be read"
-        case .noCertificate(let path): "\(path) is no certificate, neither PEM nor DER"
+        case .noCertificate(let path): "\(path) is not a certificate in PEM or DER"
         }
     }
 }

@@ -40,7 +40,7 @@ package struct CustomerActions: Sendable {
 
         package var description: String {
             switch self {
-            case .unknown(let id): "no customer is known by \(id)"
+            case .unknown(let id): "no customer has the id \(id)"
             case .unusable(let id, let why): "\(id) cannot name a customer: it \(why)"
             case .notTheirs(let purchase, let customer): "\(customer) has no purchase \(purchase)"
             case .taken(let purchase, let owner):
@@ -49,7 +49,7 @@ package struct CustomerActions: Sendable {
             case .ungrantable(let why): "the grant \(why)"
             case .grantStays(let purchase):
                 "\(purchase) was granted, and stays with its customer: revoke it, and grant it to the other"
-            case .persons(let one, let two): "\(one) and \(two) are two persons"
+            case .persons(let one, let two): "\(one) and \(two) are two customers"
             case .tooManyIDs(let id):
                 "\(id) would have more than \(CustomerActions.mostIDs) ids"
             case .busy: "the customer's purchases are changing too fast; try again"

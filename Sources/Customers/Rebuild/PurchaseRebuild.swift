@@ -150,7 +150,7 @@ package struct PurchaseRebuild {
         }
     }
 
-    /// Only what is still to come is armed. What is armed in a record stays so, or is armed for sooner: with less
+    /// Only what is in the future is armed. What is armed in a record stays so, or is armed for sooner: with less
     /// patience the end that it is to tell may lie behind us, and a timer that fires in vain is set anew.
     private func wake(_ purchase: Purchase, _ known: KnownFacts, _ armed: Int64?, _ now: Int64) -> Int64? {
         let belief = beliefs.belief(of: purchase.key).knowing(late: known.late)

@@ -35,7 +35,7 @@ struct RebuildJob: Sendable {
 
     static func start(now: Int64, settings: String, on connection: PostgresConnection) throws -> RebuildJob {
         guard let row = try connection.query(begin, [.int8(now), .text(settings)]).first else {
-            throw PostgresError(.decoding, "a rebuild got no number")
+            throw PostgresError(.decoding, "a rebuild has no number")
         }
         return try job(row)
     }

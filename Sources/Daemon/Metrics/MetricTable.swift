@@ -12,7 +12,8 @@ extension Metric {
         "entitled_ingest_refused_signed_total", .counter, labels: ["bundle_id", "environment", "reason"],
         "Rejected notifications with a valid signature, for example of an app that is not configured.")
     package static let ingestCommitSeconds = Metric(
-        "entitled_ingest_commit_seconds", .histogram(seconds), "Time from the verification of a notification to its commit.")
+        "entitled_ingest_commit_seconds", .histogram(seconds),
+        "Time from the verification of a notification to its commit.")
     package static let ingestBatchSize = Metric(
         "entitled_ingest_batch_size", .histogram(sizes), "Notifications per commit of the endpoint for Apple.")
     package static let ocspChecks = Metric(
@@ -41,7 +42,8 @@ extension Metric {
         "Lanes in which applying failed and that are applied apart from the others; the log has the reason.")
     package static let purchasesUnfolded = Metric(
         "entitled_purchases_unfolded", .gauge,
-        "Purchases with so many facts that their notifications stay pending until a background fold is done; the log names them.")
+        "Purchases with so many facts that their notifications stay pending until a background fold ends; the log names them."
+    )
     package static let purchasesFolded = Metric(
         "entitled_purchases_folded_total", .counter, "Purchases whose facts were folded from the beginning.")
     package static let foldsMended = Metric(
@@ -60,7 +62,8 @@ extension Metric {
         "entitled_held_retries_total", .counter, labels: ["outcome"],
         "Retries of held notifications, by new state: `applied` or `held`.")
     package static let applySeconds = Metric(
-        "entitled_apply_seconds", .histogram(seconds), "Time of one transaction of a worker that applies notifications.")
+        "entitled_apply_seconds", .histogram(seconds),
+        "Time of one transaction of a worker that applies notifications.")
     package static let applyBatchSize = Metric(
         "entitled_apply_batch_size", .histogram(sizes), "Notifications per transaction of a worker.")
     package static let timersOverdue = Metric(
@@ -72,7 +75,8 @@ extension Metric {
     )
     package static let consumptionClosing = Metric(
         "entitled_consumption_requests_closing_total", .counter, labels: ["app"],
-        "Apple's consumption requests without an answer two hours before their deadline; those of the policy `never` are not counted.")
+        "Apple's consumption requests without an answer two hours before their deadline; those of the policy `never` are not counted."
+    )
     package static let refundAnswers = Metric(
         "entitled_refund_answers_total", .counter, labels: ["app", "outcome"],
         "Answers to consumption requests, by outcome: `sent`, `retried` or `failed`.")
@@ -90,10 +94,12 @@ extension Metric {
 
     package static let deliveriesPastDue = Metric(
         "entitled_deliveries_past_due", .gauge,
-        "Deliveries to endpoints that are neither disabled nor paused, due for over a minute; at most 100 per lane and endpoint are counted.")
+        "Deliveries to endpoints that are neither disabled nor paused, due for over a minute; at most 100 per lane and endpoint are counted."
+    )
     package static let deliveriesBlockedSeconds = Metric(
         "entitled_deliveries_blocked_oldest_seconds", .gauge,
-        "Age of the oldest delivery that is blocked by an earlier one of its purchase, over enabled endpoints with an order; 0 without one. Use the maximum.")
+        "Age of the oldest delivery that is blocked by an earlier one of its purchase, over enabled endpoints with an order; 0 without one. Use the maximum."
+    )
     package static let webhookAttempts = Metric(
         "entitled_webhook_attempts_total", .counter, labels: ["outcome"],
         "Attempts to deliver webhooks, by outcome, as `deliveries show` names it.")
@@ -102,7 +108,8 @@ extension Metric {
         "Enabled endpoints that have failed long enough for a notice to operators. One worker reports it.")
     package static let endpointsUnreadable = Metric(
         "entitled_endpoints_unreadable", .gauge,
-        "Endpoints with a secret, key or header that this worker's sealing keys cannot open; their deliveries stay pending.")
+        "Endpoints with a secret, key or header that this worker's sealing keys cannot open; their deliveries stay pending."
+    )
     package static let endpointNotices = Metric(
         "entitled_endpoint_notices_total", .counter, labels: ["type"],
         "Notices to operators about endpoints, by type, such as `endpoint.failing` and `endpoint.disabled`.")
@@ -110,7 +117,8 @@ extension Metric {
         "entitled_clock_difference_seconds", .gauge,
         "How far this host's clock is ahead of the database's; webhooks carry the database's time.")
     package static let clientRequests = Metric(
-        "entitled_http_client_requests_total", .counter, labels: ["outcome"], "Outgoing requests that ended, by outcome.")
+        "entitled_http_client_requests_total", .counter, labels: ["outcome"],
+        "Outgoing requests that ended, by outcome.")
     package static let clientRequestSeconds = Metric(
         "entitled_http_client_request_seconds", .histogram(seconds),
         "Time of outgoing requests, including the name lookup.")
@@ -152,11 +160,12 @@ extension Metric {
 
     package static let accountLooks = Metric(
         "entitled_account_looks_total", .counter, labels: ["app", "environment", "outcome"],
-        "Accounts of posted purchases that Apple was asked about again, because it had not answered while the app waited: "
+        "Accounts of posted purchases about which Apple was asked again, because it had not answered while the app waited: "
             + "`found`, `unknown` or `failed`.")
     package static let accountLooksDue = Metric(
         "entitled_account_looks_due", .gauge, labels: ["app", "environment"],
-        "Posted purchases whose Apple accounts are not known whole yet, up to 1000. The same of each worker.")
+        "Posted purchases whose Apple accounts are not known whole yet, up to 1000. Every worker reports the same value."
+    )
 
     private static let asking = [
         serverAPIRequests, reconcileAge, reconcileMissed, reconcileRefused, statusAnswers, statusLooks, accountLooks,
@@ -218,7 +227,8 @@ extension Metric {
         "Answers of the REST API, by the route as openapi.yaml names it, or `none`, and the status.")
     package static let apiSeconds = Metric(
         "entitled_api_seconds", .histogram(seconds), labels: ["route"],
-        "Time from a request of the REST API to its answer; for receipts, including the application of what was posted.")
+        "Time from a request of the REST API to its answer; for receipts, including the application of what was posted."
+    )
 
     package static let apiLimited = Metric(
         "entitled_api_limited_total", .counter, labels: ["limit", "route"],

@@ -3,6 +3,8 @@
 package struct JSON5Diagnostics {
     package struct Fault: Error, Equatable {
         package let line: Int
+        /// Characters up to there in its line, from 1.
+        package let column: Int
         /// What would be right there; never a part of the text.
         package let message: String
     }
@@ -19,6 +21,8 @@ package struct JSON5Diagnostics {
     private let text: [Unicode.Scalar]
     private var index = 0
     private var line = 1
+    /// The index of the first character of the line.
+    private var lineStart = 0
     private var path: [String] = []
     private var duplicates: [Duplicate] = []
 
@@ -41,11 +45,14 @@ package struct JSON5Diagnostics {
 
     private var current: Unicode.Scalar? { index < text.count ? text[index] : nil }
 
-    private func fault(_ message: String) -> Fault { Fault(line: line, message: message) }
+    private func fault(_ message: String) -> Fault {
+        Fault(line: line, column: index - lineStart + 1, message: message)
+    }
 
     private mutating func advance() {
-        if current == "\n" { line += 1 }
+        let isEnd = current == "\n"
         index += 1
+        if isEnd { (line, lineStart) = (line + 1, index) }
     }
 
     private mutating func take(_ scalar: Unicode.Scalar) -> Bool {
@@ -93,7 +100,9 @@ package struct JSON5Diagnostics {
             let here = fault("a value is expected")
             let word = bareWord()
             guard !word.isEmpty else { throw here }
-            guard JSON5Diagnostics.isValue(word) else { throw Fault(line: here.line, message: "texts need quotes") }
+            guard JSON5Diagnostics.isValue(word) else {
+                throw Fault(line: here.line, column: here.column, message: "texts need quotes")
+            }
         }
     }
 

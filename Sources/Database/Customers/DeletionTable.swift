@@ -239,7 +239,7 @@ package enum DeletionTable {
 
     private static func entry(_ row: PostgresRow) throws -> Entry {
         guard let policy = DeletionPolicy(rawValue: try row.text(1)), let state = State(rawValue: try row.text(9))
-        else { throw PostgresError(.decoding, "a deletion of a kind that this version does not know") }
+        else { throw PostgresError(.decoding, "this version does not know the kind of a deletion") }
         return Entry(
             id: try row.int(0), policy: policy, at: try row.int(2),
             origin: ActionTable.Origin(actor: try row.text(3), reason: try row.optionalText(4)), action: try row.int(5),

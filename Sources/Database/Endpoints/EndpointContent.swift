@@ -5,7 +5,7 @@ enum EndpointContent {
     /// The schema has no place for it.
     struct MissingColumns: Error, CustomStringConvertible {
         var description: String {
-            "the database has no place yet for --except, --include and --format firebase: run `entitled migrate`"
+            "the schema of the database is too old for --except, --include and --format firebase: run `entitled migrate`"
         }
     }
 

@@ -36,7 +36,7 @@ package struct RetrySchedule: Sendable, Equatable {
             guard let wait = Duration(text: String(part)), RetrySchedule.waitLimits.contains(wait) else {
                 let limits = RetrySchedule.waitLimits
                 throw Rejection(
-                    description: "'\(part)' is no wait from \(limits.lowerBound.text) to \(limits.upperBound.text), "
+                    description: "'\(part)' is not a wait from \(limits.lowerBound.text) to \(limits.upperBound.text), "
                         + "such as 10s, 5m or 24h")
             }
             waits.append(wait.milliseconds)

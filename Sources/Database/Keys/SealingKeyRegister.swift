@@ -7,7 +7,9 @@ package enum SealingKeyRegister {
     /// The key in use is not among those of this host.
     package struct Missing: Error, Sendable, Equatable, CustomStringConvertible {
         package let fingerprint: String
-        package var description: String { "the key \(fingerprint), which seals the webhook secrets, is not given here" }
+        package var description: String {
+            "the key \(fingerprint), which seals the webhook secrets, is not on this host"
+        }
     }
 
     /// The fingerprint of the key that seals; nil before the first process.

@@ -160,7 +160,7 @@ package enum ActionTable {
                 .text(action.appUserID), .text(action.other),
                 .text(action.detail.map { String(decoding: $0.bytes, as: UTF8.self) }),
             ])
-        guard let row = rows.first else { throw PostgresError(.decoding, "an action got no number") }
+        guard let row = rows.first else { throw PostgresError(.decoding, "an action has no number") }
         return try row.int(0)
     }
 

@@ -156,7 +156,7 @@ package enum PurchaseFoldTable {
         package var description: String {
             switch self {
             case .formless: "one of its facts cannot be kept in a folded form"
-            case .larger(let bytes, let limit): "they come to \(bytes) bytes, and at most \(limit) are kept"
+            case .larger(let bytes, let limit): "they have \(bytes) bytes, and at most \(limit) are kept"
             }
         }
     }

@@ -38,7 +38,7 @@ package struct ComparisonCount: Sendable, Equatable {
     package var differing: Int64 = 0
     package var unreadable: Int64 = 0
     package var otherStores: Int64 = 0
-    /// Of an environment that the app does not take data of.
+    /// Of an environment that the app does not accept data of.
     package var otherEnvironments: Int64 = 0
     /// Purchases here whose newest transaction is newer than everything in the file.
     package var newerHere: Int64 = 0

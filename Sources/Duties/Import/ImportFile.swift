@@ -49,7 +49,7 @@ package final class ImportFile: Sendable {
         var state = stat()
         guard fstat(descriptor, &state) == 0 else { throw Failure(description: "cannot read \(path): \(reason())") }
         // It is read again from the place where an import was ended.
-        guard state.st_mode & S_IFMT == S_IFREG else { throw Failure(description: "\(path) is no regular file") }
+        guard state.st_mode & S_IFMT == S_IFREG else { throw Failure(description: "\(path) is not a regular file") }
         return (Int64(state.st_size), Int64(state.st_mtim.tv_sec) * 1000 + Int64(state.st_mtim.tv_nsec) / 1_000_000)
     }
 

@@ -32,7 +32,7 @@ package struct ImportLayout: Sendable, Equatable {
     /// - Parameter beginning: of the file; the whole of its first row at least.
     package init(beginning: [UInt8]) throws(Flaw) {
         if let encoding = ImportLayout.foreignEncoding(beginning) {
-            throw Flaw("the file is \(encoding): save it in UTF-8")
+            throw Flaw("the file is \(encoding): save it as UTF-8")
         }
         var best: (layout: ImportLayout, known: Int)?
         var first: (any Error)?
@@ -57,7 +57,7 @@ package struct ImportLayout: Sendable, Equatable {
         guard let best else {
             if let first { throw Flaw("\(first)") }
             throw Flaw(
-                "its first row names no column that is known: it needs app_user_id and one of"
+                "its first row has no known column: it needs app_user_id and one of"
                     + " \(ImportLayout.purchases.joined(separator: ", ")), or the columns of RevenueCat's scheduled export"
             )
         }

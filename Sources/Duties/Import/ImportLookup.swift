@@ -89,7 +89,7 @@ package struct ImportLookup: Sendable {
         let all: [StoreEnvironment] = [.production, .sandbox].filter { client.app.environments.contains($0) }
         guard let named else { return all }
         guard all.contains(named) else {
-            throw Refusal(reason: "environment: the app \(client.app.id) does not take data of \(named.rawValue)")
+            throw Refusal(reason: "environment: the app \(client.app.id) does not accept data of \(named.rawValue)")
         }
         return [named]
     }
@@ -143,7 +143,7 @@ package struct ImportLookup: Sendable {
             for environment in question.environments {
                 if let answer = try answer(question, in: environment) { return answer }
             }
-            return .unknown("Apple knows no transaction \(question.id) of this app")
+            return .unknown("Apple does not know the transaction \(question.id) of this app")
         } catch {
             switch error {
             case .untrusted, .malformed, .tooLarge: return .refused("\(error)")

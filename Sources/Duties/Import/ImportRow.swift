@@ -75,7 +75,7 @@ package struct ImportRow: Sendable, Hashable {
         } else if let receipt = text("receipt") {
             purchase = .receipt(receipt)
         } else {
-            throw Flaw(reason: "it names no purchase: \(ImportLayout.purchases.joined(separator: ", ")) are empty")
+            throw Flaw(reason: "the row has no purchase: \(ImportLayout.purchases.joined(separator: ", ")) are empty")
         }
         let attributes = layout.attributes(of: record).map { name, value in
             JSON.Member(name: name, value: attribute(.string(value), asOf))
@@ -143,7 +143,7 @@ package struct ImportRow: Sendable, Hashable {
                 reason: "\(column): \(shown(text)) was rounded by a spreadsheet: export the file again, and let no"
                     + " spreadsheet save it")
         }
-        throw Flaw(reason: "\(column): \(shown(text)) is no transaction id of Apple's")
+        throw Flaw(reason: "\(column): \(shown(text)) is not a transaction id of Apple")
     }
 
     /// A JSON array, or ids with commas between them.
@@ -152,11 +152,11 @@ package struct ImportRow: Sendable, Hashable {
         let ids: [String]
         if text.hasPrefix("[") {
             guard let array = (try? JSON(parsing: Array(text.utf8)))?.arrayValue else {
-                throw Flaw(reason: "aliases: \(shown(text)) is no JSON array of texts")
+                throw Flaw(reason: "aliases: \(shown(text)) is not a JSON array of strings")
             }
             ids = try array.map { item in
                 guard let id = item.stringValue else {
-                    throw Flaw(reason: "aliases: \(shown(text)) is no JSON array of texts")
+                    throw Flaw(reason: "aliases: \(shown(text)) is not a JSON array of strings")
                 }
                 return id
             }
@@ -193,7 +193,7 @@ package struct ImportRow: Sendable, Hashable {
         let zone = iso.lastIndex { $0 == "Z" || $0 == "+" || $0 == "-" }
         if zone.map({ $0 < (iso.firstIndex(of: "T") ?? iso.startIndex) }) ?? true { iso += "Z" }
         guard let instant = Timestamp.parse(iso), instant >= 0 else {
-            throw Flaw(reason: "\(column): \(shown(text)) is no time in ISO 8601")
+            throw Flaw(reason: "\(column): \(shown(text)) is not a time in ISO 8601")
         }
         return instant
     }
@@ -203,7 +203,7 @@ package struct ImportRow: Sendable, Hashable {
         func json(_ text: String) -> JSON? { try? JSON(parsing: Array(text.utf8)) }
         let parsed = json(text)
         guard let members = (parsed?.stringValue.flatMap(json) ?? parsed)?.members else {
-            throw Flaw(reason: "\(column): \(shown(text)) is no JSON object")
+            throw Flaw(reason: "\(column): \(shown(text)) is not a JSON object")
         }
         return members.map { member in
             guard member.value.members != nil else {

@@ -192,7 +192,7 @@ package struct ImportWork: JobRunner {
     }
 
     private func step(pause: Duration = .zero, isWaiting: Bool = false) throws -> JobStep {
-        guard let job else { throw PostgresError(.decoding, "a job was there and is not") }
+        guard let job else { throw PostgresError(.decoding, "a job disappeared") }
         return JobStep(job, pause: pause, isWaiting: isWaiting)
     }
 }

@@ -96,7 +96,7 @@ package struct RefundAnswerDuty: Duty {
 
     private func send(_ request: RefundRequest) -> Result<Void, ServerAPIError> {
         guard let answer = request.answer, let information = ConsumptionInformation(answer) else {
-            return .failure(.invalid("the answer that was kept cannot be read"))
+            return .failure(.invalid("the stored answer cannot be read"))
         }
         guard let send = senders[request.key.purchase.app] else {
             return .failure(.invalid("the app has no key for Apple's Server API"))

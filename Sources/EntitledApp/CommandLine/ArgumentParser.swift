@@ -9,6 +9,8 @@ package struct ArgumentParser: Sendable {
         case command(CommandNode, path: [String], ParsedArguments, Global)
         /// Help for the command or group at this path.
         case help(CommandNode, path: [String])
+        /// A group without one of its commands.
+        case group(CommandNode, path: [String])
     }
 
     /// What every command takes.
@@ -59,10 +61,7 @@ package struct ArgumentParser: Sendable {
             }
         }
         if wantsHelp { return .help(node, path: path) }
-        guard node.children.isEmpty else {
-            let names = node.children.map(\.declaration.name).joined(separator: ", ")
-            throw UsageError("\(path.isEmpty ? "" : command + " ")needs a command: \(names)")
-        }
+        guard node.children.isEmpty else { return .group(node, path: path) }
         try assign()
         let given = Global(configurationFile: global.text("--config"), json: global.has("--json"))
         return .command(node, path: path, parsed, given)
@@ -93,7 +92,7 @@ package struct ArgumentParser: Sendable {
     }
 
     private mutating func option(_ word: String) throws(UsageError) {
-        if path.isEmpty, word == "--version" { return try take("version") }
+        if path.isEmpty, word == "--version" || word == "-V" { return try take("version") }
         let parts = word.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false).map(String.init)
         let name = parts.first ?? word
         let isGlobal = ArgumentParser.globalOptions.contains { $0.name == name }

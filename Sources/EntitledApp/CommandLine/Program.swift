@@ -26,9 +26,11 @@ package struct Program: Sendable {
         do {
             switch try ArgumentParser.parse(words, root) {
             case .help(let node, let path):
-                let width = min(terminal.screen?.columns ?? HelpText.width, HelpText.width)
-                terminal.print(HelpText.text(node, path: path, width: width))
+                terminal.page(Array(help(node, path, terminal).utf8))
                 return 0
+            case .group(let node, let path):
+                terminal.printError(help(node, path, terminal))
+                return 2
             case .command(let node, let path, let parsed, let global):
                 guard let make = node.make else {
                     throw UsageError("unknown command '\(path.joined(separator: " "))': it is not part of this build")
@@ -36,7 +38,7 @@ package struct Program: Sendable {
                 let context = CommandContext(
                     json: global.json, terminal: terminal, standardInput: standardInput, surroundings: surroundings,
                     configurationFile: global.configurationFile)
-                return try make(parsed).run(context)
+                return try run(try make(parsed), parsed, context)
             }
         } catch let error as UsageError {
             terminal.complain(error.description)
@@ -48,6 +50,20 @@ package struct Program: Sendable {
             terminal.complain("\(error)")
             return 1
         }
+    }
+
+    private func run(
+        _ command: any Command, _ parsed: ParsedArguments, _ context: CommandContext
+    ) throws -> Int32 {
+        guard command is any ReadingCommand else { return try command.run(context) }
+        if let pause = parsed.duration(Watch.option.name) {
+            return try Watch(command, every: pause, context).run()
+        }
+        return context.terminal.hasPager ? try context.page(command) : try command.run(context)
+    }
+
+    private func help(_ node: CommandNode, _ path: [String], _ terminal: Terminal) -> String {
+        HelpText.text(node, path: path, width: min(terminal.screen?.columns ?? HelpText.width, HelpText.width))
     }
 
     /// All mistakes, a line each.

@@ -10,7 +10,7 @@ struct APICommand: ParsableCommand {
         "api", "Run the REST listener for apps and backends.", discussion: RoleProcess.ending,
         examples: ["api --config /etc/entitled/entitled.json5", "api --routes"])
 
-    @Flag("--routes", "Runs nothing; lists what the listener answers, and with which key.") private var isRoutes: Bool
+    @Flag("--routes", "List the routes and the kind of key each needs; run nothing.") private var isRoutes: Bool
 
     func run(_ context: CommandContext) throws -> Int32 {
         isRoutes ? try printRoutes(context) : try RoleProcess(.api).run(context)

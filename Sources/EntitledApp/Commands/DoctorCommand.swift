@@ -3,14 +3,14 @@ import CLI
 import Daemon
 
 /// `entitled doctor`.
-package struct DoctorCommand: ParsableCommand {
+package struct DoctorCommand: ReadingCommand {
     package static let configuration = CommandConfiguration(
         "doctor", "Check the installation and suggest fixes.",
         discussion:
-            "Configuration, files, database, privileges, certificates, clocks, workers, backlogs, apps, endpoints; and"
-            + " for each app with server_api whether Apple takes the key and a test notification arrives. Each line is"
+            "Checks configuration, files, database, privileges, certificates, clocks, workers, backlogs, apps and endpoints;"
+            + " for each app with server_api also whether Apple accepts the key and a test notification arrives. Each line is"
             + " ok, a warning or an error. Exit status 1 if there is an error. It changes nothing.",
-        examples: ["doctor", "doctor --offline --json"])
+        examples: ["doctor", "doctor --offline --json", "doctor --offline --watch 30s"])
 
     @Flag("--offline", "Skip the checks that ask Apple.") private var isOffline: Bool
     /// How long Apple's test notification may take; it comes within seconds.

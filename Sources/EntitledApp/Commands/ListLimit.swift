@@ -5,5 +5,5 @@ enum ListLimit {
     static let standard = 50
 
     static let option = OptionDeclaration(
-        "--limit", .integer(1...100_000, "N"), "At most so many; \(standard) without it.")
+        "--limit", .integer(1...100_000, "N"), "Maximum number of rows; default: \(standard).")
 }

@@ -12,9 +12,9 @@ struct ListenCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         "listen", "Show events as they happen, and forward them to a consumer under development.",
         discussion:
-            "It needs no endpoint and changes nothing. With --forward-to each event is posted there as a delivery would"
+            "It needs no endpoint and changes nothing. With --forward-to each event is posted to the URL as a delivery would"
             + " be, the same body and headers, signed with a secret that is shown at the beginning; the answer is shown,"
-            + " and nothing is tried again. Ctrl-C ends it.",
+            + " and nothing is retried. Ctrl-C ends it.",
         examples: [
             "listen", "listen --forward-to http://localhost:3000/hooks", "listen --since 1h --event RENEWAL --json",
         ])
@@ -32,7 +32,7 @@ struct ListenCommand: ParsableCommand {
 
     mutating func validate() throws {
         secret = try givenSecret.value()
-        if secret != nil, forwardTo == nil { throw UsageError("--secret is for --forward-to") }
+        if secret != nil, forwardTo == nil { throw UsageError("--secret needs --forward-to") }
     }
 
     private static let interval = Duration.milliseconds(300)
@@ -75,7 +75,7 @@ struct ListenCommand: ParsableCommand {
         guard let id = endpointID else { return nil }
         let endpoint = try EndpointCommands.find(id, on: connection)
         guard endpoint.format == .revenuecat, !endpoint.isOperations else {
-            throw UsageError("--endpoint \(id): it gets \(endpoint.filterText), and these are events of purchases")
+            throw UsageError("--endpoint \(id): it receives \(endpoint.filterText), and these are events of purchases")
         }
         return endpoint
     }

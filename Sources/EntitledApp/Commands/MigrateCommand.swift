@@ -7,21 +7,21 @@ import Schemas
 struct MigrateCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         "migrate", "Create or upgrade the schema, roles and privileges in Postgres.",
-        discussion: "Connects with database.url, as the owner. May be run again at any time, beside running processes:"
-            + " locks are held up for half a second at most, released, and tried again. Interrupted, it leaves a whole"
-            + " version, and the next one goes on.",
+        discussion: "Connects with database.url, as the owner. It may run at any time, beside running processes:"
+            + " it waits for a lock for at most half a second, then releases and retries. Interrupted, it leaves a whole"
+            + " version, and the next run continues.",
         examples: [
             "migrate --config /etc/entitled/entitled.json5", "migrate --status", "migrate --dry-run",
             "migrate --wait 10m",
         ])
 
-    @Flag("--status", "Change nothing; show the schema, what is missing and what is being done.") private var isStatus:
-        Bool
+    @Flag("--status", "Change nothing; show the schema's version, pending migrations and unfinished steps.") private
+        var isStatus: Bool
     @Flag("--dry-run", "Change nothing; show what would run, which tables it locks and how many rows they have.")
     private var isDry: Bool
     @Option(
         "--wait", .duration(Duration.zero...Duration.seconds(86_400)),
-        "How long locks that others hold are tried for. Default: 60s.")
+        "How long to retry locks that other sessions hold. Default: 60s.")
     private var wait: Duration = Migrator.wait
 
     func validate() throws {

@@ -8,8 +8,8 @@ struct RebuildCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         "rebuild", "Recompute all records from the log.",
         discussion:
-            "Records follow from the facts and actions of the log alone; this writes those that do not. It sends no"
-            + " events, runs beside the workers, and goes on where it was stopped. Each difference is printed.",
+            "Records follow from the facts and actions of the log alone; this repairs those that differ. It sends no"
+            + " events, runs beside the workers, and continues where it was stopped. Each difference is printed.",
         examples: ["rebuild --dry-run", "rebuild"])
 
     @Flag("--dry-run", "Compare only; exit status 1 if a record differs.") private var isDry: Bool

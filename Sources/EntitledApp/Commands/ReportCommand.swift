@@ -5,10 +5,10 @@ import Glibc
 import Schemas
 
 /// `entitled report`.
-struct ReportCommand: ParsableCommand {
+struct ReportCommand: ReadingCommand {
     static let configuration = CommandConfiguration(
         "report", "Report subscriptions and revenue of a period.",
-        discussion: (["Reads every purchase once, in one snapshot; nothing waits for it. What the numbers are:"]
+        discussion: (["Reads every purchase once, in one snapshot, without blocking other work. The numbers:"]
             + ReportDefinitions.all.map { "\($0.name): \($0.meaning)" }).joined(separator: "\n"),
         examples: [
             "report --from 2026-11-01 --to 2026-12-01", "report --from 30d --by day --json",
@@ -24,7 +24,7 @@ struct ReportCommand: ParsableCommand {
         "--by", .choice(of: ReportCalendar.Step.self, "STEP"),
         "Split by UTC days, weeks from Monday, or months; default: one total.")
     private var step: ReportCalendar.Step = .total
-    @Flag("--csv", "A line for each number, for spreadsheets. Texts that begin like formulas get a '.")
+    @Flag("--csv", "Print one line per number, for spreadsheets. Texts that begin like formulas get a '.")
     private var isCSV: Bool
 
     private var question: ReportQuestion { ReportQuestion(app: app, environment: environment, step: step) }
@@ -33,7 +33,7 @@ struct ReportCommand: ParsableCommand {
     private static let mostThreads = 4
 
     func run(_ context: CommandContext) throws -> Int32 {
-        if isCSV, context.json { throw UsageError("--csv and --json are two outputs: take one") }
+        if isCSV, context.json { throw UsageError("--csv and --json exclude each other") }
         let configuration = try context.configuration()
         try check(configuration)
         let database = try DatabaseAccess(configuration)
@@ -62,7 +62,7 @@ struct ReportCommand: ParsableCommand {
         let app = try configuration.app(named: id)
         guard app.environments.contains(environment) else {
             throw UsageError(
-                "--environment: the app \(app.id) does not take data of \(environment.rawValue)")
+                "--environment: the app \(app.id) does not accept data of \(environment.rawValue)")
         }
     }
 
@@ -73,7 +73,7 @@ struct ReportCommand: ParsableCommand {
         guard from < asked else { throw UsageError("--to must be after --from") }
         guard let calendar = ReportCalendar(from: from, to: min(now, asked), by: step) else {
             throw UsageError(
-                "--by: the time has more than \(ReportCalendar.limit) parts; take longer ones, or less time")
+                "--by: the period has more than \(ReportCalendar.limit) parts; choose longer parts or a shorter period")
         }
         return calendar
     }

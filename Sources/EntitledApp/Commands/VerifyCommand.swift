@@ -11,8 +11,8 @@ struct VerifyCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         "verify", "Verify and decode data signed by Apple, offline.",
         discussion:
-            "Reads one JWS, raw or as {\"signedPayload\":\"…\"}. Ends with 0 if it is genuine and is what the options say,"
-            + " with 1 and the reason if not. Without options: Apple's root, any bundle, Sandbox or Production. With --config:"
+            "Reads one JWS, raw or as {\"signedPayload\":\"…\"}. Exits with 0 if it is genuine and matches the options,"
+            + " else with 1 and the reason. By default: Apple's root, any bundle, Sandbox or Production. With --config:"
             + " the roots of that configuration.",
         examples: [
             "verify notification.jws", "verify - --json < body.json",
@@ -26,16 +26,17 @@ struct VerifyCommand: ParsableCommand {
         case auto
     }
 
-    @Argument(.file, "The file with the JWS; - or nothing: standard input.") private var path: String?
+    @Argument(.file, "File with the JWS; - or none: standard input.") private var path: String?
     /// Paths; empty: Apple's root.
-    @Option("--root", .file, "A root certificate (PEM or DER) in place of Apple's.") var rootFiles: [String]
-    @Option("--bundle-id", .text("ID"), "What was signed must be for this bundle.") var bundleID: String?
-    @Option("--apple-app-id", .integer(1...Int64.max, "N"), "And for this app, in production.")
+    @Option("--root", .file, "Trust this root certificate (PEM or DER) instead of Apple's.") var rootFiles: [String]
+    @Option("--bundle-id", .text("ID"), "Require this bundle id.") var bundleID: String?
+    @Option("--apple-app-id", .integer(1...Int64.max, "N"), "Require this Apple ID of the app, in production.")
     var appleAppID: Int64?
-    @Option("--environment", .environment, "And of this environment.") var environment: StoreEnvironment?
-    @Option("--kind", .choice(of: Kind.self, "KIND"), "What it must be; auto takes any.") var kind: Kind = .auto
+    @Option("--environment", .environment, "Require this environment.") var environment: StoreEnvironment?
+    @Option("--kind", .choice(of: Kind.self, "KIND"), "Require this kind of data; auto accepts any.") var kind: Kind =
+        .auto
     /// Milliseconds since 1970; nil: the date of signing.
-    @Option("--at", .time, "When the certificates must have been valid; else the date of signing.")
+    @Option("--at", .time, "Check the certificates at this time instead of the time of signing.")
     var at: Int64?
 
     /// Nil: standard input.

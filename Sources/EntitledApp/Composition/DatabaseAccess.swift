@@ -35,7 +35,7 @@ struct DatabaseAccess: Sendable {
     /// The owner's connection.
     func ownerTarget() throws -> PostgresTarget {
         guard let url = configuration.url?.exposed ?? privateURL else {
-            throw CommandFailure("database.url is not set: migrating needs the owner's connection")
+            throw CommandFailure("database.url is not set: `entitled migrate` connects as the owner")
         }
         return PostgresTarget(url: url, applicationName: "entitled migrate")
     }

@@ -43,7 +43,7 @@ enum SealingKeys {
     private static func key(at path: String) throws -> [UInt8] {
         guard let text = try? String(contentsOfFile: path, encoding: .utf8),
             let key = Hex.decode(String(text.filter { !$0.isWhitespace })), key.count == 32
-        else { throw CommandFailure("\(path) is no key: 64 hex digits are expected") }
+        else { throw CommandFailure("\(path) is not a key of 64 hex digits") }
         return key
     }
 

@@ -18,7 +18,7 @@ struct ServerAPIAccess: Sendable {
         metrics: Metrics
     ) throws {
         guard let api = app.serverAPI else {
-            throw CommandFailure("the app \(app.id) has no server_api in the configuration, so Apple cannot be asked")
+            throw CommandFailure("the app \(app.id) has no server_api in the configuration, so Apple cannot be queried")
         }
         let subject = ServerAPIApp(
             id: app.id, bundleID: app.bundleID, appleAppID: app.appleAppID, environments: app.environments,

@@ -41,7 +41,8 @@ package enum ConfigurationFile {
         do {
             return (try JSON(parsing: bytes, json5: true), path)
         } catch {
-            throw mistake(path, "what is no JSON5\(reason(faults, error))", "one JSON5 object (https://json5.org)")
+            let found = "a text that is not JSON5\(reason(faults, error))"
+            throw mistake(path, found, "one JSON5 object (https://json5.org)")
         }
     }
 
@@ -55,7 +56,9 @@ package enum ConfigurationFile {
     )
         -> String
     {
-        if case .failure(let fault) = faults { return " (line \(fault.line): \(fault.message))" }
+        if case .failure(let fault) = faults {
+            return " (line \(fault.line), column \(fault.column): \(fault.message))"
+        }
         guard case DecodingError.typeMismatch(_, let context) = error else { return "" }
         return
             " (\(Terminal.harmless(context.codingPath.map(\.stringValue).joined(separator: "."))): a number too large)"

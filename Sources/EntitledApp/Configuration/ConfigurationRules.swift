@@ -94,7 +94,7 @@ enum ConfigurationRules {
                 breaches.append(
                     (
                         ["\(place).refunds.consent", "\(place).refunds.policy"], "false",
-                        "true, because policy is \"auto\": Apple may be told only with the customers' consent"
+                        "true, because policy is \"auto\": Apple accepts answers only with the customers' consent"
                     ))
             }
             if app.refunds.policy == .auto, app.serverAPI == nil {

@@ -94,7 +94,7 @@ struct EnvironmentOverlay {
             guard let near, near.1 <= 2 else { continue }
             mistakes.append(
                 ConfigurationMistake(
-                    key: Terminal.harmless(name), found: "an environment variable that is not known",
+                    key: Terminal.harmless(name), found: "an unknown environment variable",
                     allowed: "the variables that `entitled check-config --help` lists", suggestion: near.0))
         }
     }

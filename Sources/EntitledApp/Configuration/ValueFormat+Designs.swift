@@ -46,9 +46,9 @@ extension ValueFormat where Value == JSON {
 
     private static func fault(in bytes: [UInt8]) -> String {
         guard case .failure(let fault) = JSON5Diagnostics.find(in: String(decoding: bytes, as: UTF8.self)) else {
-            return "no JSON"
+            return "not JSON"
         }
-        return "no JSON: line \(fault.line): \(fault.message)"
+        return "not JSON: line \(fault.line), column \(fault.column): \(fault.message)"
     }
 }
 

@@ -21,6 +21,13 @@ extension ValueFormat where Value == String {
         }
     }
 
+    /// A UUID with dashes, in any case.
+    static func uuid(_ allowed: String) -> ValueFormat<String> {
+        let hex = "[0-9A-Fa-f]"
+        let schema = JSON.textSchema(pattern: "^\(hex){8}(-\(hex){4}){3}-\(hex){12}$")
+        return .text(allowed, schema: schema, write: { $0 }) { UUIDText.bytes($0) == nil ? nil : $0 }
+    }
+
     /// A path; absolute afterwards.
     static var path: ValueFormat<String> {
         let allowed = "a path, absolute or from the current directory"

@@ -44,17 +44,17 @@ struct Check: Sendable {
             }
             result.change { $0 = found }
         }
-        guard thread != nil else { return [.error("this host gives no more threads", "end what uses so many")] }
+        guard thread != nil else { return [.error("the system has no more threads", "close some connections")] }
         return result.wait(timeout: limit) { $0 }
-            ?? [.error("no answer within \(limit.text)", "look whether the database or the network hangs")]
+            ?? [.error("no answer within \(limit.text)", "check whether the database or the network hangs")]
     }
 
     private static func failure(_ error: any Error) -> Finding {
         if let error = error as? PostgresError, error.sqlstate == "57014" || error.sqlstate == "55P03" {
             return .warning(
                 "the database did not answer within \(CheckContext.statementTimeout.text)",
-                "run it again when the database is less busy")
+                "repeat the check when the database is less busy")
         }
-        return .error("could not be looked at: \(error)", nil)
+        return .error("could not be checked: \(error)", nil)
     }
 }

@@ -23,7 +23,7 @@ struct Doctor {
             if !left.contains(check.name) { left.append(check.name) }
         }
         if !left.isEmpty {
-            let warning = Finding.warning("not looked at without the database: \(left.joined(separator: ", "))", nil)
+            let warning = Finding.warning("not checked without the database: \(left.joined(separator: ", "))", nil)
             found.append(NamedFinding(name: "database.connection", finding: warning))
         }
         return found + findings(possible)

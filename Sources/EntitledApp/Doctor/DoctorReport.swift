@@ -19,10 +19,8 @@ package struct DoctorReport: Sendable {
 
     /// As in `2 errors, 1 warning`.
     package var summary: String {
-        func counted(_ count: Int, _ word: String) -> String? {
-            count == 0 ? nil : "\(count) \(word)\(count == 1 ? "" : "s")"
-        }
-        let parts = [counted(count(.error), "error"), counted(count(.warning), "warning")].compactMap { $0 }
+        let parts = [(count(.error), "error"), (count(.warning), "warning")].filter { $0.0 > 0 }
+            .map { $0.0.counted($0.1) }
         return parts.isEmpty ? "all is well" : parts.joined(separator: ", ")
     }
 

@@ -52,8 +52,8 @@ struct RoundTrip {
         }
         return [
             .warning(
-                "\(name): Apple took the request for a test notification, and has not sent it within"
-                    + " \(ward.patience.text)", "run it again in a few minutes")
+                "\(name): Apple accepted the request for a test notification, but did not send it within"
+                    + " \(ward.patience.text)", "repeat the check in a few minutes")
         ]
     }
 
@@ -108,12 +108,12 @@ struct RoundTrip {
         guard last != .success else {
             return .error(
                 "\(name): Apple delivered its test notification, but not to this installation",
-                "compare the URL in App Store Connect with this installation's, and the configured database with ingest's"
+                "compare the URL in App Store Connect with this installation's, and the configured database with that of ingest"
             )
         }
         let told = status.attempts.compactMap(\.result?.rawValue).joined(separator: ", ")
         return .error(
             "\(name): Apple could not deliver its test notification: \(last.meaning) (\(told))",
-            "open the URL that App Store Connect has from outside; ingest's log says what it refused")
+            "open the URL of App Store Connect from outside; the log of ingest has the rejections")
     }
 }

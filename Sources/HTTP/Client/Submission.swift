@@ -20,5 +20,5 @@ struct Submission: Sendable {
 
     /// The outcome of what a stopping client never began.
     static let notBegun = TransferOutcome.failure(
-        TransferFailure(kind: .interrupted, message: "not begun because the client stops", milliseconds: 0))
+        TransferFailure(kind: .interrupted, message: "not started because the client stops", milliseconds: 0))
 }

@@ -11,7 +11,7 @@ package enum HTTPServerError: Error, CustomStringConvertible, Equatable {
     package var description: String {
         switch self {
         case .malformedAddress(let address):
-            "\"\(address)\" is no numeric address with a port, such as 127.0.0.1:8080 or [::1]:8080"
+            "\"\(address)\" is not a numeric address with a port, such as 127.0.0.1:8080 or [::1]:8080"
         case .cannotListen(let address, let reason): "cannot listen on \(address): \(reason)"
         case .cannotStart: "the listener did not start, or was started before"
         }

@@ -100,7 +100,7 @@ struct RequestGuard {
     /// The two bytes of a line's end, which libmicrohttpd replaced by NUL; a bare line feed leaves only one.
     private mutating func lineEnd() throws(Rejection) {
         guard cursor + 2 <= size, base[cursor] == 0, base[cursor + 1] == 0 else {
-            throw Rejection("A line of the request head does not end as it must.")
+            throw Rejection("A line of the request head does not end with CR LF.")
         }
         cursor += 2
     }

@@ -40,13 +40,13 @@ package struct Router: HTTPHandler {
 
     package func refuse(_ head: HTTPRequestHead) -> HTTPResponse? {
         guard let route = route(head.path) else {
-            return .error(404, code: "not_found", message: "There is nothing at this path.")
+            return .error(404, code: "not_found", message: "This path does not exist.")
         }
         guard Router.action(route, head.method) == nil else { return nil }
         var allowed = Set(route.actions.keys)
         if allowed.contains("GET") { allowed.insert("HEAD") }
         return .error(
-            405, code: "method_not_allowed", message: "This path does not answer this method.",
+            405, code: "method_not_allowed", message: "This path does not support this method.",
             headers: [("Allow", allowed.sorted().joined(separator: ", "))])
     }
 

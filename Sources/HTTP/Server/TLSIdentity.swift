@@ -9,9 +9,9 @@ package enum TLSIdentityError: Error, Equatable, CustomStringConvertible {
 
     package var description: String {
         switch self {
-        case .certificate(let reason): "no certificate chain in PEM: \(reason)"
-        case .key(let reason): "no private key in PEM without a password: \(reason)"
-        case .mismatch: "the key is not that of the certificate"
+        case .certificate(let reason): "not a certificate chain in PEM: \(reason)"
+        case .key(let reason): "not a private key in PEM without a password: \(reason)"
+        case .mismatch: "the key does not belong to the certificate"
         }
     }
 }

@@ -58,7 +58,7 @@ package struct TransactionAdmission: Sendable {
         guard SignedDataKind.detect(jws.payload) == .transaction,
             let payload = TransactionPayload(payload: jws.payload), let id = payload.originalTransactionId,
             payload.transactionId != nil, payload.productId != nil, payload.purchaseDate != nil
-        else { return .failure(.notWanted("it is no transaction")) }
+        else { return .failure(.notWanted("it is not a transaction")) }
         return place(apps.admit(bundleID: payload.bundleId, environment: payload.environment), app).flatMap { place in
             pack(.transaction(payload, jws, text: text, originalTransactionID: id, source), in: place).map { entry in
                 Admitted(place: place, originalTransactionID: id, payload: payload, jws: jws, entry: entry)
@@ -90,7 +90,7 @@ package struct TransactionAdmission: Sendable {
         }
         guard SignedDataKind.detect(jws.payload) == .appTransaction,
             let payload = AppTransactionPayload(payload: jws.payload)
-        else { return .failure(.notWanted("it is no app transaction")) }
+        else { return .failure(.notWanted("it is not an app transaction")) }
         return place(apps.admit(payload.subject), app).map { _ in payload }
     }
 

@@ -27,10 +27,10 @@ package final class IngestHandler: HTTPHandler {
 
     package func refuse(_ head: HTTPRequestHead) -> HTTPResponse? {
         guard head.path == IngestHandler.path else {
-            return .error(404, code: "not_found", message: "notifications are taken at \(IngestHandler.path)")
+            return .error(404, code: "not_found", message: "notifications are accepted at \(IngestHandler.path)")
         }
         guard head.method == "POST" else {
-            var response = HTTPResponse.error(405, code: "method_not_allowed", message: "only POST is taken here")
+            var response = HTTPResponse.error(405, code: "method_not_allowed", message: "only POST is supported here")
             response.headers.append(("Allow", "POST"))
             return response
         }
@@ -64,7 +64,7 @@ package final class IngestHandler: HTTPHandler {
         guard let jws = RequestBody.signedPayload(in: body) else {
             return .failure(
                 Rejection(
-                    status: 400, code: "malformed_body", message: "the body is no JSON object with a signedPayload"))
+                    status: 400, code: "malformed_body", message: "the body is not a JSON object with a signedPayload"))
         }
         return door.admit(jws, from: .store).mapError(refusal)
     }
@@ -73,7 +73,7 @@ package final class IngestHandler: HTTPHandler {
         switch refusal {
         case .unverified(let failure): return self.refusal(for: failure)
         case .noNotification:
-            return Rejection(status: 400, code: "malformed_jws", message: "signed, but no notification of version 2")
+            return Rejection(status: 400, code: "malformed_jws", message: "signed, but not a notification of version 2")
         case .unknownApp(let subject, let message):
             refused.note(subject, reason: "unknown_app")
             return Rejection(status: 403, code: "unknown_app", message: message)

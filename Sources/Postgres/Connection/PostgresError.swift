@@ -48,7 +48,7 @@ package struct PostgresError: Error, Sendable, Equatable, CustomStringConvertibl
 
     package var description: String {
         let state = sqlstate.map { " (SQLSTATE \($0))" } ?? ""
-        let unknown = outcomeUnknown ? "; whether it was committed is not known" : ""
+        let unknown = outcomeUnknown ? "; it is unknown whether it was committed" : ""
         return "postgres \(kind.rawValue): \(message)\(state)\(unknown)"
     }
 

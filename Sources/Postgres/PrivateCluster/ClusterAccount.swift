@@ -17,7 +17,8 @@ struct ClusterAccount {
             return ClusterAccount(user: geteuid(), group: getegid())
         }
         guard let account = owner ?? named("postgres") ?? named("nobody") else {
-            throw PrivateClusterError("Postgres cannot run as root, and this host has no user postgres; create that user")
+            throw PrivateClusterError(
+                "Postgres cannot run as root, and this host has no user postgres; create that user")
         }
         guard account.user != 0 else {
             throw PrivateClusterError(

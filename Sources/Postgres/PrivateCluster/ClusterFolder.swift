@@ -20,7 +20,7 @@ struct ClusterFolder {
         for name in path.split(separator: "/") {
             partial += "/\(name)"
             guard mkdir(partial, 0o755) == 0 || errno == EEXIST || access(partial, F_OK) == 0 else {
-                throw PrivateClusterError("cannot make the folder \(partial): \(String(cString: strerror(errno)))")
+                throw PrivateClusterError("cannot create the folder \(partial): \(String(cString: strerror(errno)))")
             }
         }
         guard let folder = find(path) else { throw PrivateClusterError("\(path) is not a folder") }

@@ -252,7 +252,7 @@ struct Applier: Sendable {
         let customers = try CustomerTable.load(Set(telling.compactMap(\.owner)), on: batch.connection)
         return try telling.flatMap { work -> [NewEvent] in
             guard let owner = work.owner, let customer = customers[owner] else {
-                throw PostgresError(.decoding, "the owner of a purchase is no customer")
+                throw PostgresError(.decoding, "the owner of a purchase is not a customer")
             }
             let identity = customer.identity(of: owner)
             return work.drafts.map { draft in event(draft, identity) }

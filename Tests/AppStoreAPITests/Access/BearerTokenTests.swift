@@ -85,7 +85,7 @@ struct BearerTokenTests {
     @Test func `a file that is no key on P-256 is told, without what is in it`() throws {
         let p384 = try SigningKey.generate(.p384).pem()
         #expect(ServerAPIKey.flaw(in: try SigningKey.generate(.p256).pem()) == nil)
-        #expect(ServerAPIKey.flaw(in: "hello") == "no private key in it")
+        #expect(ServerAPIKey.flaw(in: "hello") == "it contains no private key")
         #expect(ServerAPIKey.flaw(in: p384)?.contains("P-384") == true)
         let broken = "-----BEGIN PRIVATE KEY-----\nAAAA\n-----END PRIVATE KEY-----\n"
         #expect(ServerAPIKey.flaw(in: broken)?.hasPrefix("no private key on P-256") == true)

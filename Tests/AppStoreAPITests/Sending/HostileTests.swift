@@ -158,7 +158,7 @@ import Testing
             NotificationHistoryQuery(from: 0, to: 1), in: .sandbox)
         #expect(try page.items[0].data.get().notification?.notificationUUID == good.notification.uuid)
         #expect(throws: VerificationFailure.self) { try page.items[1].data.get() }
-        #expect(page.items[0].attempts.first?.result?.meaning == "a result that is not known: CARRIER_PIGEON")
+        #expect(page.items[0].attempts.first?.result?.meaning == "an unknown result: CARRIER_PIGEON")
     }
 
     @Test func `an answer without an end is cut`() throws {

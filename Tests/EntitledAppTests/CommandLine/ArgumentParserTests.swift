@@ -151,7 +151,6 @@ struct ArgumentParserTests {
         (["notifications", "forget", "u"], "unknown command 'notifications forget'"),
         (["--json", "verfy"], "did you mean 'verify'?"),
         (["endpoints", "delete"], "unknown command 'endpoints delete'"),
-        ([], "entitled: needs a command: run, "), (["endpoints"], "entitled endpoints needs a command: add, "),
         (["verify", "--no-such-flag"], "unknown option --no-such-flag of entitled verify"),
         (["verify", "--rot", "x"], "did you mean --root?"), (["verify", "-x"], "unknown option -x"),
         (["verify", "-", "--environment", "Xcode"], "--environment of entitled verify cannot be 'Xcode'"),
@@ -242,7 +241,10 @@ struct ArgumentParserTests {
         }
     }
 
-    @Test(arguments: [("verfy", "verify"), ("VERIFY", "verify"), ("endpoint", "endpoints"), ("zzz", nil), ("x", nil)])
+    @Test(arguments: [
+        ("verfy", "verify"), ("VERIFY", "verify"), ("endpoint", "endpoints"), ("custom", "customers"), ("zzz", nil),
+        ("x", nil),
+    ])
     func `suggestions are near`(word: String, meant: String?) {
         #expect(Suggestion.closest(to: word, in: Self.root.children.map(\.declaration.name)) == meant)
     }

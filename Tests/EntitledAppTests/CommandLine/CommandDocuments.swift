@@ -60,7 +60,9 @@ struct CommandDocuments {
             "Path of the configuration file.", ".TP", "ENTITLED_DATABASE_URL, ...",
             CommandDocuments.roff("Values of single keys; `entitled check-config --help` lists them."), ".TP",
             "NO_COLOR",
-            "Print without colours.", ".SH FILES", ".TP", "/etc/entitled/entitled.json5",
+            "Print without colours.", ".TP", "PAGER",
+            "Program that shows output that is longer than the screen, on a terminal only.", ".SH FILES", ".TP",
+            "/etc/entitled/entitled.json5",
             "The configuration, unless --config or ENTITLED_CONFIG names another file.".replacing("--", with: "\\-\\-"),
         ]
         return lines.joined(separator: "\n") + "\n"

@@ -25,11 +25,14 @@ struct ProgramFixture {
     var configuration = ConfigurationFixture()
     var program = EntitledApp.program
     var isInteractive = false
+    var screen: Screen?
+    var pager: (@Sendable ([UInt8]) -> Bool)?
 
     func run(_ words: [String]) -> Outcome {
         let output = Tape()
         let errors = Tape()
-        let terminal = Terminal(isInteractive: isInteractive, output: output.add, errors: errors.add)
+        let terminal = Terminal(
+            isInteractive: isInteractive, screen: screen, pager: pager, output: output.add, errors: errors.add)
         let status = program.run(
             words, terminal: terminal, standardInput: { .contents([]) }, surroundings: configuration.surroundings)
         return Outcome(status: status, output: output.text, errors: errors.text)

@@ -44,6 +44,19 @@ struct ProgramTests {
         #expect(mistakes.errors.contains("log.level (from ENTITLED_LOG_LEVEL)"))
     }
 
+    @Test(arguments: [([], "run"), (["customers"], "grant"), (["--json"], "doctor")])
+    func `a group without a command shows its help, as wrong use`(words: [String], command: String) {
+        let done = ProgramFixture().run(words)
+        #expect(done.status == 2 && done.output.isEmpty)
+        #expect(done.errors.contains("Usage: ") && done.errors.contains("\n  \(command) "))
+    }
+
+    @Test(arguments: ["-V", "--version", "version"])
+    func `the version has a short option`(word: String) {
+        let done = ProgramFixture().run([word])
+        #expect(done.status == 0 && done.output == ProgramFixture().run(["version"]).output)
+    }
+
     private struct Typed: ParsableCommand {
         static let configuration = CommandConfiguration("typed", "For a test.", examples: ["typed"])
 

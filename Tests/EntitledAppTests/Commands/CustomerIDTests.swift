@@ -68,7 +68,7 @@ import Testing
         let outcome = run("customers", command, "ZOE")
         #expect(outcome.status == 1 && outcome.errorLines == 1 && outcome.output.isEmpty)
         #expect(outcome.errors.contains("2 ids differ only in case: Zoe, zoe; give the id as it is written"))
-        #expect(run("customers", command, "nobody-at-all").errors.contains("no customer is known by nobody-at-all"))
+        #expect(run("customers", command, "nobody-at-all").errors.contains("no customer has the id nobody-at-all"))
     }
 
     // MARK: - Changing

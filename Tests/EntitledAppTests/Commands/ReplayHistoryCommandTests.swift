@@ -18,7 +18,7 @@ struct ReplayHistoryCommandTests {
     private static let refusals: [([String], String)] = [
         (["--app", "nobody"], "there are: demo, young"), (["--from", "yesterday"], "--from"),
         (["--environment", "Xcode"], "--environment"),
-        (["--app", "young", "--environment", "Production"], "does not take data of Production"),
+        (["--app", "young", "--environment", "Production"], "does not accept data of Production"),
         (["--from", "181d"], "Apple keeps its history of Production for 180 days"),
         (["--environment", "Sandbox", "--from", "31d"], "Apple keeps its history of Sandbox for 30 days"),
         // Without production, the sandbox is meant.

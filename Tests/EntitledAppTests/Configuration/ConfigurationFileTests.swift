@@ -47,13 +47,17 @@ struct ConfigurationFileTests {
     }
 
     @Test(arguments: [
-        ("{\n  log: { level: 'info' }\n  admin: {}\n}", "line 3: a comma or } is expected"),
-        ("{\n  log: { level: info }\n}", "line 2: texts need quotes"),
-        ("{\n  log {}\n}", "line 2: a colon is expected"),
-        ("\n{\n  log: {\n", "line 3: an object begins here"), ("{\n  /* x\n }", "line 2: a comment begins here"),
-        ("{\n  state_dir: 'x\n}", "line 2: a text begins here"), ("{ apps: [\n 1 2 ] }", "line 2: a comma or ]"),
-        ("{}\n{}", "line 2: nothing more"), ("", "line 1: a value"), ("{\n\n: 1 }", "line 3: a name or }"),
-        ("{ log: }", "line 1: a value"), (String(repeating: "[", count: 100_000), "line 1: nested too deep"),
+        ("{\n  log: { level: 'info' }\n  admin: {}\n}", "line 3, column 3: a comma or } is expected"),
+        ("{\n  log: { level: info }\n}", "line 2, column 17: texts need quotes"),
+        ("{\n  log {}\n}", "line 2, column 7: a colon is expected"),
+        ("\n{\n  log: {\n", "line 3, column 8: an object begins here"),
+        ("{\n  /* x\n }", "line 2, column 3: a comment begins here"),
+        ("{\n  state_dir: 'x\n}", "line 2, column 14: a text begins here"),
+        ("{ apps: [\n 1 2 ] }", "line 2, column 4: a comma or ]"),
+        ("{}\n{}", "line 2, column 1: nothing more"), ("", "line 1, column 1: a value"),
+        ("{\n\n: 1 }", "line 3, column 1: a name or }"),
+        ("{ log: }", "line 1, column 8: a value"),
+        (String(repeating: "[", count: 100_000), "line 1, column 65: nested too deep"),
         ("{ ingest: { max_body_bytes: 1e4000 } }", "ingest.max_body_bytes: a number too large"),
     ])
     func `the place where JSON5 ends is said`(text: String, reason: String) throws {

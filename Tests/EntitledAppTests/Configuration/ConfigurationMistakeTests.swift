@@ -5,6 +5,7 @@ import EntitledApp
 import Testing
 
 struct ConfigurationMistakeTests {
+    private let issuer = "57246542-96fe-1a63-e053-0824d011072a"
     let bench = ConfigurationFixture()
 
     @Test func `all mistakes are reported at once`() throws {
@@ -105,6 +106,19 @@ struct ConfigurationMistakeTests {
         #expect(found.filter { !$0.hasPrefix("apps[0].server_api.") } == keys)
     }
 
+    @Test func `a misspelt key of an app has a suggestion`() throws {
+        let mistakes = try bench.mistakes("{ apps: [{ id: 'a', bundel: 'x', environments: ['Sandbox'] }] }")
+        #expect(mistakes.first { $0.key == "apps[0].bundel" }?.suggestion == "apps[].bundle_id")
+    }
+
+    @Test func `an issuer is a UUID`() throws {
+        var bench = bench
+        bench.files["/k"] = .denied
+        let server = "server_api: { issuer_id: 'x', key_id: 'k', private_key_file: '/k' }"
+        let app = "{ apps: [{ id: 'a', bundle_id: 'b', environments: ['Sandbox'], \(server) }] }"
+        #expect(try bench.keys(app) == ["apps[0].server_api.issuer_id"])
+    }
+
     @Test func `an app needs all of the server's credentials`() throws {
         let found = try bench.keys("{ apps: [{ id: 'a', bundle_id: 'x', apple_app_id: 7, server_api: {} }] }")
         #expect(found == ["issuer_id", "key_id", "private_key_file"].map { "apps[0].server_api.\($0)" })
@@ -163,14 +177,14 @@ struct ConfigurationMistakeTests {
         (FileReading.missing, "no such file"), (.contents(Array("hello".utf8)), "no private key"),
         (
             .contents(Array("-----BEGIN PRIVATE KEY-----\nAA==\n-----END PRIVATE KEY-----\n".utf8)),
-            "no private key on P-256"
+            "not a private key on P-256"
         ),
         (.contents(Array(((try? SigningKey.generate(.p384).pem()) ?? "").utf8)), "the private key is on P-384"),
     ])
     func `a private key that cannot be used says why`(reading: FileReading, reason: String) throws {
         var bench = bench
         bench.files["/srv/k.p8"] = reading
-        let server = "server_api: { issuer_id: 'i', key_id: 'k', private_key_file: 'k.p8' }"
+        let server = "server_api: { issuer_id: '\(issuer)', key_id: 'k', private_key_file: 'k.p8' }"
         let mistake = try #require(
             try bench.mistakes("{ apps: [{ id: 'a', bundle_id: 'b', environments: ['Sandbox'], \(server) }] }").first)
         #expect(mistake.key == "apps[0].server_api.private_key_file")
@@ -187,7 +201,8 @@ struct ConfigurationMistakeTests {
     func `the other key is whole, and another`(previous: String, wrong: [String]) throws {
         var bench = bench
         bench.files["/k"] = .denied
-        let server = "server_api: { issuer_id: 'i', key_id: 'k', private_key_file: '/k', previous: \(previous) }"
+        let server =
+            "server_api: { issuer_id: '\(issuer)', key_id: 'k', private_key_file: '/k', previous: \(previous) }"
         let app = "{ apps: [{ id: 'a', bundle_id: 'b', environments: ['Sandbox'], \(server) }] }"
         #expect(try bench.keys(app) == wrong.map { "apps[0].server_api.\($0)" })
     }
@@ -222,7 +237,7 @@ struct ConfigurationMistakeTests {
         bench.file("/srv/c.pem", TLSFixture.certificate)
         bench.file("/srv/k.pem", TLSFixture.otherKey)
         let mistakes = try bench.mistakes("{ ingest: { tls_certificate_file: 'c.pem', tls_key_file: 'k.pem' } }")
-        #expect(mistakes.first?.found == #""/srv/k.pem" (the key is not that of the certificate)"#)
+        #expect(mistakes.first?.found == #""/srv/k.pem" (the key does not belong to the certificate)"#)
     }
 
     @Test(arguments: [
@@ -233,7 +248,7 @@ struct ConfigurationMistakeTests {
     func `the base URL is plain`(url: String, isGood: Bool) throws {
         var bench = bench
         bench.files["/k"] = .denied
-        let server = "server_api: { issuer_id: 'i', key_id: 'k', private_key_file: '/k', base_url: '\(url)' }"
+        let server = "server_api: { issuer_id: '\(issuer)', key_id: 'k', private_key_file: '/k', base_url: '\(url)' }"
         let app = "{ apps: [{ id: 'a', bundle_id: 'b', environments: ['Sandbox'], \(server) }] }"
         #expect(try bench.keys(app) == (isGood ? [] : ["apps[0].server_api.base_url"]))
     }

@@ -7,6 +7,7 @@ import Subscriptions
 import Testing
 
 struct ConfigurationTests {
+    private let issuer = "57246542-96fe-1a63-e053-0824d011072a"
     let bench = ConfigurationFixture()
 
     @Test func `an empty file means the documented defaults`() throws {
@@ -207,7 +208,7 @@ struct ConfigurationTests {
     @Test func `a private key that this user may not read is no mistake`() throws {
         var bench = bench
         bench.files["/k"] = .denied
-        let server = "server_api: { issuer_id: 'i', key_id: 'k', private_key_file: '/k' }"
+        let server = "server_api: { issuer_id: '\(issuer)', key_id: 'k', private_key_file: '/k' }"
         let app = "{ apps: [{ id: 'a', bundle_id: 'b', environments: ['Sandbox'], \(server) }] }"
         #expect(try bench.parse(app).apps.first?.serverAPI?.privateKeyFile == "/k")
     }

@@ -50,7 +50,7 @@ struct PaywallConfigurationTests {
         #expect(
             texts["offerings.a.paywall.localized_strings.en_US.call_to_action"]?.contains("in /srv/pay.json") == true)
         #expect(texts["offerings.b.paywall"]?.contains("there is no such file") == true)
-        #expect(texts["offerings.c.metadata"]?.contains("no JSON: line 2") == true)
+        #expect(texts["offerings.c.metadata"]?.contains("not JSON: line 2") == true)
         #expect(texts["offerings.c.paywall"] != nil)
         #expect(texts["offerings.d.metadata"]?.contains("in /srv/list.json") == true)
         #expect(texts["offerings.d.paywall.template_name"]?.contains("a text") == true)

@@ -78,7 +78,8 @@ final class DoctorFixture: Sendable {
         var members: [String: JSON] = [
             "id": .string("demo"), "bundle_id": .string("com.example.app"), "environments": .strings(["Sandbox"]),
             "server_api": .object([
-                "issuer_id": .string("issuer"), "key_id": .string("KEY1234567"), "private_key_file": .string(key),
+                "issuer_id": .string("57246542-96fe-1a63-e053-0824d011072a"), "key_id": .string("KEY1234567"),
+                "private_key_file": .string(key),
                 "base_url": .string(apple.url),
             ]),
         ]

@@ -223,7 +223,7 @@ struct DoctorTests {
             "no ingest", "work.ingest error no ingest process was ever here", "entitled ingest",
             sql: "DELETE FROM entitled.listening"),
         Damage(
-            "an ingest that went", "work.ingest error no ingest process could store anything for 20 min",
+            "an ingest that went", "work.ingest error no ingest process could store notifications for 20 min",
             "entitled ingest",
             sql: """
                 UPDATE entitled.listening SET minute = floor(extract(epoch FROM clock_timestamp()) / 60)::int8 - 20
@@ -283,7 +283,7 @@ struct DoctorTests {
                 VALUES (1, 'demo', 1, '2', '1', 'coins', '{}', 0, 1, $1)
                 """, [.int8(DoctorTests.now + 3_600_000)])
         },
-        Damage("a dead webhook", "work.dead warning 1 webhooks of the last 14 days", "deliveries resend") { bench in
+        Damage("a dead webhook", "work.dead warning 1 webhook of the last 14 days", "deliveries resend") { bench in
             try DoctorTests.deliver(state: 2, attempts: 6, due: DoctorTests.now, bench)
         },
     ]
@@ -366,7 +366,7 @@ struct DoctorTests {
                 """, [.int8(SequenceGenerator.least(at: now)), .int8(now)])
         },
         Damage(
-            "an unmapped product", "apps.products warning 1 products were bought that give nothing: gems",
+            "an unmapped product", "apps.products warning 1 purchased product without an entitlement: gems",
             "entitlements",
             sql: "INSERT INTO entitled.product VALUES ('gems', 'demo', 1, 'Consumable', 1)"),
         Damage("a key that everybody reads", "configuration.files error apps[0].server_api.private_key", "chmod 600") {
@@ -451,7 +451,7 @@ struct DoctorTests {
         try cluster.stop()
         let complaints = bench.complaints()
         #expect(complaints.count { $0.hasPrefix("database.connection error entitled_") } == 3)
-        #expect(complaints.contains { $0.contains("not looked at without the database: database.server") })
+        #expect(complaints.contains { $0.contains("not checked without the database: database.server") })
         let all = bench.run(["doctor", "--json"]).document?["checks"]?.arrayValue ?? []
         #expect(all.contains { $0["name"]?.stringValue == "app_store.key" && $0["status"]?.stringValue == "ok" })
         #expect(all.contains { $0["name"]?.stringValue == "certificates.roots" })

@@ -10,12 +10,14 @@ struct Glossary {
     /// Replaced words that have an ordinary meaning beside the one they lost, as in "command line" or "root certificate":
     /// texts may have them, names of events may not.
     private static let ambiguous: Set = [
-        "entry", "place", "subject", "standing", "book", "line", "watch", "look", "round", "waiting", "ending", "silence",
+        "entry", "place", "subject", "standing", "book", "line", "watch", "look", "round", "waiting", "ending",
+        "silence",
         "wake", "person", "root", "user", "name",
     ]
 
     private static let vague = [
-        "somebody", "nobody", "anybody", "whoever", "is none", "for ever", "of late", "news", "told", "lookout", "errand",
+        "somebody", "nobody", "anybody", "whoever", "is none", "for ever", "of late", "news", "told", "lookout",
+        "errand",
     ]
 
     init(_ package: URL) throws {

@@ -25,7 +25,8 @@ struct MessageCatalogue {
     init(_ package: URL) throws {
         for folder in ["Sources", "schemas"] {
             let root = package.appending(path: folder).path
-            for file in try FileManager.default.subpathsOfDirectory(atPath: root).sorted() where file.hasSuffix(".swift") {
+            for file in try FileManager.default.subpathsOfDirectory(atPath: root).sorted()
+            where file.hasSuffix(".swift") {
                 let module = folder == "schemas" ? "Schemas" : file.split(separator: "/").first.map(String.init) ?? ""
                 guard !MessageCatalogue.internalModules.contains(module) else { continue }
                 let text = try String(contentsOfFile: "\(root)/\(file)", encoding: .utf8)
@@ -90,12 +91,17 @@ struct MessageCatalogue {
 
     // MARK: - Errors
 
+    /// Ends of the names of types and functions that make errors.
+    private static let makers = [
+        "Error", "Failure", "Mistake", "Rejection", "Flaw", "complain", "invalid", "badRequest", "notFound",
+        "unavailable",
+        "invalidReceipt",
+    ]
+
     /// The arguments of an error that is made here, or the body of a `description`.
     private static func errorRange(_ source: SwiftSource, at index: Int) -> Range<Int>? {
         guard let word = source.word(at: index) else { return nil }
-        let isError = ["Error", "Failure", "Mistake", "Rejection", "Flaw", "complain", "invalid"].contains {
-            word.hasSuffix($0)
-        }
+        let isError = MessageCatalogue.makers.contains { word.hasSuffix($0) }
         if isError, source.isMark("(", at: index + 1) { return index + 1..<source.end(of: index + 1) }
         if word == "description", source.isMark("{", at: index + 3) { return index + 3..<source.end(of: index + 3) }
         return nil

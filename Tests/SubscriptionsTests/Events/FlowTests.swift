@@ -113,7 +113,7 @@ struct FlowTests {
         #expect(story.purchase?.accessUntil == grace)
     }
 
-    @Test func `a billing failure without grace ends access at once, or at the expiry that is still to come`() {
+    @Test func `a billing failure without grace ends access at once, or at the expiry that is in the future`() {
         var (late, lateStory, _) = Story.begin()
         let drafts = lateStory.hear(late.billingFailure(at: late.expires + hour))
         #expect(drafts.names == ["BILLING_ISSUE", "CANCELLATION(BILLING_ERROR)", "EXPIRATION(BILLING_ERROR)"])

@@ -34,7 +34,7 @@ struct AppleExtendCommand: ParsableCommand {
                 context)
             let result = try session.client.extendRenewal(
                 of: state.originalTransactionID, wanted, in: found.environment)
-            guard result.isDone else { throw CommandFailure("Apple did not extend it, and does not say why") }
+            guard result.isDone else { throw CommandFailure("Apple did not extend it and gave no reason") }
             if context.json {
                 context.terminal.document(
                     .object([

@@ -16,7 +16,7 @@ struct AppleSession {
     ) throws -> Result {
         let app = try app(target, configuration)
         if let environment = target.environment, !app.environments.contains(environment) {
-            throw UsageError("--environment: the app \(app.id) does not take data of \(environment.rawValue)")
+            throw UsageError("--environment: the app \(app.id) does not accept data of \(environment.rawValue)")
         }
         let terminal = context.terminal
         let logger = Logger(minimum: .warning) { terminal.printError(String(decoding: $0, as: UTF8.self)) }
@@ -31,7 +31,7 @@ struct AppleSession {
         if let id = target.app { return try configuration.app(named: id) }
         let able = configuration.apps.filter { $0.serverAPI != nil }
         guard let app = able.first else {
-            throw CommandFailure("no app has a server_api in the configuration, so Apple cannot be asked")
+            throw CommandFailure("no app has a server_api in the configuration, so Apple cannot be queried")
         }
         guard able.count == 1 else {
             throw UsageError("say which app with --app: \(able.map(\.id).joined(separator: ", "))")

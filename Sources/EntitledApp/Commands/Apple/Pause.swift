@@ -1,8 +1,8 @@
 import Daemon
 
 /// Standing still between two questions.
-enum Pause {
-    static func wait(_ time: Duration) {
+package enum Pause {
+    package static func wait(_ time: Duration) {
         _ = Monitor(()).wait(timeout: time) { _ -> Bool? in nil }
     }
 }

@@ -6,7 +6,7 @@ import Schemas
 import Subscriptions
 
 /// `entitled catalog check`.
-struct CatalogCheckCommand: ParsableCommand {
+struct CatalogCheckCommand: ReadingCommand {
     static let configuration = CommandConfiguration(
         "check", "Compare entitlements, offerings and purchased products.",
         discussion:

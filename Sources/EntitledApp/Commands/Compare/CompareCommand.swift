@@ -21,9 +21,11 @@ struct CompareCommand: ParsableCommand {
 
     @Option("--csv", .file, "The file.") private var path: String
     @Option("--app", .text("ID"), "The app, by its id in the configuration.") private var appID: String
-    @Option("--tolerance", .integer(0...86_400, "SECONDS"), "Ends that differ by so much are one; default: 60.")
+    @Option(
+        "--tolerance", .integer(0...86_400, "SECONDS"),
+        "Difference in seconds up to which access ends are equal; default: 60.")
     private var tolerance: Int = 60
-    @Option("--differences", .file, "Where each difference is written, as CSV.") private var differences: String?
+    @Option("--differences", .file, "Write each difference to this file, as CSV.") private var differences: String?
 
     /// Of each cause.
     private static let shown = 3
@@ -41,7 +43,7 @@ struct CompareCommand: ParsableCommand {
     }
 
     func run(_ context: CommandContext) throws -> Int32 {
-        if differences == path { throw UsageError("--differences and --csv are one file") }
+        if differences == path { throw UsageError("--differences and --csv name the same file") }
         let configuration = try context.configuration()
         let app = try configuration.app(named: appID)
         let file = try ImportFile(path)
@@ -122,7 +124,7 @@ struct CompareCommand: ParsableCommand {
         guard !count.differences.isEmpty else { return }
         context.terminal.print("")
         context.terminal.print(
-            "ends within \(tolerance) s are one"
+            "access ends within \(tolerance) s are one"
                 + (differences.map { "; all differences: \(Terminal.harmless($0))" } ?? ""))
     }
 }

@@ -11,7 +11,7 @@ struct CustomerAliasCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         "alias", "Merge two customers, or add an id to a customer.",
         discussion:
-            "Purchases, history and attributes are seen alike from any of the ids. It cannot be undone. Doing it again"
+            "Each of the ids then has the same purchases, history and attributes. It cannot be undone. Repeating it"
             + " changes nothing.",
         examples: [
             "customers alias '$RCAnonymousID:0123…' user-42 --reason 'ticket 77'",

@@ -82,7 +82,7 @@ struct CustomerArgument {
         }
         let hint = try hint(for: given, on: connection)
         switch use {
-        case .reading: return "no customer is known by \(given)\(hint)"
+        case .reading: return "no customer has the id \(given)\(hint)"
         case .changing: return "no customer has the id \(given)\(hint); `entitled customers list` shows ids"
         case .receiving: return "no customer has the id \(given)\(hint); --create takes it as a new id"
         }

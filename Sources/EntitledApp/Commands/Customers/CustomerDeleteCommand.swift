@@ -12,18 +12,18 @@ struct CustomerDeleteCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         "delete", "Delete a customer with all ids and remove personal data from every table.",
         discussion:
-            "Apple goes on charging for subscriptions. pseudonymise: purchases, events and the log stay, with pseudonyms for"
-            + " the ids, without attributes, account tokens, and what consumers answered. erase: everything about the purchases goes"
-            + " too, and what Apple still sends makes a new, anonymous one. The setting is privacy.deletion. A new purchase"
-            + " with the same id makes a new customer. Consumers get no event. It cannot be undone; cut off, a worker finishes"
-            + " it. Backups, and webhooks that were sent, are beyond it.",
+            "Apple continues to charge for subscriptions. pseudonymise: purchases, events and the log stay, with pseudonyms for"
+            + " the ids, without attributes, account tokens and consumers' answers. erase: everything about the purchases is deleted"
+            + " too, and later notifications create a new, anonymous customer. The setting is privacy.deletion. A new purchase"
+            + " with the same id creates a new customer. Consumers get no event. It cannot be undone; interrupted, a worker finishes"
+            + " it. It does not reach backups and webhooks that were sent.",
         examples: [
             "customers delete user-42 --reason 'asked by mail on 2026-11-20'", "customers delete user-42 --erase",
         ])
 
     @Argument(CustomerIDs.argument("ID", "An app user id of the customer")) private var id: String
-    @Flag("--erase", "Whatever the setting is.") private var isErased: Bool
-    @Flag("--pseudonymise", "Whatever the setting is.") private var isPseudonymised: Bool
+    @Flag("--erase", "Erase, whatever privacy.deletion says.") private var isErased: Bool
+    @Flag("--pseudonymise", "Pseudonymise, whatever privacy.deletion says.") private var isPseudonymised: Bool
     @Option(CustomerIDs.reason) private var reason: String?
     @OptionGroup private var confirmation: Confirmation
 

@@ -7,7 +7,7 @@ import Schemas
 import Subscriptions
 
 /// `entitled customers deletions`.
-struct CustomerDeletionsCommand: ParsableCommand {
+struct CustomerDeletionsCommand: ReadingCommand {
     static let configuration = CommandConfiguration(
         "deletions", "List deletions of customers, newest first.",
         discussion: "Ids of deleted customers are not stored; --id compares a salted hash.",

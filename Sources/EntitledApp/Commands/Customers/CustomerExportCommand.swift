@@ -12,12 +12,12 @@ struct CustomerExportCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         "export", "Export all stored data of a customer as one JSON document.",
         discussion:
-            "With what Apple signed, so that it can be verified, what was sent to whom, and what was answered. The file can"
+            "It includes the data that Apple signed, so that it can be verified, each webhook and its answer. The file can"
             + " be read by its owner only.",
         examples: ["customers export user-42 --output user-42.json"])
 
     @Argument(CustomerIDs.any) private var anyID: String
-    @Option("--output", .file, "Where to; without it, to standard output.") private var output: String?
+    @Option("--output", .file, "File to write; default: standard output.") private var output: String?
 
     func run(_ context: CommandContext) throws -> Int32 {
         let connection = try DatabaseAccess(try context.configuration()).connect(.api)
@@ -54,7 +54,7 @@ struct CustomerExportCommand: ParsableCommand {
         return 0
     }
 
-    private var unknown: CommandFailure { CommandFailure("no customer is known by \(anyID)") }
+    private var unknown: CommandFailure { CommandFailure("no customer has the id \(anyID)") }
 
     /// For its owner alone. What is there already is not written over: it may be readable by others.
     static func create(_ path: String) throws -> FileHandle {

@@ -26,8 +26,8 @@ struct CustomerGrantCommand: ParsableCommand {
     @Argument(.text("ENTITLEMENT"), "An entitlement of the configuration.") private var entitlement: String
     @Option("--duration", .choice(GrantDuration.allCases.map(\.rawValue), "DURATION"), "Duration of the grant.")
     private var duration: GrantDuration?
-    @Option("--until", .time, "Or until when.") private var until: TimeArgument?
-    @Option("--start", .moment, "What the duration is counted from; without it, now.") private var start: TimeArgument?
+    @Option("--until", .time, "End of the grant, instead of a duration.") private var until: TimeArgument?
+    @Option("--start", .moment, "Start of the duration; default: now.") private var start: TimeArgument?
     @Flag(CustomerIDs.create) private var mayCreate: Bool
     @Option(CustomerIDs.reason) private var reason: String?
 
@@ -40,9 +40,9 @@ struct CustomerGrantCommand: ParsableCommand {
         switch (duration, until) {
         case (let duration?, nil): return .lasting(duration, from: start?.milliseconds(now: now))
         case (nil, let until?):
-            guard start == nil else { throw UsageError("--start goes with --duration only") }
+            guard start == nil else { throw UsageError("--start needs --duration") }
             return .until(until.milliseconds(now: now))
-        default: throw UsageError("say how long: one of --duration and --until")
+        default: throw UsageError("one of --duration and --until is required")
         }
     }
 

@@ -6,7 +6,7 @@ enum CustomerIDs {
     static let any = ArgumentDeclaration(
         .text("ANY-ID"),
         "An app user id, an alias, a transaction id or original transaction id, a web order line item id, or an app account"
-            + " token. In another case it is taken where it names one customer only, and the output says so.")
+            + " token. In another case it is accepted if it names one customer only, and the output says so.")
 
     /// For commands that change something.
     ///
@@ -16,7 +16,8 @@ enum CustomerIDs {
     }
 
     static let create = OptionDeclaration(
-        "--create", "Take an id that no customer has, also where one differs only in case. Without it that is refused.")
+        "--create",
+        "Accept an id that no customer has, even if one differs only in case. Without it such an id is rejected.")
 
     static let reason = OptionDeclaration("--reason", .text("TEXT"), "Reason, stored in the log.")
 }

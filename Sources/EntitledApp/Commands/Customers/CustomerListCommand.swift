@@ -7,7 +7,7 @@ import Schemas
 import Subscriptions
 
 /// `entitled customers list`.
-struct CustomerListCommand: ParsableCommand {
+struct CustomerListCommand: ReadingCommand {
     static let configuration = CommandConfiguration(
         "list", "List customers, newest first.", examples: ["customers list", "customers list --limit 1000 --json"])
 

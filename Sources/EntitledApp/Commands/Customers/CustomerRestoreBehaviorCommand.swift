@@ -11,8 +11,8 @@ struct CustomerRestoreBehaviorCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         "restore-behavior", "Set what happens when another customer restores this customer's purchases.",
         discussion:
-            "It counts for what this customer owns, in place of restore_behavior in the configuration; default takes it"
-            + " back. Where customers become one, what was said last counts.",
+            "It applies to the purchases of this customer, instead of restore_behavior in the configuration; default removes"
+            + " it. When customers are merged, the newest setting counts.",
         examples: [
             "customers restore-behavior user-42 error --reason 'shares the account'",
             "customers restore-behavior user-42 default",
@@ -22,7 +22,7 @@ struct CustomerRestoreBehaviorCommand: ParsableCommand {
     private static let standard = "default"
 
     @Argument(CustomerIDs.argument("ID", "An app user id of the customer")) var id: String
-    @Argument(.choice(RestoreBehavior.allCases.map(\.rawValue) + [standard], "VALUE"), "What counts from now on.")
+    @Argument(.choice(RestoreBehavior.allCases.map(\.rawValue) + [standard], "VALUE"), "Behavior from now on.")
     private var value: String
     @Option(CustomerIDs.reason) var reason: String?
 

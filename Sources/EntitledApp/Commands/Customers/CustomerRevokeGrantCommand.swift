@@ -11,7 +11,7 @@ struct CustomerRevokeGrantCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         "revoke-grant", "Revoke a customer's grants of an entitlement.",
         discussion:
-            "Consumers get CANCELLATION and EXPIRATION for each grant that was running. What was bought is not touched.",
+            "Consumers receive CANCELLATION and EXPIRATION for each active grant. Purchases do not change.",
         examples: ["customers revoke-grant user-42 pro --reason 'ticket 77'"])
 
     @Argument(CustomerIDs.argument("ID", "An app user id of the customer")) private var id: String

@@ -7,13 +7,12 @@ import Schemas
 import Subscriptions
 
 /// `entitled customers show`.
-struct CustomerShowCommand: ParsableCommand {
+struct CustomerShowCommand: ReadingCommand {
     static let configuration = CommandConfiguration(
         "show", "Show a customer: access and its reason, purchases, timeline and webhooks.",
         discussion:
-            "What happened is in the order in which Apple signed it, or in which it was done, and each step tells what it"
-            + " changed in that order. With --as-heard it is in the order in which it came, and each step tells what it changed"
-            + " when it came.",
+            "The timeline is in the order of Apple's signatures and of actions, and each step shows what it changed in that"
+            + " order. With --as-heard it is in the order of arrival, and each step shows what it changed when it arrived.",
         examples: [
             "customers show user-42", "customers show '$RCAnonymousID:0123…' --json", "customers show 2000000123456789",
             "customers show user-42 --as-heard", "customers show user-42 --skip 50",
@@ -23,7 +22,7 @@ struct CustomerShowCommand: ParsableCommand {
     @Flag("--all", "Show the whole timeline instead of the newest 50 steps; JSON always has it.")
     private var wantsAll: Bool
     @Option(
-        "--skip", .integer(0...1_000_000_000, "N"), "Of what happened, the 50 steps before the newest N; not in JSON.")
+        "--skip", .integer(0...1_000_000_000, "N"), "Show the 50 steps before the newest N; not in JSON.")
     private var skipped: Int = 0
     @Flag("--as-heard", "Order the timeline by arrival.") private var isAsHeard: Bool
 
@@ -33,7 +32,7 @@ struct CustomerShowCommand: ParsableCommand {
         let foldSettings = configuration.foldSettings
         let customer = try CustomerArgument(anyID, for: .reading, on: connection)
         guard let found = try CustomerQuery.find(customer.id, foldSettings: foldSettings, on: connection) else {
-            throw CommandFailure("no customer is known by \(anyID)")
+            throw CommandFailure("no customer has the id \(anyID)")
         }
         let now = SystemClock().now()
         let ids = found.customer.appUserIDs

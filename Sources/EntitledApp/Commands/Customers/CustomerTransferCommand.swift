@@ -11,16 +11,17 @@ struct CustomerTransferCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         "transfer", "Transfer purchases from one customer to another.",
         discussion:
-            "What was granted stays where it is. Consumers get a TRANSFER event. It outranks what Apple signed: the purchases"
-            + " stay with the new owner, whatever app account token comes later.",
+            "Grants stay with their customer. Consumers receive a TRANSFER event. The transfer outranks what Apple signed: the purchases"
+            + " stay with the new owner, even if a later notification has another app account token.",
         examples: [
             "customers transfer user-41 user-42", "customers transfer user-41 user-42 --purchase 2000000123456789",
         ])
 
-    @Argument(CustomerIDs.argument("FROM-ID", "An app user id of the customer who has them")) private var fromID: String
+    @Argument(CustomerIDs.argument("FROM-ID", "An app user id of the customer who owns the purchases"))
+    private var fromID: String
     @Argument(
         CustomerIDs.argument(
-            "TO-ID", "An app user id of the customer who gets them; with --create one that no customer has"))
+            "TO-ID", "An app user id of the customer who receives them; with --create one that no customer has"))
     private var toID: String
     @Option("--purchase", .text("ORIGINAL-TRANSACTION-ID"), "Transfer only this purchase; default: all.")
     private var purchases: [String]

@@ -9,7 +9,7 @@ struct DeliveryArgument: ParsableArguments {
 
     func id() throws(CommandFailure) -> DeliveryID {
         guard let id = DeliveryID(text: text) else {
-            throw CommandFailure("\(text) is no delivery id: they look like dlv_… in `entitled deliveries list`")
+            throw CommandFailure("\(text) is not a delivery id such as dlv_…; see `entitled deliveries list`")
         }
         return id
     }

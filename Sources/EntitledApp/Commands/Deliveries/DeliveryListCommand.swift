@@ -6,7 +6,7 @@ import Schemas
 import Subscriptions
 
 /// `entitled deliveries list`.
-struct DeliveryListCommand: ParsableCommand {
+struct DeliveryListCommand: ReadingCommand {
     static let configuration = CommandConfiguration(
         "list", "List deliveries, newest first.",
         examples: [
@@ -17,12 +17,12 @@ struct DeliveryListCommand: ParsableCommand {
     @Option("--endpoint", .text("ID"), "Only deliveries to this endpoint.") var endpoint: String?
     @Option(
         "--state", .choice(DeliveryState.allCases.map(\.name), "STATE"),
-        "Only these: pending is tried again, dead was given up, held waits for its endpoint.")
+        "Only deliveries in this state: pending will be sent, dead was given up, held waits for its endpoint.")
     var state: DeliveryState?
     @Option("--type", .text("TYPE"), "Only deliveries of events of this type.") private var type: String?
     @Option("--status", .text("STATUS"), "Only deliveries whose last answer had this HTTP status, such as 404 or 5xx.")
     private var status: String?
-    @Option("--attempts-min", .integer(1...1000, "N"), "Only deliveries with at least so many attempts.")
+    @Option("--attempts-min", .integer(1...1000, "N"), "Only deliveries with at least this number of attempts.")
     private var attempts: Int?
     @Option("--event", .text("ID"), "Only deliveries of this event.") private var event: String?
     @Option("--customer", .text("ANY-ID"), "Only deliveries of events about this customer's purchases.")
@@ -32,7 +32,7 @@ struct DeliveryListCommand: ParsableCommand {
     func validate() throws {
         if event != nil, customer != nil { throw UsageError("--event and --customer exclude each other") }
         if let status, DeliveryListCommand.statuses(status) == nil {
-            throw UsageError("--status \(status) is no HTTP status: give one such as 404, or a class such as 5xx")
+            throw UsageError("--status \(status) is not an HTTP status such as 404, or a class such as 5xx")
         }
     }
 

@@ -11,12 +11,12 @@ struct DeliveryResendCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         "resend", "Resend a delivery's event at once, under the same id.",
         discussion:
-            "A consumer that keeps the ids it has seen passes over one that it knows. With --as-new-id the event goes to"
-            + " this endpoint as another one: `webhook-id` and `event.id` are new, everything else is as it was.",
+            "A consumer that remembers ids ignores one that it has seen. With --as-new-id the event is sent to"
+            + " this endpoint as another event: `webhook-id` and `event.id` are new, everything else is as it was.",
         examples: ["deliveries resend ID", "deliveries resend ID --as-new-id"])
 
     @OptionGroup private var target: DeliveryArgument
-    @Flag("--as-new-id", "As another event, for consumers that know the old id.") private var asNewID: Bool
+    @Flag("--as-new-id", "Resend under a new id, for consumers that know the old one.") private var asNewID: Bool
 
     func run(_ context: CommandContext) throws -> Int32 {
         let id = try target.id()
@@ -54,7 +54,7 @@ struct DeliveryResendCommand: ParsableCommand {
         case .notFound: throw DeliveryArgument.noSuch(id)
         case .endpointDisabled(let reason): throw DeliveryResendCommand.disabled(reason)
         case .isNotification:
-            throw CommandFailure("notifications as they came keep Apple's UUID: leave --as-new-id away")
+            throw CommandFailure("raw notifications keep Apple's UUID: remove --as-new-id")
         case .bodyGone: throw CommandFailure("its event is too old: retention has dropped the body")
         case .bodyUnclear:
             throw CommandFailure("its event's body does not name its id once, so it cannot get another")

@@ -6,7 +6,7 @@ import Schemas
 import Subscriptions
 
 /// `entitled deliveries show`.
-struct DeliveryShowCommand: ParsableCommand {
+struct DeliveryShowCommand: ReadingCommand {
     static let configuration = CommandConfiguration(
         "show", "Show a delivery and each attempt with its outcome, timing and response.",
         examples: ["deliveries show ID"])

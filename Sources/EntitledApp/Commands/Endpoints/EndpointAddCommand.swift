@@ -12,10 +12,10 @@ struct EndpointAddCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         "add", "Add an endpoint and print its secret once.",
         discussion:
-            "Without options it gets every event but SUBSCRIBER_ALIAS and CONSUMPTION_REQUEST, which it has to name. The"
-            + " secret (whsec_…) signs each request; it is shown only now."
-            + " With --format raw it gets Apple's notifications instead, as they came, for a second consumer of them;"
-            + " --event then names Apple's types, such as DID_RENEW.",
+            "Without options an endpoint receives every event except SUBSCRIBER_ALIAS and CONSUMPTION_REQUEST, which need"
+            + " --event. The secret (whsec_…) signs each request; it is shown once. With --format raw the endpoint receives"
+            + " Apple's notifications instead, unchanged, for a second consumer of them; --event then takes Apple's types,"
+            + " such as DID_RENEW.",
         examples: [
             "endpoints add https://example.com/hooks",
             "endpoints add https://example.com/hooks --environment Production --event RENEWAL --event EXPIRATION",
@@ -24,7 +24,7 @@ struct EndpointAddCommand: ParsableCommand {
             "endpoints add https://example.com/hooks --include subscriber --except TEST",
         ])
 
-    @Argument(.text("URL"), "Where events are posted; https:, or http: into webhooks.allow_private_networks.")
+    @Argument(.text("URL"), "URL that receives events; https:, or http: within webhooks.allow_private_networks.")
     var url: String
     @OptionGroup var filters: EndpointFilterOptions
     @OptionGroup private var requestOptions: EndpointRequestOptions
@@ -33,13 +33,13 @@ struct EndpointAddCommand: ParsableCommand {
     private var isAsymmetric: Bool
     @Option(
         "--format", .choice(EndpointFormat.allCases.map(\.name) + [EndpointFormat.firebase], "FORMAT"),
-        "What it gets: events in RevenueCat's format (the default), Apple's notifications as they came (raw), or events"
+        "Content: events in RevenueCat's format (the default), Apple's notifications unchanged (raw), or events"
             + " for RevenueCat's Firebase extension (firebase).")
     private var formatName: String?
     @Option(EndpointCommands.include) private var include: String?
     @Option(EndpointCommands.extensionVersion) private var givenExtensionVersion: String?
     @Option(EndpointCommands.ordering) var ordering: Ordering = .none
-    @Option("--since", .moment, "Sends it the events since then too, as `replay webhooks --missing`.")
+    @Option("--since", .moment, "Also send the events since this time, as `replay webhooks --missing` does.")
     private var since: TimeArgument?
     /// Nil: a new one.
     private(set) var secret: WebhookSecret?
@@ -55,16 +55,16 @@ struct EndpointAddCommand: ParsableCommand {
         secret = try givenSecret.value()
         request = try requestOptions.values()
         guard format == .revenuecat || ordering == .none && since == nil else {
-            throw UsageError("--format raw goes neither with --ordering purchase nor with --since")
+            throw UsageError("--format raw excludes --ordering purchase and --since")
         }
         guard filters.events.isEmpty || filters.exceptedEvents.isEmpty else {
             throw UsageError(EndpointCommands.eventOrExcept)
         }
         guard !includesSubscriber || format == .revenuecat && !isFirebase else {
-            throw UsageError("--include subscriber is for events: it goes with --format revenuecat only")
+            throw UsageError("--include subscriber needs --format revenuecat")
         }
         guard isFirebase || givenExtensionVersion == nil else {
-            throw UsageError("--extension-version goes only with --format firebase")
+            throw UsageError("--extension-version needs --format firebase")
         }
     }
 

@@ -10,14 +10,13 @@ struct EndpointEnableCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         "enable", "Enable an endpoint and release its held deliveries.",
         discussion:
-            "Events of the time when it was disabled were kept for it. On a terminal it asks what to do with them;"
-            + " elsewhere they are delivered unless --drop-held is given. What is dropped can be sent later with"
-            + " `replay webhooks --failed`.",
+            "Deliveries of a disabled endpoint are held. On a terminal the command asks whether to send or drop them;"
+            + " elsewhere it sends them unless --drop-held is given. `replay webhooks --failed` sends dropped ones later.",
         examples: ["endpoints enable ID", "endpoints enable ID --drop-held"])
 
     @Argument(EndpointCommands.id) private var id: String
-    @Flag("--deliver-held", "Sends what was kept for it.") private var delivers: Bool
-    @Flag("--drop-held", "Gives up what was kept for it: dead deliveries with that reason.") private var drops: Bool
+    @Flag("--deliver-held", "Send the held deliveries.") private var delivers: Bool
+    @Flag("--drop-held", "Give up the held deliveries; they become dead.") private var drops: Bool
 
     /// The fate of the deliveries that wait for the endpoint.
     private enum Held {
@@ -75,7 +74,7 @@ struct EndpointEnableCommand: ParsableCommand {
         _ endpoint: Endpoint, _ held: Int64, on connection: PostgresConnection, _ context: CommandContext
     ) throws -> Int64 {
         guard !endpoint.isEnabled else {
-            throw CommandFailure("endpoint \(endpoint.id) is enabled already: what was held is on its way")
+            throw CommandFailure("endpoint \(endpoint.id) is enabled already; its held deliveries are pending")
         }
         let clock = SystemClock()
         let began = clock.now()

@@ -41,7 +41,8 @@ enum EndpointFilters {
     private static func checkNotificationType(_ type: String, _ context: CommandContext) throws(UsageError) {
         guard !NotificationType(rawValue: type).isKnown else { return }
         guard !EventType.allCases.contains(where: { $0.rawValue == type }) else {
-            throw UsageError("--event \(type) is an event; notifications as they came have Apple's types, as DID_RENEW")
+            throw UsageError(
+                "--event \(type) is an event type; raw notifications have Apple's types, such as DID_RENEW")
         }
         let isPlausible = type.utf8.allSatisfy { byte in
             (UInt8(ascii: "A")...UInt8(ascii: "Z")).contains(byte) || byte == UInt8(ascii: "_")
@@ -53,7 +54,7 @@ enum EndpointFilters {
             throw UsageError("--event \(Terminal.harmless(type)): Apple's types are in capitals; \(hint)")
         }
         context.terminal.printError(
-            "note: \(type) is no type of notification that this version knows"
+            "note: \(type) is a notification type that this version does not know"
                 + (meant.map { "; did you mean \($0)?" } ?? ""))
     }
 }

@@ -6,7 +6,7 @@ import Schemas
 import Subscriptions
 
 /// `entitled endpoints list`.
-struct EndpointListCommand: ParsableCommand {
+struct EndpointListCommand: ReadingCommand {
     static let configuration = CommandConfiguration(
         "list", "List endpoints with their state and health.", examples: ["endpoints list", "endpoints list --json"])
 

@@ -16,7 +16,7 @@ struct EndpointRemoveCommand: ParsableCommand {
     func run(_ context: CommandContext) throws -> Int32 {
         guard id != OperationsEndpoint.id else {
             throw CommandFailure(
-                "\(id) comes from the configuration: take webhooks.operations_url away, and start the worker"
+                "\(id) comes from the configuration: remove webhooks.operations_url, and start the worker"
                     + " again")
         }
         let connection = try DatabaseAccess(try context.configuration()).connect(.worker)

@@ -4,21 +4,22 @@ import Database
 
 /// The options of `endpoints add` and `endpoints update` about requests: their headers, and when they are tried again.
 struct EndpointRequestOptions: ParsableArguments {
-    @Option("--authorization", .text("VALUE"), "The authorization header, sent as it is.")
+    @Option("--authorization", .text("VALUE"), "Authorization header, sent as it is.")
     private var authorization: String?
     @Option(
         "--header", .text("HEADER"),
-        "A header for every request, as in 'X-Tenant: demo'. Its value is stored encrypted.")
+        "Add a header to every request, as in 'X-Tenant: demo'; its value is stored encrypted.")
     private var headers: [String]
     @Option(
         "--authorization-file", .file,
-        "The authorization header from a file, - for standard input: other users of this host see what options hold.")
+        "Read the authorization header from a file, - for standard input, because other users of this host can see options."
+    )
     private var authorizationFile: String?
-    @Option("--header-file", .file, "Headers from a file, a line each; - for standard input.")
+    @Option("--header-file", .file, "Read headers from a file, one per line; - for standard input.")
     private var headerFile: String?
     @Option(
         "--retry-schedule", .text("WAITS"),
-        "The waits after failed attempts, as in 1h,12h,24h; none: a single attempt; default: webhooks.retry_schedule.")
+        "Waits after failed attempts, as in 1h,12h,24h; none: a single attempt; default: webhooks.retry_schedule.")
     private var schedule: String?
 
     var hasAuthorization: Bool { authorization != nil || authorizationFile != nil }

@@ -10,14 +10,14 @@ import Subscriptions
 struct EndpointRotateSecretCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         "rotate-secret", "Create a new secret and print it once; former secrets also sign for a while.",
-        discussion: "Each former secret keeps the end that it has, but ends after --overlap at the latest. After a"
+        discussion: "Each former secret keeps its end, but ends after --overlap at the latest. After a"
             + " leak: --overlap 0s, which ends all former ones now. Where there is a key pair, it is rotated too.",
         examples: ["endpoints rotate-secret ID", "endpoints rotate-secret ID --overlap 0s"])
 
     @Argument(EndpointCommands.id) private var id: String
     @Option(
         "--overlap", .duration(.zero...EndpointSecrets.overlapLimit),
-        "How long former secrets live at most; without it 24h.")
+        "How long former secrets also sign at most; default: 24h.")
     private var overlap: Duration = EndpointSecrets.standardOverlap
     @OptionGroup private var confirmation: Confirmation
     @OptionGroup private var givenSecret: WebhookSecretOption
@@ -46,8 +46,8 @@ struct EndpointRotateSecretCommand: ParsableCommand {
                 now: SystemClock().now(), on: connection)
         } catch let many as EndpointSecrets.TooMany {
             throw CommandFailure(
-                "\(EndpointSecrets.limit) secrets of \(id) live already, the first until "
-                    + "\(Timestamp.text(many.firstEnd)); a shorter --overlap ends former ones earlier")
+                "\(EndpointSecrets.limit) secrets of \(id) are valid already, the first until "
+                    + "\(Timestamp.text(many.firstEnd)); a shorter --overlap ends the former ones earlier")
         }
         guard let rotated else { throw try EndpointCommands.noSuch(id, on: connection) }
         if try JobTable.isWorkerRunning(on: connection) {

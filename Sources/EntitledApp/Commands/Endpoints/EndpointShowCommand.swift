@@ -6,7 +6,7 @@ import Schemas
 import Subscriptions
 
 /// `entitled endpoints show`.
-struct EndpointShowCommand: ParsableCommand {
+struct EndpointShowCommand: ReadingCommand {
     static let configuration = CommandConfiguration(
         "show", "Show an endpoint, its health, and when it would be disabled.", examples: ["endpoints show ID"])
 

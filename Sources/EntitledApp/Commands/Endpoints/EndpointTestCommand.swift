@@ -21,7 +21,8 @@ struct EndpointTestCommand: ParsableCommand {
         }
         guard endpoint.format == .revenuecat else {
             throw CommandFailure(
-                "endpoint \(endpoint.id) gets only what Apple signed: have Apple send a TEST notification instead")
+                "endpoint \(endpoint.id) receives only notifications of Apple: use `entitled apple test-notification` instead"
+            )
         }
         let app = endpoint.apps.first ?? configuration.apps.first?.id ?? "none"
         let event =

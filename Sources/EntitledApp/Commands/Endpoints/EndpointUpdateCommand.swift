@@ -10,28 +10,29 @@ import Subscriptions
 struct EndpointUpdateCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         "update", "Change an endpoint's filters, headers or order.",
-        discussion: "Only what is given changes; a filter that is given takes the place of the former one. Secrets, and"
-            + " what waits to be sent, stay as they are: a new retry schedule counts from the next failed attempt on."
-            + " What a consumer gets, events or notifications, cannot be changed: add another.",
+        discussion:
+            "Only the given options change; a filter replaces the former one. Secrets and pending deliveries stay as they"
+            + " are: a new retry schedule applies from the next failed attempt on. The format cannot be changed: add another"
+            + " endpoint.",
         examples: [
             "endpoints update ID --url https://example.com/new --all-events",
             "endpoints update ID --retry-schedule 1m,5m,30m,2h", "endpoints update ID --retry-schedule default",
         ])
 
     @Argument(EndpointCommands.id) private var id: String
-    @Option("--url", .text("URL"), "Where it is posted.") private var url: String?
+    @Option("--url", .text("URL"), "New URL of the endpoint.") private var url: String?
     @OptionGroup private var filters: EndpointFilterOptions
-    @Flag("--all-environments", "No filter of environments any more.") private var isOfAllEnvironments: Bool
-    @Flag("--all-events", "No filter of types any more.") private var isOfAllEvents: Bool
-    @Flag("--all-apps", "No filter of apps any more.") private var isOfAllApps: Bool
+    @Flag("--all-environments", "Remove the filter by environment.") private var isOfAllEnvironments: Bool
+    @Flag("--all-events", "Remove the filter by type.") private var isOfAllEvents: Bool
+    @Flag("--all-apps", "Remove the filter by app.") private var isOfAllApps: Bool
     @OptionGroup private var requestOptions: EndpointRequestOptions
     @Option(EndpointCommands.include) private var include: String?
     @Option(EndpointCommands.extensionVersion) private var extensionVersion: String?
     @Option(EndpointCommands.ordering) private var ordering: Ordering?
-    @Flag("--no-authorization", "No authorization header any more.") private var hasNoAuthorization: Bool
-    @Option("--no-header", .text("NAME"), "Without this header from now on.") private var withoutHeaders: [String]
+    @Flag("--no-authorization", "Remove the authorization header.") private var hasNoAuthorization: Bool
+    @Option("--no-header", .text("NAME"), "Remove this header.") private var withoutHeaders: [String]
     @Flag("--asymmetric", "Sign with an ed25519 key pair too (v1a).") private var isAsymmetric: Bool
-    @Flag("--symmetric", "Sign with the secret only; the key pair is thrown away.") private var isSymmetric: Bool
+    @Flag("--symmetric", "Sign with the secret only and delete the key pair.") private var isSymmetric: Bool
     /// With the URL as it was given.
     private(set) var changes = EndpointEdit()
 
@@ -63,7 +64,7 @@ struct EndpointUpdateCommand: ParsableCommand {
             hasFilter || url != nil || !requestOptions.isEmpty || ordering != nil || hasNoAuthorization
                 || !withoutHeaders.isEmpty || changes.isAsymmetric != nil || include != nil || extensionVersion != nil
         else {
-            throw UsageError("endpoints update needs something to change; see entitled endpoints update --help")
+            throw UsageError("endpoints update needs an option to change; see entitled endpoints update --help")
         }
     }
 
@@ -86,13 +87,13 @@ struct EndpointUpdateCommand: ParsableCommand {
             events: (changes.events ?? []) + (changes.exceptedEvents ?? []), apps: changes.apps ?? [],
             format: former.format, configuration, context)
         guard former.format == .revenuecat || changes.ordering == nil else {
-            throw CommandFailure("endpoint \(former.id) gets notifications as they came, which have no order")
+            throw CommandFailure("endpoint \(former.id) receives raw notifications, which have no order")
         }
         guard former.formatName == EndpointFormat.revenuecat.name || changes.includesSubscriber != true else {
             throw CommandFailure("endpoint \(former.id) gets \(former.formatName), and only events include customers")
         }
         guard former.extensionVersion != nil || changes.extensionVersion == nil else {
-            throw CommandFailure("endpoint \(former.id) is not of the format firebase, which has a version")
+            throw CommandFailure("endpoint \(former.id) does not have the format firebase, so it has no version")
         }
         for name in changes.withoutHeaders
         where !former.headerNames.contains(where: { $0.lowercased() == name.lowercased() }) {
@@ -112,8 +113,8 @@ struct EndpointUpdateCommand: ParsableCommand {
         case .notFound: throw try EndpointCommands.noSuch(id, on: connection)
         case .headersUnreadable:
             throw CommandFailure(
-                "the headers that it has cannot be opened with webhooks.secret_keys: give each anew with --header, "
-                    + "or take it away with --no-header (\(former.headerNames.joined(separator: ", ")))")
+                "the present headers cannot be opened with webhooks.secret_keys: set each again with --header, "
+                    + "or remove it with --no-header (\(former.headerNames.joined(separator: ", ")))")
         case .tooManyHeaders:
             throw CommandFailure("an endpoint has at most \(CustomHeader.limit) headers of its own")
         }

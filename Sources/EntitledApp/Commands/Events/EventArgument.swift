@@ -5,7 +5,7 @@ import Postgres
 
 /// An event on a command line.
 struct EventArgument: ParsableArguments {
-    @Argument(.text("ID"), "The event's id: the consumer sees it as `webhook-id`.") private var text: String
+    @Argument(.text("ID"), "The event's id, which the consumer receives as `webhook-id`.") private var text: String
 
     func event(on connection: PostgresConnection) throws -> EventSummary {
         try EventArgument.event(text, on: connection)
@@ -14,7 +14,7 @@ struct EventArgument: ParsableArguments {
     static func event(_ text: String, on connection: PostgresConnection) throws -> EventSummary {
         guard let id = UUIDText.bytes(text) else {
             let hint = text.hasPrefix("dlv_") ? "; this is a delivery: entitled deliveries show \(text)" : ""
-            throw CommandFailure("\(text) is no event id: an event id is a UUID, as in `webhook-id`\(hint)")
+            throw CommandFailure("\(text) is not an event id: an event id is a UUID, as in `webhook-id`\(hint)")
         }
         guard let event = try EventQuery.find(id, on: connection).first else {
             throw CommandFailure("there is no event \(UUIDText.upper(id))")

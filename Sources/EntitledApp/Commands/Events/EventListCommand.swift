@@ -6,12 +6,12 @@ import Schemas
 import Subscriptions
 
 /// `entitled events list`.
-struct EventListCommand: ParsableCommand {
+struct EventListCommand: ReadingCommand {
     static let configuration = CommandConfiguration(
         "list", "List events, newest first.",
         discussion:
-            "Of a customer, these are the events about the purchases that the customer owns now, and about transfers from"
-            + " and to the customer.",
+            "With --customer: events about the purchases that the customer owns now, and about transfers from and to the"
+            + " customer.",
         examples: ["events list --type CANCELLATION --since 24h", "events list --customer user-42 --json"])
 
     @Option("--type", .text("TYPE"), "Only events of this type.") private var type: String?

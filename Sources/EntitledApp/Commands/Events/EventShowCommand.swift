@@ -5,7 +5,7 @@ import Postgres
 import Schemas
 
 /// `entitled events show`.
-struct EventShowCommand: ParsableCommand {
+struct EventShowCommand: ReadingCommand {
     static let configuration = CommandConfiguration(
         "show", "Show an event, its body and its deliveries.",
         examples: ["events show 693B9195-0D6B-5C53-9F3B-1C2F3D4E5F60", "events show ID --json"])

@@ -8,7 +8,7 @@ struct ExportCustomersCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         "customers", "Export customers and their ids.",
         discussion:
-            "A row for each customer who was first seen in the time, whether they bought something or not. The columns are"
+            "One row for each customer who was first seen in the period, with or without purchases. The columns are"
             + " named as those of `export transactions`; aliases is a JSON array of all ids.",
         examples: ["export customers --output customers.csv", "export customers --from 7d --attributes"])
 

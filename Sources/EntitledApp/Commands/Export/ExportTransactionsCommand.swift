@@ -9,9 +9,9 @@ struct ExportTransactionsCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         "transactions", "Export transactions in the columns of RevenueCat's scheduled export.",
         discussion:
-            "A row for each transaction of each purchase that changed in the time, with the columns of version 5, commas"
-            + " between them, and times in UTC: what reads RevenueCat's exports reads these. A row replaces the one of an"
-            + " earlier export with the same store_transaction_id. Columns of which nothing is known here are empty:"
+            "One row for each transaction of each purchase that changed in the period, with the columns of version 5, separated"
+            + " by commas, and times in UTC: readers of RevenueCat's exports can read it. A row replaces the one of an"
+            + " earlier export with the same store_transaction_id. Columns without data here are empty:"
             + " product_display_name, product_duration, platform, experiment_id, experiment_variant, auto_resume_time.",
         examples: [
             "export transactions --output transactions.csv",

@@ -6,9 +6,9 @@ import Foundation
 
 /// What `entitled export …` writes to: standard output, or a file of its own.
 struct FeedOutput: ParsableArguments {
-    @Option("--from", .moment, "Start of the time, inclusive; default: all from the beginning.")
+    @Option("--from", .moment, "Start of the period, inclusive; default: no start.")
     private var from: TimeArgument?
-    @Option("--to", .moment, "End of the time, exclusive; default: now.") private var to: TimeArgument?
+    @Option("--to", .moment, "End of the period, exclusive; default: now.") private var to: TimeArgument?
     @Option("--format", .choice(of: Format.self, "FORMAT"), "Format; default: csv.") private var format: Format = .csv
     @Flag("--attributes", "Include attributes of customers, which are personal data.") var showsAttributes: Bool
     @Flag("--raw", "Leave texts that begin like formulas as they are; without it they get a ' before them.")
@@ -31,7 +31,9 @@ struct FeedOutput: ParsableArguments {
     func write(
         _ columns: [String], _ context: CommandContext, _ body: (([[String]]) throws -> Void) throws -> Int64
     ) throws -> Int32 {
-        if context.json, path == nil { throw UsageError("--json needs --output: standard output has the rows") }
+        if context.json, path == nil {
+            throw UsageError("--json needs --output, because the rows go to standard output")
+        }
         guard let path else {
             context.terminal.write(Array(CSVTable.line(columns).utf8))
             _ = try body { rows in context.terminal.write(bytes(rows)) }

@@ -21,9 +21,9 @@ struct ImportCommand: ParsableCommand {
             + " your own: app_user_id, one of original_transaction_id, transaction_id, jws, receipt, and, if you have them,"
             + " aliases, environment, first_seen, attributes.NAME. For each row Apple is asked for the whole history of the"
             + " purchase, which is verified and applied like anything that Apple sends, and the customer becomes its owner. No"
-            + " webhooks are sent of it, unless --send-events says so. It is a job in the database: the same command line,"
-            + " run again after it was ended, goes on where it was; a file that is imported again changes nothing. Rows that"
-            + " need a person are written to a file of their own, with the reasons. The app needs server_api.",
+            + " webhooks are sent, except with --send-events. The import is a job in the database: the same command line, run"
+            + " again after an interruption, continues it; importing a file again changes nothing. Rejected rows are written"
+            + " to a file of their own, with the reasons. The app needs server_api.",
         examples: [
             "import --csv customers.csv --app demo --dry-run", "import --csv customers.csv --app demo",
             "import --csv transactions.csv --app demo --rate 10",
@@ -35,7 +35,7 @@ struct ImportCommand: ParsableCommand {
     @Flag("--send-events", "Send events of everything that is new, however old it is.") private var sendsEvents: Bool
     @Option("--rate", .integer(1...50, "N"), "Maximum requests to Apple per second; default: Apple's limits.")
     private var rate: Int?
-    @Option("--refused", .file, "Where rows that need a person are written; default: FILE.refused.csv.")
+    @Option("--refused", .file, "Write rejected rows to this file; default: FILE.refused.csv.")
     private var refusedPath: String?
 
     /// Reasons that a dry run shows.
@@ -46,7 +46,7 @@ struct ImportCommand: ParsableCommand {
         let app = try configuration.app(named: appID)
         let file = try ImportFile(path)
         let refused = refusedPath ?? "\(path).refused.csv"
-        guard refused != path else { throw UsageError("--refused and --csv are one file") }
+        guard refused != path else { throw UsageError("--refused and --csv name the same file") }
         let digest = try inspect(file, context)
         let verifier = SignedDataVerifier(trust: try configuration.trustAnchors())
         let access = try ServerAPIAccess(
@@ -118,7 +118,7 @@ struct ImportCommand: ParsableCommand {
         }
         let job = try attend(opened.job, settings, on: connection, context)
         if job.state == .failed {
-            throw CommandFailure("job \(job.id) stopped: \(job.error ?? ""); the same command line goes on with it")
+            throw CommandFailure("job \(job.id) stopped: \(job.error ?? ""); the same command line resumes it")
         }
         if job.state == .cancelled { throw CommandFailure("job \(job.id) was cancelled") }
         let counts = ImportProgress(words: job.cursor) ?? ImportProgress()

@@ -31,7 +31,7 @@ struct KeyCreateCommand: ParsableCommand {
 
     func validate() throws {
         guard kind == .secret || givenScope == nil else {
-            throw UsageError("--scope goes with --kind secret only: apps may do what apps do")
+            throw UsageError("--scope needs --kind secret")
         }
     }
 
@@ -42,7 +42,7 @@ struct KeyCreateCommand: ParsableCommand {
             throw UsageError(
                 apps.isEmpty
                     ? "no app is configured"
-                    : "--app has to be one of those configured: \(apps.joined(separator: ", "))")
+                    : "--app must be one of the configured apps: \(apps.joined(separator: ", "))")
         }
         let connection = try DatabaseAccess(configuration).connect(.worker)
         let (id, key) = try APIKeyTable.create(

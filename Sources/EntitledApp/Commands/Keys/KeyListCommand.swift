@@ -5,7 +5,7 @@ import Postgres
 import Schemas
 
 /// `entitled keys list`.
-struct KeyListCommand: ParsableCommand {
+struct KeyListCommand: ReadingCommand {
     static let configuration = CommandConfiguration(
         "list", "List API keys by their first characters, with their last use.",
         examples: ["keys list", "keys list --json"])

@@ -4,9 +4,9 @@ import Database
 
 /// A notification on a command line: its UUID, and the app scope where that is needed.
 struct NotificationArgument: ParsableArguments {
-    @Argument(.text("UUID"), "Its notificationUUID.") var uuid: String
-    @Option("--app", .text("ID"), "Of this app, where the UUID is in two.") var app: String?
-    @Option("--environment", .environment, "Of this environment, where the UUID is in two.")
+    @Argument(.text("UUID"), "The notificationUUID.") var uuid: String
+    @Option("--app", .text("ID"), "Select the app, if two have this UUID.") var app: String?
+    @Option("--environment", .environment, "Select the environment, if two have this UUID.")
     var environment: StoreEnvironment?
 
     var notFound: CommandFailure { CommandFailure("there is no notification \(uuid)") }

@@ -5,7 +5,7 @@ import Postgres
 import Schemas
 
 /// `entitled notifications list`.
-struct NotificationListCommand: ParsableCommand {
+struct NotificationListCommand: ReadingCommand {
     static let configuration = CommandConfiguration(
         "list", "List notifications, newest first.",
         examples: [
@@ -15,13 +15,13 @@ struct NotificationListCommand: ParsableCommand {
 
     @Option(
         "--state", .choice(of: NotificationState.self, "STATE"),
-        "Only these: pending waits to be applied, held could not be applied and is tried again.")
+        "Only notifications in this state: pending will be applied, held could not be applied and is retried.")
     var state: NotificationState?
     @Option("--type", .text("TYPE"), "Only notifications of this type, such as DID_RENEW.") private var type: String?
     @Option("--subtype", .text("SUBTYPE"), "Only notifications of this subtype.") private var subtype: String?
     @Option(
         "--source", .choice(NotificationListCommand.sources.map(\.name), "SOURCE"),
-        "Only these: store was sent by Apple, history was found in Apple's history, status is an answer to a question,"
+        "Only notifications of this source: store was sent by Apple, history was found in Apple's history, status was polled,"
             + " posted came from an app, import from an import.")
     private var source: String?
     @Option("--purchase", .text("ID"), "Only notifications about the purchase of this original transaction id.")

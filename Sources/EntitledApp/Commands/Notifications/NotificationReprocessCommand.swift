@@ -8,7 +8,7 @@ import Schemas
 struct NotificationReprocessCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         "reprocess", "Apply a notification again, or release a held one.",
-        discussion: "Applying what was applied before changes nothing and sends nothing.",
+        discussion: "Applying a notification that was applied before changes nothing and sends nothing.",
         examples: ["notifications reprocess 002e14d5-51f5-4503-b5a8-c3a1af68eb20"])
 
     @OptionGroup private var target: NotificationArgument

@@ -5,7 +5,7 @@ import Postgres
 import Schemas
 
 /// `entitled notifications show`.
-struct NotificationShowCommand: ParsableCommand {
+struct NotificationShowCommand: ReadingCommand {
     static let configuration = CommandConfiguration(
         "show", "Show a notification and its signed payload.",
         examples: [
@@ -14,7 +14,7 @@ struct NotificationShowCommand: ParsableCommand {
         ])
 
     @OptionGroup var target: NotificationArgument
-    @Flag("--raw", "Only what Apple signed, byte for byte as it came and without a line end.") var isRaw: Bool
+    @Flag("--raw", "Print only what Apple signed, byte for byte and without a line end.") var isRaw: Bool
 
     func run(_ context: CommandContext) throws -> Int32 {
         let connection = try DatabaseAccess(try context.configuration()).connect(.api)

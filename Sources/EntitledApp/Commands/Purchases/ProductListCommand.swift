@@ -7,11 +7,11 @@ import Schemas
 import Subscriptions
 
 /// `entitled products list`.
-struct ProductListCommand: ParsableCommand {
+struct ProductListCommand: ReadingCommand {
     static let configuration = CommandConfiguration(
         "list", "List purchased products and their entitlements.", examples: ["products list --unmapped"])
 
-    @Flag("--unmapped", "Only those that give nothing: they are in no entitlement.") private var isUnmapped: Bool
+    @Flag("--unmapped", "Only products that belong to no entitlement.") private var isUnmapped: Bool
 
     func run(_ context: CommandContext) throws -> Int32 {
         let configuration = try context.configuration()

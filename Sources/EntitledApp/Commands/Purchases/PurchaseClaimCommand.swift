@@ -11,19 +11,19 @@ struct PurchaseClaimCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         "claim", "Claim a purchase for a customer, as if restored in the app.",
         discussion:
-            "An anonymous owner becomes one with the customer. With another owner, restore_behavior decides (the owner's"
+            "An anonymous owner is merged into the customer. With another owner, restore_behavior decides (the owner's"
             + " own, else that of the app and environment, else the general one): the purchases of the same Apple account"
-            + " move, or it is refused. `customers transfer` needs no such permission.",
+            + " move, or the claim is rejected. `customers transfer` needs no such permission.",
         examples: ["purchases claim 2000000123456789 user-42 --reason 'ticket 77'"])
 
     @Argument(.text("TRANSACTION-ID"), "A transaction id, or order line item id, of the purchase.")
     private var purchase: String
     @Argument(
         CustomerIDs.argument(
-            "APP-USER-ID", "An app user id of the customer who gets it; with --create one that no customer has"))
+            "APP-USER-ID", "An app user id of the customer who receives it; with --create one that no customer has"))
     private var customer: String
-    @Option("--app", .text("ID"), "Of this app, where the id is in two.") private var app: String?
-    @Option("--environment", .environment, "Of this environment, where the id is in two.")
+    @Option("--app", .text("ID"), "Select the app, if two have this id.") private var app: String?
+    @Option("--environment", .environment, "Select the environment, if two have this id.")
     private var environment: StoreEnvironment?
     @Flag(CustomerIDs.create) private var mayCreate: Bool
     @Option(CustomerIDs.reason) private var reason: String?

@@ -7,14 +7,14 @@ import Schemas
 import Subscriptions
 
 /// `entitled purchases list`.
-struct PurchaseListCommand: ParsableCommand {
+struct PurchaseListCommand: ReadingCommand {
     static let configuration = CommandConfiguration(
         "list", "List purchases, most recently changed first.",
         examples: ["purchases list --unclaimed", "purchases list --environment Production --json"])
 
-    @Flag("--unclaimed", "Only those whose owner no id of yours names.") private var isUnclaimed: Bool
-    @Option("--app", .text("ID"), "Only those of this app.") private var app: String?
-    @Option("--environment", .environment, "Only those of this environment.") private var environment: StoreEnvironment?
+    @Flag("--unclaimed", "Only purchases whose owner has only anonymous ids.") private var isUnclaimed: Bool
+    @Option("--app", .text("ID"), "Select this app.") private var app: String?
+    @Option("--environment", .environment, "Select this environment.") private var environment: StoreEnvironment?
     @Option(ListLimit.option) private var limit: Int = ListLimit.standard
 
     func run(_ context: CommandContext) throws -> Int32 {

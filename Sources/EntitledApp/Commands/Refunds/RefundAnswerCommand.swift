@@ -11,8 +11,8 @@ struct RefundAnswerCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         "answer", "Answer a consumption request; a worker sends the answer to Apple.",
         discussion:
-            "Apple takes one answer within 12 hours of its question, and only with the customer's consent. What a worker"
-            + " has begun to send cannot be changed any more.",
+            "Apple accepts one answer within 12 hours of its request, and only with the customer's consent. An answer that a"
+            + " worker has begun to send cannot be changed.",
         examples: [
             "refunds answer 2000000123456789 --consent --preference decline --consumed 80",
             "refunds answer 2000000123456789 --consent --delivery server_outage --preference grant_full",
@@ -26,19 +26,21 @@ struct RefundAnswerCommand: ParsableCommand {
         "server_outage": .serverOutage, "other": .other,
     ]
 
-    @Argument(.text("TRANSACTION-ID"), "As `refunds list` shows it.") private var transactionID: String
+    @Argument(.text("TRANSACTION-ID"), "The transaction id, as `refunds list` shows it.") private var transactionID:
+        String
     @Flag("--consent", "The customer consented to share this with Apple; required.") private var isConsented: Bool
-    @Option("--preference", .choice(preferences.keys.sorted(), "PREFERENCE"), "What you would like Apple to do.")
+    @Option("--preference", .choice(preferences.keys.sorted(), "PREFERENCE"), "Decision that you prefer.")
     private var preference: String?
-    @Option("--consumed", .integer(0...100, "PERCENT"), "How much of it was used; not for subscriptions that renew.")
+    @Option("--consumed", .integer(0...100, "PERCENT"), "Percentage that was used; not for subscriptions that renew.")
     private var consumedPercent: Int64?
     @Option(
-        "--delivery", .choice(deliveries.keys.sorted(), "WORD"), "Whether it was delivered, or why not; else delivered."
+        "--delivery", .choice(deliveries.keys.sorted(), "WORD"),
+        "Delivery of the product, or why it failed; default: delivered."
     )
     private var delivery: String?
-    @Flag("--sample-content", "The customer could try it before.") private var hadSample: Bool
-    @Option("--app", .text("ID"), "Of this app, where the id is in two.") private var app: String?
-    @Option("--environment", .environment, "Of this environment, where the id is in two.")
+    @Flag("--sample-content", "The customer could try the content before the purchase.") private var hadSample: Bool
+    @Option("--app", .text("ID"), "Select the app, if two have this id.") private var app: String?
+    @Option("--environment", .environment, "Select the environment, if two have this id.")
     private var environment: StoreEnvironment?
 
     func validate() throws {
@@ -57,7 +59,7 @@ struct RefundAnswerCommand: ParsableCommand {
             customerConsented: true, delivery: delivery, sampleContentProvided: hadSample,
             consumptionPercentage: consumed, preference: preference)
         if delivery != .delivered, let consumed, consumed != 0 {
-            throw UsageError("--consumed must be 0 for what was not delivered")
+            throw UsageError("--consumed must be 0 unless the product was delivered")
         }
         if preference == .grantProrated, let consumed, !(1..<100_000).contains(consumed) {
             throw UsageError("--preference grant_prorated needs --consumed from 1 to 99")
@@ -78,7 +80,7 @@ struct RefundAnswerCommand: ParsableCommand {
             app.refunds.policy != .never
         else {
             throw CommandFailure(
-                "no worker answers for the app \(request.key.purchase.app): set apps[].refunds.policy to \"ask\", and"
+                "no worker answers consumption requests of the app \(request.key.purchase.app): set apps[].refunds.policy to \"ask\", and"
                     + " server_api")
         }
         let actor = ActionTable.Origin.commandLine(context.environment, reason: nil).actor
@@ -106,7 +108,7 @@ struct RefundAnswerCommand: ParsableCommand {
             environment == nil || $0.key.purchase.environment == environment
         }
         guard let request = found.first else {
-            throw CommandFailure("Apple has asked no question about the transaction \(transactionID)")
+            throw CommandFailure("Apple sent no consumption request about the transaction \(transactionID)")
         }
         guard found.count == 1 else {
             let places = found.map { "\($0.key.purchase.app), \($0.key.purchase.environment.rawValue)" }

@@ -6,13 +6,13 @@ import Schemas
 import Subscriptions
 
 /// `entitled refunds list`.
-struct RefundListCommand: ParsableCommand {
+struct RefundListCommand: ReadingCommand {
     static let configuration = CommandConfiguration(
         "list", "List consumption requests and their answers, newest first.",
         examples: ["refunds list --open", "refunds list --app demo --json"])
 
-    @Flag("--open", "Only those that an answer still matters to.") private var isOpen: Bool
-    @Option("--app", .text("ID"), "Only those of this app.") private var app: String?
+    @Flag("--open", "Only requests that can still be answered.") private var isOpen: Bool
+    @Option("--app", .text("ID"), "Select this app.") private var app: String?
     @Option(ListLimit.option) private var limit: Int = ListLimit.standard
 
     func run(_ context: CommandContext) throws -> Int32 {

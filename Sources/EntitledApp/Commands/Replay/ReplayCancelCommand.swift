@@ -18,7 +18,7 @@ struct ReplayCancelCommand: ParsableCommand {
             guard let job = try JobTable.find(id, on: connection) else {
                 throw ReplayJobPage.noSuch(id)
             }
-            throw CommandFailure("replay \(job.id) is over already: \(job.state.rawValue)")
+            throw CommandFailure("replay \(job.id) has ended already: \(job.state.rawValue)")
         }
         ReplayJobPage.show(job, context)
         return 0

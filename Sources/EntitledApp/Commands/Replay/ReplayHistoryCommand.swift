@@ -15,35 +15,36 @@ struct ReplayHistoryCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         "history", "Refetch a period of Apple's notification history.",
         discussion:
-            "Apple keeps its notifications for 180 days, those of the sandbox for 30. What is not known yet is verified and"
-            + " applied like anything that Apple sends; what is known is left as it is. A worker does the same by itself for"
-            + " every app with server_api. Events of what is older than 7 days are kept and not sent, unless --send-events"
-            + " says so. It is a job in the database: the same command line, run again after it was ended, goes on where it"
-            + " was.",
+            "Apple stores notifications for 180 days, those of the sandbox for 30. Missing notifications are verified and"
+            + " applied as if Apple had sent them; known ones do not change. A worker does the same by itself for every app"
+            + " with server_api. Events about the time before the last 7 days are stored, but not sent, except with"
+            + " --send-events. The replay is a job in the database: the same command line, run again after an interruption,"
+            + " continues it.",
         examples: [
             "replay history --app demo --from 7d --to 0s --dry-run",
             "replay history --app demo --from 2026-11-01T00:00:00Z --to 2026-11-08T00:00:00Z --only-failures",
         ])
 
     @Option("--app", .text("ID"), "The app, by its id in the configuration.") private var appID: String
-    @Option("--from", .moment, "Start of the period of sending.") private var from: TimeArgument
-    @Option("--to", .moment, "End of the period of sending.") private var to: TimeArgument
-    @Option("--environment", .environment, "Production, if the app has it, is meant without this.")
+    @Option("--from", .moment, "Start of the period in which Apple sent, inclusive.") private var from: TimeArgument
+    @Option("--to", .moment, "End of the period in which Apple sent, exclusive.") private var to: TimeArgument
+    @Option("--environment", .environment, "Environment; default: Production if the app has it.")
     private var environment: StoreEnvironment?
-    @Flag("--only-failures", "Only what Apple could not deliver.") private var onlyFailures: Bool
+    @Flag("--only-failures", "Only notifications that Apple could not deliver.") private var onlyFailures: Bool
     @Option("--type", .text("TYPE"), "Only notifications of this type.") private var types: [String]
-    @Option("--transaction", .text("ID"), "Only those of the customer who has this transaction.")
+    @Option("--transaction", .text("ID"), "Only notifications of the customer who owns this transaction.")
     private var transactionID: String?
     @Flag("--send-events", "Send events however old they are.") private var sendsEvents: Bool
-    @Option("--rate", .integer(1...50, "N"), "At most so many pages of 20 each second.") private var rate: Int?
-    @Flag("--dry-run", "Only count; nothing is fetched into the database.") private var isDry: Bool
+    @Option("--rate", .integer(1...50, "N"), "Maximum pages of 20 notifications per second.") private var rate: Int?
+    @Flag("--dry-run", "Count only; store nothing.") private var isDry: Bool
 
     func validate() throws {
         if let transactionID, !transactionID.allSatisfy({ $0.isASCII && $0.isNumber }) || transactionID.count > 64 {
-            throw UsageError("--transaction: '\(Terminal.harmless(transactionID))' is no transaction id")
+            throw UsageError("--transaction: '\(Terminal.harmless(transactionID))' is not a transaction id")
         }
         for type in types where !type.allSatisfy({ $0.isASCII && ($0.isUppercase || $0 == "_") }) {
-            throw UsageError("--type: '\(Terminal.harmless(type))' is no type of Apple's, such as DID_RENEW")
+            throw UsageError(
+                "--type: '\(Terminal.harmless(type))' is not a notification type of Apple, such as DID_RENEW")
         }
     }
 
@@ -72,7 +73,7 @@ struct ReplayHistoryCommand: ParsableCommand {
     private func replay(_ app: Configuration.App, now: Int64) throws -> HistoryReplay {
         let environment = self.environment ?? (app.environments.contains(.production) ? .production : .sandbox)
         guard app.environments.contains(environment) else {
-            throw UsageError("--environment: the app \(app.id) does not take data of \(environment.rawValue)")
+            throw UsageError("--environment: the app \(app.id) does not accept data of \(environment.rawValue)")
         }
         let (from, until) = (self.from.milliseconds(now: now), min(now, to.milliseconds(now: now)))
         let reach = NotificationHistoryQuery.reach(in: environment)

@@ -6,7 +6,7 @@ import Postgres
 import Schemas
 
 /// `entitled replay list`.
-struct ReplayListCommand: ParsableCommand {
+struct ReplayListCommand: ReadingCommand {
     static let configuration = CommandConfiguration("list", "List replays, newest first.", examples: ["replay list"])
 
     @Option(ListLimit.option) private var limit: Int = ListLimit.standard

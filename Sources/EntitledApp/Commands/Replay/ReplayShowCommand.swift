@@ -6,8 +6,9 @@ import Postgres
 import Schemas
 
 /// `entitled replay show`.
-struct ReplayShowCommand: ParsableCommand {
-    static let configuration = CommandConfiguration("show", "Show a replay's progress.", examples: ["replay show 1"])
+struct ReplayShowCommand: ReadingCommand {
+    static let configuration = CommandConfiguration(
+        "show", "Show a replay's progress.", examples: ["replay show 1", "replay show 1 --watch 2s"])
 
     @Argument(ReplayJobPage.id) private var id: Int64
 

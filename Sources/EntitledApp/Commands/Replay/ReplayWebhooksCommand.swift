@@ -11,15 +11,16 @@ struct ReplayWebhooksCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         "webhooks", "Resend events to an endpoint.",
         discussion:
-            "It is a job in the database that this command drives and shows. When the command is ended, a worker goes on"
-            + " with it; the same command line shows it again, and goes on with one that failed. Events that happen now go"
-            + " first. They keep their ids, so a consumer that deduplicates takes each once.",
+            "The replay is a job in the database that this command drives and shows. If the command is interrupted, a worker"
+            + " continues the job; the same command line shows it again, and resumes one that failed. New events are sent"
+            + " first. Events keep their ids, so a consumer that deduplicates handles each once.",
         examples: [
             "replay webhooks --endpoint ID --since 24h --dry-run", "replay webhooks --endpoint ID --since 24h",
             "replay webhooks --endpoint ID --since 2026-11-01T00:00:00Z --missing --rate 50",
         ])
 
-    @Option("--endpoint", .text("ID"), "The endpoint, as `endpoints list` shows it.") private var endpointID: String
+    @Option("--endpoint", .text("ID"), "The endpoint's id, as `endpoints list` shows it.") private var endpointID:
+        String
     @Option("--since", .moment, "Start of the period, inclusive.") private var since: TimeArgument
     @Option("--until", .moment, "End of the period; default: now.") private var until: TimeArgument?
     @Flag("--failed", "Dead deliveries only (default).") private var isFailed: Bool

@@ -18,7 +18,8 @@ struct SecretResetCommand: ParsableCommand {
             """,
         examples: ["secrets reset", "secrets reset --endpoint ID --yes"])
 
-    @Option("--endpoint", .text("ID"), "Only the secret of this endpoint, lost or not.") private var endpoint: String?
+    @Option("--endpoint", .text("ID"), "Replace only the secret of this endpoint, even a working one.") private
+        var endpoint: String?
     @OptionGroup private var confirmation: Confirmation
 
     func run(_ context: CommandContext) throws -> Int32 {

@@ -9,15 +9,15 @@ struct SecretRewrapCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         "rewrap", "Reencrypt all secrets with the newest of webhooks.secret_keys.",
         discussion: """
-            To change the key: 1. make one (openssl rand -base64 32) and put it first into webhooks.secret_keys on every \
-            host, before the old one, and restart the workers; nothing uses it yet. 2. Run this on one host; from then on \
-            it seals everything. 3. Remove the old key everywhere, if this said so. A key of state_dir \
-            (webhook-secrets.key, in hex) is old in this sense too. Run again, it does no harm. If the key in use \
-            is lost: secrets reset.
+            To change the key: 1. create one (openssl rand -base64 32) and put it first into webhooks.secret_keys on every \
+            host, before the old one, and restart the workers; nothing uses it yet. 2. Run this command on one host; from then \
+            on the new key seals everything. 3. Remove the old key everywhere, if the command says so. A key of state_dir \
+            (webhook-secrets.key, in hex) is old in this sense too. Repeating the command does no harm. If the key \
+            in use is lost, use secrets reset.
             """,
         examples: ["secrets rewrap"])
 
-    @Flag("--force", "Even if a worker that runs lacks the newest key, or the key in use is lost.") private
+    @Flag("--force", "Continue even if a running worker lacks the newest key, or the key in use is lost.") private
         var isForced: Bool
     @OptionGroup private var confirmation: Confirmation
 

@@ -18,17 +18,17 @@ extension Configuration {
         init(_ section: ConfigurationSection) {
             listen = section.value(
                 "listen", .listen, default: ListenAddress(host: "127.0.0.1", port: 8081),
-                "Where apps, backends and operators send their requests.")
+                "Address that accepts requests of apps and backends.")
             publicKeys = section.value(
                 "public_keys", .list(of: .apiKey), default: [], isSecret: true,
-                "Keys that apps carry, such as appl_….")
+                "Public API keys, for apps, such as appl_….")
             secretKeys = section.value(
                 "secret_keys", .list(of: .apiKey), default: [], isSecret: true,
-                "Keys of backends and operators, such as sk_…. `entitled keys create` makes others, which need no restart."
+                "Secret API keys, for backends, such as sk_…. `entitled keys create` creates others, without a restart."
             )
             applyTimeout = section.value(
                 "apply_timeout", .duration(.milliseconds(100)...(.seconds(60))), default: .seconds(10),
-                "How long an answer waits until what was posted is applied; then it is 503, and nothing is lost. Below the"
+                "How long a response waits until a posted transaction is applied; then it is 503, and nothing is lost. Below the"
                     + " timeout of apps, which is 30 s in RevenueCat's SDKs.")
             maxConnectionsPerAddress = Int(
                 section.value(
@@ -39,7 +39,7 @@ extension Configuration {
             corsOrigins = section.value(
                 "cors_origins", .list(of: .origin), default: [], example: #"["https://app.example.com"]"#,
                 "Web pages that may send requests, by their origin; \"*\" for any. Empty: none, and no CORS header is sent."
-                    + " Secret keys are refused there always.")
+                    + " Secret keys are always rejected from web pages.")
             let proxies = section.value(
                 "trusted_proxies", .list(of: .networkRange), default: TrustedProxies.standard,
                 "Proxies whose X-Forwarded-For says which address a request is from, as CIDR ranges: the right-most address in"
@@ -49,9 +49,9 @@ extension Configuration {
                     + " the client is unknown and has no limit by address; a warning in the log says so once.")
             limits = section.section(
                 "limits",
-                "What callers may cost, as POINTS/TIME, or off. \"30000/1m\" is 30000 points at once, and again as they come"
+                "Limits of requests by caller, as POINTS/TIME, or off. \"30000/1m\" is 30000 points at once, and again as they come"
                     + " back over a minute. A request that reads costs 1, one that writes 5, each 4 KiB of body 1 more, and a"
-                    + " customer created by reading 10 more. Beyond it receipts and attributes are answered 503, all else"
+                    + " customer created by reading 10 more. Beyond the limit receipts and attributes are answered 503, all else"
                     + " 429, with Retry-After. Each process counts by itself."
             ) { API.limits($0, TrustedProxies(proxies)) }
         }
@@ -65,11 +65,11 @@ extension Configuration {
                     + " (api.trusted_proxies).")
             limits.appUserID = section.value(
                 "app_user_id", .requestLimit, default: standard.appUserID,
-                "For requests about one app user id. Not for secret keys. Beyond it the customer waits, from whatever address"
+                "For requests about one app user id. Not for secret keys. Beyond the limit the customer waits, from any address"
                     + " the requests are.")
             limits.appleAccount = section.value(
                 "apple_account", .requestLimit, default: standard.appleAccount,
-                "For posts of what Apple signed for one Apple account, with whatever key. What is forged does not count."
+                "For posts of signed data of one Apple account, with any key. Forged data does not count."
             )
             limits.publicKey = section.value(
                 "public_key", .requestLimit, default: standard.publicKey,

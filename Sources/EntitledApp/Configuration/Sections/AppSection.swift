@@ -37,10 +37,10 @@ extension Configuration {
             id = section.required(
                 "id", .identifier("1 to 64 letters, digits, dots, hyphens, underscores", marks: "._-", longest: 64),
                 placeholder: "", example: #""demo""#,
-                "The app's name in commands, events and the database; never change it.")
+                "Id of the app in commands, events and the database; never change it.")
             bundleID = section.required(
                 "bundle_id", .identifier("a bundle id: letters, digits, dots, hyphens", marks: ".-", longest: 155),
-                placeholder: "", example: #""com.example.app""#, "What Apple signed must be for this bundle.")
+                placeholder: "", example: #""com.example.app""#, "Bundle id that Apple's signed data must have.")
             appleAppID = section.value(
                 "apple_app_id", .optional(.integer(1...Int64.max)), default: nil, example: "1234567890",
                 "The app's Apple ID in App Store Connect; checked, and so required, in production.")
@@ -52,19 +52,19 @@ extension Configuration {
             }
             publicKeys = section.value(
                 "public_keys", .list(of: .apiKey), default: [], isSecret: true,
-                "Keys that this app carries. Those of api.public_keys are of every app.")
+                "Public API keys of this app. Those of api.public_keys belong to every app.")
             restoreBehavior = section.value(
                 "restore_behavior", .optional(.word), default: nil,
-                "restore_behavior for what is bought in this app; not set: the general one. What is set for a customer, by"
-                    + " `entitled customers restore-behavior`, comes before it.")
+                "restore_behavior for purchases of this app; not set: the general one. A customer's own setting, made by"
+                    + " `entitled customers restore-behavior`, has precedence.")
             sandboxRestoreBehavior = section.value(
                 "sandbox_restore_behavior", .optional(.word), default: nil,
-                "The same for what is bought in the app's sandbox; not set: the app's.")
+                "The same for purchases in the app's sandbox; not set: that of the app.")
             commission = section.value(
                 "commission", .commission, default: [.standard],
                 example: #"[{ from: "2025-01-01", rate: 0.3, after_a_year: 0.15 }]"#,
                 "Apple's share of prices without taxes, for `commission_percentage` of events: a number, such as 0.15 in the"
-                    + " Small Business Program, or a list of what counts for periods that begin at a date or later;"
+                    + " Small Business Program, or a list of rates, each for periods that begin at its date or later;"
                     + " after_a_year is for subscribers who have paid for a year of service. What is in no list is Apple's"
                     + " standard, the default.")
             ownerWait = section.value(
@@ -74,17 +74,19 @@ extension Configuration {
                     + " not at all.")
             accountTokens = section.value(
                 "account_tokens", .word, default: .appUserIDs,
-                "What app account tokens are that purchases are signed with. app_user_ids: they name the customer who buys."
-                    + " ignored: they name no customer. A change counts for what is signed from then on.")
+                "Meaning of the app account tokens of signed purchases. app_user_ids: they name the customer who buys."
+                    + " ignored: they name no customer. A change applies to data signed afterwards.")
             serverAPI = section.optional(
-                "server_api", "Apple's Server API, for what was missed; without it nothing is fetched.", ServerAPI.init)
+                "server_api",
+                "Access to Apple's Server API, which finds missed notifications; without it nothing is fetched.",
+                ServerAPI.init)
             subscriptionOffers = section.optional(
                 "subscription_offers",
-                "The key that signs promotional offers (POST /v1/offers); without it the key of server_api does.",
+                "Key that signs promotional offers (POST /v1/offers); not set: the key of server_api.",
                 SubscriptionOffers.init)
             refunds = section.section(
                 "refunds",
-                "What Apple is told where it asks how a purchase was used (CONSUMPTION_REQUEST), before it decides on a refund.",
+                "Answers to Apple's requests about the use of a purchase (CONSUMPTION_REQUEST), before it decides on a refund.",
                 Refunds.init)
         }
     }
@@ -102,21 +104,21 @@ extension Configuration {
 
         package let policy: Policy
         package let preference: Preference?
-        /// Whether all customers have agreed that Apple is told of their use.
+        /// Whether all customers have consented to sharing their use with Apple.
         package let hasConsent: Bool
         package let providesSamples: Bool
 
         init(_ section: ConfigurationSection) {
             policy = section.value(
                 "policy", .word, default: .never,
-                "never: Apple is not answered. auto: Apple is answered with preference. ask: you answer within 12 hours, by"
-                    + " `entitled refunds answer`, and are warned two hours before.")
+                "never: no answer. auto: each request is answered with preference. ask: you answer within 12 hours, with"
+                    + " `entitled refunds answer`; a warning comes two hours before the deadline.")
             preference = section.value(
                 "preference", .optional(.word), default: nil,
-                "For auto: the decision that you would like; not set: none is told.")
+                "For auto: the decision that you prefer; not set: none.")
             hasConsent = section.value(
                 "consent", .flag, default: false,
-                "Whether your customers agreed that Apple is told of their use. Apple demands it; without it there is no auto."
+                "Whether your customers consented to sharing their use with Apple. Apple requires it, so auto does."
             )
             providesSamples = section.value(
                 "sample_content", .flag, default: false,
@@ -139,9 +141,9 @@ extension Configuration {
 
         init(_ section: ConfigurationSection) {
             let issuerID = section.required(
-                "issuer_id", .name("the issuer id of App Store Connect's In-App Purchase keys"), placeholder: "",
-                example: #""57246542-96fe-1a63-e053-0824d011072a""#,
-                "The issuer of the key: App Store Connect, Users and Access, Integrations, In-App Purchase.")
+                "issuer_id", .uuid("the issuer id of App Store Connect's In-App Purchase keys, a UUID"),
+                placeholder: "", example: #""57246542-96fe-1a63-e053-0824d011072a""#,
+                "Issuer of the key: App Store Connect, Users and Access, Integrations, In-App Purchase.")
             self.issuerID = issuerID
             keyID = section.required(
                 "key_id", .identifier("the id of the key: letters and digits", marks: "", longest: 64), placeholder: "",
@@ -149,15 +151,15 @@ extension Configuration {
             privateKeyFile = section.required(
                 "private_key_file", .privateKeyFile, placeholder: "",
                 example: #""/etc/entitled/AuthKey_2X9R4HXF34.p8""#,
-                "The key itself, as Apple gives it.")
+                "File with the private key, as downloaded from Apple.")
             baseURL = section.value(
                 "base_url", .optional(.baseURL), default: nil,
-                "Another server in place of Apple's, for every environment; for tests. By http: only on this host.")
+                "Server to query instead of Apple's, in every environment; for tests. http: only on this host.")
             sandboxBaseURL = section.value(
                 "sandbox_base_url", .optional(.baseURL), default: nil,
                 "The same for the sandbox alone; not set: base_url.")
             previous = section.optional(
-                "previous", "Another key, tried where Apple refuses the first: while a new key replaces an old one."
+                "previous", "A second key, used when Apple rejects the first, while a new key replaces an old one."
             ) { PreviousKey($0, issuerID: issuerID) }
         }
     }
@@ -172,7 +174,7 @@ extension Configuration {
         init(_ section: ConfigurationSection, issuerID: String) {
             self.issuerID =
                 section.value(
-                    "issuer_id", .optional(.name("the issuer id of App Store Connect's In-App Purchase keys")),
+                    "issuer_id", .optional(.uuid("the issuer id of App Store Connect's In-App Purchase keys, a UUID")),
                     default: nil, "The issuer of the key; not set: that of server_api.") ?? issuerID
             keyID = section.required(
                 "key_id", .identifier("the id of the key: letters and digits", marks: "", longest: 64), placeholder: "",
@@ -198,7 +200,7 @@ extension Configuration {
             privateKeyFile = section.required(
                 "private_key_file", .privateKeyFile, placeholder: "",
                 example: #""/etc/entitled/AuthKey_2X9R4HXF34.p8""#,
-                "The key itself, as Apple gives it: an In-App Purchase key.")
+                "File with the private key, as downloaded from Apple: an In-App Purchase key.")
         }
     }
 }

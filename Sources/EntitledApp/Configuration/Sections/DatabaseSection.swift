@@ -18,12 +18,14 @@ extension Configuration {
             url = section.value(
                 "url", .optional(.databaseURL), default: nil,
                 example: #""postgres://entitled:secret@db.example.com/entitled""#, isSecret: true,
-                "Postgres, as the owner of the schema. Not set: `entitled run` starts a private cluster in state_dir.")
+                "Connection to Postgres as the owner of the schema. Not set: `entitled run` starts a private cluster in state_dir."
+            )
             ingestURL = section.value(
                 "ingest_url", .optional(.databaseURL), default: nil,
                 example: #""postgres://entitled_ingest:secret@db.example.com/entitled""#, isSecret: true,
-                "The connection of ingest, which may add notifications and nothing else. Not set: database.url, and the role"
-                    + " is taken after connecting. PgBouncer drops what that takes, so behind it all three are needed.")
+                "Connection of ingest, which may only add notifications. Not set: database.url, and the role"
+                    + " is set when connecting, which PgBouncer does not support, so behind it all three URLs are needed."
+            )
             workerURL = section.value(
                 "worker_url", .optional(.databaseURL), default: nil,
                 example: #""postgres://entitled_worker:secret@db.example.com/entitled""#, isSecret: true,

@@ -19,32 +19,32 @@ extension Configuration {
         init(_ section: ConfigurationSection) {
             listen = section.value(
                 "listen", .listen, default: ListenAddress(host: "127.0.0.1", port: 8080),
-                "Where the App Store's notifications arrive, usually behind a proxy that ends TLS. Port 0 takes a free one."
+                "Address that accepts the App Store's notifications, usually behind a proxy that ends TLS. Port 0 takes a free port."
             )
             maxBodyBytes = Int(
                 section.value(
                     "max_body_bytes", .integer(1024...(64 << 20), unit: "(bytes)"), default: 1 << 20,
-                    "A larger body is refused with 413 before it is read."))
+                    "Larger bodies are rejected with 413 before they are read."))
             headerTimeout = section.value(
                 "header_timeout", .duration(Ingest.timeouts), default: .seconds(10),
-                "How long the head of a request may take.")
+                "Time limit for the head of a request.")
             bodyTimeout = section.value(
                 "body_timeout", .duration(Ingest.timeouts), default: .seconds(30),
-                "How long the body of a request may take.")
+                "Time limit for the body of a request.")
             idleTimeout = section.value(
                 "idle_timeout", .duration(Ingest.timeouts), default: .seconds(60),
                 "How long a connection stays open between requests.")
             maxConnections = Int(
                 section.value(
                     "max_connections", .integer(1...65535, unit: "(connections)"), default: 1000,
-                    "Open connections at a time; one more is closed at once, or takes the place of the one that has been"
+                    "Maximum open connections; a further one is closed at once, or replaces the one that has been"
                         + " silent longest (for a second at least) before or between requests. Each takes 50 kB at most, and"
                         + " an open file (LimitNOFILE). The App Store opens far fewer: raise it where strangers hold"
                         + " connections open."))
             maxConnectionsPerAddress = Int(
                 section.value(
                     "max_connections_per_address", .integer(1...65535, unit: "(connections)"), default: 256,
-                    "Of them, those of one address (IPv6: of one /64 network). Loopback and private addresses have no such"
+                    "Maximum open connections of one address (IPv6: of one /64 network). Loopback and private addresses have no such"
                         + " limit, since a proxy there brings all requests: limit them in the proxy"
                         + " (deploy/nginx.conf.example)."))
             let certificate = section.value(
@@ -52,7 +52,7 @@ extension Configuration {
                 .optional(.readableFile("the path of a certificate chain (PEM, the server's own first)")), default: nil,
                 example: #""/etc/letsencrypt/live/notifications.example.com/fullchain.pem""#,
                 "Without a proxy: TLS (1.2 or newer) with this certificate chain; needs ingest.tls_key_file too. Both files"
-                    + " are read again on SIGHUP; files that cannot be used then change nothing.")
+                    + " are read again on SIGHUP; files that cannot be used change nothing.")
             let key = section.value(
                 "tls_key_file", .optional(.readableFile("the path of a private key (PEM, no password)")), default: nil,
                 example: #""/etc/letsencrypt/live/notifications.example.com/privkey.pem""#,

@@ -8,7 +8,7 @@ extension Configuration {
         let offerings = section.value(
             "offerings", .offerings, default: [],
             example: #"{ default: { packages: [{ id: "$rc_monthly", product: "pro_monthly" }] } }"#,
-            "What apps show for sale: offerings, their packages in the order shown, and the product of each, for every"
+            "Offerings that apps show: their packages in order, and the product of each, for every"
                 + " platform or by platform (ios, macos, tvos, watchos, visionos, uikitformac). `metadata` is for the app;"
                 + " `paywall` and `paywall_components` are designs that RevenueCatUI shows. Each of the three is JSON, or the"
                 + " path of a JSON file.")
@@ -20,7 +20,7 @@ extension Configuration {
             "Colours, fonts and words that the paywall_components of all offerings share, as JSON or the path of a JSON file."
         )
         let placements = section.section(
-            "placements", "The offering that each place in an app shows.", Configuration.placements)
+            "placements", "Offering of each placement in an app.", Configuration.placements)
         let usual = offerings.first { $0.identifier == "default" } ?? (offerings.count == 1 ? offerings.first : nil)
         return OfferingCatalogue(
             offerings: offerings, current: chosen ?? usual?.identifier, userInterface: userInterface,
@@ -30,12 +30,14 @@ extension Configuration {
     private static func placements(_ section: ConfigurationSection) -> OfferingCatalogue.Placements? {
         let offerings = section.value(
             "offerings",
-            .map("an object of places, each with an offering or null", of: .optional(.name("the name of an offering"))),
+            .map(
+                "an object of placements, each with an offering or null",
+                of: .optional(.name("the name of an offering"))),
             default: [:], example: #"{ onboarding: "default", settings: null }"#,
-            "Offerings by the name that the app gives the place; null: none.")
+            "Offerings by placement identifier; null: none.")
         let fallback = section.value(
             "fallback", .optional(.name("the name of an offering")), default: nil,
-            "The offering of all other places; not set: the customer's current one.")
+            "Offering of all other placements; not set: the customer's current one.")
         guard !offerings.isEmpty || fallback != nil else { return nil }
         return OfferingCatalogue.Placements(offerings: offerings, fallback: fallback)
     }

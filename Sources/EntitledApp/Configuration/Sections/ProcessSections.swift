@@ -9,7 +9,7 @@ extension Configuration {
         init(_ section: ConfigurationSection) {
             listen = section.value(
                 "listen", .listen, default: ListenAddress(host: "127.0.0.1", port: 9464),
-                "Health (/healthz, /readyz) and metrics (/metrics) of every process; keep it private.")
+                "Address of health (/healthz, /readyz) and metrics (/metrics) of every process; keep it private.")
         }
     }
 
@@ -18,7 +18,7 @@ extension Configuration {
 
         init(_ section: ConfigurationSection) {
             level = section.value(
-                "level", .word, default: .info, "The least level that is written to standard error.")
+                "level", .word, default: .info, "Lowest level of log lines that are written.")
         }
     }
 

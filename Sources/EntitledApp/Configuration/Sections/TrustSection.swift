@@ -22,7 +22,7 @@ extension Configuration {
         init(_ section: ConfigurationSection) {
             rootSHA256 = section.value(
                 "root_sha256", .list(of: .sha256), default: Hex.decode(Trust.appleRoot).map { [$0] } ?? [],
-                "Roots that are trusted, by the SHA-256 of their certificate. The default is Apple Root CA - G3.")
+                "Trusted roots, by the SHA-256 of their certificates. The default is Apple Root CA - G3.")
             rootCertificates = section.value(
                 "root_files", .list(of: .certificateFile), default: [],
                 "Further roots, as files (PEM or DER); for tests, such as the root of storesim."
@@ -34,9 +34,9 @@ extension Configuration {
                     + " here too.")
             ocsp = section.value(
                 "ocsp", .word, default: .soft,
-                "Whether Apple is asked (OCSP, by http:) if the certificates it signs with are revoked. soft: what a revoked"
-                    + " one signed is refused, and nothing waits for an answer. hard: without a fresh answer nothing is taken"
-                    + " either (503), and Apple sends it again later. A certificate that names no responder passes in both."
+                "Whether Apple's OCSP responders are queried, by http:, for revoked certificates. soft: data that a revoked"
+                    + " certificate signed is rejected, and nothing waits for an answer. hard: without a fresh answer data is rejected"
+                    + " too (503), and Apple sends it again later. A certificate that names no responder passes in both modes."
             )
         }
     }

@@ -12,13 +12,13 @@ extension Configuration {
         init(_ section: ConfigurationSection) {
             lease = section.value(
                 "lease", .duration(.seconds(2)...(.seconds(300))), default: .seconds(10),
-                "How long a lane stays with a worker that is gone, before another worker takes it; renewed at a third of it."
+                "Time after which another worker takes over a lane whose worker is gone; renewed at a third of it."
             )
             expiryPatience = section.value(
                 "expiry_patience", .duration(.zero...(.seconds(30 * 86400))), default: .seconds(86400),
-                "How long after its expiry a subscription that should renew is believed to have ended, if Apple says nothing;"
-                    + " six hours at most where Apple's history was looked through since (apps[].server_api) and holds no"
-                    + " news of it.")
+                "How long after its expiry a subscription that should renew counts as ended, without a notification;"
+                    + " six hours at most if a scan of Apple's history since then (apps[].server_api) found"
+                    + " nothing.")
         }
     }
 
@@ -37,15 +37,15 @@ extension Configuration {
         init(_ section: ConfigurationSection) {
             notifications = section.value(
                 "notifications", .duration(Retention.history...Retention.longest), default: .seconds(400 * 86400),
-                "How long notifications are kept as Apple sent them, for `notifications show` and `reprocess`; what they said"
-                    + " of purchases is kept forever. A copy that comes later than this, or than 180 days, counts as new and"
+                "How long notifications are stored as Apple sent them, for `notifications show` and `reprocess`; their facts"
+                    + " are stored forever. A copy that arrives later than this, or than 180 days, counts as new and"
                     + " changes nothing.")
             attempts = section.value(
                 "attempts", .duration(.seconds(7 * 86400)...Retention.longest), default: .seconds(90 * 86400),
-                "How long the outcome of each attempt to deliver a webhook is kept; not longer than retention.events.")
+                "How long outcomes of attempts are stored; not longer than retention.events.")
             events = section.value(
                 "events", .duration(Retention.history...Retention.longest), default: .seconds(400 * 86400),
-                "How long bodies of events and their finished deliveries are kept, from the last thing that happened to them."
+                "How long bodies of events and their finished deliveries are stored, from their last change."
                     + " An event's id is never used again.")
             emptyCustomers = section.value(
                 "empty_customers", .durationOrNever(.seconds(86400)...Retention.longest), default: .seconds(90 * 86400),
@@ -59,21 +59,22 @@ extension Configuration {
     package struct Reconcile: Sendable {
         package let isEnabled: Bool
         package let interval: Duration
-        /// Of each app; 0: never.
+        /// Of each app; 0 disables it.
         package let statusCallsPerHour: Int64
 
         init(_ section: ConfigurationSection) {
             isEnabled = section.value(
                 "enabled", .flag, default: true,
-                "Whether the worker looks into Apple's notification history by itself, for every app with server_api. Off:"
+                "Whether a worker scans Apple's notification history by itself, for every app with server_api. Off:"
                     + " only `entitled replay history` does.")
             interval = section.value(
                 "interval", .duration(.seconds(60)...(.seconds(86400))), default: .seconds(3600),
-                "How often it looks. What Apple could not deliver is found so soon, all else within a day.")
+                "Time between two scans. Notifications that Apple could not deliver are found within it, all others within a day."
+            )
             statusCallsPerHour = section.value(
                 "status_calls_per_hour", .integer(0...36000, unit: "(calls)"), default: 600,
-                "How often at most, for each app, Apple is asked for the status of subscriptions that ended without a word or"
-                    + " are in billing retry. 0: never.")
+                "Maximum status polls per app and hour, of subscriptions that ended without a notification or are in billing"
+                    + " retry. 0 disables them.")
         }
     }
 

@@ -15,14 +15,14 @@ enum AppChecks {
     private static func configured(_ ward: CheckContext) -> [Finding] {
         let apps = ward.configuration.apps
         guard !apps.isEmpty else {
-            return [.error("no app is configured: every notification is refused", "add one to apps")]
+            return [.error("no app is configured: every notification is rejected", "add one to apps")]
         }
         return apps.map { app in
             let places = app.environments.map(\.rawValue).joined(separator: ", ")
             guard app.serverAPI == nil else { return .ok("\(app.id): \(app.bundleID), \(places)") }
             return .warning(
-                "\(app.id): \(app.bundleID), \(places), without apps[].server_api: what is missed is not fetched",
-                "make an In-App Purchase key in App Store Connect, and set server_api")
+                "\(app.id): \(app.bundleID), \(places), without apps[].server_api, so missed notifications are not fetched",
+                "create an In-App Purchase key in App Store Connect, and set server_api")
         }
     }
 
@@ -56,12 +56,14 @@ enum AppChecks {
         let products = try ProductTable.list(on: connection).map(\.product.productID)
         let unmapped = Set(products).filter { catalogue.entitlements(of: $0).isEmpty }.sorted()
         guard !unmapped.isEmpty else {
-            return [.ok(products.isEmpty ? "nothing was bought yet" : "every product that was bought gives something")]
+            return [
+                .ok(products.isEmpty ? "nothing was bought yet" : "every purchased product belongs to an entitlement")
+            ]
         }
         let few = unmapped.prefix(5).joined(separator: ", ") + (unmapped.count > 5 ? ", …" : "")
         return [
             .warning(
-                "\(unmapped.count) products were bought that give nothing: \(few)",
+                "\(unmapped.count.counted("purchased product")) without an entitlement: \(few)",
                 "add them to entitlements; `entitled products list --unmapped` shows all")
         ]
     }

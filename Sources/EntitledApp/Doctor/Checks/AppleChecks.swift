@@ -91,7 +91,7 @@ enum AppleChecks {
     private static func message(_ error: ServerAPIError, of app: Configuration.App) -> String {
         guard case .unauthorized(let refusal) = error, !refusal.isClockWrong else { return "\(error)" }
         let production = refusal.environment == .production ? ", as it does before an app's first release" : ""
-        return "Apple refuses the key \(app.serverAPI?.keyID ?? "") (401) and does not say why\(production)"
+        return "Apple refuses the key \(app.serverAPI?.keyID ?? "") (401) and gave no reason\(production)"
     }
 
     /// What to do about it.

@@ -35,16 +35,19 @@ enum DatabaseChecks {
             findings.append(.error("the database is a standby: nothing can be written", "connect to the primary"))
         }
         if try row.text(4) != "UTF8" {
-            findings.append(.error("the database's encoding is \(try row.text(4))", "make the database with UTF8"))
+            findings.append(
+                .error("the database's encoding is \(try row.text(4))", "create the database with the encoding UTF8"))
         }
         if try row.text(5) == "off" {
             findings.append(
-                .error("autovacuum is off: the queues will slow down", "set autovacuum = on and reload Postgres"))
+                .error("autovacuum is off, so the queues will slow down", "set autovacuum = on and reload Postgres"))
         }
         let (connections, most) = (try row.int(8), try row.int(7))
         if connections * 10 > most * 9 {
             findings.append(
-                .warning("\(connections) of \(most) connections are in use", "raise max_connections, or end some"))
+                .warning(
+                    "\(connections) of \(most) connections are in use",
+                    "raise max_connections, or close some connections"))
         }
         guard findings.isEmpty else { return findings }
         return [.ok("commits are durable; \(size(try row.int(6))) on disk, \(connections) of \(most) connections")]
@@ -57,7 +60,7 @@ enum DatabaseChecks {
         if version < SchemaVersion.current {
             findings.append(
                 .warning(
-                    "the schema is version \(version); this program works with it and brings version "
+                    "the schema is version \(version); this program works with it and installs version "
                         + "\(SchemaVersion.current)", "run `entitled migrate`"))
         }
         for step in try OnlineStep.read(on: connection) where !step.isFinished {

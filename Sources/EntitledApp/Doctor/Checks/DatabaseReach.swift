@@ -29,7 +29,7 @@ struct DatabaseReach: Sendable {
 
     private static func explained(_ finding: Finding, _ role: DatabaseRole) -> Finding {
         guard finding.status != .ok else { return finding }
-        let prefix = "could not be looked at: "
+        let prefix = "could not be checked: "
         let reason =
             finding.message.hasPrefix(prefix) ? String(finding.message.dropFirst(prefix.count)) : finding.message
         let action = "look at database.url and \(role.configurationKey), and whether Postgres runs and takes the login"

@@ -25,11 +25,11 @@ enum EndpointChecks {
                     "\(name) is disabled: \(reason); its events are held", "entitled endpoints enable \(endpoint.id)")
             }
             if endpoint.pausedUntil > now {
-                return .warning("\(name) asked to be left alone until \(Timestamp.text(endpoint.pausedUntil))", nil)
+                return .warning("\(name) asked for a pause until \(Timestamp.text(endpoint.pausedUntil))", nil)
             }
             guard let failure = try failure(of: endpoint.id, on: connection) else { return .ok("\(name) is enabled") }
             return .warning(
-                "\(name) fails: webhooks wait to be tried again, last answer \(failure)",
+                "\(name) fails: webhooks are retried, last answer \(failure)",
                 "entitled deliveries list --endpoint \(endpoint.id)")
         }
     }
@@ -44,7 +44,7 @@ enum EndpointChecks {
             hearing.contains { $0.apps.isEmpty || $0.apps.contains(app.id) }
                 ? .ok("an endpoint gets the consumption requests of \(app.id)")
                 : .warning(
-                    "no endpoint names \(type): no consumer hears of consumption requests of \(app.id), whose refunds.policy"
+                    "no endpoint selects \(type): no consumer receives the consumption requests of \(app.id), whose refunds.policy"
                         + " is ask", "entitled endpoints add URL --event \(type)")
         }
     }

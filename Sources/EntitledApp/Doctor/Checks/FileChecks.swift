@@ -40,7 +40,7 @@ enum FileChecks {
     private static func judge(_ key: String, _ path: String) -> [Finding] {
         var information = stat()
         guard stat(path, &information) == 0 else {
-            return [.error("\(key): \(path): \(String(cString: strerror(errno)))", "put the file there")]
+            return [.error("\(key): \(path): \(String(cString: strerror(errno)))", "create the file")]
         }
         var findings: [Finding] = []
         let mode = information.st_mode & 0o777
@@ -54,7 +54,7 @@ enum FileChecks {
         if access(path, R_OK) != 0 {
             findings.append(
                 .warning(
-                    "\(key): this user may not read \(path)", "run the doctor as the user that the service runs as"))
+                    "\(key): this user may not read \(path)", "run the doctor as the user of the service"))
         }
         return findings
     }

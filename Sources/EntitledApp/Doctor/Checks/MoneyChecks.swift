@@ -37,7 +37,7 @@ enum MoneyChecks {
         return [
             .warning(
                 "no dollar rate for \(few): the price of \(part) is null in webhooks",
-                "add the currencies to webhooks.usd_rates; events that were made stay as they are")
+                "add the currencies to webhooks.usd_rates; existing events do not change")
         ]
     }
 

@@ -33,8 +33,8 @@ enum OwnerChecks {
         let more = accounts.count > shown ? "; there are more accounts of this kind" : ""
         return findings + [
             .warning(
-                "the upgrade kept owners whom the rules would not give: \(lines.joined(separator: "; "))\(more)",
-                "nothing has to be done: access stays as it was. To follow the rules, give a purchase to its customer by"
+                "the upgrade kept owners that the rules would not choose: \(lines.joined(separator: "; "))\(more)",
+                "nothing is required: access stays as it was. To follow the rules, move a purchase to its customer with"
                     + " `entitled purchases claim` or `entitled customers transfer`")
         ]
     }

@@ -52,7 +52,7 @@ enum PrivilegeChecks {
         if try row.bool(5) {
             findings.append(
                 .error(
-                    "\(role.rawValue) may make tables in the schema entitled",
+                    "\(role.rawValue) may create tables in the schema entitled",
                     "REVOKE CREATE ON SCHEMA entitled FROM \(role.rawValue)"))
         }
         if try !row.bool(6) {

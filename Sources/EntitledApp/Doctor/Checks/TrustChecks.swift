@@ -22,14 +22,14 @@ enum TrustChecks {
             let name = Hex.encode(digest)
             guard name.uppercased() == Configuration.Trust.appleRoot else {
                 return .warning(
-                    "trust.root_sha256 \(name.prefix(16))… is not the root of Apple that is known here",
+                    "trust.root_sha256 \(name.prefix(16))… is not a known root of Apple",
                     "compare it with https://www.apple.com/certificateauthority/")
             }
             return ends("Apple Root CA - G3 \(name.prefix(16))…", appleRootEnd, now, soon: 365)
         }
         for der in trust.rootCertificates {
             guard let certificate = Certificate(der: der) else {
-                findings.append(.error("a certificate of trust.root_files cannot be read", "give it in PEM or DER"))
+                findings.append(.error("a certificate of trust.root_files cannot be read", "provide it in PEM or DER"))
                 continue
             }
             let name = "\(certificate.subject) \(Hex.encode(certificate.fingerprint).prefix(16))…"
@@ -42,8 +42,8 @@ enum TrustChecks {
             }
             findings.append(
                 .warning(
-                    "\(name) from trust.root_files is trusted beside Apple's",
-                    "take it out of trust.root_files, unless this is a test: its owner can sign purchases"))
+                    "\(name) from trust.root_files is trusted in addition to Apple's roots",
+                    "remove it from trust.root_files, unless this is a test: the holder of its key can sign purchases"))
         }
         return findings
     }
@@ -60,7 +60,7 @@ enum TrustChecks {
             let identity = try files.identity(reading: ward.surroundings.readFile)
             return [ends("the certificate in \(files.certificate)", identity.notAfter, ward.clock.now(), soon: 14)]
         } catch {
-            return [.error("\(error)", "give a certificate chain and its key, in PEM, that this user may read")]
+            return [.error("\(error)", "set files with a certificate chain and its key, in PEM, readable by this user")]
         }
     }
 

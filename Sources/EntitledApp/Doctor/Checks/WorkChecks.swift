@@ -28,13 +28,17 @@ enum WorkChecks {
         let row = try connection.query(heard).one()
         let now = try row.int(1)
         guard let last = try row.optionalInt(0) else {
-            return [.error("no ingest process was ever here: Apple reaches none", "start `entitled ingest`")]
+            return [
+                .error(
+                    "no ingest process has ever used this database, so no notification arrives",
+                    "start `entitled ingest`")
+            ]
         }
         guard now - last < 5 * 60_000 else {
             return [
                 .error(
-                    "no ingest process could store anything for \(RelativeTime.text(now - last))",
-                    "start `entitled ingest`, or look at its log")
+                    "no ingest process could store notifications for \(RelativeTime.text(now - last))",
+                    "start `entitled ingest`, or read its log")
             ]
         }
         let outages = try IngestUptime.outages(now: now, on: connection).filter { $0.upperBound > now - 7 * 86_400_000 }
@@ -43,7 +47,7 @@ enum WorkChecks {
         return [
             .warning(
                 "ingest stores what comes, but could not for \(length) from \(Timestamp.text(latest.lowerBound)) on",
-                "what Apple sent then comes again by itself within a week; in the sandbox it does not")
+                "Apple repeats the notifications of that time within a week, but not those of the sandbox")
         ]
     }
 
@@ -57,14 +61,14 @@ enum WorkChecks {
         let row = try connection.query(living, [.int8(2 * ward.configuration.worker.lease.milliseconds)]).one()
         let (workers, owned, lanes) = (try row.int(0), try row.int(1), try row.int(2))
         guard workers > 0 else {
-            return [.error("no worker is alive: what comes in is kept, and not applied", "start `entitled worker`")]
+            return [.error("no worker is alive: notifications are stored, but not applied", "start `entitled worker`")]
         }
         let count = workers == 1 ? "1 worker" : "\(workers) workers"
         guard owned == lanes else {
             return [
                 .warning(
                     "\(count), but \(lanes - owned) of \(lanes) lanes have no worker",
-                    "run it again in a moment; if it stays so, look at the workers' logs")
+                    "repeat the check in a moment; if the finding stays, read the workers' logs")
             ]
         }
         return [.ok("\(count), all \(lanes) lanes are owned")]
@@ -118,7 +122,7 @@ enum WorkChecks {
         let (abandoned, all) = (try row.int(0), try row.int(1))
         guard all > 0 else { return [.ok("no notification is held")] }
         let number = all == counted ? "at least \(all)" : "\(all)"
-        let rest = abandoned > 0 ? ", \(abandoned) of them are not tried again by themselves" : ", and tried again"
+        let rest = abandoned > 0 ? ", \(abandoned) of them are not retried" : ", and retried"
         return [
             .warning(
                 "\(number) held, because applying them failed\(rest)",
@@ -133,8 +137,8 @@ enum WorkChecks {
         guard late > 0 else { return [.ok("no webhook is late")] }
         return [
             .warning(
-                "\(late) webhooks or more should have been sent over five minutes ago",
-                "look at the workers, and at how long consumers take to answer")
+                "at least \(Int(late).counted("webhook")) should have been sent over five minutes ago",
+                "check the workers, and how long consumers take to answer")
         ]
     }
 
@@ -148,10 +152,10 @@ enum WorkChecks {
         let since = ward.clock.now() - 14 * 86_400_000
         let found = try connection.query(dead, [.int8(since), .int8(Int64(counted))]).one().int(0)
         guard found > 0 else { return [.ok("no webhook of the last 14 days was given up")] }
-        let number = found == counted ? "at least \(found)" : "\(found)"
+        let webhooks = (found == counted ? "at least " : "") + Int(found).counted("webhook")
         return [
             .warning(
-                "\(number) webhooks of the last 14 days were given up",
+                "\(webhooks) of the last 14 days \(found == 1 ? "was" : "were") given up",
                 "entitled deliveries list --state dead; then `entitled deliveries resend ID`")
         ]
     }
@@ -162,7 +166,7 @@ enum WorkChecks {
         let now = ward.clock.now()
         let open = try RefundRequestTable.list(openAt: now, atMost: counted, on: connection).map(\.request)
             .filter { answering.contains($0.key.purchase.app) }
-        guard let first = open.map(\.deadline).min() else { return [.ok("Apple waits for no answer about a refund")] }
+        guard let first = open.map(\.deadline).min() else { return [.ok("no consumption request is open")] }
         let message =
             "Apple waits for \(open.count) answers about refunds, for the first one \(RelativeTime.text(first - now)) more"
         guard first - now < 2 * 3_600_000 else { return [.ok(message)] }

@@ -15,7 +15,7 @@ enum MigrationLocks {
 
     /// By their creation, which is the order in which the log is written; partitions are locked with their tables.
     private static let tables = """
-        SELECT 'entitled.' || quote_ident(relname) FROM pg_class
+        SELECT 'entitled.' || quote_ident(relname) AS name FROM pg_class
         WHERE relnamespace = to_regnamespace('entitled') AND relkind IN ('r', 'p') AND NOT relispartition
         ORDER BY relname <> 'lane', oid
         """
@@ -23,7 +23,7 @@ enum MigrationLocks {
     private static let deadlockTimeout = "SELECT setting::int8 FROM pg_settings WHERE name = 'deadlock_timeout'"
 
     private static func limit(on connection: PostgresConnection) throws -> Int64 {
-        max(1, min(longest, try connection.query(deadlockTimeout).one().int(0) / 2))
+        max(1, min(longest, try connection.query(deadlockTimeout).one().int("setting") / 2))
     }
 
     /// Bounds the waits of a transaction for locks, so that it yields to the processes.
@@ -35,7 +35,7 @@ enum MigrationLocks {
     /// Call as the first in a transaction.
     static func lockEveryTable(on connection: PostgresConnection) throws {
         let limit = try limit(on: connection)
-        let names = try connection.query(tables).map { try $0.text(0) }
+        let names = try connection.query(tables).map { try $0.text("name") }
         if !names.isEmpty {
             _ = try connection.query("SELECT set_config('statement_timeout', $1, true)", [.text("\(limit)ms")])
             do {
@@ -99,7 +99,7 @@ enum MigrationLocks {
 
     /// Tables that autovacuum, or something else that writers work beside, holds.
     private static let vacuumed = """
-        SELECT DISTINCT 'entitled.' || quote_ident(c.relname) FROM pg_locks l JOIN pg_class c ON c.oid = l.relation
+        SELECT DISTINCT 'entitled.' || quote_ident(c.relname) AS name FROM pg_locks l JOIN pg_class c ON c.oid = l.relation
         WHERE c.relnamespace = to_regnamespace('entitled') AND c.relkind = 'r' AND l.granted AND l.pid <> pg_backend_pid()
             AND l.database = (SELECT oid FROM pg_database WHERE datname = current_database())
             AND l.mode = 'ShareUpdateExclusiveLock'
@@ -107,8 +107,8 @@ enum MigrationLocks {
 
     /// Autovacuum ends only for a wait that is longer than ours: waits for it alone, in a way that holds up no writer.
     private static func endVacuums(on connection: PostgresConnection) throws {
-        let patience = try connection.query(deadlockTimeout).one().int(0) + 500
-        for table in try connection.query(vacuumed).map({ try $0.text(0) }) {
+        let patience = try connection.query(deadlockTimeout).one().int("setting") + 500
+        for table in try connection.query(vacuumed).map({ try $0.text("name") }) {
             do {
                 try connection.transaction {
                     _ = try connection.query("SELECT set_config('lock_timeout', $1, true)", [.text("\(patience)ms")])
@@ -120,7 +120,7 @@ enum MigrationLocks {
 
     private static let oldest = """
         SELECT concat_ws(' ', 'process', a.pid, '(' || nullif(a.application_name, '') || ')', 'for',
-            extract(epoch FROM clock_timestamp() - min(a.xact_start))::int8 || ' s')
+            extract(epoch FROM clock_timestamp() - min(a.xact_start))::int8 || ' s') AS description
         FROM pg_locks l JOIN pg_class c ON c.oid = l.relation JOIN pg_stat_activity a ON a.pid = l.pid
         WHERE c.relnamespace = to_regnamespace('entitled') AND l.granted AND a.pid <> pg_backend_pid()
         GROUP BY a.pid, a.application_name ORDER BY min(a.xact_start) LIMIT 3
@@ -128,6 +128,6 @@ enum MigrationLocks {
 
     /// The connections that hold tables for the longest time.
     private static func blockers(on connection: PostgresConnection) throws -> [String] {
-        try connection.query(oldest).map { try $0.text(0) }
+        try connection.query(oldest).map { try $0.text("description") }
     }
 }

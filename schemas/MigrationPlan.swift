@@ -22,7 +22,8 @@ package struct MigrationPlan: Sendable {
     package let steps: [OnlineStep.Progress]
 
     private static let tables = """
-        SELECT c.relname::text, greatest(0, sum(p.reltuples))::int8, sum(pg_total_relation_size(p.oid))::int8
+        SELECT c.relname::text, greatest(0, sum(p.reltuples))::int8 AS rows,
+            sum(pg_total_relation_size(p.oid))::int8 AS bytes
         FROM pg_class c CROSS JOIN LATERAL (
             SELECT c.oid, c.reltuples WHERE c.relkind = 'r'
             UNION ALL
@@ -38,7 +39,7 @@ package struct MigrationPlan: Sendable {
     ) throws -> MigrationPlan {
         let found = try SchemaVersion.find(on: connection)
         let tables = try connection.query(tables).map {
-            Table(name: try $0.text(0), rows: try $0.int(1), bytes: try $0.int(2))
+            Table(name: try $0.text("relname"), rows: try $0.int("rows"), bytes: try $0.int("bytes"))
         }
         let entries = migrations.filter { $0.version > found?.version ?? 0 }.map { migration in
             let named = names(migration.sql)

@@ -96,7 +96,7 @@ package struct Migrator {
     private func run() throws -> Outcome {
         _ = try connection.query(Migrator.notice)
         try repeating {
-            guard try connection.query(Migrator.lock).one().bool(0) else {
+            guard try connection.query(Migrator.lock).one().bool("pg_try_advisory_lock") else {
                 throw PostgresError(.query, "another migration runs", sqlstate: "55P03")
             }
         }

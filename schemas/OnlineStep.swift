@@ -11,7 +11,7 @@ package enum OnlineStep: Sendable {
     /// Rows of a table, written in batches by key, each in a transaction of its own.
     ///
     /// The statement writes at most $2 (bigint) rows after the cursor $1 (text; NULL: from the beginning) and returns one
-    /// row: the next cursor as text, NULL at the end, and how many rows it wrote as bigint. It may be run twice for the
+    /// row: `cursor`, the next one as text, NULL at the end, and `rows`, how many it wrote, as bigint. It may be run twice for the
     /// same rows only where it changed nothing the first time: cursor and rows are committed together. The program that
     /// comes with the migration writes new rows as the backfill would.
     case backfill(name: String, table: String, batch: String)
@@ -31,17 +31,19 @@ package enum OnlineStep: Sendable {
         package let isFinished: Bool
     }
 
-    private static let exists = "SELECT to_regclass('entitled.migration_step') IS NOT NULL"
+    private static let exists = "SELECT to_regclass('entitled.migration_step') IS NOT NULL AS is_there"
     private static let select = """
-        SELECT version::int8, name, rows, finished_at IS NOT NULL FROM entitled.migration_step ORDER BY version, started_at, name
+        SELECT version::int8, name, rows, finished_at IS NOT NULL AS is_finished FROM entitled.migration_step
+        ORDER BY version, started_at, name
         """
 
     /// The steps of a database's migrations, in their order.
     package static func read(on connection: PostgresConnection) throws -> [Progress] {
-        guard try connection.query(exists).one().bool(0) else { return [] }
+        guard try connection.query(exists).one().bool("is_there") else { return [] }
         return try connection.query(select).map {
             Progress(
-                version: Int(try $0.int(0)), name: try $0.text(1), rows: try $0.int(2), isFinished: try $0.bool(3))
+                version: Int(try $0.int("version")), name: try $0.text("name"), rows: try $0.int("rows"),
+                isFinished: try $0.bool("is_finished"))
         }
     }
 }

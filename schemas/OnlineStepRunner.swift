@@ -26,7 +26,7 @@ struct OnlineStepRunner {
     // MARK: - An index
 
     private static let isInvalid = """
-        SELECT count(*) > 0 FROM pg_index JOIN pg_class c ON c.oid = indexrelid
+        SELECT count(*) > 0 AS is_invalid FROM pg_index JOIN pg_class c ON c.oid = indexrelid
         WHERE c.relnamespace = 'entitled'::regnamespace AND c.relname = $1 AND NOT indisvalid
         """
 
@@ -42,7 +42,7 @@ struct OnlineStepRunner {
         defer { _ = try? connection.query("RESET lock_timeout") }
         try repeating {
             // What a build that was interrupted leaves behind is of no use.
-            if try connection.query(OnlineStepRunner.isInvalid, [.text(name)]).one().bool(0) {
+            if try connection.query(OnlineStepRunner.isInvalid, [.text(name)]).one().bool("is_invalid") {
                 _ = try connection.query("DROP INDEX CONCURRENTLY entitled.\(name)")
             }
             _ = try connection.query("CREATE INDEX CONCURRENTLY IF NOT EXISTS \(name) \(definition)")
@@ -84,12 +84,12 @@ struct OnlineStepRunner {
     private func write(_ batch: String, _ size: Int) throws -> OnlineStep.Progress {
         try connection.transaction {
             try MigrationLocks.yield(on: connection)
-            let cursor = try connection.query(OnlineStepRunner.cursor, key).one().optionalText(0)
+            let cursor = try connection.query(OnlineStepRunner.cursor, key).one().optionalText("cursor")
             let row = try connection.query(batch, [.text(cursor), .int8(Int64(size))]).one()
-            let next = try row.optionalText(0)
+            let next = try row.optionalText("cursor")
             let rows = try connection.query(
-                OnlineStepRunner.move, key + [.text(next), .int8(try row.int(1))]
-            ).one().int(0)
+                OnlineStepRunner.move, key + [.text(next), .int8(try row.int("rows"))]
+            ).one().int("rows")
             return OnlineStep.Progress(version: version, name: step.name, rows: rows, isFinished: next == nil)
         }
     }

@@ -91,13 +91,15 @@ package enum PrivilegeGranting {
             SELECT oid, rolname::text AS name FROM pg_roles WHERE rolname = ANY ($1)
             UNION ALL SELECT 0::oid, $2
         )
-        SELECT o.kind, o.name, o."column", pg_has_role(o.owner, 'USAGE'), g.name, a.privilege_type, a.is_grantable
+        SELECT o.kind, o.name, o."column", pg_has_role(o.owner, 'USAGE') AS is_owner, g.name AS grantee, a.privilege_type,
+            a.is_grantable
         FROM object o LEFT JOIN LATERAL (SELECT * FROM aclexplode(o.acl) e WHERE e.grantor = o.owner) a ON true
         LEFT JOIN grantee g ON g.oid = a.grantee
         """
 
     private static let selectColumns = """
-        SELECT 'entitled.' || quote_ident(relname), attname::text FROM pg_attribute JOIN pg_class c ON c.oid = attrelid
+        SELECT 'entitled.' || quote_ident(relname) AS name, attname::text
+        FROM pg_attribute JOIN pg_class c ON c.oid = attrelid
         WHERE relnamespace = 'entitled'::regnamespace AND relkind IN ('r', 'p') AND NOT attisdropped AND attnum > 0
         """
 
@@ -113,17 +115,18 @@ package enum PrivilegeGranting {
         var found = Found()
         let roles = DatabaseRole.allCases.map(\.rawValue)
         for row in try connection.query(select, [.texts(roles), .text(everyRole)]) {
-            guard let kind = Object.Kind(rawValue: try row.text(0)) else { continue }
-            let object = Object(kind: kind, name: try row.text(1))
-            found.objects[object] = try row.bool(3)
-            guard let grantee = try row.optionalText(4) else { continue }
+            guard let kind = Object.Kind(rawValue: try row.text("kind")) else { continue }
+            let object = Object(kind: kind, name: try row.text("name"))
+            found.objects[object] = try row.bool("is_owner")
+            guard let grantee = try row.optionalText("grantee") else { continue }
             let grant = Grant(
-                object: object, grantee: grantee, verb: try row.text(5), column: try row.optionalText(2))
+                object: object, grantee: grantee, verb: try row.text("privilege_type"),
+                column: try row.optionalText("column"))
             found.grants.insert(grant)
-            if try row.bool(6) { found.withOption.insert(grant) }
+            if try row.bool("is_grantable") { found.withOption.insert(grant) }
         }
         for row in try connection.query(selectColumns) {
-            found.columns.insert([try row.text(0), try row.text(1)])
+            found.columns.insert([try row.text("name"), try row.text("attname")])
         }
         return found
     }

@@ -19,18 +19,18 @@ package enum PublicPrivileges {
 
     /// A few functions stand for the others of their kind that the script names.
     private static let select = """
-        SELECT bool_or(has_database_privilege(role, current_database(), 'TEMPORARY')),
+        SELECT bool_or(has_database_privilege(role, current_database(), 'TEMPORARY')) AS "temporary tables",
             bool_or(has_function_privilege(role, 'pg_catalog.lo_create(oid)', 'EXECUTE')
                 OR has_function_privilege(role, 'pg_catalog.lo_creat(int)', 'EXECUTE')
-                OR has_function_privilege(role, 'pg_catalog.lo_from_bytea(oid, bytea)', 'EXECUTE')),
+                OR has_function_privilege(role, 'pg_catalog.lo_from_bytea(oid, bytea)', 'EXECUTE')) AS "large objects",
             bool_or(has_function_privilege(role, 'pg_catalog.pg_advisory_lock(bigint)', 'EXECUTE')
-                OR has_function_privilege(role, 'pg_catalog.pg_try_advisory_lock(bigint)', 'EXECUTE'))
+                OR has_function_privilege(role, 'pg_catalog.pg_try_advisory_lock(bigint)', 'EXECUTE')) AS "advisory locks"
         FROM unnest($1::text[]) AS role
         """
 
     /// Returns the kinds that the role of some process still has in this database; any user may call it.
     package static func left(on connection: PostgresConnection) throws -> [Kind] {
         let row = try connection.query(select, [.texts(DatabaseRole.allCases.map(\.rawValue))]).one()
-        return try Kind.allCases.enumerated().filter { try row.bool($0.offset) }.map(\.element)
+        return try Kind.allCases.filter { try row.bool(ColumnName($0.rawValue)) }
     }
 }

@@ -35,7 +35,7 @@ package enum RoleMaking {
         let parameters: [PostgresValue] = [
             .texts(DatabaseRole.allCases.map(\.rawValue)), .texts(configs), .text(owner),
         ]
-        return try connection.query(lacking, parameters).compactMap { DatabaseRole(rawValue: try $0.text(0)) }
+        return try connection.query(lacking, parameters).compactMap { DatabaseRole(rawValue: try $0.text("name")) }
     }
 
     /// Creates what is missing. A user without CREATEROLE can work with roles that a superuser created.

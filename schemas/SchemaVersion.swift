@@ -43,10 +43,11 @@ package enum SchemaVersion {
 
     /// Reads the newest migration that was applied; nil if the database has no schema.
     package static func read(on connection: PostgresConnection) throws -> Int? {
-        let there = try connection.query("SELECT to_regclass('entitled.schema_version') IS NOT NULL").first?.bool(0)
+        let there = try connection.query("SELECT to_regclass('entitled.schema_version') IS NOT NULL AS is_there")
+            .first?.bool("is_there")
         guard there == true else { return nil }
         let rows = try connection.query("SELECT max(version)::int8 FROM entitled.schema_version")
-        return try rows.first?.optionalInt(0).map { Int($0) } ?? 0
+        return try rows.first?.optionalInt("max").map { Int($0) } ?? 0
     }
 
     /// The same with the oldest program, which schemas that this program knows need not say.
@@ -58,6 +59,6 @@ package enum SchemaVersion {
         }
         let rows = try connection.query(
             "SELECT oldest_program::int8 FROM entitled.schema_version WHERE version = $1", [.int8(Int64(version))])
-        return Found(version: version, oldestProgram: try rows.first?.optionalInt(0).map { Int($0) })
+        return Found(version: version, oldestProgram: try rows.first?.optionalInt("oldest_program").map { Int($0) })
     }
 }

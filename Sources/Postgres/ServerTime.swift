@@ -1,6 +1,6 @@
 extension PostgresConnection {
     /// The server's clock at this moment, in ms since 1970: not the beginning of the transaction, which waited for locks since.
     package func serverTime() throws -> Int64 {
-        try query("SELECT (extract(epoch FROM clock_timestamp()) * 1000)::int8").one().int(0)
+        try query("SELECT (extract(epoch FROM clock_timestamp()) * 1000)::int8 AS now_ms").one().int("now_ms")
     }
 }

@@ -24,7 +24,8 @@ enum NextSchemas {
                         UPDATE entitled.fact f SET counted = coalesce(counted, 0) + 1 FROM next n
                         WHERE f.digest = n.digest RETURNING f.digest
                     )
-                    SELECT (SELECT digest::text FROM next ORDER BY digest DESC LIMIT 1), (SELECT count(*) FROM written)
+                    SELECT (SELECT digest::text FROM next ORDER BY digest DESC LIMIT 1) AS cursor,
+                        (SELECT count(*) FROM written) AS rows
                     """),
             .index(name: "fact_by_counted", definition: "ON entitled.fact (counted)"),
         ])

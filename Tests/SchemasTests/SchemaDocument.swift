@@ -1,6 +1,7 @@
 import Base
 import Postgres
 import Schemas
+import TestSupport
 
 /// `schemas/schema.sql`: the schema of a database, read from its catalogue, by topic.
 ///

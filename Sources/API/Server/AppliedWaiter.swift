@@ -107,6 +107,6 @@ package final class AppliedWaiter: Sendable {
     private static func pending(_ subjects: Set<Subject>, on connection: PostgresConnection) throws -> Set<Subject> {
         let all = Array(subjects)
         let rows = try connection.query(select, [.int2s(all.map(\.lane.number)), .int8s(all.map(\.seq))])
-        return Set(try rows.map { Subject(lane: Lane(number: Int16(clamping: try $0.int(0))), seq: try $0.int(1)) })
+        return Set(try rows.map { Subject(lane: try $0.value("lane"), seq: try $0.int("seq")) })
     }
 }

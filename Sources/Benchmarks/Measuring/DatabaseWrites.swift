@@ -13,15 +13,16 @@ struct DatabaseWrites {
         _ = try connection.query("SELECT pg_stat_clear_snapshot()")
         let row = try connection.query(
             """
-            SELECT (pg_current_wal_insert_lsn() - '0/0')::float8, coalesce(sum(n_tup_upd + n_tup_del), 0)::float8,
-                coalesce(sum(n_tup_upd), 0)::float8, coalesce(sum(n_tup_hot_upd), 0)::float8
+            SELECT (pg_current_wal_insert_lsn() - '0/0')::float8 AS wal_bytes,
+                coalesce(sum(n_tup_upd + n_tup_del), 0)::float8 AS dead,
+                coalesce(sum(n_tup_upd), 0)::float8 AS updates, coalesce(sum(n_tup_hot_upd), 0)::float8 AS hot_updates
             FROM pg_stat_user_tables
             """
         ).one()
-        walBytes = try row.double(0)
-        deadTuples = try row.double(1)
-        updates = try row.double(2)
-        hotUpdates = try row.double(3)
+        walBytes = try row.double("wal_bytes")
+        deadTuples = try row.double("dead")
+        updates = try row.double("updates")
+        hotUpdates = try row.double("hot_updates")
     }
 
     func since(_ before: DatabaseWrites) -> DatabaseWrites {

@@ -68,7 +68,9 @@ final class RecordWatch: Sendable {
         guard let awaited else { return false }
         guard !awaited.isEmpty else { return true }
         let lanes = awaited.map { Lane(app: "demo", environment: .sandbox, subject: $0).number }
-        let found = try connection.query(select, [.int2s(lanes), .texts(awaited)]).map { try $0.text(0) }
+        let found = try connection.query(select, [.int2s(lanes), .texts(awaited)]).map {
+            try $0.text("original_transaction_id")
+        }
         let now = ContinuousClock.now
         state.change { state in
             for purchase in found {

@@ -30,12 +30,14 @@ enum StatementCosts {
         .array(
             try connection.query(select).map { row in
                 .object([
-                    "role": .string(try row.text(1)),
-                    "microseconds": .double((try row.double(3) + row.double(4)) * 1000 / items),
-                    "calls": .double(Double(try row.int(2)) / items),
-                    "rows": .double(Double(try row.int(6)) / items), "wal_bytes": .double(try row.double(5) / items),
+                    "role": .string(try row.text("rolname")),
+                    "microseconds": .double(
+                        (try row.double("total_exec_time") + row.double("total_plan_time")) * 1000 / items),
+                    "calls": .double(Double(try row.int("calls")) / items),
+                    "rows": .double(Double(try row.int("rows")) / items),
+                    "wal_bytes": .double(try row.double("wal_bytes") / items),
                     "statement": .string(
-                        try row.text(0).split(whereSeparator: \.isWhitespace).joined(separator: " ")),
+                        try row.text("query").split(whereSeparator: \.isWhitespace).joined(separator: " ")),
                 ])
             })
     }

@@ -113,7 +113,7 @@ final class Installation {
     // MARK: - Looking into the database
 
     func number(_ sql: String) throws -> Int64 {
-        try database.query(sql).one().int(0)
+        try database.query(sql).one().int(ColumnName(place: 0))
     }
 
     /// Waits until the query gives 0, asking rarely enough to cost little; the moment when it did.
@@ -134,20 +134,20 @@ final class Installation {
     func tableSizes() throws -> [(table: String, bytes: Int64)] {
         let rows = try database.query(
             """
-            SELECT relname::text, pg_total_relation_size(oid) FROM pg_class
+            SELECT relname::text, pg_total_relation_size(oid) AS bytes FROM pg_class
             WHERE relnamespace = 'entitled'::regnamespace AND relkind = 'r' ORDER BY 2 DESC
             """)
-        return try rows.map { (try $0.text(0), try $0.int(1)) }
+        return try rows.map { (try $0.text("relname"), try $0.int("bytes")) }
     }
 
     /// Bytes on disk of each table (what lies outside of its rows included) and each index by itself, the largest first.
     func relationSizes() throws -> [(relation: String, bytes: Int64)] {
         let rows = try database.query(
             """
-            SELECT relname::text, CASE relkind WHEN 'r' THEN pg_table_size(oid) ELSE pg_relation_size(oid) END
+            SELECT relname::text, CASE relkind WHEN 'r' THEN pg_table_size(oid) ELSE pg_relation_size(oid) END AS bytes
             FROM pg_class WHERE relnamespace = 'entitled'::regnamespace AND relkind IN ('r', 'i') ORDER BY 2 DESC
             """)
-        return try rows.map { (try $0.text(0), try $0.int(1)) }
+        return try rows.map { (try $0.text("relname"), try $0.int("bytes")) }
     }
 }
 

@@ -63,7 +63,7 @@ struct CrowdScenario {
                 let connection = try? PostgresConnection(target)
                 let deadline = ContinuousClock.now + CrowdScenario.patience
                 while ContinuousClock.now < deadline {
-                    if let left = try? connection?.query(CrowdScenario.left).one().int(0), left == 0 { break }
+                    if let left = try? connection?.query(CrowdScenario.left).one().int("count"), left == 0 { break }
                     _ = drained.wait(timeout: .milliseconds(100)) { $0 }
                 }
                 drained.change { $0 = ContinuousClock.now - started }

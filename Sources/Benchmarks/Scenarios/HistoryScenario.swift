@@ -121,7 +121,7 @@ struct WorkerMeter {
     init(worker: pid_t, _ installation: Installation) throws {
         let backends = try installation.database.query(
             "SELECT pid FROM pg_stat_activity WHERE application_name LIKE 'entitled%worker%'"
-        ).map { pid_t(try $0.int(0)) }
+        ).map { pid_t(try $0.int("pid")) }
         guard !backends.isEmpty else { throw BenchmarkFailure("the worker has no connection") }
         processes = [worker] + backends
     }

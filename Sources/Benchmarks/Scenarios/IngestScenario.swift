@@ -72,12 +72,12 @@ struct IngestScenario {
     private func packedBytes(_ installation: Installation) throws -> [JSON.Member] {
         let rows = try installation.database.query(
             """
-            SELECT 'notification', avg(length(payload))::float8 FROM entitled.notification
+            SELECT 'notification' AS part, avg(length(payload))::float8 AS bytes FROM entitled.notification
             UNION ALL SELECT 'event', avg(length(body))::float8 FROM entitled.event
             UNION ALL SELECT 'fact_' || kind, avg(length(payload))::float8 FROM entitled.fact GROUP BY kind
             UNION ALL SELECT 'rows_' || 'fact', count(*)::float8 FROM entitled.fact
             UNION ALL SELECT 'rows_' || 'event', count(*)::float8 FROM entitled.event
             """)
-        return try rows.map { JSON.Member(name: try $0.text(0), value: .double(try $0.double(1))) }
+        return try rows.map { JSON.Member(name: try $0.text("part"), value: .double(try $0.double("bytes"))) }
     }
 }

@@ -39,7 +39,7 @@ struct WaitingDeliveries {
         try installation.database.query(
             "SELECT count(*) FROM entitled.delivery WHERE state = 0 AND endpoint = ANY($1::text[])",
             [.texts(endpoints)]
-        ).one().int(0)
+        ).one().int("count")
     }
 
     /// Of a usual size.

@@ -40,7 +40,7 @@ struct EventRedactor {
                 .int2(key.lane.number), .text(key.originalTransactionID), .text(key.app),
                 .int2(key.environment.code),
             ]
-        ).map { Name(lane: key.lane, id: try $0.uuid(0)) }
+        ).map { Name(lane: key.lane, id: try $0.uuid("id")) }
     }
 
     private static let selectCopies = """
@@ -52,7 +52,7 @@ struct EventRedactor {
     static func withCopies(_ events: [Name], on connection: PostgresConnection) throws -> [Name] {
         try events
             + connection.query(selectCopies, places(events)).map {
-                Name(lane: Lane(number: Int16(clamping: try $0.int(0))), id: try $0.uuid(1))
+                Name(lane: try $0.value("lane"), id: try $0.uuid("id"))
             }
     }
 
@@ -64,8 +64,8 @@ struct EventRedactor {
     /// Their deliveries, by primary keys, which follow from event and endpoint: there is no index by event.
     static func deliveries(
         of events: [Name], on connection: PostgresConnection
-    ) throws -> [(id: DeliveryID, state: Int64)] {
-        let endpoints = try connection.query("SELECT id FROM entitled.endpoint").map { try $0.text(0) }
+    ) throws -> [(id: DeliveryID, state: DeliveryCode)] {
+        let endpoints = try connection.query("SELECT id FROM entitled.endpoint").map { try $0.text("id") }
         return try existing(
             events.flatMap { event in
                 endpoints.map { DeliveryID(lane: event.lane, event: event.id, endpoint: $0) }
@@ -74,10 +74,10 @@ struct EventRedactor {
 
     static func existing(
         _ ids: [DeliveryID], on connection: PostgresConnection
-    ) throws -> [(id: DeliveryID, state: Int64)] {
+    ) throws -> [(id: DeliveryID, state: DeliveryCode)] {
         try connection.query(selectDeliveries, places(ids)).map { row in
-            let lane = Lane(number: Int16(clamping: try row.int(0)))
-            return (id: DeliveryID(lane: lane, bytes: try row.uuid(1)), state: try row.int(2))
+            let lane: Lane = try row.value("lane")
+            return (id: DeliveryID(lane: lane, bytes: try row.uuid("id")), state: try row.value("state"))
         }
     }
 
@@ -107,10 +107,10 @@ struct EventRedactor {
         let events = try EventRedactor.withCopies(given, on: connection)
         var changed: [(name: Name, body: [UInt8])] = []
         for row in try connection.query(EventRedactor.selectBodies, EventRedactor.places(events)) {
-            guard let body = try EventRedaction.body(try EventBodyCodec.restore(try row.bytes(2)), names) else {
+            guard let body = try EventRedaction.body(try EventBodyCodec.restore(try row.bytes("body")), names) else {
                 continue
             }
-            let name = Name(lane: Lane(number: Int16(clamping: try row.int(0))), id: try row.uuid(1))
+            let name = Name(lane: try row.value("lane"), id: try row.uuid("id"))
             changed.append((name, try EventBodyCodec.compress(body)))
         }
         if !changed.isEmpty {
@@ -132,9 +132,9 @@ struct EventRedactor {
 
     /// Those that may be on their way, with what they were.
     func remember(
-        _ deliveries: [(id: DeliveryID, state: Int64)], on connection: PostgresConnection
+        _ deliveries: [(id: DeliveryID, state: DeliveryCode)], on connection: PostgresConnection
     ) throws {
-        let open = deliveries.filter { $0.state == Int64(DeliveryState.pending.rawValue) }.map(\.id)
+        let open = deliveries.filter { $0.state == .pending }.map(\.id)
         guard !open.isEmpty else { return }
         _ = try connection.query(EventRedactor.keep, [.int8(deletion)] + EventRedactor.places(open))
     }
@@ -181,7 +181,7 @@ struct EventRedactor {
     ///
     /// - Parameter more: further deliveries, which are of no event.
     func erase(
-        _ given: [Name], more: [(id: DeliveryID, state: Int64)], on connection: PostgresConnection
+        _ given: [Name], more: [(id: DeliveryID, state: DeliveryCode)], on connection: PostgresConnection
     ) throws -> DeletionTable.Counts {
         let events = try EventRedactor.withCopies(given, on: connection)
         let deliveries = try EventRedactor.deliveries(of: events, on: connection) + more

@@ -6,7 +6,8 @@ import Subscriptions
 /// The facts of a purchase without a person: each that names one is replaced by what is left of it, in its place.
 enum FactRedactor {
     private static let select = """
-        SELECT digest, kind, signed_ms, seq, payload, source, array_to_string(signed_again, ' ') FROM entitled.fact
+        SELECT digest, kind, signed_ms, seq, payload, source, array_to_string(signed_again, ' ') AS again
+        FROM entitled.fact
         WHERE lane = $1 AND original_transaction_id = $2 AND app = $3 AND environment = $4 AND kind IN (1, 2, 4, 8)
         """
     private static let delete = """
@@ -28,17 +29,18 @@ enum FactRedactor {
         ]
         var (old, new): ([[UInt8]], [FactTable.New]) = ([], [])
         for row in try connection.query(select, place) {
-            guard let kind = FactRow.Kind(rawValue: Int16(clamping: try row.int(1))) else { continue }
+            guard let kind = FactRow.Kind(rawValue: Int16(clamping: try row.int("kind"))) else { continue }
             let fact = FactRow(
-                kind: kind, signedDate: try row.int(2), header: nil, signature: nil,
-                payload: try FactCodec.restore(try row.bytes(4)), again: try FactRow.dates(row.optionalText(6)))
+                kind: kind, signedDate: try row.int("signed_ms"), header: nil, signature: nil,
+                payload: try FactCodec.restore(try row.bytes("payload")),
+                again: try FactRow.dates(row.optionalText("again")))
             let redacted = try fact.redacted(names, isTheirs: isTheirs, until: action, at: deleted)
             guard redacted.payload != fact.payload else { continue }
-            old.append(try row.uuid(0))
+            old.append(try row.uuid("digest"))
             new.append(
                 FactTable.New(
-                    key: key, seq: try row.int(3), fact: redacted,
-                    source: NotificationSource(code: try row.int(5))))
+                    key: key, seq: try row.int("seq"), fact: redacted,
+                    source: NotificationSource(code: try row.int("source"))))
         }
         guard !old.isEmpty else { return 0 }
         _ = try connection.query(delete, place + [.uuids(old)])

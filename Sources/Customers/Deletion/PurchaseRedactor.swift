@@ -93,9 +93,8 @@ struct PurchaseRedactor {
             let telling = stored.filter { tells($0, names, isTheirs: isTheirs) }
             counts.merge(
                 try StoredNotifications.delete(telling.map(\.place), on: connection), uniquingKeysWith: +)
-            let unsent = try PurchaseRedactor.deliveries(of: telling.map(\.identity), in: lane, on: connection).filter {
-                PurchaseRedactor.open.contains($0.state)
-            }
+            let unsent = try PurchaseRedactor.deliveries(of: telling.map(\.identity), in: lane, on: connection).filter(
+                \.state.isOpen)
             try UnreadableDeliveries.giveUp(
                 unsent.map { ($0.id, "the customer was deleted, and the notification with them") }, now: now,
                 on: connection)
@@ -103,9 +102,6 @@ struct PurchaseRedactor {
         }
         return counts
     }
-
-    /// Pending, held, blocked.
-    private static let open: Set<Int64> = [0, 3, 4]
 
     /// What cannot be read may say anything.
     private func tells(_ stored: StoredNotifications.Stored, _ names: Pseudonyms, isTheirs: Bool) -> Bool {
@@ -116,9 +112,11 @@ struct PurchaseRedactor {
     /// Of notifications as they came.
     static func deliveries(
         of identities: [NotificationIdentity], in lane: Lane, on connection: PostgresConnection
-    ) throws -> [(id: DeliveryID, state: Int64)] {
+    ) throws -> [(id: DeliveryID, state: DeliveryCode)] {
         guard !identities.isEmpty else { return [] }
-        let endpoints = try connection.query("SELECT id FROM entitled.endpoint WHERE format = 1").map { try $0.text(0) }
+        let endpoints = try connection.query("SELECT id FROM entitled.endpoint WHERE format = 1").map {
+            try $0.text("id")
+        }
         return try EventRedactor.existing(
             identities.flatMap { identity in
                 endpoints.map { DeliveryID(lane: lane, notification: identity, endpoint: $0) }
@@ -197,7 +195,7 @@ struct PurchaseRedactor {
     ) throws {
         let identities = try connection.query(PurchaseRedactor.selectSigned, parameters).map { row in
             NotificationIdentity.posted(
-                try FactCodec.restore(try row.bytes(0)), app: key.app, environment: key.environment)
+                try FactCodec.restore(try row.bytes("payload")), app: key.app, environment: key.environment)
         }
         _ = try connection.query(
             PurchaseRedactor.deleteKeys,

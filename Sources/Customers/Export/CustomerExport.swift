@@ -66,26 +66,30 @@ package struct CustomerExport: Sendable {
     }
 
     private static let selectCustomer = """
-        SELECT to_jsonb(c) FROM entitled.customer c WHERE c.original_app_user_id = $1
+        SELECT to_jsonb(c) AS document FROM entitled.customer c WHERE c.original_app_user_id = $1
         """
     private static let selectIDs = """
-        SELECT to_jsonb(a) FROM entitled.app_user_id a WHERE a.original_app_user_id = $1 ORDER BY first_seen_ms, id
+        SELECT to_jsonb(a) AS document FROM entitled.app_user_id a WHERE a.original_app_user_id = $1
+        ORDER BY first_seen_ms, id
         """
 
     private func identity(
         _ customer: Customer, _ writer: inout ExportWriter, on connection: PostgresConnection
     ) throws {
         let root = PostgresValue.text(customer.originalAppUserID)
-        try writer.put(row: try connection.query(CustomerExport.selectCustomer, [root]).one().bytes(0), "customer")
+        try writer.put(
+            row: try connection.query(CustomerExport.selectCustomer, [root]).one().bytes("document"), "customer")
         try writer.list("app_user_ids") { writer in
-            for row in try connection.query(CustomerExport.selectIDs, [root]) { try writer.put(row: try row.bytes(0)) }
+            for row in try connection.query(CustomerExport.selectIDs, [root]) {
+                try writer.put(row: try row.bytes("document"))
+            }
         }
         for (table, column, member) in PersonalDataMap.ofCustomers {
             let rows = try connection.query(
-                "SELECT to_jsonb(t) FROM entitled.\(table) t WHERE t.\(column) = ANY($1::text[])",
+                "SELECT to_jsonb(t) AS document FROM entitled.\(table) t WHERE t.\(column) = ANY($1::text[])",
                 [.texts(customer.appUserIDs)])
             try writer.list(member) { writer in
-                for row in rows { try writer.put(row: try row.bytes(0)) }
+                for row in rows { try writer.put(row: try row.bytes("document")) }
             }
         }
     }

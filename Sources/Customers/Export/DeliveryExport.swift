@@ -5,13 +5,13 @@ import Postgres
 /// Writes what was sent to whom, and what came back (`CustomerExport`).
 enum DeliveryExport {
     private static let select = """
-        SELECT d.lane, d.id, d.endpoint, p.url, \(DeliveryQuery.shownState), d.created_ms
+        SELECT d.lane, d.id, d.endpoint, p.url, \(DeliveryQuery.shownState) AS state, d.created_ms
         FROM unnest($1::int2[], $2::uuid[]) AS t(lane, id)
         JOIN entitled.delivery d ON d.lane = t.lane AND d.id = t.id
         LEFT JOIN entitled.endpoint p ON p.id = d.endpoint ORDER BY d.endpoint
         """
     private static let attempts = """
-        SELECT a.number, a.started_ms, a.status, a.outcome, a.detail, host(a.peer), a.head, a.response
+        SELECT a.number, a.started_ms, a.status, a.outcome, a.detail, host(a.peer) AS address, a.head, a.response
         FROM entitled.attempt a WHERE a.lane = $1 AND a.delivery = $2 ORDER BY a.started_ms
         """
 
@@ -20,14 +20,14 @@ enum DeliveryExport {
     ) throws {
         guard !ids.isEmpty else { return }
         for row in try connection.query(select, [.int2s(ids.map(\.lane.number)), .uuids(ids.map(\.bytes))]) {
-            let id = DeliveryID(lane: Lane(number: Int16(clamping: try row.int(0))), bytes: try row.uuid(1))
-            let state = DeliveryState(rawValue: Int16(clamping: try row.int(4)))
+            let id = DeliveryID(lane: try row.value("lane"), bytes: try row.uuid("id"))
+            let state: DeliveryState = try row.value("state")
             try writer.object { writer in
                 try writer.put(.string(id.text), "id")
-                try writer.put(.string(try row.text(2)), "endpoint")
-                try writer.put(.text(try row.optionalText(3)), "url")
-                try writer.put(.text(state?.name), "state")
-                try writer.put(.date(try row.int(5)), "created_at")
+                try writer.put(.string(try row.text("endpoint")), "endpoint")
+                try writer.put(.text(try row.optionalText("url")), "url")
+                try writer.put(.string(state.name), "state")
+                try writer.put(.date(try row.int("created_ms")), "created_at")
                 let rows = try connection.query(attempts, [.int2(id.lane.number), .uuid(id.bytes)])
                 try writer.list("attempts") { writer in
                     for row in rows { try writer.put(try attempt(row)) }
@@ -38,11 +38,11 @@ enum DeliveryExport {
 
     private static func attempt(_ row: PostgresRow) throws -> JSON {
         .object([
-            "number": .int(try row.int(0)), "started_at": .date(try row.int(1)),
-            "status": .integer(try row.optionalInt(2)), "outcome": .string(try row.text(3)),
-            "detail": .text(try row.optionalText(4)), "peer": .text(try row.optionalText(5)),
-            "head": .text(try row.optionalBytes(6).map { String(decoding: $0, as: UTF8.self) }),
-            "response": .text(try row.optionalBytes(7).map { String(decoding: $0, as: UTF8.self) }),
+            "number": .int(try row.int("number")), "started_at": .date(try row.int("started_ms")),
+            "status": .integer(try row.optionalInt("status")), "outcome": .string(try row.text("outcome")),
+            "detail": .text(try row.optionalText("detail")), "peer": .text(try row.optionalText("address")),
+            "head": .text(try row.optionalBytes("head").map { String(decoding: $0, as: UTF8.self) }),
+            "response": .text(try row.optionalBytes("response").map { String(decoding: $0, as: UTF8.self) }),
         ])
     }
 }

@@ -9,7 +9,7 @@ struct PurchaseExport {
     private static let pageSize = 50
 
     private static let record = """
-        SELECT to_jsonb(p) FROM entitled.purchase p
+        SELECT to_jsonb(p) AS document FROM entitled.purchase p
         WHERE p.lane = $1 AND p.original_transaction_id = $2 AND p.app = $3 AND p.environment = $4
         """
     private static let identifiers = """
@@ -27,13 +27,13 @@ struct PurchaseExport {
             try writer.put(.string(key.app), "app")
             try writer.put(.string(key.environment.rawValue), "environment")
             try writer.put(.string(key.originalTransactionID), "original_transaction_id")
-            let record = try connection.query(PurchaseExport.record, place).first?.bytes(0)
+            let record = try connection.query(PurchaseExport.record, place).first?.bytes("document")
             if let record { try writer.put(row: record, "record") } else { try writer.put(.null, "record") }
             try writer.put(
                 .strings(
                     try connection.query(
                         PurchaseExport.identifiers, [.texts(names.sorted())] + place.dropFirst()
-                    ).map { try $0.text(0) }), "identifiers")
+                    ).map { try $0.text("identifier") }), "identifiers")
             try self.facts(place, &writer, on: connection)
             try notifications(of: key, &writer, on: connection)
             try writer.list("events") { writer in
@@ -42,11 +42,11 @@ struct PurchaseExport {
             for (table, member) in try PersonalDataMap.ofPurchases(on: connection) {
                 let rows = try connection.query(
                     """
-                    SELECT to_jsonb(t) FROM entitled.\(table) t
+                    SELECT to_jsonb(t) AS document FROM entitled.\(table) t
                     WHERE t.lane = $1 AND t.original_transaction_id = $2 AND t.app = $3 AND t.environment = $4
                     """, place)
                 try writer.list(member) { writer in
-                    for row in rows { try writer.put(row: try row.bytes(0)) }
+                    for row in rows { try writer.put(row: try row.bytes("document")) }
                 }
             }
         }
@@ -70,7 +70,7 @@ struct PurchaseExport {
                 let rows = try connection.query(PurchaseExport.selectFacts, place + [.uuid(last)])
                 for row in rows {
                     try writer.put(try fact(row))
-                    last = try row.uuid(6)
+                    last = try row.uuid("digest")
                 }
                 guard rows.count == PurchaseExport.pageSize else { return }
             }
@@ -78,17 +78,17 @@ struct PurchaseExport {
     }
 
     private func fact(_ row: PostgresRow) throws -> JSON {
-        let payload = try FactCodec.restore(try row.bytes(3))
-        let (header, signature) = (try row.optionalBytes(4), try row.optionalBytes(5))
+        let payload = try FactCodec.restore(try row.bytes("payload"))
+        let (header, signature) = (try row.optionalBytes("header"), try row.optionalBytes("signature"))
         let signed = header.flatMap { header in
             signature.map {
                 StoredJWS(headerID: [], payload: [], signature: $0).compact(header: header, payload: payload)
             }
         }
-        let kind = FactRow.Kind(rawValue: Int16(clamping: try row.int(0)))
+        let kind = FactRow.Kind(rawValue: Int16(clamping: try row.int("kind")))
         return .object([
-            "kind": .text(kind.map { String(describing: $0) }), "signed_at": .date(try row.int(1)),
-            "received_at": .date(SequenceGenerator.instant(of: try row.int(2))), "payload": .raw(payload),
+            "kind": .text(kind.map { String(describing: $0) }), "signed_at": .date(try row.int("signed_ms")),
+            "received_at": .date(SequenceGenerator.instant(of: try row.int("seq"))), "payload": .raw(payload),
             "signed": .text(signed.map { String(decoding: $0, as: UTF8.self) }),
         ])
     }
@@ -146,15 +146,15 @@ struct PurchaseExport {
             let rows = try connection.query(
                 PurchaseExport.selectEvents, [.int2s(page.map(\.lane.number)), .uuids(page.map(\.id))])
             for row in rows {
-                let stored = try row.bytes(4)
+                let stored = try row.bytes("body")
                 let body: JSON = stored.isEmpty ? .null : .raw(try EventBodyCodec.restore(stored))
                 let name = EventRedactor.Name(
-                    lane: Lane(number: Int16(clamping: try row.int(5))), id: try row.uuid(0))
+                    lane: try row.value("lane"), id: try row.uuid("id"))
                 try writer.object { writer in
                     try writer.put(.string(UUIDText.upper(name.id)), "id")
-                    try writer.put(.string(try row.text(1)), "type")
-                    try writer.put(.date(try row.int(2)), "created_at")
-                    try writer.put(.integer(try row.optionalInt(3)), "sequence")
+                    try writer.put(.string(try row.text("type")), "type")
+                    try writer.put(.date(try row.int("created_ms")), "created_at")
+                    try writer.put(.integer(try row.optionalInt("sequence")), "sequence")
                     try writer.put(body, "body")
                     let deliveries = try EventRedactor.deliveries(of: [name], on: connection)
                     try writer.list("deliveries") { writer in

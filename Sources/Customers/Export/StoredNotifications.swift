@@ -42,13 +42,13 @@ struct StoredNotifications {
                 .int2(key.lane.number), .text(key.originalTransactionID), .text(key.app),
                 .int2(key.environment.code),
             ]
-        ).map { NotificationBodies.Place(lane: key.lane, seq: try $0.int(0)) }
+        ).map { NotificationBodies.Place(lane: key.lane, seq: try $0.int("seq")) }
     }
 
     /// A span of numbers as constants of the statement keeps days out that hold none of them.
     private static let select = """
-        SELECT n.lane, n.seq, n.app, n.environment, n.uuid, n.type, n.subtype, n.received_ms, n.header, h.header,
-            n.payload, n.signature, w.reason, p.seq IS NOT NULL
+        SELECT n.lane, n.seq, n.app, n.environment, n.uuid, n.type, n.subtype, n.received_ms, n.header,
+            h.header AS header_text, n.payload, n.signature, w.reason, p.seq IS NOT NULL AS is_pending
         FROM entitled.notification n LEFT JOIN entitled.jws_header h ON h.id = n.header
         LEFT JOIN entitled.held_notification w ON w.lane = n.lane AND w.seq = n.seq
         LEFT JOIN entitled.pending p ON p.lane = n.lane AND p.seq = n.seq
@@ -69,19 +69,19 @@ struct StoredNotifications {
     }
 
     private func stored(_ row: PostgresRow) throws -> Stored {
-        guard let environment = StoreEnvironment(code: Int16(clamping: try row.int(3))) else {
-            throw PostgresError(.decoding, "unknown environment code")
-        }
-        let jws = StoredJWS(headerID: try row.uuid(8), payload: try row.bytes(10), signature: try row.bytes(11))
-        let header = try row.optionalBytes(9)
+        let environment: StoreEnvironment = try row.value("environment")
+        let jws = StoredJWS(
+            headerID: try row.uuid("header"), payload: try row.bytes("payload"), signature: try row.bytes("signature"))
+        let header = try row.optionalBytes("header_text")
         let payload = header.flatMap { try? dictionaries.restore(jws, header: $0) }
         let isSigned = !jws.signature.isEmpty
         return Stored(
             place: NotificationBodies.Place(
-                lane: Lane(number: Int16(clamping: try row.int(0))), seq: try row.int(1)),
-            identity: NotificationIdentity(app: try row.text(2), environment: environment, uuid: try row.text(4)),
-            type: try row.text(5), subtype: try row.optionalText(6), isPending: try row.bool(13),
-            held: try row.optionalText(12), received: try row.int(7), payload: payload,
+                lane: try row.value("lane"), seq: try row.int("seq")),
+            identity: NotificationIdentity(
+                app: try row.text("app"), environment: environment, uuid: try row.text("uuid")),
+            type: try row.text("type"), subtype: try row.optionalText("subtype"), isPending: try row.bool("is_pending"),
+            held: try row.optionalText("reason"), received: try row.int("received_ms"), payload: payload,
             signed: header.flatMap { header in
                 payload.flatMap { isSigned ? jws.compact(header: header, payload: $0) : nil }
             })

@@ -57,7 +57,7 @@ struct CustomerRebuild {
         after cursor: String, atMost limit: Int, writes: Bool, on connection: PostgresConnection
     ) throws -> Page {
         let roots = try connection.query(CustomerRebuild.select, [.text(cursor), .int8(Int64(limit))]).map {
-            try $0.text(0)
+            try $0.text("root")
         }
         var page = Page(next: roots.last, customers: roots.count)
         for group in try IdentityGroup.load(roots, on: connection) {

@@ -49,11 +49,7 @@ package struct PurchaseRebuild {
                 .int2(lane.number), .text(cursor?.originalTransactionID ?? ""), .text(cursor?.app ?? ""),
                 .int2(cursor?.environment.code ?? -1), .int4(Int32(limit)),
             ])
-        return try rows.compactMap { row in
-            guard let environment = StoreEnvironment(code: Int16(clamping: try row.int(1))) else { return nil }
-            return PurchaseKey(
-                app: try row.text(0), environment: environment, originalTransactionID: try row.text(2))
-        }
+        return try rows.map { try PurchaseKey($0) }
     }
 
     /// Compares a page with its records, and writes them anew where they differ. The lane is held, or the transaction
@@ -182,7 +178,7 @@ package struct PurchaseRebuild {
                 .int2s(names.map(\.key.environment.code)), .texts(names.map(\.key.originalTransactionID)),
             ])
         return try rows.compactMap { row in
-            let place = Int(try row.int(0)) - 1
+            let place = Int(try row.int("place")) - 1
             return names.indices.contains(place) ? names[place] : nil
         }
     }
@@ -193,7 +189,7 @@ package struct PurchaseRebuild {
     }
 
     private static let selectFirst = """
-        SELECT t.owner, min(f.seq) FROM unnest($1::int2[], $2::text[], $3::text[], $4::int2[], $5::text[])
+        SELECT t.owner, min(f.seq) AS seq FROM unnest($1::int2[], $2::text[], $3::text[], $4::int2[], $5::text[])
             AS t(lane, otid, app, environment, owner)
         JOIN entitled.fact f ON f.lane = t.lane AND f.original_transaction_id = t.otid AND f.app = t.app
             AND f.environment = t.environment
@@ -216,7 +212,7 @@ package struct PurchaseRebuild {
             ])
         var seen: [String: Int64] = [:]
         for row in rows {
-            seen[try row.text(0)] = SequenceGenerator.instant(of: try row.int(1))
+            seen[try row.text("owner")] = SequenceGenerator.instant(of: try row.int("seq"))
         }
         return seen
     }

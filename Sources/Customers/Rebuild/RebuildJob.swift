@@ -51,10 +51,11 @@ struct RebuildJob: Sendable {
 
     private static func job(_ row: PostgresRow) throws -> RebuildJob {
         RebuildJob(
-            id: try row.int(0), stage: Int(try row.int(1)),
-            cursor: try row.isNull(2) ? [] : try row.texts(2).compactMap { $0 },
+            id: try row.int("id"), stage: Int(try row.int("lane")),
+            cursor: try row.isNull("cursor") ? [] : try row.texts("cursor").compactMap { $0 },
             totals: RebuildTotals(
-                purchases: try row.int(3), customers: try row.int(4), differences: try row.int(5)))
+                purchases: try row.int("purchases"), customers: try row.int("customers"),
+                differences: try row.int("differences")))
     }
 }
 

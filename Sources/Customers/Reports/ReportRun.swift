@@ -21,7 +21,9 @@ package struct ReportRun: Sendable {
         self.pageSize = pageSize
     }
 
-    private static let snapshot = "SELECT pg_export_snapshot(), (extract(epoch FROM clock_timestamp()) * 1000)::int8"
+    private static let snapshot = """
+        SELECT pg_export_snapshot() AS snapshot, (extract(epoch FROM clock_timestamp()) * 1000)::int8 AS now_ms
+        """
     private static let isolation = PostgresStatement("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
 
     fileprivate struct State {
@@ -48,7 +50,7 @@ package struct ReportRun: Sendable {
         // The connection that exports a snapshot keeps it until the others have it.
         let tally = try lead.transaction(opening: [ReportRun.isolation]) { _ in
             let row = try lead.query(ReportRun.snapshot).one()
-            let (name, calendar) = (try row.text(0), try calendar(try row.int(1)))
+            let (name, calendar) = (try row.text("snapshot"), try calendar(try row.int("now_ms")))
             let tally = ReportTally(calendar, foldSettings: foldSettings)
             for number in 0..<threads {
                 _ = ServiceThread("report \(number)") { work(tally, name, connect, state) }

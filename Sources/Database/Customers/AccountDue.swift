@@ -63,12 +63,12 @@ package enum AccountDue {
     package static func take(
         atMost limit: Int, on connection: PostgresConnection
     ) throws -> (count: Int, accounts: Set<AccountKey>) {
-        let numbers = try connection.query(take, [.int8(Int64(limit))]).map { try $0.int(0) }
+        let numbers = try connection.query(take, [.int8(Int64(limit))]).map { try $0.int("account") }
         return (numbers.count, try AccountTable.accounts(Set(numbers), on: connection))
     }
 
     /// Whether any is waiting.
     package static func isAny(on connection: PostgresConnection) throws -> Bool {
-        try connection.query("SELECT EXISTS (SELECT FROM entitled.account_due)").one().bool(0)
+        try connection.query("SELECT EXISTS (SELECT FROM entitled.account_due)").one().bool("exists")
     }
 }

@@ -43,11 +43,11 @@ package enum AccountJoins {
     private static func read(_ rows: some Sequence<PostgresRow>) throws -> Joins {
         var joins: Joins = [:]
         for row in rows {
-            guard let environment = StoreEnvironment(code: Int16(clamping: try row.int(2))) else { continue }
-            let scope = PurchaseKey(app: try row.text(1), environment: environment, originalTransactionID: "")
-            let account = AccountKey(of: scope, account: try row.text(0))
+            let (app, environment) = (try row.text("app"), try row.value("environment", as: StoreEnvironment.self))
+            let scope = PurchaseKey(app: app, environment: environment, originalTransactionID: "")
+            let account = AccountKey(of: scope, account: try row.text("account"))
             joins[account, default: []].insert(
-                AccountOwners.Join(one: try row.text(3), other: try row.text(4), at: try row.int(5)))
+                AccountOwners.Join(one: try row.text("one"), other: try row.text("other"), at: try row.int("at_ms")))
         }
         return joins
     }

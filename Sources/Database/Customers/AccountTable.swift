@@ -51,11 +51,12 @@ package enum AccountTable {
         var states: [Int64: State] = [:]
         // One that was there may be removed before it could be locked.
         while !missing.isEmpty {
-            missing.subtract(try connection.query(make, [.int8s(missing.sorted())]).map { try $0.int(0) })
+            missing.subtract(try connection.query(make, [.int8s(missing.sorted())]).map { try $0.int("number") })
             guard !missing.isEmpty else { break }
             for row in try connection.query(hold, [.int8s(missing.sorted())]) {
-                let number = try row.int(0)
-                states[number] = State(judgesActivity: try row.bool(1), rulesDiffer: try row.bool(2))
+                let number = try row.int("number")
+                states[number] = State(
+                    judgesActivity: try row.bool("judges_activity"), rulesDiffer: try row.bool("rules_differ"))
                 missing.remove(number)
             }
         }
@@ -89,9 +90,9 @@ package enum AccountTable {
 
     /// Accounts of which an upgrade keeps owners that the rules would not give.
     package static func differing(atMost limit: Int, on connection: PostgresConnection) throws -> [AccountKey] {
-        try connection.query(selectDiffering, [.int8(Int64(limit))]).compactMap { row in
-            guard let environment = StoreEnvironment(code: Int16(clamping: try row.int(2))) else { return nil }
-            return AccountKey(id: try row.text(0), app: try row.text(1), environment: environment)
+        try connection.query(selectDiffering, [.int8(Int64(limit))]).map { row in
+            AccountKey(
+                id: try row.text("id"), app: try row.text("app"), environment: try row.value("environment"))
         }
     }
 
@@ -107,7 +108,7 @@ package enum AccountTable {
 
     private static let columns = """
         p.app, p.environment, p.original_transaction_id, p.owner, p.claims, p.tell_ms, p.told_owner, coalesce((
-            SELECT a.judges_activity FROM entitled.account a WHERE a.number = p.account), false)
+            SELECT a.judges_activity FROM entitled.account a WHERE a.number = p.account), false) AS judges_activity
         """
 
     private static let selectMembers = """
@@ -148,14 +149,12 @@ package enum AccountTable {
     private static func read(_ rows: some Sequence<PostgresRow>) throws -> [PurchaseKey: Member] {
         var members: [PurchaseKey: Member] = [:]
         for row in rows {
-            guard let environment = StoreEnvironment(code: Int16(clamping: try row.int(1))) else { continue }
-            let key = PurchaseKey(
-                app: try row.text(0), environment: environment, originalTransactionID: try row.text(2))
-            let claims = try row.optionalBytes(4)
+            let key = try PurchaseKey(row)
+            let claims = try row.optionalBytes("claims")
             members[key] = Member(
-                key: key, owner: try row.text(3), claims: claims.flatMap(PurchaseClaims.init(bytes:)),
-                isFound: claims == nil, tell: try row.optionalInt(5), told: try row.optionalText(6),
-                judgesActivity: try row.bool(7))
+                key: key, owner: try row.text("owner"), claims: claims.flatMap(PurchaseClaims.init(bytes:)),
+                isFound: claims == nil, tell: try row.optionalInt("tell_ms"), told: try row.optionalText("told_owner"),
+                judgesActivity: try row.bool("judges_activity"))
         }
         return members
     }
@@ -179,10 +178,8 @@ package enum AccountTable {
         atMost limit: Int, skipping skipped: Int, on connection: PostgresConnection
     ) throws -> Set<PurchaseKey> {
         Set(
-            try connection.query(selectWithoutClaims, [.int8(Int64(limit)), .int8(Int64(skipped))]).compactMap { row in
-                guard let environment = StoreEnvironment(code: Int16(clamping: try row.int(1))) else { return nil }
-                return PurchaseKey(
-                    app: try row.text(0), environment: environment, originalTransactionID: try row.text(2))
+            try connection.query(selectWithoutClaims, [.int8(Int64(limit)), .int8(Int64(skipped))]).map {
+                try PurchaseKey($0)
             })
     }
 

@@ -22,6 +22,6 @@ package enum AppPostTable {
 
     /// When the last one came, in ms; nil: none ever did.
     package static func last(of scope: AppScope, on connection: PostgresConnection) throws -> Int64? {
-        try connection.query(select, [.text(scope.app), .int2(scope.environment.code)]).first?.int(0)
+        try connection.query(select, [.text(scope.app), .int2(scope.environment.code)]).first?.int("last_ms")
     }
 }

@@ -15,10 +15,10 @@ package enum AttributeTable {
     ) throws -> (all: CustomerAttributes, own: CustomerAttributes) {
         var (all, own) = (CustomerAttributes(), CustomerAttributes())
         for row in try connection.query(select, [.texts(ids)]) {
-            let key = try row.text(1)
-            let value = AttributeValue(value: try row.optionalText(2), updated: try row.int(3))
+            let key = try row.text("key")
+            let value = AttributeValue(value: try row.optionalText("value"), updated: try row.int("updated_ms"))
             all.add(key, value)
-            if try row.text(0) == id { own.add(key, value) }
+            if try row.text("app_user_id") == id { own.add(key, value) }
         }
         return (all, own)
     }

@@ -16,7 +16,7 @@ struct CustomerLogQuery {
         SELECT n.seq, n.kind, n.at_ms, n.app_user_id, n.other, n.detail, (
                 SELECT max(d.seq) FROM entitled.action d
                 WHERE d.other = n.other AND d.kind = 'delete' AND d.at_ms = n.at_ms AND n.kind = 'delete'
-            )
+            ) AS deletion
         FROM named n
         WHERE n.kind IN ('alias', 'identify', 'merge', 'delete', 'restore_behavior', 'transfer') ORDER BY n.seq
         """
@@ -29,7 +29,7 @@ struct CustomerLogQuery {
         while !fresh.isEmpty {
             var more: Set<String> = []
             for row in try connection.query(CustomerLogQuery.select, [.texts(fresh.sorted())]) {
-                guard let entry = try CustomerLogQuery.entry(row), seen.insert(try row.int(0)).inserted else {
+                guard let entry = try CustomerLogQuery.entry(row), seen.insert(try row.int("seq")).inserted else {
                     continue
                 }
                 entries.append(entry)
@@ -45,9 +45,9 @@ struct CustomerLogQuery {
     }
 
     private static func entry(_ row: PostgresRow) throws -> CustomerLog.Entry? {
-        let (kind, one, other) = (try row.text(1), try row.text(3), try row.optionalText(4))
+        let (kind, one, other) = (try row.text("kind"), try row.text("app_user_id"), try row.optionalText("other"))
         // An entry that cannot be read must not become another deed: a purchase could go to another customer.
-        let detail = try row.optionalText(5).map { try JSON(parsing: Array($0.utf8)) }
+        let detail = try row.optionalText("detail").map { try JSON(parsing: Array($0.utf8)) }
         let deed: CustomerLog.Deed
         switch (kind, other) {
         case ("alias", let other?), ("identify", let other?), ("merge", let other?): deed = .join(one, other)
@@ -62,7 +62,7 @@ struct CustomerLogQuery {
         default: return nil
         }
         return CustomerLog.Entry(
-            at: try row.int(2), number: try row.optionalInt(6) ?? row.int(0), deed: deed)
+            at: try row.int("at_ms"), number: try row.optionalInt("deletion") ?? row.int("seq"), deed: deed)
     }
 
     /// Says what an account joins.

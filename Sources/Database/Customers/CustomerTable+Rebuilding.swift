@@ -8,7 +8,7 @@ extension CustomerTable {
     /// The ids among these that name a customer.
     package static func known(_ ids: Set<String>, on connection: PostgresConnection) throws -> Set<String> {
         guard !ids.isEmpty else { return [] }
-        return Set(try connection.query(selectKnown, [.texts(ids.sorted())]).map { try $0.text(0) })
+        return Set(try connection.query(selectKnown, [.texts(ids.sorted())]).map { try $0.text("id") })
     }
 
     /// Makes customers who were first seen at these instants, in ms; those that are there stay as they are.

@@ -47,7 +47,7 @@ package enum CustomerTable {
         guard !tokens.isEmpty else { return [:] }
         var found: [String: String] = [:]
         for row in try connection.query(find, [.texts(tokens.sorted())]) {
-            found[try row.text(0)] = try row.text(1)
+            found[try row.text("wanted")] = try row.text("id")
         }
         return found
     }
@@ -82,7 +82,7 @@ package enum CustomerTable {
     ) throws -> Set<String> {
         guard !ids.isEmpty else { return [] }
         let made = try connection.query(make, [.texts(ids.sorted()), .int8(now), .bool(isSeen)])
-        return Set(try made.map { try $0.text(0) })
+        return Set(try made.map { try $0.text("id") })
     }
 
     private static let markOfAccounts = "UPDATE entitled.app_user_id SET of_account = true WHERE id = ANY($1::text[])"
@@ -129,7 +129,7 @@ package enum CustomerTable {
             missing.subtract(made)
             guard !missing.isEmpty else { break }
             // One that was there may have been deleted before it could be held.
-            missing.subtract(try connection.query(hold, [.texts(missing.sorted())]).map { try $0.text(0) })
+            missing.subtract(try connection.query(hold, [.texts(missing.sorted())]).map { try $0.text("id") })
         }
         return made
     }
@@ -162,8 +162,8 @@ package enum CustomerTable {
     }
 
     private static let select = """
-        SELECT t.wanted, c.original_app_user_id, c.first_seen_ms, every.id, \(AttributeTable.column(of: "every.id")),
-            every.last_seen_ms
+        SELECT t.wanted, c.original_app_user_id, c.first_seen_ms, every.id,
+            \(AttributeTable.column(of: "every.id")) AS attributes, every.last_seen_ms
         FROM unnest($1::text[]) AS t(wanted)
         JOIN entitled.app_user_id named ON named.id = t.wanted
         JOIN entitled.customer c ON c.original_app_user_id = named.original_app_user_id
@@ -176,14 +176,15 @@ package enum CustomerTable {
         guard !ids.isEmpty else { return [:] }
         var customers: [String: Customer] = [:]
         for row in try connection.query(select, [.texts(ids.sorted())]) {
-            let wanted = try row.text(0)
+            let wanted = try row.text("wanted")
             let known = customers[wanted]?.appUserIDs ?? []
             var attributes = customers[wanted]?.attributes ?? CustomerAttributes()
-            try AttributeTable.add(try row.optionalText(4), to: &attributes)
+            try AttributeTable.add(try row.optionalText("attributes"), to: &attributes)
             var seen = customers[wanted]?.seen ?? [:]
-            seen[try row.text(3)] = try row.optionalInt(5)
+            seen[try row.text("id")] = try row.optionalInt("last_seen_ms")
             customers[wanted] = Customer(
-                originalAppUserID: try row.text(1), appUserIDs: known + [try row.text(3)], firstSeen: try row.int(2),
+                originalAppUserID: try row.text("original_app_user_id"), appUserIDs: known + [try row.text("id")],
+                firstSeen: try row.int("first_seen_ms"),
                 attributes: attributes, seen: seen)
         }
         return customers
@@ -203,14 +204,14 @@ package enum CustomerTable {
     ) throws -> [String] {
         try connection.query(
             selectPage, [.text(id), .int8(firstSeen.lowerBound), .int8(firstSeen.upperBound)]
-        ).map { try $0.text(0) }
+        ).map { try $0.text("original_app_user_id") }
     }
 
     // MARK: - Joining
 
     private static let roots = """
-        SELECT t.place, c.original_app_user_id, c.first_seen_ms, bool_and(starts_with(every.id, $2)),
-            bool_or(starts_with(every.id, $2) AND NOT every.of_account), c.restore_behavior
+        SELECT t.place, c.original_app_user_id, c.first_seen_ms, bool_and(starts_with(every.id, $2)) AS is_anonymous,
+            bool_or(starts_with(every.id, $2) AND NOT every.of_account) AS has_anonymous_id, c.restore_behavior
         FROM unnest($1::text[]) WITH ORDINALITY AS t(id, place)
         JOIN entitled.app_user_id named ON named.id = t.id
         JOIN entitled.customer c ON c.original_app_user_id = named.original_app_user_id
@@ -286,12 +287,13 @@ package enum CustomerTable {
     package static func roots(of ids: [String], on connection: PostgresConnection) throws -> [LockedCustomer?] {
         var found = [LockedCustomer?](repeating: nil, count: ids.count)
         for row in try connection.query(roots, [.texts(ids), .text(Owner.anonymousPrefix)]) {
-            let place = Int(try row.int(0)) - 1
+            let place = Int(try row.int("place")) - 1
             guard found.indices.contains(place) else { continue }
             found[place] = LockedCustomer(
-                originalAppUserID: try row.text(1), firstSeen: try row.int(2), isAnonymous: try row.bool(3),
-                hasAnonymousID: try row.bool(4),
-                restoreBehavior: try row.optionalText(5).flatMap(RestoreBehavior.init(rawValue:)))
+                originalAppUserID: try row.text("original_app_user_id"), firstSeen: try row.int("first_seen_ms"),
+                isAnonymous: try row.bool("is_anonymous"),
+                hasAnonymousID: try row.bool("has_anonymous_id"),
+                restoreBehavior: try row.optionalText("restore_behavior").flatMap(RestoreBehavior.init(rawValue:)))
         }
         return found
     }
@@ -333,7 +335,7 @@ package enum CustomerTable {
 
     /// Deletes a customer who is locked, with every id; these ids.
     package static func delete(_ root: LockedCustomer, on connection: PostgresConnection) throws -> [String] {
-        let ids = try connection.query(deleteIDs, [.text(root.originalAppUserID)]).map { try $0.text(0) }
+        let ids = try connection.query(deleteIDs, [.text(root.originalAppUserID)]).map { try $0.text("id") }
         _ = try connection.query(deleteCustomer, [.text(root.originalAppUserID)])
         return ids.sorted()
     }

@@ -27,7 +27,7 @@ package final class DeletedCustomerHashes: Sendable {
 
     private func key(on connection: PostgresConnection) throws -> [UInt8] {
         if let known = salt.withLock({ $0 }) { return known }
-        let read = try connection.query(DeletedCustomerHashes.selectSalt).one().bytes(0)
+        let read = try connection.query(DeletedCustomerHashes.selectSalt).one().bytes("salt")
         salt.withLock { $0 = read }
         return read
     }
@@ -53,8 +53,9 @@ package final class DeletedCustomerHashes: Sendable {
         for name in names { hashes[try hash(name, on: connection), default: []].append(name) }
         var found: [String: [Deletion]] = [:]
         for row in try connection.query(DeletedCustomerHashes.select, [.byteas(hashes.keys.map { $0 })]) {
-            let deletion = Deletion(id: try row.int(1), at: try row.int(2), action: try row.int(3))
-            for name in hashes[try row.bytes(0)] ?? [] { found[name, default: []].append(deletion) }
+            let deletion = Deletion(
+                id: try row.int("deletion"), at: try row.int("at_ms"), action: try row.int("action"))
+            for name in hashes[try row.bytes("hash")] ?? [] { found[name, default: []].append(deletion) }
         }
         return found
     }

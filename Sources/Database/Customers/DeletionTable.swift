@@ -3,7 +3,7 @@ import Postgres
 import Subscriptions
 
 /// What becomes of the data of a customer who is deleted (`privacy.deletion`).
-package enum DeletionPolicy: String, Sendable, CaseIterable {
+package enum DeletionPolicy: String, Sendable, CaseIterable, ColumnDecodable {
     /// Purchases, events and the log stay, and name no person.
     case pseudonymise
     /// What there is about their purchases goes too.
@@ -15,7 +15,7 @@ package enum DeletionTable {
     /// Rows that were changed or deleted, by table.
     package typealias Counts = [String: Int64]
 
-    package enum State: String, Sendable {
+    package enum State: String, Sendable, ColumnDecodable {
         case sweeping, settling, done
     }
 
@@ -81,7 +81,7 @@ package enum DeletionTable {
                 .text(origin.reason.map(names.replaced(inText:))), .int8(action),
                 .int4(Int32(clamping: names.names.count)), .text(names.json.text),
             ]
-        ).one().int(0)
+        ).one().int("id")
         if !subjects.isEmpty {
             _ = try connection.query(
                 insertPurchases,
@@ -128,12 +128,9 @@ package enum DeletionTable {
     /// The next purchase that is to be swept; nil: none is left.
     package static func next(of id: Int64, on connection: PostgresConnection) throws -> Subject? {
         guard let row = try connection.query(nextPurchase, [.int8(id)]).first else { return nil }
-        guard let environment = StoreEnvironment(code: Int16(clamping: try row.int(1))) else {
-            throw PostgresError(.decoding, "unknown environment code")
-        }
         return Subject(
-            key: PurchaseKey(app: try row.text(0), environment: environment, originalTransactionID: try row.text(2)),
-            owner: try row.optionalText(3))
+            key: try PurchaseKey(row),
+            owner: try row.optionalText("owner"))
     }
 
     private static let removePurchase = """
@@ -161,7 +158,7 @@ package enum DeletionTable {
 
     /// Original transaction ids of what was theirs and is not swept.
     package static func owned(of id: Int64, on connection: PostgresConnection) throws -> Set<String> {
-        Set(try connection.query(owned, [.int8(id)]).map { try $0.text(0) })
+        Set(try connection.query(owned, [.int8(id)]).map { try $0.text("original_transaction_id") })
     }
 
     private static let lock = """
@@ -174,14 +171,14 @@ package enum DeletionTable {
     /// Whether the log is swept; call it in the transaction that redacts it, with its lanes held: no other
     /// process does then.
     package static func lockLog(of id: Int64, on connection: PostgresConnection) throws -> Bool {
-        try connection.query(lock, [.int8(id)]).one().bool(1)
+        try connection.query(lock, [.int8(id)]).one().bool("is_log_swept")
     }
 
     /// Adds to what was changed. After the lanes are held: the row is locked until the end of the transaction.
     package static func count(
         _ more: Counts, isLogSwept: Bool = false, of id: Int64, on connection: PostgresConnection
     ) throws {
-        let known = parse(try connection.query(lock, [.int8(id)]).one().text(0))
+        let known = parse(try connection.query(lock, [.int8(id)]).one().text("counts"))
         let counts = known.merging(more.filter { $0.value > 0 }, uniquingKeysWith: +)
         _ = try connection.query(setCounts, [.int8(id), .text(json(counts).text), .bool(isLogSwept)])
     }
@@ -215,7 +212,7 @@ package enum DeletionTable {
     ) throws -> [DeliveryID] {
         _ = try connection.query(finish, [.int8(id), .int8(now)])
         return try connection.query(forget, [.int8(id)]).map {
-            DeliveryID(lane: Lane(number: Int16(clamping: try $0.int(0))), bytes: try $0.uuid(1))
+            DeliveryID(lane: try $0.value("lane"), bytes: try $0.uuid("delivery"))
         }
     }
 
@@ -238,14 +235,14 @@ package enum DeletionTable {
     }
 
     private static func entry(_ row: PostgresRow) throws -> Entry {
-        guard let policy = DeletionPolicy(rawValue: try row.text(1)), let state = State(rawValue: try row.text(9))
-        else { throw PostgresError(.decoding, "this version does not know the kind of a deletion") }
-        return Entry(
-            id: try row.int(0), policy: policy, at: try row.int(2),
-            origin: ActionTable.Origin(actor: try row.text(3), reason: try row.optionalText(4)), action: try row.int(5),
-            ids: try row.int(6), names: try row.optionalText(7).flatMap(Pseudonyms.init(parsing:)),
-            isLogSwept: try row.bool(8), state: state, counts: parse(try row.text(10)),
-            settles: try row.optionalInt(11), finished: try row.optionalInt(12))
+        Entry(
+            id: try row.int("id"), policy: try row.value("policy"), at: try row.int("at_ms"),
+            origin: ActionTable.Origin(actor: try row.text("actor"), reason: try row.optionalText("reason")),
+            action: try row.int("action"),
+            ids: try row.int("ids"), names: try row.optionalText("names").flatMap(Pseudonyms.init(parsing:)),
+            isLogSwept: try row.bool("is_log_swept"), state: try row.value("state"),
+            counts: parse(try row.text("counts")),
+            settles: try row.optionalInt("settle_ms"), finished: try row.optionalInt("finished_ms"))
     }
 
     private static func parse(_ text: String) -> Counts {

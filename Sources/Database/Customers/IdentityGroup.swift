@@ -53,7 +53,8 @@ package struct IdentityGroup {
 
 extension IdentityGroup {
     private static let select = """
-        SELECT t.root, c.original_app_user_id IS NOT NULL, a.id, a.first_seen_ms, c.restore_behavior FROM unnest($1::text[]) AS t(root)
+        SELECT t.root, c.original_app_user_id IS NOT NULL AS has_customer, a.id, a.first_seen_ms, c.restore_behavior
+        FROM unnest($1::text[]) AS t(root)
         LEFT JOIN entitled.customer c ON c.original_app_user_id = t.root
         LEFT JOIN entitled.app_user_id a ON a.original_app_user_id = t.root
         """
@@ -84,7 +85,7 @@ extension IdentityGroup {
         while true {
             let group = try IdentityGroup(roots.sorted(), on: connection)
             let rows = try connection.query(selectRoots, [.texts(group.strangers.sorted())])
-            let more = Set(try rows.map { try $0.text(0) })
+            let more = Set(try rows.map { try $0.text("original_app_user_id") })
             if roots.isSuperset(of: more) { return group }
             roots.formUnion(more)
         }
@@ -93,10 +94,10 @@ extension IdentityGroup {
     private init(_ roots: [String], on connection: PostgresConnection) throws {
         (self.roots, ids, behaviors) = ([:], [:], [:])
         for row in try connection.query(IdentityGroup.select, [.texts(roots)]) {
-            let root = try row.text(0)
-            self.roots[root] = try row.bool(1)
-            if let id = try row.optionalText(2) { ids[id] = (root, try row.int(3)) }
-            behaviors[root] = try row.optionalText(4).flatMap(RestoreBehavior.init(rawValue:))
+            let root = try row.text("root")
+            self.roots[root] = try row.bool("has_customer")
+            if let id = try row.optionalText("id") { ids[id] = (root, try row.int("first_seen_ms")) }
+            behaviors[root] = try row.optionalText("restore_behavior").flatMap(RestoreBehavior.init(rawValue:))
         }
         joins = try ActionTable.joins(of: ids.keys.sorted(), on: connection)
         words = try ActionTable.restoreWords(about: ids.keys.sorted(), on: connection)

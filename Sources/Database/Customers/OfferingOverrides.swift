@@ -10,7 +10,7 @@ package enum OfferingOverrides {
 
     /// Of the customer with this id; nil where there is none, and where no customer has the id.
     package static func load(_ appUserID: String, on connection: PostgresConnection) throws -> String? {
-        try connection.query(select, [.text(appUserID)]).first?.optionalText(0)
+        try connection.query(select, [.text(appUserID)]).first?.optionalText("offering_override")
     }
 
     private static let update = """

@@ -24,7 +24,7 @@ package final class OwnerSalt: Sendable {
 
     private func salt(on connection: PostgresConnection) throws -> [UInt8] {
         if let known = known.withLock({ $0 }) { return known }
-        let read = try connection.query(OwnerSalt.select).one().bytes(0)
+        let read = try connection.query(OwnerSalt.select).one().bytes("salt")
         known.withLock { $0 = read }
         return read
     }

@@ -48,12 +48,10 @@ package enum OwnerSettingTable {
     package static func read(on connection: PostgresConnection) throws -> [AppScope: OwnerSettings] {
         var entries: [AppScope: [OwnerSettings.Entry]] = [:]
         for row in try connection.query(select) {
-            guard let environment = StoreEnvironment(code: Int16(clamping: try row.int(1))),
-                let behavior = RestoreBehavior(rawValue: try row.text(3))
-            else { continue }
-            let place = AppScope(app: try row.text(0), environment: environment)
-            entries[place, default: []].append(
-                OwnerSettings.Entry(since: try row.int(2), behavior: behavior, usesTokens: try row.bool(4)))
+            entries[try AppScope(row), default: []].append(
+                OwnerSettings.Entry(
+                    since: try row.int("since_ms"), behavior: try row.value("restore_behavior"),
+                    usesTokens: try row.bool("uses_tokens")))
         }
         return entries.mapValues(OwnerSettings.init)
     }

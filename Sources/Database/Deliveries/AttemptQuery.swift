@@ -36,7 +36,8 @@ enum AttemptQuery {
         try connection.query(
             """
             SELECT a.number, started_ms, duration_ms, status, outcome, detail, response, lookup_ms, connect_ms, tls_ms,
-                first_byte_ms, http_version, host(peer), reused IS TRUE, truncated IS TRUE, head, s.worker, s.host
+                first_byte_ms, http_version, host(peer) AS address, reused IS TRUE AS is_reused,
+                truncated IS TRUE AS is_truncated, head, s.worker, s.host
             FROM entitled.attempt a LEFT JOIN entitled.sender s ON s.number = a.sender
             WHERE lane = $1 AND delivery = $2 AND started_ms >= $3 ORDER BY started_ms
             """, [.int2(delivery.lane.number), .uuid(delivery.bytes), .int8(since)]
@@ -44,18 +45,20 @@ enum AttemptQuery {
     }
 
     private static func summary(_ row: PostgresRow) throws -> AttemptSummary {
-        let status = try row.optionalInt(3).map { Int(clamping: $0) }
+        let status = try row.optionalInt("status").map { Int(clamping: $0) }
         return AttemptSummary(
-            number: Int(clamping: try row.int(0)), started: try row.int(1), milliseconds: try row.int(2),
-            status: status, outcome: try row.text(4), detail: try row.optionalText(5),
+            number: Int(clamping: try row.int("number")), started: try row.int("started_ms"),
+            milliseconds: try row.int("duration_ms"),
+            status: status, outcome: try row.text("outcome"), detail: try row.optionalText("detail"),
             timings: DeliveryTable.AttemptRecord.Timings(
-                lookup: try row.optionalInt(7), connect: try row.optionalInt(8), handshake: try row.optionalInt(9),
-                firstByte: try row.optionalInt(10)),
-            peer: try row.optionalText(12), reused: try row.bool(13),
-            version: version(try row.optionalInt(11), status: status),
-            worker: try row.optionalUUID(16).map(Hex.encode), host: try row.optionalText(17),
-            head: try row.optionalBytes(15) ?? [], response: try row.optionalBytes(6) ?? [],
-            truncated: try row.bool(14))
+                lookup: try row.optionalInt("lookup_ms"), connect: try row.optionalInt("connect_ms"),
+                handshake: try row.optionalInt("tls_ms"),
+                firstByte: try row.optionalInt("first_byte_ms")),
+            peer: try row.optionalText("address"), reused: try row.bool("is_reused"),
+            version: version(try row.optionalInt("http_version"), status: status),
+            worker: try row.optionalUUID("worker").map(Hex.encode), host: try row.optionalText("host"),
+            head: try row.optionalBytes("head") ?? [], response: try row.optionalBytes("response") ?? [],
+            truncated: try row.bool("is_truncated"))
     }
 
     /// 1.1, which is usual, is not stored.

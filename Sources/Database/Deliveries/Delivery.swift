@@ -1,8 +1,9 @@
 import Base
 import Crypto
+import Postgres
 
 /// Where a delivery stands.
-package enum DeliveryState: Int16, Sendable, CaseIterable {
+package enum DeliveryState: Int16, Sendable, CaseIterable, ColumnDecodable {
     /// Will be tried, also again.
     case pending = 0
     case delivered = 1
@@ -16,6 +17,29 @@ package enum DeliveryState: Int16, Sendable, CaseIterable {
     package init?(name: String) {
         guard let state = DeliveryState.allCases.first(where: { $0.name == name }) else { return nil }
         self = state
+    }
+}
+
+/// Where a delivery stands as the database keeps it; operators see one that is blocked as pending, or held.
+package enum DeliveryCode: Int16, Sendable, ColumnDecodable, CustomStringConvertible {
+    case pending = 0
+    case delivered = 1
+    case dead = 2
+    case held = 3
+    /// It waits for an earlier delivery of its purchase.
+    case blocked = 4
+
+    /// As SQL has it.
+    package var description: String { String(rawValue) }
+
+    /// Lists for SQL: what may still be sent, and what never will be.
+    package static let open = list([.pending, .held, .blocked])
+    package static let ended = list([.delivered, .dead])
+
+    package var isOpen: Bool { self != .delivered && self != .dead }
+
+    private static func list(_ states: [DeliveryCode]) -> String {
+        states.map(\.description).joined(separator: ", ")
     }
 }
 

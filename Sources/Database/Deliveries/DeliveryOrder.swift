@@ -3,7 +3,7 @@ import Crypto
 import Postgres
 
 /// What a consumer gets one after the other.
-package enum Ordering: String, Sendable, CaseIterable {
+package enum Ordering: String, Sendable, CaseIterable, ColumnDecodable {
     case none
     /// The next event of a purchase goes out only when the one before it is delivered or dead.
     case purchase
@@ -21,11 +21,11 @@ package enum DeliveryOrder {
         let endpoint: String
         let purchase: [UInt8]
 
-        /// From a row that begins with lane, endpoint and purchase; nil for a delivery that is in no order.
+        /// From a row with lane, endpoint and ordered_by; nil for a delivery that is in no order.
         package init?(_ row: PostgresRow) throws {
-            guard let purchase = try row.optionalUUID(2) else { return nil }
-            lane = Lane(number: Int16(clamping: try row.int(0)))
-            endpoint = try row.text(1)
+            guard let purchase = try row.optionalUUID("ordered_by") else { return nil }
+            lane = try row.value("lane")
+            endpoint = try row.text("endpoint")
             self.purchase = purchase
         }
     }
@@ -36,14 +36,14 @@ package enum DeliveryOrder {
             CROSS JOIN LATERAL (
                 SELECT d.lane, d.id, d.state FROM entitled.delivery d
                 WHERE d.lane = t.lane AND d.endpoint = t.endpoint AND d.ordered_by = t.ordered_by
-                    AND d.ordered_by IS NOT NULL AND d.state IN (0, 3, 4)
+                    AND d.ordered_by IS NOT NULL AND d.state IN (\(DeliveryCode.open))
                 ORDER BY d.sequence LIMIT 1
             ) f
-            WHERE f.state = 4
+            WHERE f.state = \(DeliveryCode.blocked)
         ),
         released AS (
-            UPDATE entitled.delivery d SET state = 0, next_ms = $4
-            FROM first f WHERE d.lane = f.lane AND d.id = f.id AND d.state = 4
+            UPDATE entitled.delivery d SET state = \(DeliveryCode.pending), next_ms = $4
+            FROM first f WHERE d.lane = f.lane AND d.id = f.id AND d.state = \(DeliveryCode.blocked)
             RETURNING d.*
         )
         SELECT \(DueDelivery.columns) FROM released d JOIN entitled.event e ON e.lane = d.lane AND e.id = d.event
@@ -68,7 +68,7 @@ package enum DeliveryOrder {
         SELECT min(d.next_ms) FROM entitled.endpoint e CROSS JOIN unnest($1::int2[]) AS owned(lane)
         CROSS JOIN LATERAL (
             SELECT next_ms FROM entitled.delivery
-            WHERE lane = owned.lane AND endpoint = e.id AND state = 4 ORDER BY next_ms LIMIT 1
+            WHERE lane = owned.lane AND endpoint = e.id AND state = \(DeliveryCode.blocked) ORDER BY next_ms LIMIT 1
         ) d
         WHERE e.removed_ms IS NULL AND e.disabled_reason IS NULL AND e.ordering <> 'none'
         """
@@ -76,14 +76,15 @@ package enum DeliveryOrder {
     /// Since when, in ms, the one waits that waits longest for an earlier one, in these lanes and for an endpoint that is
     /// enabled; nil where none does.
     package static func oldestBlocked(in lanes: [Lane], on connection: PostgresConnection) throws -> Int64? {
-        try connection.query(oldest, [.int2s(lanes.map(\.number))]).one().optionalInt(0)
+        try connection.query(oldest, [.int2s(lanes.map(\.number))]).one().optionalInt("min")
     }
 
     private static let count = """
         SELECT count(*) FROM (
             SELECT 1 FROM unnest($1::int2[]) AS every(lane)
             CROSS JOIN LATERAL (
-                SELECT 1 FROM entitled.delivery WHERE lane = every.lane AND endpoint = $2 AND state = 4 LIMIT $3
+                SELECT 1 FROM entitled.delivery WHERE lane = every.lane AND endpoint = $2
+                    AND state = \(DeliveryCode.blocked) LIMIT $3
             ) d LIMIT $3
         ) few
         """
@@ -94,19 +95,20 @@ package enum DeliveryOrder {
     ) throws -> Int64 {
         try connection.query(
             count, [.int2s(Lane.all.map(\.number)), .text(endpoint), .int8(Int64(limit))]
-        ).one().int(0)
+        ).one().int("count")
     }
 
     private static let insert = """
         INSERT INTO entitled.delivery
             (lane, id, endpoint, event, event_type, state, reason, next_ms, created_ms, ordered_by, sequence)
-        SELECT t.lane, t.id, t.endpoint, t.event, t.event_type, CASE WHEN t.is_behind THEN 4 ELSE t.state END,
+        SELECT t.lane, t.id, t.endpoint, t.event, t.event_type,
+            CASE WHEN t.is_behind THEN \(DeliveryCode.blocked) ELSE t.state END,
             CASE WHEN NOT t.is_behind THEN t.reason END, $10, $10, t.ordered_by, t.sequence
         FROM (
             SELECT t.*, EXISTS (
                     SELECT 1 FROM entitled.delivery d
                     WHERE d.lane = t.lane AND d.endpoint = t.endpoint AND d.ordered_by = t.ordered_by
-                        AND d.ordered_by IS NOT NULL AND d.state IN (0, 3, 4)
+                        AND d.ordered_by IS NOT NULL AND d.state IN (\(DeliveryCode.open))
                 ) OR row_number() OVER (PARTITION BY t.lane, t.endpoint, t.ordered_by ORDER BY t.sequence) > 1
                 AS is_behind
             FROM unnest($1::int2[], $2::uuid[], $3::text[], $4::uuid[], $5::text[], $6::int2[], $7::text[],
@@ -138,8 +140,8 @@ package enum DeliveryOrder {
                 .int8s(made.map { $0.delivery.sequence ?? 0 }), .int8(now),
             ])
         var first: Set<DeliveryID> = []
-        for row in rows where try row.int(2) == Int64(DeliveryState.pending.rawValue) {
-            first.insert(DeliveryID(lane: Lane(number: Int16(clamping: try row.int(0))), bytes: try row.uuid(1)))
+        for row in rows where try row.value("state", as: DeliveryCode.self) == .pending {
+            first.insert(DeliveryID(lane: try row.value("lane"), bytes: try row.uuid("id")))
         }
         return made.map(\.delivery).filter { first.contains($0.id) }
     }

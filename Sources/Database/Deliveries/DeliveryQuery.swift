@@ -22,15 +22,17 @@ package struct DeliverySummary: Sendable {
 /// Reads deliveries, for operators.
 package enum DeliveryQuery {
     private static let columns = """
-        d.lane, d.id, d.endpoint, d.event, d.event_type, \(shownState), d.attempts, d.last_status, d.reason, d.next_ms,
-        d.created_ms, CASE WHEN d.state = 4 THEN d.next_ms END, d.webhook_id, d.notification_seq
+        d.lane, d.id, d.endpoint, d.event, d.event_type, \(shownState) AS state, d.attempts, d.last_status, d.reason,
+        d.next_ms, d.created_ms, CASE WHEN d.state = \(DeliveryCode.blocked) THEN d.next_ms END AS blocked_since_ms,
+        d.webhook_id, d.notification_seq
         """
 
     /// As people see it: what is blocked is pending, or held like what it waits for.
     package static let shownState = """
-        CASE WHEN d.state <> 4 THEN d.state
-            WHEN (SELECT e.disabled_reason IS NULL FROM entitled.endpoint e WHERE e.id = d.endpoint) THEN 0::int2
-            ELSE 3::int2 END
+        CASE WHEN d.state <> \(DeliveryCode.blocked) THEN d.state
+            WHEN (SELECT e.disabled_reason IS NULL FROM entitled.endpoint e WHERE e.id = d.endpoint)
+                THEN \(DeliveryCode.pending)::int2
+            ELSE \(DeliveryCode.held)::int2 END
         """
 
     /// Conditions that all must hold.
@@ -94,7 +96,7 @@ package enum DeliveryQuery {
         of events: Set<EventTraceQuery.EventName>, on connection: PostgresConnection
     ) throws -> [DeliveryID] {
         // Endpoints that were removed have deliveries still.
-        let endpoints = try connection.query("SELECT id FROM entitled.endpoint").map { try $0.text(0) }
+        let endpoints = try connection.query("SELECT id FROM entitled.endpoint").map { try $0.text("id") }
         return events.flatMap { event in
             guard let id = UUIDText.bytes(event.id) else { return [DeliveryID]() }
             return endpoints.map { DeliveryID(lane: event.lane, event: id, endpoint: $0) }
@@ -120,10 +122,10 @@ package enum DeliveryQuery {
         SELECT f.id FROM entitled.delivery d CROSS JOIN LATERAL (
             SELECT o.id FROM entitled.delivery o
             WHERE o.lane = d.lane AND o.endpoint = d.endpoint AND o.ordered_by = d.ordered_by
-                AND o.ordered_by IS NOT NULL AND o.state IN (0, 3, 4)
+                AND o.ordered_by IS NOT NULL AND o.state IN (\(DeliveryCode.open))
             ORDER BY o.sequence LIMIT 1
         ) f
-        WHERE d.lane = $1 AND d.id = $2 AND d.state = 4
+        WHERE d.lane = $1 AND d.id = $2 AND d.state = \(DeliveryCode.blocked)
         """
 
     /// A delivery with its attempts and the body that is sent; nil if there is none.
@@ -132,19 +134,20 @@ package enum DeliveryQuery {
             "SELECT \(columns) FROM entitled.delivery d WHERE d.lane = $1 AND d.id = $2",
             [.int2(id.lane.number), .uuid(id.bytes)])
         guard let row = rows.first else { return nil }
-        let attempts = try AttemptQuery.attempts(of: id, since: try row.int(10) - clockTolerance, on: connection)
+        let attempts = try AttemptQuery.attempts(
+            of: id, since: try row.int("created_ms") - clockTolerance, on: connection)
         let (body, sequence) = try content(row, id.lane, on: connection)
         let blocker = try connection.query(blocker, [.int2(id.lane.number), .uuid(id.bytes)]).first
         return Whole(
             delivery: try summary(row), attempts: attempts, body: body, sequence: sequence,
-            blockedBy: try blocker.map { DeliveryID(lane: id.lane, bytes: try $0.uuid(0)) })
+            blockedBy: try blocker.map { DeliveryID(lane: id.lane, bytes: try $0.uuid("id")) })
     }
 
     /// What is sent, empty where it is not kept any more, and which event of its purchase it is.
     private static func content(
         _ row: PostgresRow, _ lane: Lane, on connection: PostgresConnection
     ) throws -> ([UInt8], Int64?) {
-        if let seq = try row.optionalInt(13) {
+        if let seq = try row.optionalInt("notification_seq") {
             let place = NotificationBodies.Place(lane: lane, seq: seq)
             let found = try NotificationBodies().read([place], on: connection)[place]
             guard case .body(let body)? = found else { return ([], nil) }
@@ -152,21 +155,21 @@ package enum DeliveryQuery {
         }
         let events = try connection.query(
             "SELECT body, sequence FROM entitled.event WHERE lane = $1 AND id = $2",
-            [.int2(lane.number), .uuid(try row.uuid(3))])
+            [.int2(lane.number), .uuid(try row.uuid("event"))])
         guard let event = events.first else { return ([], nil) }
-        return (try EventBodyCodec.restore(try event.bytes(0)), try event.optionalInt(1))
+        return (try EventBodyCodec.restore(try event.bytes("body")), try event.optionalInt("sequence"))
     }
 
     private static func summary(_ row: PostgresRow) throws -> DeliverySummary {
-        guard let state = DeliveryState(rawValue: Int16(clamping: try row.int(5))) else {
-            throw PostgresError(.decoding, "unknown delivery state")
-        }
-        return DeliverySummary(
-            id: DeliveryID(lane: Lane(number: Int16(clamping: try row.int(0))), bytes: try row.uuid(1)),
-            endpoint: try row.text(2), event: try row.optionalText(12) ?? UUIDText.upper(try row.uuid(3)),
-            eventType: try row.text(4),
-            state: state, attempts: Int(clamping: try row.int(6)),
-            lastStatus: try row.optionalInt(7).map { Int(clamping: $0) }, reason: try row.optionalText(8),
-            next: try row.int(9), created: try row.int(10), blockedSince: try row.optionalInt(11))
+        DeliverySummary(
+            id: DeliveryID(lane: try row.value("lane"), bytes: try row.uuid("id")),
+            endpoint: try row.text("endpoint"),
+            event: try row.optionalText("webhook_id") ?? UUIDText.upper(try row.uuid("event")),
+            eventType: try row.text("event_type"),
+            state: try row.value("state"), attempts: Int(clamping: try row.int("attempts")),
+            lastStatus: try row.optionalInt("last_status").map { Int(clamping: $0) },
+            reason: try row.optionalText("reason"),
+            next: try row.int("next_ms"), created: try row.int("created_ms"),
+            blockedSince: try row.optionalInt("blocked_since_ms"))
     }
 }

@@ -33,18 +33,20 @@ package enum DeliveryRepair {
             let rows = try connection.query(
                 """
                 SELECT d.notification_seq, coalesce(e.disabled_reason, CASE WHEN e.id IS NULL THEN 'removed' END)
+                    AS disabled_reason
                 FROM entitled.delivery d LEFT JOIN entitled.endpoint e ON e.id = d.endpoint AND e.removed_ms IS NULL
                 WHERE d.lane = $1 AND d.id = $2
                 """, [.int2(id.lane.number), .uuid(id.bytes)])
             guard let row = rows.first else { return .notFound }
-            if let reason = try row.optionalText(1) { return .endpointDisabled(reason) }
-            if let seq = try row.optionalInt(0), let gap = try gap(seq, in: id.lane, on: connection) {
+            if let reason = try row.optionalText("disabled_reason") { return .endpointDisabled(reason) }
+            if let seq = try row.optionalInt("notification_seq"), let gap = try gap(seq, in: id.lane, on: connection) {
                 return .gone(gap)
             }
             let reopened = try connection.query(
                 """
-                UPDATE entitled.delivery SET state = CASE WHEN ordered_by IS NULL THEN 0 ELSE 4 END, reason = NULL,
-                    next_ms = CASE WHEN state = 4 THEN next_ms ELSE $3 END, round_start = attempts
+                UPDATE entitled.delivery SET reason = NULL,
+                    state = CASE WHEN ordered_by IS NULL THEN \(DeliveryCode.pending) ELSE \(DeliveryCode.blocked) END,
+                    next_ms = CASE WHEN state = \(DeliveryCode.blocked) THEN next_ms ELSE $3 END, round_start = attempts
                 WHERE lane = $1 AND id = $2 RETURNING lane, endpoint, ordered_by
                 """, [.int2(id.lane.number), .uuid(id.bytes), .int8(now)])
             // It may be dropped at this moment, being old.

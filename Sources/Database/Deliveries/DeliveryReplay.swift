@@ -44,7 +44,8 @@ package enum DeliveryReplay {
         SELECT count(*) FROM (
             SELECT 1 FROM unnest($1::int2[]) AS every(lane) CROSS JOIN LATERAL (
                 SELECT 1 FROM entitled.delivery
-                WHERE lane = every.lane AND endpoint = $2 AND state = 0 AND next_ms <= $3 LIMIT $4
+                WHERE lane = every.lane AND endpoint = $2 AND state = \(DeliveryCode.pending) AND next_ms <= $3
+                LIMIT $4
             ) due LIMIT $4
         ) few
         """
@@ -56,11 +57,13 @@ package enum DeliveryReplay {
         Int(
             clamping: try connection.query(
                 dueCount, [.int2s(Lane.all.map(\.number)), .text(endpoint), .int8(now), .int8(Int64(limit))]
-            ).one().int(0))
+            ).one().int("count"))
     }
 
     private static let states = """
-        SELECT d.event, CASE WHEN d.state = 4 THEN 0 ELSE d.state END FROM unnest($1::int2[], $2::uuid[]) AS t(lane, id)
+        SELECT d.event,
+            CASE WHEN d.state = \(DeliveryCode.blocked) THEN \(DeliveryCode.pending) ELSE d.state END AS state
+        FROM unnest($1::int2[], $2::uuid[]) AS t(lane, id)
         JOIN entitled.delivery d ON d.lane = t.lane AND d.id = t.id
         """
 
@@ -73,7 +76,7 @@ package enum DeliveryReplay {
         let ids = events.map { DeliveryID(lane: $0.lane, event: $0.id, endpoint: endpoint) }
         var found: [[UInt8]: DeliveryState] = [:]
         for row in try connection.query(states, [.int2s(ids.map(\.lane.number)), .uuids(ids.map(\.bytes))]) {
-            found[try row.uuid(0)] = DeliveryState(rawValue: Int16(clamping: try row.int(1)))
+            found[try row.uuid("event")] = try row.value("state", as: DeliveryState.self)
         }
         return found
     }
@@ -111,25 +114,25 @@ package enum DeliveryReplay {
         var kept: [EventKey: Kept] = [:]
         let rows = try connection.query(lockEvents, [.int2s(events.map(\.lane.number)), .uuids(events.map(\.id))])
         for row in rows {
-            let key = EventKey(lane: Lane(number: Int16(clamping: try row.int(0))), id: try row.uuid(1))
+            let key = EventKey(lane: try row.value("lane"), id: try row.uuid("id"))
             // What was made before there were numbers has no place in any order.
-            let sequence = endpoint.ordering == .purchase ? try row.optionalInt(6) : nil
-            let environment = StoreEnvironment(code: Int16(clamping: try row.int(4)))
-            let (app, transaction) = (try row.text(3), try row.optionalText(5))
-            let purchase = environment.flatMap { environment in
-                transaction.map { DeliveryOrder.purchase($0, app: app, environment: environment) }
+            let sequence = endpoint.ordering == .purchase ? try row.optionalInt("sequence") : nil
+            let scope = try AppScope(row)
+            let purchase = try row.optionalText("original_transaction_id").map {
+                DeliveryOrder.purchase($0, app: scope.app, environment: scope.environment)
             }
             let isOrdered = sequence != nil && purchase != nil
             kept[key] = Kept(
-                type: try row.text(2), purchase: isOrdered ? purchase : nil, sequence: isOrdered ? sequence : nil)
+                type: try row.text("type"), purchase: isOrdered ? purchase : nil, sequence: isOrdered ? sequence : nil)
         }
         return kept
     }
 
     /// It joins the order that its endpoint has now, or leaves the one that it had.
     private static let reopen = """
-        UPDATE entitled.delivery d SET state = CASE WHEN t.ordered_by IS NULL THEN 0 ELSE 4 END, reason = NULL,
-            next_ms = $3, round_start = d.attempts, ordered_by = t.ordered_by, sequence = t.sequence
+        UPDATE entitled.delivery d
+        SET state = CASE WHEN t.ordered_by IS NULL THEN \(DeliveryCode.pending) ELSE \(DeliveryCode.blocked) END,
+            reason = NULL, next_ms = $3, round_start = d.attempts, ordered_by = t.ordered_by, sequence = t.sequence
         FROM unnest($1::int2[], $2::uuid[], $5::uuid[], $6::int8[]) AS t(lane, id, ordered_by, sequence)
         WHERE d.lane = t.lane AND d.id = t.id AND d.state = ANY($4::int2[])
         RETURNING d.lane, d.endpoint, d.ordered_by
@@ -138,7 +141,8 @@ package enum DeliveryReplay {
     private static let add = """
         INSERT INTO entitled.delivery
             (lane, id, endpoint, event, event_type, state, next_ms, created_ms, ordered_by, sequence)
-        SELECT t.lane, t.id, $3, t.event, t.event_type, CASE WHEN t.ordered_by IS NULL THEN 0 ELSE 4 END, $6, $6,
+        SELECT t.lane, t.id, $3, t.event, t.event_type,
+            CASE WHEN t.ordered_by IS NULL THEN \(DeliveryCode.pending) ELSE \(DeliveryCode.blocked) END, $6, $6,
             t.ordered_by, t.sequence
         FROM unnest($1::int2[], $2::uuid[], $4::uuid[], $5::text[], $7::uuid[], $8::int8[])
             AS t(lane, id, event, event_type, ordered_by, sequence)

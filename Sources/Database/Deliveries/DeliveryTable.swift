@@ -10,7 +10,8 @@ package enum DeliveryTable {
             SELECT due.* FROM unnest($3::int2[]) AS owned(lane)
             CROSS JOIN LATERAL (
                 SELECT * FROM entitled.delivery
-                WHERE lane = owned.lane AND endpoint = wanted.endpoint AND state = 0 AND next_ms <= $4
+                WHERE lane = owned.lane AND endpoint = wanted.endpoint AND state = \(DeliveryCode.pending)
+                    AND next_ms <= $4
                 ORDER BY next_ms LIMIT least(wanted.room, $5)
             ) due
             ORDER BY due.next_ms LIMIT wanted.room
@@ -37,11 +38,11 @@ package enum DeliveryTable {
         var unreadable: [(id: DeliveryID, reason: String)] = []
         let forwarded = try forwardedBodies(rows, on: connection)
         for row in rows {
-            let id = DeliveryID(lane: Lane(number: Int16(clamping: try row.int(0))), bytes: try row.uuid(1))
-            if let seq = try row.optionalInt(9) {
+            let id = DeliveryID(lane: try row.value("lane"), bytes: try row.uuid("id"))
+            if let seq = try row.optionalInt("notification_seq") {
                 switch forwarded[NotificationBodies.Place(lane: id.lane, seq: seq)] {
                 case .body(let body):
-                    due.append(try DueDelivery(row, webhookID: try row.optionalText(10), body: body))
+                    due.append(try DueDelivery(row, webhookID: try row.optionalText("webhook_id"), body: body))
                 case .gap(let reason): unreadable.append((id, reason))
                 case nil: continue
                 }
@@ -60,8 +61,8 @@ package enum DeliveryTable {
         _ rows: PostgresRows, on connection: PostgresConnection
     ) throws -> [NotificationBodies.Place: NotificationBodies.Found] {
         let places = try rows.compactMap { row in
-            try row.optionalInt(9).map { seq in
-                NotificationBodies.Place(lane: Lane(number: Int16(clamping: try row.int(0))), seq: seq)
+            try row.optionalInt("notification_seq").map { seq in
+                NotificationBodies.Place(lane: try row.value("lane"), seq: seq)
             }
         }
         return try bodies.read(places, on: connection)
@@ -87,7 +88,7 @@ package enum DeliveryTable {
         SELECT count(*) FROM entitled.endpoint e CROSS JOIN unnest($1::int2[]) AS owned(lane)
         CROSS JOIN LATERAL (
             SELECT 1 FROM entitled.delivery
-            WHERE lane = owned.lane AND endpoint = e.id AND state = 0 AND next_ms <= $2 LIMIT $4
+            WHERE lane = owned.lane AND endpoint = e.id AND state = \(DeliveryCode.pending) AND next_ms <= $2 LIMIT $4
         ) d
         WHERE e.removed_ms IS NULL AND e.disabled_reason IS NULL AND e.paused_until_ms <= $3
         """
@@ -99,7 +100,7 @@ package enum DeliveryTable {
     ) throws -> Int64 {
         try connection.query(
             late, [.int2s(lanes.map(\.number)), .int8(instant), .int8(now), .int8(Int64(limit))]
-        ).one().int(0)
+        ).one().int("count")
     }
 
     /// Deliveries change with their endpoint: held while it is disabled, free again when it is enabled, dead when it is
@@ -112,16 +113,17 @@ package enum DeliveryTable {
             FROM entitled.endpoint e CROSS JOIN unnest($1::int2[]) AS owned(lane)
             CROSS JOIN LATERAL (
                 (SELECT lane, id, state FROM entitled.delivery
-                WHERE lane = owned.lane AND endpoint = e.id AND state = 0 LIMIT 1000)
+                WHERE lane = owned.lane AND endpoint = e.id AND state = \(DeliveryCode.pending) LIMIT 1000)
                 UNION ALL
                 (SELECT lane, id, state FROM entitled.delivery
-                WHERE lane = owned.lane AND endpoint = e.id AND state = 4 AND e.removed_ms IS NOT NULL LIMIT 1000)
+                WHERE lane = owned.lane AND endpoint = e.id AND state = \(DeliveryCode.blocked)
+                    AND e.removed_ms IS NOT NULL LIMIT 1000)
             ) d
             WHERE e.disabled_reason IS NOT NULL AND (e.removed_ms IS NULL OR e.removed_ms > $3)
             LIMIT 5000
         )
         UPDATE entitled.delivery d
-        SET state = CASE WHEN stale.is_removed THEN 2 ELSE 3 END,
+        SET state = CASE WHEN stale.is_removed THEN \(DeliveryCode.dead) ELSE \(DeliveryCode.held) END,
             reason = CASE WHEN stale.is_removed THEN 'endpoint removed' ELSE 'endpoint disabled' END
         FROM stale WHERE d.lane = stale.lane AND d.id = stale.id AND d.state = stale.state
         RETURNING 1
@@ -133,15 +135,16 @@ package enum DeliveryTable {
             FROM entitled.endpoint e CROSS JOIN unnest($1::int2[]) AS owned(lane)
             CROSS JOIN LATERAL (
                 SELECT lane, id FROM entitled.delivery
-                WHERE lane = owned.lane AND endpoint = e.id AND state = 3 LIMIT 1000
+                WHERE lane = owned.lane AND endpoint = e.id AND state = \(DeliveryCode.held) LIMIT 1000
             ) d
             WHERE e.disabled_reason IS NULL OR e.removed_ms > $3
             LIMIT 5000
         )
         UPDATE entitled.delivery d
-        SET state = CASE WHEN stale.is_removed THEN 2 ELSE 0 END, next_ms = $2, round_start = d.attempts,
+        SET state = CASE WHEN stale.is_removed THEN \(DeliveryCode.dead) ELSE \(DeliveryCode.pending) END, next_ms = $2,
+            round_start = d.attempts,
             reason = CASE WHEN stale.is_removed THEN 'endpoint removed' END
-        FROM stale WHERE d.lane = stale.lane AND d.id = stale.id AND d.state = 3
+        FROM stale WHERE d.lane = stale.lane AND d.id = stale.id AND d.state = \(DeliveryCode.held)
         RETURNING 1
         """
 
@@ -191,7 +194,8 @@ package enum DeliveryTable {
     }
 
     /// Of the row itself, so that it is checked again after waiting for a transaction that changes it.
-    private static let unchanged = "d.state = 0 AND d.attempts = t.began AND d.round_start = t.round"
+    private static let unchanged =
+        "d.state = \(DeliveryCode.pending) AND d.attempts = t.began AND d.round_start = t.round"
 
     /// Where the row is as it was when the attempt began, the attempt's outcome stands. Where it was changed
     /// meanwhile (resent, held, given up, or tried by another owner of the lane), only an arrival counts: everything
@@ -199,8 +203,8 @@ package enum DeliveryTable {
     private static let settle = """
         WITH settled AS (
         UPDATE entitled.delivery d
-        SET state = CASE WHEN t.state = 1 OR \(unchanged) THEN t.state ELSE d.state END,
-            reason = CASE WHEN t.state = 1 OR \(unchanged) THEN t.reason ELSE d.reason END,
+        SET state = CASE WHEN t.state = \(DeliveryCode.delivered) OR \(unchanged) THEN t.state ELSE d.state END,
+            reason = CASE WHEN t.state = \(DeliveryCode.delivered) OR \(unchanged) THEN t.reason ELSE d.reason END,
             next_ms = CASE WHEN \(unchanged) THEN $7::int8 + t.wait ELSE d.next_ms END,
             attempts = greatest(d.attempts, t.attempts), last_status = coalesce(t.status, d.last_status)
         FROM unnest($1::int2[], $2::uuid[], $3::int2[], $4::int2[], $5::int8[], $6::int2[], $8::text[],
@@ -208,7 +212,8 @@ package enum DeliveryTable {
         WHERE d.lane = t.lane AND d.id = t.id
         RETURNING d.lane, d.endpoint, d.ordered_by, d.state
         )
-        SELECT DISTINCT lane, endpoint, ordered_by FROM settled WHERE ordered_by IS NOT NULL AND state IN (1, 2)
+        SELECT DISTINCT lane, endpoint, ordered_by FROM settled WHERE ordered_by IS NOT NULL
+            AND state IN (\(DeliveryCode.ended))
         """
 
     /// Writes down what became of these attempts; after the fence, in its transaction. What waited for one of them, and

@@ -5,35 +5,43 @@ import Postgres
 package enum HeldDeliveries {
     private static let held = """
         SELECT count(*) FROM unnest($1::int2[]) AS every(lane) CROSS JOIN LATERAL (
-            SELECT 1 FROM entitled.delivery WHERE lane = every.lane AND endpoint = $2 AND state = 3
+            SELECT 1 FROM entitled.delivery WHERE lane = every.lane AND endpoint = $2
+                AND state = \(DeliveryCode.held)
             UNION ALL
-            SELECT 1 FROM entitled.delivery WHERE lane = every.lane AND endpoint = $2 AND state = 4
+            SELECT 1 FROM entitled.delivery WHERE lane = every.lane AND endpoint = $2
+                AND state = \(DeliveryCode.blocked)
         ) d
         """
 
     package static func count(of endpoint: String, on connection: PostgresConnection) throws -> Int64 {
-        try connection.query(held, [.int2s(Lane.all.map(\.number)), .text(endpoint)]).one().int(0)
+        try connection.query(held, [.int2s(Lane.all.map(\.number)), .text(endpoint)]).one().int("count")
     }
 
     /// What follows one that is dropped is pending until it is held like that.
     private static let few = """
-        SELECT d.lane, d.id, d.ordered_by IS NOT NULL FROM unnest($1::int2[]) AS every(lane) CROSS JOIN LATERAL (
+        SELECT d.lane, d.id, d.ordered_by IS NOT NULL AS is_ordered
+        FROM unnest($1::int2[]) AS every(lane) CROSS JOIN LATERAL (
             (SELECT lane, id, ordered_by FROM entitled.delivery
-            WHERE lane = every.lane AND endpoint = $2 AND state = 3 AND created_ms <= $3 LIMIT 1000)
+            WHERE lane = every.lane AND endpoint = $2
+                AND state = \(DeliveryCode.held) AND created_ms <= $3 LIMIT 1000)
             UNION ALL
             (SELECT lane, id, ordered_by FROM entitled.delivery
-            WHERE lane = every.lane AND endpoint = $2 AND state = 4 AND created_ms <= $3 LIMIT 1000)
+            WHERE lane = every.lane AND endpoint = $2
+                AND state = \(DeliveryCode.blocked) AND created_ms <= $3 LIMIT 1000)
             UNION ALL
             (SELECT lane, id, ordered_by FROM entitled.delivery
-            WHERE lane = every.lane AND endpoint = $2 AND state = 0 AND created_ms <= $3 LIMIT 1000)
+            WHERE lane = every.lane AND endpoint = $2
+                AND state = \(DeliveryCode.pending) AND created_ms <= $3 LIMIT 1000)
         ) d
         LIMIT 1000
         """
 
     private static let give = """
-        UPDATE entitled.delivery d SET state = 2, reason = 'dropped when the endpoint was enabled', next_ms = $3
+        UPDATE entitled.delivery d SET state = \(DeliveryCode.dead),
+            reason = 'dropped when the endpoint was enabled', next_ms = $3
         FROM unnest($1::int2[], $2::uuid[]) AS t(lane, id)
-        WHERE d.lane = t.lane AND d.id = t.id AND d.state IN (0, 3, 4) RETURNING d.lane, d.endpoint, d.ordered_by
+        WHERE d.lane = t.lane AND d.id = t.id AND d.state IN (\(DeliveryCode.open))
+        RETURNING d.lane, d.endpoint, d.ordered_by
         """
 
     /// Gives up some that wait, made at this instant or before; how many it were. Call it while the endpoint is disabled,
@@ -45,8 +53,8 @@ package enum HeldDeliveries {
             few, [.int2s(Lane.all.map(\.number)), .text(endpoint), .int8(instant)])
         let found = try rows.map { row in
             (
-                id: DeliveryID(lane: Lane(number: Int16(clamping: try row.int(0))), bytes: try row.uuid(1)),
-                isOrdered: try row.bool(2)
+                id: DeliveryID(lane: try row.value("lane"), bytes: try row.uuid("id")),
+                isOrdered: try row.bool("is_ordered")
             )
         }
         guard !found.isEmpty else { return 0 }

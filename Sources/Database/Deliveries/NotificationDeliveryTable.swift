@@ -55,7 +55,7 @@ package enum NotificationDeliveryTable {
                 .texts(states.map { $0 == .held ? "endpoint disabled" : nil }), .int8(now),
                 .int8s(new.map(\.notification.seq)), .texts(new.map(\.webhookID)),
             ])
-        return try rows.filter { try $0.int(0) == Int64(DeliveryState.pending.rawValue) }.count
+        return try rows.filter { try $0.value("state", as: DeliveryCode.self) == .pending }.count
     }
 
     /// What was found in Apple's history long after it was signed is not sent, as its events are not.

@@ -3,7 +3,7 @@ import Postgres
 /// Deliveries whose bodies cannot be read: one must not keep the others waiting.
 package enum UnreadableDeliveries {
     private static let end = """
-        UPDATE entitled.delivery d SET state = 2, reason = t.reason
+        UPDATE entitled.delivery d SET state = \(DeliveryCode.dead), reason = t.reason
         FROM unnest($1::int2[], $2::uuid[], $3::text[]) AS t(lane, id, reason) WHERE d.lane = t.lane AND d.id = t.id
         RETURNING d.lane, d.endpoint, d.ordered_by
         """

@@ -1,4 +1,5 @@
 import Base
+import Postgres
 import Subscriptions
 
 /// A consumer of webhooks.
@@ -98,7 +99,7 @@ package struct Endpoint: Sendable {
 }
 
 /// What an endpoint gets.
-package enum EndpointFormat: Int16, Sendable, CaseIterable {
+package enum EndpointFormat: Int16, Sendable, CaseIterable, ColumnDecodable {
     /// Events, as RevenueCat writes them.
     case revenuecat = 0
     /// Apple's notifications, as they came.

@@ -22,7 +22,9 @@ package enum EndpointHealthTable {
             SELECT endpoint, failures FROM entitled.endpoint_health
             WHERE failing_since_ms IS NOT NULL OR last_success_ms IS NOT NULL
             """)
-        return Dictionary(try rows.map { (try $0.text(0), Int(clamping: try $0.int(1))) }) { first, _ in first }
+        return Dictionary(try rows.map { (try $0.text("endpoint"), Int(clamping: try $0.int("failures"))) }) {
+            first, _ in first
+        }
     }
 
     /// Why endpoints are disabled, for machines.
@@ -35,19 +37,24 @@ package enum EndpointHealthTable {
             WHERE disabled_code IS NOT NULL AND ($1::text IS NULL OR endpoint = $1)
             """, [.text(id)])
         return Dictionary(
-            try rows.map { (try $0.text(0), EndpointDisabling(rawValue: try $0.text(1)) ?? .byOperator) }
+            try rows.map {
+                (try $0.text("endpoint"), EndpointDisabling(rawValue: try $0.text("disabled_code")) ?? .byOperator)
+            }
         ) { first, _ in first }
     }
 
     static func health(_ row: PostgresRow) throws -> EndpointHealth {
-        var health = EndpointHealth(endpoint: try row.text(0))
-        health.streak = try row.optionalInt(1).map { EndpointHealth.Streak(since: $0, failures: try row.int(2)) }
-        health.lastSuccess = try row.optionalInt(3)
-        if let at = try row.optionalInt(4) {
-            health.lastFailure = EndpointHealth.Failure(at: at, outcome: try row.optionalText(5) ?? "other")
+        var health = EndpointHealth(endpoint: try row.text("endpoint"))
+        health.streak = try row.optionalInt("failing_since_ms").map {
+            EndpointHealth.Streak(since: $0, failures: try row.int("failures"))
         }
-        health.warned = Int(clamping: try row.int(6))
-        if let at = try row.optionalInt(7), let since = try row.optionalInt(8) {
+        health.lastSuccess = try row.optionalInt("last_success_ms")
+        if let at = try row.optionalInt("last_failure_ms") {
+            health.lastFailure = EndpointHealth.Failure(
+                at: at, outcome: try row.optionalText("last_failure") ?? "other")
+        }
+        health.warned = Int(clamping: try row.int("warned"))
+        if let at = try row.optionalInt("recovered_ms"), let since = try row.optionalInt("recovered_since_ms") {
             health.recovery = EndpointHealth.Recovery(since: since, at: at)
         }
         return health

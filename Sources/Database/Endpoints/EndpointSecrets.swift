@@ -4,7 +4,7 @@ import Postgres
 
 /// The secrets and key pairs of endpoints: each signs from when it is made until its end.
 package enum EndpointSecrets {
-    enum Kind: Int16 {
+    enum Kind: Int16, ColumnDecodable {
         case secret = 0
         case keyPair = 1
     }
@@ -36,12 +36,13 @@ package enum EndpointSecrets {
             """, [.text(endpoint), .int8(now)])
         let found = try rows.map { row in
             (
-                kind: try row.int(0),
+                kind: try row.value("kind", as: Kind.self),
                 summary: Summary(
-                    publicKey: try row.optionalBytes(1), created: try row.int(2), expires: try row.optionalInt(3))
+                    publicKey: try row.optionalBytes("public_key"), created: try row.int("created_ms"),
+                    expires: try row.optionalInt("expires_ms"))
             )
         }
-        return (found.filter { $0.kind == 0 }.map(\.summary), found.filter { $0.kind == 1 }.map(\.summary))
+        return (found.filter { $0.kind == .secret }.map(\.summary), found.filter { $0.kind == .keyPair }.map(\.summary))
     }
 
     // MARK: - Rotation

@@ -11,7 +11,7 @@ package enum EndpointTable {
 
     /// Whether an endpoint names this type among those that it wants.
     static func isAskedFor(_ type: EventType, on connection: PostgresConnection) throws -> Bool {
-        try connection.query(selectAsking, [.text(type.rawValue)]).one().bool(0)
+        try connection.query(selectAsking, [.text(type.rawValue)]).one().bool("exists")
     }
 
     private static let columns = """
@@ -40,11 +40,11 @@ package enum EndpointTable {
             SELECT s.sealed FROM entitled.endpoint_secret s
             WHERE s.endpoint = e.id AND s.kind = 0 AND (s.expires_ms IS NULL OR s.expires_ms > $2)
             ORDER BY s.created_ms DESC
-        ), ARRAY(
+        ) AS secrets, ARRAY(
             SELECT s.sealed FROM entitled.endpoint_secret s
             WHERE s.endpoint = e.id AND s.kind = 1 AND (s.expires_ms IS NULL OR s.expires_ms > $2)
             ORDER BY s.created_ms DESC
-        )
+        ) AS signing_keys
         \(living)
         """
 
@@ -53,7 +53,7 @@ package enum EndpointTable {
         id: String? = nil, sealer: SecretSealer, now: Int64, on connection: PostgresConnection
     ) throws -> [Endpoint] {
         try connection.query(selectSealed, [.text(id), .int8(now)]).map { row in
-            try endpoint(row, opened: try Opened(row, of: try row.text(0), sealer))
+            try endpoint(row, opened: try Opened(row, of: try row.text("id"), sealer))
         }
     }
 
@@ -69,9 +69,11 @@ package enum EndpointTable {
         init() {}
 
         init(_ row: PostgresRow, of id: String, _ sealer: SecretSealer) throws {
-            let sealedSecrets = try row.byteStrings(18).compactMap { $0 }
-            let sealedKeys = try row.byteStrings(19).compactMap { $0 }
-            let (sealedAuthorization, sealedHeaders) = (try row.optionalBytes(16), try row.optionalBytes(17))
+            let sealedSecrets = try row.byteStrings("secrets").compactMap { $0 }
+            let sealedKeys = try row.byteStrings("signing_keys").compactMap { $0 }
+            let (sealedAuthorization, sealedHeaders) = (
+                try row.optionalBytes("authorization_sealed"), try row.optionalBytes("headers_sealed")
+            )
             secrets = sealedSecrets.compactMap { sealer.open($0, for: id) }.map(WebhookSecret.init(plaintext:))
             signingKeys = sealedKeys.compactMap { sealer.open($0, for: SecretSealer.signingKey(of: id)) }
                 .map { Redacted($0) }
@@ -111,17 +113,22 @@ package enum EndpointTable {
 
     private static func endpoint(_ row: PostgresRow, opened: Opened = Opened()) throws -> Endpoint {
         Endpoint(
-            id: try row.text(0), url: try row.text(1), authorization: opened.authorization,
-            environments: try row.texts(2).compactMap { $0.flatMap(StoreEnvironment.init(rawValue:)) },
-            events: try row.texts(3).compactMap { $0 }, exceptedEvents: try row.texts(13).compactMap { $0 },
-            apps: try row.texts(4).compactMap { $0 },
-            format: EndpointFormat(rawValue: Int16(clamping: try row.int(11))) ?? .revenuecat,
-            includesSubscriber: try row.bool(14), extensionVersion: try row.optionalText(15),
-            ordering: Ordering(rawValue: try row.text(12)) ?? .none,
-            retrySchedule: try row.isNull(8) ? nil : RetrySchedule(waits: try row.ints(8).compactMap { $0 }),
-            hasAuthorization: try row.bool(10), headerNames: try row.texts(9).compactMap { $0 },
-            headers: opened.headers, disabledReason: try row.optionalText(5), pausedUntil: try row.int(6),
-            created: try row.int(7), secrets: opened.secrets, signingKeys: opened.signingKeys,
+            id: try row.text("id"), url: try row.text("url"), authorization: opened.authorization,
+            environments: try row.texts("environments").compactMap { $0.flatMap(StoreEnvironment.init(rawValue:)) },
+            events: try row.texts("events").compactMap { $0 },
+            exceptedEvents: try row.texts("excepted_events").compactMap { $0 },
+            apps: try row.texts("apps").compactMap { $0 },
+            format: try row.value("format"),
+            includesSubscriber: try row.bool("includes_subscriber"),
+            extensionVersion: try row.optionalText("extension_version"),
+            ordering: try row.value("ordering"),
+            retrySchedule: try row.isNull("retry_schedule_ms")
+                ? nil : RetrySchedule(waits: try row.ints("retry_schedule_ms").compactMap { $0 }),
+            hasAuthorization: try row.bool("has_authorization"),
+            headerNames: try row.texts("header_names").compactMap { $0 },
+            headers: opened.headers, disabledReason: try row.optionalText("disabled_reason"),
+            pausedUntil: try row.int("paused_until_ms"),
+            created: try row.int("created_ms"), secrets: opened.secrets, signingKeys: opened.signingKeys,
             isSendable: opened.isWhole, unreadable: opened.unreadable)
     }
 
@@ -199,8 +206,8 @@ package enum EndpointTable {
             ON CONFLICT (endpoint) DO UPDATE SET disabled_code = excluded.disabled_code,
                 disabled_ms = excluded.disabled_ms, is_disabling_told = false
         )
-        SELECT EXISTS (SELECT 1 FROM disabled),
-            EXISTS (SELECT 1 FROM entitled.endpoint WHERE id = $1 AND removed_ms IS NULL)
+        SELECT EXISTS (SELECT 1 FROM disabled) AS is_disabled,
+            EXISTS (SELECT 1 FROM entitled.endpoint WHERE id = $1 AND removed_ms IS NULL) AS is_there
         """
 
     /// Stops sending; what is open is held, not lost. False if there is no such endpoint.
@@ -209,7 +216,7 @@ package enum EndpointTable {
     ) throws -> Bool {
         try connection.query(
             disable, [.text(id), .text(reason), .text(EndpointDisabling.byOperator.rawValue), .int8(nil)]
-        ).one().bool(1)
+        ).one().bool("is_there")
     }
 
     /// The same for a reason of its own. False if it is disabled already, or there is no such endpoint.
@@ -220,7 +227,7 @@ package enum EndpointTable {
     ) throws -> Bool {
         try connection.query(
             disable, [.text(id), .text(cause.text), .text(cause.rawValue), .int8(failingSince)]
-        ).one().bool(0)
+        ).one().bool("is_disabled")
     }
 
     /// Sends again, also what was held meanwhile; what failed before counts no more. False if there is no such endpoint.
@@ -240,7 +247,7 @@ package enum EndpointTable {
             )
             SELECT EXISTS (SELECT 1 FROM enabled)
             """, [.text(id)]
-        ).one().bool(0)
+        ).one().bool("exists")
     }
 
     /// Takes it away; its open deliveries are given up, with the reason. False if there is no such endpoint.

@@ -44,7 +44,7 @@ extension EndpointHealthTable {
     private static let concerns = """
         SELECT h.endpoint, h.failing_since_ms, h.failures, h.last_success_ms, h.last_failure_ms, h.last_failure,
             h.warned, h.recovered_ms, h.recovered_since_ms, e.url, e.disabled_reason, h.disabled_code, h.disabled_ms,
-            h.is_disabling_told, h.dead, array_to_string(h.dead_newest, ' '), h.dead_told_ms
+            h.is_disabling_told, h.dead, array_to_string(h.dead_newest, ' ') AS dead_newest, h.dead_told_ms
         FROM entitled.endpoint_health h JOIN entitled.endpoint e ON e.id = h.endpoint
         WHERE e.removed_ms IS NULL AND e.id <> $1
             AND (h.failing_since_ms IS NOT NULL AND e.disabled_reason IS NULL OR h.recovered_ms IS NOT NULL
@@ -56,10 +56,13 @@ extension EndpointHealthTable {
     package static func concerns(on connection: PostgresConnection) throws -> [NoticeCandidate] {
         try connection.query(concerns, [.text(OperationsEndpoint.id)]).map { row in
             NoticeCandidate(
-                health: try health(row), url: try row.text(9), disabledReason: try row.optionalText(10),
-                disabling: try row.optionalText(11).flatMap(EndpointDisabling.init(rawValue:)),
-                disabledAt: try row.optionalInt(12), isDisablingTold: try row.bool(13), dead: try row.int(14),
-                deadNewest: try row.text(15).split(separator: " ").map(String.init), deadTold: try row.int(16))
+                health: try health(row), url: try row.text("url"),
+                disabledReason: try row.optionalText("disabled_reason"),
+                disabling: try row.optionalText("disabled_code").flatMap(EndpointDisabling.init(rawValue:)),
+                disabledAt: try row.optionalInt("disabled_ms"), isDisablingTold: try row.bool("is_disabling_told"),
+                dead: try row.int("dead"),
+                deadNewest: try row.text("dead_newest").split(separator: " ").map(String.init),
+                deadTold: try row.int("dead_told_ms"))
         }
     }
 

@@ -9,7 +9,7 @@ package enum OperationsEndpoint {
 
     /// The row is locked by `current`, so that two workers that start at once keep it one after the other.
     private static let current = """
-        SELECT url, removed_ms IS NOT NULL FROM entitled.endpoint WHERE id = $1 FOR NO KEY UPDATE
+        SELECT url, removed_ms IS NOT NULL AS is_removed FROM entitled.endpoint WHERE id = $1 FOR NO KEY UPDATE
         """
 
     private static let create = """
@@ -43,7 +43,7 @@ package enum OperationsEndpoint {
         }
         _ = try connection.query(create, [.text(id), .int8(now)])
         let row = try connection.query(current, [.text(id)]).one()
-        let hasSecret = try !row.bool(1) && !row.text(0).isEmpty
+        let hasSecret = try !row.bool("is_removed") && !row.text("url").isEmpty
         _ = try connection.query(use, [.text(id), .text(url)])
         _ = try connection.query("DELETE FROM entitled.endpoint_health WHERE endpoint = $1", [.text(id)])
         if !hasSecret {

@@ -23,7 +23,8 @@ package enum EventCopy {
 
     private static let select = """
         SELECT e.id, e.type, e.app, e.environment, e.sequence, e.body, d.endpoint,
-            coalesce(p.disabled_reason, CASE WHEN p.id IS NULL THEN 'removed' END), d.notification_seq IS NOT NULL
+            coalesce(p.disabled_reason, CASE WHEN p.id IS NULL THEN 'removed' END) AS disabled_reason,
+            d.notification_seq IS NOT NULL AS is_notification
         FROM entitled.delivery d LEFT JOIN entitled.event e ON e.lane = d.lane AND e.id = d.event
         LEFT JOIN entitled.endpoint p ON p.id = d.endpoint AND p.removed_ms IS NULL
         WHERE d.lane = $1 AND d.id = $2
@@ -42,16 +43,17 @@ package enum EventCopy {
             _ = try connection.query("SELECT set_config('synchronous_commit', 'on', true)")
             let rows = try connection.query(select, [.int2(delivery.lane.number), .uuid(delivery.bytes)])
             guard let row = rows.first else { return .notFound }
-            if try row.bool(8) { return .isNotification }
-            if let reason = try row.optionalText(7) { return .endpointDisabled(reason) }
-            let (original, endpoint, stored) = (try row.uuid(0), try row.text(6), try row.bytes(5))
+            if try row.bool("is_notification") { return .isNotification }
+            if let reason = try row.optionalText("disabled_reason") { return .endpointDisabled(reason) }
+            let (original, endpoint, stored) = (try row.uuid("id"), try row.text("endpoint"), try row.bytes("body"))
             guard !stored.isEmpty else { return .bodyGone }
-            guard let body = renamed(try EventBodyCodec.restore(stored), from: original, to: id),
-                let environment = StoreEnvironment(code: Int16(clamping: try row.int(3)))
-            else { return .bodyUnclear }
+            guard let body = renamed(try EventBodyCodec.restore(stored), from: original, to: id) else {
+                return .bodyUnclear
+            }
             let copy = NewEvent(
-                lane: delivery.lane, id: id, type: try row.text(1), app: try row.text(2), environment: environment,
-                originalTransactionID: nil, body: body, sequence: try row.optionalInt(4))
+                lane: delivery.lane, id: id, type: try row.text("type"), app: try row.text("app"),
+                environment: try row.value("environment"),
+                originalTransactionID: nil, body: body, sequence: try row.optionalInt("sequence"))
             _ = try connection.query(
                 note,
                 [.int2(delivery.lane.number), .uuid(id), .uuid(original), .text(endpoint), .int8(now)])
@@ -68,7 +70,7 @@ package enum EventCopy {
     ) throws -> String? {
         guard let id = UUIDText.bytes(event) else { return nil }
         let rows = try connection.query(origin, [.int2(lane.number), .uuid(id)])
-        return try rows.first.map { UUIDText.upper(try $0.uuid(0)) }
+        return try rows.first.map { UUIDText.upper(try $0.uuid("original")) }
     }
 
     /// The body with another id, every other byte as it was. What looks like the member inside of a text has its quotes

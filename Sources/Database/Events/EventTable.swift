@@ -165,7 +165,7 @@ package enum EventTable {
         guard !ids.isEmpty else { return [] }
         let rows = try connection.query(
             selectKnown, [.int2s(ids.map(\.lane.number)), .uuids(ids.map(\.id))])
-        return Set(try rows.map { try $0.uuid(0) })
+        return Set(try rows.map { try $0.uuid("id") })
     }
 
     private static func insertFresh(
@@ -186,7 +186,7 @@ package enum EventTable {
             ])
         var inserted: [[UInt8]: Int64?] = [:]
         for row in rows {
-            inserted[try row.uuid(1)] = .some(try row.optionalInt(2))
+            inserted[try row.uuid("id")] = .some(try row.optionalInt("sequence"))
         }
         return events.compactMap { event in inserted[event.id].map { (event, $0) } }
     }

@@ -35,7 +35,8 @@ package struct FactStream {
     /// Apps whose names begin with "$" are none. Transactions, renewal infos and notifications only: owners are
     /// not needed here.
     private static let select = """
-        SELECT original_transaction_id, app, digest, kind, signed_ms, payload, array_to_string(signed_again, ' ') FROM entitled.fact
+        SELECT original_transaction_id, app, digest, kind, signed_ms, payload, array_to_string(signed_again, ' ') AS again
+        FROM entitled.fact
         WHERE lane = $1 AND (original_transaction_id, app, environment, digest) > ($2, $3, $4, $5)
             AND environment = $6 AND ($7::text IS NULL OR app = $7) AND NOT starts_with(app, '$') AND kind IN (1, 2, 3)
         ORDER BY original_transaction_id, app, environment, digest LIMIT $8
@@ -55,8 +56,9 @@ package struct FactStream {
         var done: [FactAccumulator] = []
         for row in rows {
             cursor = Cursor(
-                originalTransactionID: try row.text(0), app: try row.text(1), environment: environment.code,
-                digest: try row.uuid(2))
+                originalTransactionID: try row.text("original_transaction_id"), app: try row.text("app"),
+                environment: environment.code,
+                digest: try row.uuid("digest"))
             let key = PurchaseKey(
                 app: cursor.app, environment: environment, originalTransactionID: cursor.originalTransactionID)
             if let open, open.key != key {
@@ -86,9 +88,9 @@ private struct FactAccumulator {
     }
 
     mutating func add(_ row: PostgresRow) throws {
-        guard let kind = FactRow.Kind(rawValue: Int16(clamping: try row.int(3))) else { return }
-        let (signed, payload) = (try row.int(4), try row.bytes(5))
-        let again = try FactRow.dates(row.optionalText(6))
+        guard let kind = FactRow.Kind(rawValue: Int16(clamping: try row.int("kind"))) else { return }
+        let (signed, payload) = (try row.int("signed_ms"), try row.bytes("payload"))
+        let again = try FactRow.dates(row.optionalText("again"))
         guard kind != .notification else {
             notifications.append((signed, payload))
             return

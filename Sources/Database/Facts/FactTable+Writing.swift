@@ -90,12 +90,7 @@ extension FactTable {
         guard !facts.isEmpty else { return [] }
         let rows = try connection.query(insertNew, try parameters(facts))
         try fold(facts, on: connection)
-        return Set(
-            try rows.compactMap { row in
-                guard let environment = StoreEnvironment(code: Int16(clamping: try row.int(1))) else { return nil }
-                return PurchaseKey(
-                    app: try row.text(0), environment: environment, originalTransactionID: try row.text(2))
-            })
+        return Set(try rows.map { try PurchaseKey($0) })
     }
 
     private static func fold(_ facts: [New], on connection: PostgresConnection) throws {
@@ -144,7 +139,7 @@ extension FactTable {
                         .texts(round.map(\.key.app)), .int2s(round.map(\.key.environment.code)),
                         .uuids(ids.map(\.least)), .uuids(ids.map(\.greatest)), .int8s(round.map(\.fact.signedDate)),
                     ]
-                ).map { Int(try $0.int(0)) - 1 })
+                ).map { Int(try $0.int("place")) - 1 })
             return round.indices.filter { !found.contains($0) }.map { round[$0] }
         }
     }

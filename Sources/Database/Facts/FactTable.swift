@@ -9,7 +9,8 @@ extension PurchaseKey {
 /// Facts in the database.
 package enum FactTable {
     private static let select = """
-        SELECT t.place, f.kind, f.signed_ms, f.payload, f.seq, f.source, f.digest, array_to_string(f.signed_again, ' ')
+        SELECT t.place, f.kind, f.signed_ms, f.payload, f.seq, f.source, f.digest,
+            array_to_string(f.signed_again, ' ') AS again
         FROM unnest($1::int2[], $2::text[], $3::text[], $4::int2[], $5::int4[])
             AS t(lane, otid, app, environment, place)
         CROSS JOIN LATERAL (
@@ -79,7 +80,7 @@ package enum FactTable {
             ])
         // What is too much is not read: it would be for nothing.
         var counts = Array(repeating: 0, count: keys.count)
-        let places = try rows.map { Int(try $0.int(0)) }
+        let places = try rows.map { Int(try $0.int("place")) }
         for place in places where counts.indices.contains(place) { counts[place] += 1 }
         for (row, place) in zip(rows, places) where counts.indices.contains(place) {
             known[place].isWhole = counts[place] <= limit ?? .max
@@ -119,7 +120,7 @@ package enum FactTable {
                 .texts(ids.map(\.key.app)), .int2s(ids.map(\.key.environment.code)), .uuids(ids.map(\.id.least)),
                 .uuids(ids.map(\.id.greatest)),
             ])
-        for row in rows { payloads[Int(try row.int(0)) - 1] = try FactCodec.restore(try row.bytes(1)) }
+        for row in rows { payloads[Int(try row.int("place")) - 1] = try FactCodec.restore(try row.bytes("payload")) }
         return payloads
     }
 }
@@ -144,13 +145,14 @@ extension FactTable {
             FROM entitled.fact WHERE lane = $1 AND original_transaction_id = $2 AND app = $3 AND environment = $4
             """
         private static let selectRows = """
-            SELECT 0, kind, signed_ms, payload, seq, source, digest, array_to_string(signed_again, ' '), \(signing)
+            SELECT kind, signed_ms, payload, seq, source, digest, array_to_string(signed_again, ' ') AS again,
+                \(signing) AS signing
             \(source)
             """
         private static let selectPage = "\(selectRows) AND digest > $5 ORDER BY digest LIMIT $6"
         private static let selectSome = "\(selectRows) AND digest = ANY($5::uuid[])"
         private static let selectDigests = """
-            SELECT digest, \(signing) \(source) AND digest > $5 ORDER BY digest LIMIT $6
+            SELECT digest, \(signing) AS signing \(source) AND digest > $5 ORDER BY digest LIMIT $6
             """
 
         package init(of key: PurchaseKey) {
@@ -191,11 +193,11 @@ extension FactTable {
                 let rows = try connection.query(
                     Reading.selectDigests, place + [.uuid(last), .int8(Int64(Reading.digestPage))])
                 for row in rows {
-                    last = try row.uuid(0)
+                    last = try row.uuid("digest")
                     count += 1
                     let former = signatures[FactID(digest: last, base: 0).prefix]
                     if former != nil { found += 1 }
-                    if try row.int(1) != former { changed.append(last) }
+                    if try row.int("signing") != former { changed.append(last) }
                 }
                 if rows.count < Reading.digestPage { break }
             }
@@ -211,9 +213,9 @@ extension FactTable {
 
         /// The digest of the row.
         private mutating func note(_ row: PostgresRow) throws -> [UInt8] {
-            let digest = try row.uuid(6)
+            let digest = try row.uuid("digest")
             try known.note(row, of: key)
-            signatures[FactID(digest: digest, base: 0).prefix] = try row.int(8)
+            signatures[FactID(digest: digest, base: 0).prefix] = try row.int("signing")
             return digest
         }
     }
@@ -228,16 +230,17 @@ extension FactID {
 }
 
 extension KnownFacts {
-    /// A row of `fact`: place, kind, signed, payload, seq, source, digest, signed again.
+    /// A row of `fact`, with its other signatures in `again`.
     fileprivate mutating func note(_ row: PostgresRow, of key: PurchaseKey) throws {
         rows += 1
-        guard let kind = FactRow.Kind(rawValue: Int16(clamping: try row.int(1))) else { return }
+        guard let kind = FactRow.Kind(rawValue: Int16(clamping: try row.int("kind"))) else { return }
         let fact = FactRow(
-            kind: kind, signedDate: try row.int(2), header: nil, signature: nil,
-            payload: try FactCodec.restore(try row.bytes(3)), again: try FactRow.dates(row.optionalText(7)),
-            digest: try row.uuid(6))
+            kind: kind, signedDate: try row.int("signed_ms"), header: nil, signature: nil,
+            payload: try FactCodec.restore(try row.bytes("payload")),
+            again: try FactRow.dates(row.optionalText("again")),
+            digest: try row.uuid("digest"))
         note(
-            fact, NotificationOrigin(seq: try row.int(4), source: NotificationSource(code: try row.int(5))),
+            fact, NotificationOrigin(seq: try row.int("seq"), source: NotificationSource(code: try row.int("source"))),
             in: key.environment
         )
     }

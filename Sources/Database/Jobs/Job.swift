@@ -2,8 +2,8 @@ import Base
 import Postgres
 
 /// Long work as the database keeps it: what was asked for, how far it is, and who is at it.
-package struct Job: Sendable {
-    package enum State: String, Sendable, CaseIterable {
+package struct Job: Sendable, RowDecodable {
+    package enum State: String, Sendable, CaseIterable, ColumnDecodable {
         case running
         case done
         case cancelled
@@ -35,30 +35,28 @@ package struct Job: Sendable {
     package let updated: Int64
     package let finished: Int64?
 
-    static let columns = """
+    package static let columns = """
         id, kind, request, parameters, rate, made_by, created_ms, made_xid, cursor, matched, queued, skipped, fraction,
         state, error, updated_ms, finished_ms
         """
 
-    init(_ row: PostgresRow) throws {
-        id = try row.int(0)
-        kind = try row.text(1)
-        request = try row.text(2)
-        parameters = try JSON(parsing: Array(try row.text(3).utf8))
-        rate = try row.optionalInt(4).map { Int(clamping: $0) }
-        madeBy = try row.text(5)
-        created = try row.int(6)
-        madeIn = try row.int(7)
-        cursor = try row.texts(8).compactMap { $0 }
-        counts = JobCounts(matched: try row.int(9), queued: try row.int(10), skipped: try row.int(11))
-        fraction = try row.double(12)
-        guard let state = State(rawValue: try row.text(13)) else {
-            throw PostgresError(.decoding, "unknown job state")
-        }
-        self.state = state
-        error = try row.optionalText(14)
-        updated = try row.int(15)
-        finished = try row.optionalInt(16)
+    package init(_ row: PostgresRow) throws {
+        id = try row.int("id")
+        kind = try row.text("kind")
+        request = try row.text("request")
+        parameters = try JSON(parsing: Array(try row.text("parameters").utf8))
+        rate = try row.optionalInt("rate").map { Int(clamping: $0) }
+        madeBy = try row.text("made_by")
+        created = try row.int("created_ms")
+        madeIn = try row.int("made_xid")
+        cursor = try row.texts("cursor").compactMap { $0 }
+        counts = JobCounts(
+            matched: try row.int("matched"), queued: try row.int("queued"), skipped: try row.int("skipped"))
+        fraction = try row.double("fraction")
+        state = try row.value("state")
+        error = try row.optionalText("error")
+        updated = try row.int("updated_ms")
+        finished = try row.optionalInt("finished_ms")
     }
 }
 

@@ -38,7 +38,7 @@ package struct JobLease: Sendable {
             SELECT \(Job.columns) FROM entitled.job
             WHERE id = $1 AND driver = $2 AND state = 'running' FOR NO KEY UPDATE
         )
-        SELECT held.*, (extract(epoch FROM clock_timestamp()) * 1000)::int8 FROM held, settings
+        SELECT held.*, (extract(epoch FROM clock_timestamp()) * 1000)::int8 AS now_ms FROM held, settings
         """
 
     private static let save = """
@@ -59,7 +59,7 @@ package struct JobLease: Sendable {
                 throw Lost()
             }
             var job = try Job(row)
-            let now = try row.int(17)
+            let now = try row.int("now_ms")
             let result = try body(&job, now)
             _ = try connection.query(
                 JobLease.save,

@@ -104,13 +104,13 @@ package enum JobTable {
     package static func unattended(
         kinds: [String], driver: [UInt8], on connection: PostgresConnection
     ) throws -> [(id: Int64, kind: String)] {
-        try connection.query(free, [.texts(kinds), .uuid(driver)]).map { (try $0.int(0), try $0.text(1)) }
+        try connection.query(free, [.texts(kinds), .uuid(driver)]).map { (try $0.int("id"), try $0.text("kind")) }
     }
 
     /// Whether a worker was seen lately: only workers send, and go on with jobs that no process drives.
     package static func isWorkerRunning(on connection: PostgresConnection) throws -> Bool {
         try connection.query(
             "SELECT EXISTS (SELECT 1 FROM entitled.worker WHERE seen_at > clock_timestamp() - interval '15 s')"
-        ).one().bool(0)
+        ).one().bool("exists")
     }
 }

@@ -81,16 +81,18 @@ package enum APIKeyTable {
     package static func list(live: Bool = false, on connection: PostgresConnection) throws -> [StoredAPIKey] {
         try connection.query(select, [.bool(live)]).compactMap { row in
             // A kind of a later version opens nothing here.
-            guard let kind = StoredAPIKey.Kind(rawValue: try row.text(1)) else { return nil }
+            guard let kind = StoredAPIKey.Kind(rawValue: try row.text("kind")) else { return nil }
             return StoredAPIKey(
-                id: try row.text(0), kind: kind, app: try row.optionalText(2), scope: try row.text(3),
-                name: try row.optionalText(4), hint: try row.text(5), hash: try row.bytes(6),
-                created: try row.int(7), lastUsed: try row.optionalInt(8), revoked: try row.optionalInt(9))
+                id: try row.text("id"), kind: kind, app: try row.optionalText("app"), scope: try row.text("scope"),
+                name: try row.optionalText("name"), hint: try row.text("hint"), hash: try row.bytes("hash"),
+                created: try row.int("created_ms"), lastUsed: try row.optionalInt("last_used_ms"),
+                revoked: try row.optionalInt("revoked_ms"))
         }
     }
 
     private static let revoke = """
-        UPDATE entitled.api_key SET revoked_ms = coalesce(revoked_ms, $2) WHERE id = $1 RETURNING revoked_ms = $2
+        UPDATE entitled.api_key SET revoked_ms = coalesce(revoked_ms, $2) WHERE id = $1
+        RETURNING revoked_ms = $2 AS is_new
         """
 
     package enum Revocation: Sendable {
@@ -100,7 +102,7 @@ package enum APIKeyTable {
     /// - Parameter now: ms since 1970.
     package static func revoke(_ id: String, now: Int64, on connection: PostgresConnection) throws -> Revocation {
         guard let row = try connection.query(revoke, [.text(id), .int8(now)]).first else { return .unknown }
-        return try row.bool(0) ? .revoked : .before
+        return try row.bool("is_new") ? .revoked : .before
     }
 
     /// Keys that were used later already stay as they are.

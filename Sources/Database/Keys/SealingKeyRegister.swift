@@ -16,7 +16,7 @@ package enum SealingKeyRegister {
     package static func inUse(on connection: PostgresConnection) throws -> String? {
         try connection.query(
             "SELECT fingerprint FROM entitled.sealing_key ORDER BY created_ms DESC, fingerprint LIMIT 1"
-        ).first?.text(0)
+        ).first?.text("fingerprint")
     }
 
     /// Notes the first key of an installation. Among processes that begin at once one makes the key.
@@ -48,7 +48,7 @@ package enum SealingKeyRegister {
             WHERE seen_at > clock_timestamp() - $2 * interval '1 millisecond' AND sealing_keys @> ARRAY[$1::text]
             ORDER BY host
             """, [.text(fingerprint), .int8(patience)]
-        ).map { try $0.text(0) }
+        ).map { try $0.text("host") }
     }
 
     /// Notes the key as the one that seals from now on.

@@ -69,7 +69,7 @@ package enum SecretRewrap {
             WHERE seen_at > clock_timestamp() - $2 * interval '1 millisecond' AND NOT sealing_keys @> ARRAY[$1::text]
             ORDER BY host
             """, [.text(fingerprint), .int8(patience)]
-        ).map { try $0.text(0) }
+        ).map { try $0.text("host") }
     }
 
     // MARK: - The values
@@ -94,7 +94,7 @@ package enum SecretRewrap {
 
     private static func values(on connection: PostgresConnection) throws -> [Value] {
         try connection.query(select).map { row in
-            let (id, sealed) = (try row.text(0), try row.bytes(2))
+            let (id, sealed) = (try row.text("endpoint"), try row.bytes("sealed"))
             func value(_ what: String, boundTo bound: String, _ target: String, _ column: String) -> Value {
                 Value(
                     endpoint: id, what: what, bound: bound, sealed: sealed,
@@ -105,7 +105,7 @@ package enum SecretRewrap {
                         """)
             }
             let signingKey = SecretSealer.signingKey(of: id)
-            switch try row.int(1) {
+            switch try row.int("kind") {
             case 0: return value("secret", boundTo: id, "endpoint_secret", "sealed")
             case 1: return value("private key", boundTo: signingKey, "endpoint_secret", "sealed")
             case 2: return value("authorization", boundTo: id, "endpoint", "authorization_sealed")

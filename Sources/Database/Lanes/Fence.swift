@@ -18,8 +18,8 @@ package enum Fence {
             JOIN unnest($1::int2[], $2::int8[]) AS t(lane, epoch) ON l.lane = t.lane AND l.epoch = t.epoch
             WHERE l.owner = $3 ORDER BY l.lane FOR NO KEY UPDATE OF l
         )
-        SELECT (extract(epoch FROM clock_timestamp()) * 1000)::int8,
-            (SELECT string_agg(lane || ' ' || touched, ',') FROM held)
+        SELECT (extract(epoch FROM clock_timestamp()) * 1000)::int8 AS now_ms,
+            (SELECT string_agg(lane || ' ' || touched, ',') FROM held) AS touched
         FROM settings
         """
 
@@ -33,7 +33,8 @@ package enum Fence {
     }
 
     private static let look = """
-        SELECT (extract(epoch FROM clock_timestamp()) * 1000)::int8, string_agg(lane || ' ' || touched, ',')
+        SELECT (extract(epoch FROM clock_timestamp()) * 1000)::int8 AS now_ms,
+            string_agg(lane || ' ' || touched, ',') AS touched
         FROM entitled.lane WHERE lane = ANY($1::int2[])
         """
 
@@ -45,12 +46,12 @@ package enum Fence {
 
     private static func passed(_ row: PostgresRow) throws -> Passed {
         var touched: [Lane: Int64] = [:]
-        for entry in try (row.optionalText(1) ?? "").split(separator: ",") {
+        for entry in try (row.optionalText("touched") ?? "").split(separator: ",") {
             let numbers = entry.split(separator: " ").compactMap { Int64($0) }
             guard numbers.count == 2 else { throw PostgresError(.decoding, "the fence gave no lanes") }
             touched[Lane(number: Int16(clamping: numbers[0]))] = numbers[1]
         }
-        return Passed(now: try row.int(0), touched: touched)
+        return Passed(now: try row.int("now_ms"), touched: touched)
     }
 
     /// Call as the first statement of a transaction; writes may concern only the lanes that passed.
@@ -93,7 +94,7 @@ package enum Fence {
         touched AS (
             UPDATE entitled.lane l SET touched = l.touched + 1 FROM held WHERE l.lane = held.lane
         )
-        SELECT (SELECT count(*) FROM held), (extract(epoch FROM clock_timestamp()) * 1000)::int8 FROM settings
+        SELECT (SELECT count(*) FROM held), (extract(epoch FROM clock_timestamp()) * 1000)::int8 AS now_ms FROM settings
         """
 
     /// For who owns no lane and changes what is in some: locks them like their owners, who wait meanwhile. Call as the
@@ -104,6 +105,6 @@ package enum Fence {
         guard let row = try connection.query(take, [.int2s(numbers)]).first else {
             throw PostgresError(.decoding, "the fence gave no row")
         }
-        return try row.int(1)
+        return try row.int("now_ms")
     }
 }

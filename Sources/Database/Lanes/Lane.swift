@@ -1,7 +1,8 @@
 import Base
+import Postgres
 
 /// One of 256 lines in which notifications wait; everything about one purchase is always in the same lane.
-package struct Lane: Hashable, Sendable, Comparable {
+package struct Lane: Hashable, Sendable, Comparable, ColumnDecodable {
     package let number: Int16
 
     package static let count = 256
@@ -11,6 +12,12 @@ package struct Lane: Hashable, Sendable, Comparable {
 
     package init(number: Int16) {
         self.number = number
+    }
+
+    package init(column: PostgresColumnValue) throws(PostgresError) {
+        let code = try column.int()
+        guard 0..<Int64(Lane.count) ~= code else { throw column.unknown(code, of: Lane.self) }
+        number = Int16(code)
     }
 
     /// The lane of a purchase; of a notification without one, its UUID is the subject.

@@ -40,8 +40,8 @@ package struct LaneLeases: Sendable {
             SELECT id, sealing_keys @> ARRAY[(SELECT fingerprint FROM used)] AS is_able FROM entitled.worker
             WHERE seen_at > clock_timestamp() - $1 * interval '1 millisecond'
         )
-        SELECT count(*)::int8, count(*) FILTER (WHERE is_able)::int8,
-            coalesce(bool_or(is_able) FILTER (WHERE id = $2), false)
+        SELECT count(*)::int8 AS living, count(*) FILTER (WHERE is_able)::int8 AS able,
+            coalesce(bool_or(is_able) FILTER (WHERE id = $2), false) AS is_able
         FROM alive
         """
 
@@ -52,10 +52,10 @@ package struct LaneLeases: Sendable {
         let row = try connection.query(
             LaneLeases.liveWorkers, [.int8(duration.milliseconds), .uuid(worker)]
         ).one()
-        let able = try row.int(1)
-        let sharing = max(1, able > 0 ? able : try row.int(0))
+        let able = try row.int("able")
+        let sharing = max(1, able > 0 ? able : try row.int("living"))
         workers = Int(clamping: sharing)
-        if able > 0, try !row.bool(2) { return 0 }
+        if able > 0, try !row.bool("is_able") { return 0 }
         return Int((Int64(Lane.count) + sharing - 1) / sharing)
     }
 
@@ -76,7 +76,7 @@ package struct LaneLeases: Sendable {
         )
         UPDATE entitled.lane l
         SET owner = $2, epoch = l.epoch + 1, lease_until = clock_timestamp() + $3 * interval '1 millisecond'
-        FROM free WHERE l.lane = free.lane RETURNING l.lane, l.epoch, free.owner IS NOT NULL
+        FROM free WHERE l.lane = free.lane RETURNING l.lane, l.epoch, free.owner IS NOT NULL AS is_taken_over
         """
 
     private static let anyFree = "SELECT EXISTS (SELECT 1 FROM entitled.lane WHERE lease_until < clock_timestamp())"
@@ -108,10 +108,10 @@ package struct LaneLeases: Sendable {
             let rows = try connection.query(
                 LaneLeases.acquire, [.int8(Int64(share - epochs.count)), .uuid(worker), .int8(duration.milliseconds)])
             for row in rows {
-                let lane = Lane(number: Int16(clamping: try row.int(0)))
-                epochs[lane] = try row.int(1)
+                let lane: Lane = try row.value("lane")
+                epochs[lane] = try row.int("epoch")
                 change.gained.append(lane)
-                if try row.bool(2) { change.takenOver.append(lane) }
+                if try row.bool("is_taken_over") { change.takenOver.append(lane) }
             }
         }
         if !change.gained.isEmpty {
@@ -122,7 +122,7 @@ package struct LaneLeases: Sendable {
 
     /// Whether a lane has no holder; much cheaper than `maintain`, so that it can be asked more often.
     package func areAnyFree(on connection: PostgresConnection) throws -> Bool {
-        try connection.query(LaneLeases.anyFree).one().bool(0)
+        try connection.query(LaneLeases.anyFree).one().bool("exists")
     }
 
     /// Renews what is owned and takes nothing more; the lanes that turned out to be lost.
@@ -143,7 +143,7 @@ package struct LaneLeases: Sendable {
             ])
         var kept: Set<Lane> = []
         for row in rows {
-            kept.insert(Lane(number: Int16(clamping: try row.int(0))))
+            kept.insert(try row.value("lane"))
         }
         for lane in lanes where !kept.contains(lane) {
             epochs[lane] = nil

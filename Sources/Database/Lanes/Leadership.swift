@@ -22,14 +22,14 @@ package struct Leadership: Sendable {
     }
 
     private static let check = """
-        SELECT (extract(epoch FROM clock_timestamp()) * 1000)::int8, EXISTS (
-            SELECT 1 FROM entitled.lane WHERE lane = $1 AND owner = $2 AND lease_until > clock_timestamp())
+        SELECT (extract(epoch FROM clock_timestamp()) * 1000)::int8 AS now_ms, EXISTS (
+            SELECT 1 FROM entitled.lane WHERE lane = $1 AND owner = $2 AND lease_until > clock_timestamp()) AS is_leader
         """
 
     /// Milliseconds by the server's clock, and whether this worker is the leader at this moment.
     package func check(on connection: PostgresConnection) throws -> (now: Int64, isLeader: Bool) {
         let row = try connection.query(Leadership.check, [.int2(Lane.first.number), .uuid(worker)]).one()
-        return (try row.int(0), try row.bool(1))
+        return (try row.int("now_ms"), try row.bool("is_leader"))
     }
 
     package func isLeader(on connection: PostgresConnection) throws -> Bool {
@@ -47,7 +47,8 @@ package struct Leadership: Sendable {
             SELECT 1 FROM entitled.lane WHERE lane = $1 AND owner = $2 AND lease_until > clock_timestamp()
             FOR NO KEY UPDATE
         )
-        SELECT (extract(epoch FROM clock_timestamp()) * 1000)::int8, EXISTS (SELECT 1 FROM held) FROM settings
+        SELECT (extract(epoch FROM clock_timestamp()) * 1000)::int8 AS now_ms, EXISTS (SELECT 1 FROM held) AS is_leader
+        FROM settings
         """
 
     /// A transaction that this worker commits as the leader, or not at all: the lane cannot change its owner before it
@@ -61,8 +62,8 @@ package struct Leadership: Sendable {
             let row = try connection.query(
                 Leadership.lock, [.int2(Lane.first.number), .uuid(worker), .text(timeout)]
             ).one()
-            guard try row.bool(1) else { throw Lost() }
-            return try body(try row.int(0))
+            guard try row.bool("is_leader") else { throw Lost() }
+            return try body(try row.int("now_ms"))
         }
     }
 }

@@ -161,7 +161,7 @@ package enum ActionTable {
                 .text(action.detail.map { String(decoding: $0.bytes, as: UTF8.self) }),
             ])
         guard let row = rows.first else { throw PostgresError(.decoding, "an action has no number") }
-        return try row.int(0)
+        return try row.int("seq")
     }
 
     private static let next = """
@@ -181,7 +181,7 @@ package enum ActionTable {
     package static func nextTime(
         about ids: [String], of roots: Set<String>, on connection: PostgresConnection
     ) throws -> Int64 {
-        try connection.query(next, [.texts(ids), .texts(roots.sorted())]).one().int(0)
+        try connection.query(next, [.texts(ids), .texts(roots.sorted())]).one().int("greatest")
     }
 
     private static let select = """
@@ -216,7 +216,7 @@ package enum ActionTable {
         of number: Int64, on connection: PostgresConnection
     ) throws -> ImportGrounds? {
         try connection.query(selectImport, [.int8(number)]).first.map { row in
-            let detail = try row.optionalText(0).map { try JSON(parsing: Array($0.utf8)) }
+            let detail = try row.optionalText("detail").map { try JSON(parsing: Array($0.utf8)) }
             return detail?[implied] == .bool(true) ? .implied : .named
         }
     }
@@ -238,7 +238,8 @@ package enum ActionTable {
             SELECT seq, kind, app_user_id, other, detail FROM entitled.action WHERE app_user_id = ANY($1::text[])
             UNION SELECT seq, kind, app_user_id, other, detail FROM entitled.action WHERE other = ANY($1::text[])
         )
-        (SELECT n.app_user_id, n.other, n.detail::json ->> 'original_app_user_id' FROM named n WHERE n.kind IN ('alias', 'identify', 'merge') AND n.other IS NOT NULL
+        (SELECT n.app_user_id, n.other, n.detail::json ->> 'original_app_user_id' AS original FROM named n
+        WHERE n.kind IN ('alias', 'identify', 'merge') AND n.other IS NOT NULL
             AND NOT EXISTS (
                 SELECT 1 FROM entitled.action d WHERE d.app_user_id IN (n.app_user_id, n.other) AND d.kind = 'delete'
                     AND d.seq > n.seq
@@ -259,7 +260,7 @@ package enum ActionTable {
     package static func joins(of ids: [String], on connection: PostgresConnection) throws -> [Join] {
         guard !ids.isEmpty else { return [] }
         return try connection.query(selectJoins, [.texts(ids)]).map { row in
-            (try row.text(0), try row.text(1), try row.optionalText(2))
+            (try row.text("app_user_id"), try row.text("other"), try row.optionalText("original"))
         }
     }
 
@@ -269,11 +270,11 @@ package enum ActionTable {
 
     /// The act by which an upgrade kept the owners that it found, and when it did, in ms; nil: there was none.
     static func keeping(on connection: PostgresConnection) throws -> (number: Int64, at: Int64)? {
-        try connection.query(selectKeeping).first.map { (try $0.int(0), try $0.int(1)) }
+        try connection.query(selectKeeping).first.map { (try $0.int("seq"), try $0.int("at_ms")) }
     }
 
     private static let selectWords = """
-        SELECT a.app_user_id, a.detail::json ->> 'restore_behavior' FROM entitled.action a
+        SELECT a.app_user_id, a.detail::json ->> 'restore_behavior' AS behavior FROM entitled.action a
         WHERE a.app_user_id = ANY($1::text[]) AND a.kind = 'restore_behavior' AND NOT EXISTS (
             SELECT 1 FROM entitled.action d WHERE d.app_user_id = a.app_user_id AND d.kind = 'delete' AND d.seq > a.seq
         )
@@ -289,12 +290,12 @@ package enum ActionTable {
     ) throws -> [RestoreWord] {
         guard !ids.isEmpty else { return [] }
         return try connection.query(selectWords, [.texts(ids)]).map { row in
-            (try row.text(0), try row.optionalText(1).flatMap(RestoreBehavior.init(rawValue:)))
+            (try row.text("app_user_id"), try row.optionalText("behavior").flatMap(RestoreBehavior.init(rawValue:)))
         }
     }
 
     private static let selectDeletions = """
-        SELECT app_user_id, max(seq) FROM entitled.action WHERE kind = 'delete' AND app_user_id = ANY($1::text[])
+        SELECT app_user_id, max(seq) AS seq FROM entitled.action WHERE kind = 'delete' AND app_user_id = ANY($1::text[])
         GROUP BY 1
         """
 
@@ -305,17 +306,18 @@ package enum ActionTable {
         guard !ids.isEmpty else { return [:] }
         var numbers: [String: Int64] = [:]
         for row in try connection.query(selectDeletions, [.texts(ids.sorted())]) {
-            numbers[try row.text(0)] = try row.int(1)
+            numbers[try row.text("app_user_id")] = try row.int("seq")
         }
         return numbers
     }
 
     private static func entry(_ row: PostgresRow) throws -> Entry {
-        let kind = try row.text(1)
+        let kind = try row.text("kind")
         return Entry(
-            number: try row.int(0), kind: Kind(rawValue: kind), kindName: kind, at: try row.int(2),
-            origin: Origin(actor: try row.text(3), reason: try row.optionalText(4)), appUserID: try row.text(5),
-            other: try row.optionalText(6),
-            detail: try row.optionalText(7).flatMap { try? JSON(parsing: Array($0.utf8)) })
+            number: try row.int("seq"), kind: Kind(rawValue: kind), kindName: kind, at: try row.int("at_ms"),
+            origin: Origin(actor: try row.text("actor"), reason: try row.optionalText("reason")),
+            appUserID: try row.text("app_user_id"),
+            other: try row.optionalText("other"),
+            detail: try row.optionalText("detail").flatMap { try? JSON(parsing: Array($0.utf8)) })
     }
 }

@@ -30,7 +30,7 @@ package enum HeldNotifications {
 
     /// One short index scan of each lane; those whose time has not come cost nothing.
     private static let due = """
-        SELECT h.* FROM unnest($1::int2[]) AS owned(lane)
+        SELECT h.lane, h.seq, h.attempts, h.held_ms FROM unnest($1::int2[]) AS owned(lane)
         CROSS JOIN LATERAL (
             SELECT lane, seq, attempts, held_ms FROM entitled.held_notification
             WHERE lane = owned.lane AND next_ms <= $2 ORDER BY next_ms LIMIT $3
@@ -48,10 +48,10 @@ package enum HeldNotifications {
             due, [.int2s(lanes.map(\.number)), .int8(now), .int8(Int64(perLane)), .int8(Int64(limit))])
         var states: [[Int64]: HeldState] = [:]
         for row in rows {
-            states[[try row.int(0), try row.int(1)]] = HeldState(
-                attempts: Int(clamping: try row.int(2)), since: try row.int(3))
+            states[[try row.int("lane"), try row.int("seq")]] = HeldState(
+                attempts: Int(clamping: try row.int("attempts")), since: try row.int("held_ms"))
         }
-        let places = try rows.map { (lane: Int16(clamping: try $0.int(0)), seq: try $0.int(1)) }
+        let places = try rows.map { (lane: Int16(clamping: try $0.int("lane")), seq: try $0.int("seq")) }
         return try PendingNotification.read(places, headers: headers, on: connection).map { notification in
             var notification = notification
             notification.held =
@@ -110,7 +110,8 @@ package enum HeldNotifications {
     package static func isAnyHeld(
         _ places: [(lane: Lane, seq: Int64)], on connection: PostgresConnection
     ) throws -> Bool {
-        try connection.query(selectHeld, [.int2s(places.map(\.lane.number)), .int8s(places.map(\.seq))]).one().bool(0)
+        try connection.query(selectHeld, [.int2s(places.map(\.lane.number)), .int8s(places.map(\.seq))]).one().bool(
+            "exists")
     }
 
     private static let bounded = """
@@ -122,7 +123,7 @@ package enum HeldNotifications {
     package static func count(
         in lanes: [Lane], eachAtMost limit: Int, on connection: PostgresConnection
     ) throws -> Int64 {
-        try connection.query(bounded, [.int2s(lanes.map(\.number)), .int8(Int64(limit))]).one().int(0)
+        try connection.query(bounded, [.int2s(lanes.map(\.number)), .int8(Int64(limit))]).one().int("count")
     }
 
     private static func nextAttempt(_ state: HeldState, _ now: Int64) -> Int64? {

@@ -18,9 +18,8 @@ package struct HistoryCoverage: Sendable, Equatable {
         for row in try connection.query(
             "SELECT app, environment, covered_ms, tried_ms FROM entitled.history_look")
         {
-            guard let environment = StoreEnvironment(code: Int16(clamping: try row.int(1))) else { continue }
-            known[AppScope(app: try row.text(0), environment: environment)] = HistoryCoverage(
-                covered: try row.optionalInt(2), tried: try row.optionalInt(3))
+            known[try AppScope(row)] = HistoryCoverage(
+                covered: try row.optionalInt("covered_ms"), tried: try row.optionalInt("tried_ms"))
         }
         return known
     }

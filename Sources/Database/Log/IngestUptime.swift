@@ -37,7 +37,7 @@ package enum IngestUptime {
     package static func outages(now: Int64, on connection: PostgresConnection) throws -> [Range<Int64>] {
         let parameters: [PostgresValue] = [.int8(now / minute - lookBack), .int8(tolerance), .int8(now / minute)]
         return try connection.query(gaps, parameters).map { row in
-            let (from, until) = (try row.int(0), try row.int(1))
+            let (from, until) = (try row.int("former"), try row.int("minute"))
             return from * minute..<max(from, until) * minute
         }
     }

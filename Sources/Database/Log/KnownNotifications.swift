@@ -19,7 +19,7 @@ package enum KnownNotifications {
                 .uuids(identities.map(\.key)), .texts(identities.map(\.app)),
                 .int2s(identities.map(\.environment.code)),
             ]
-        ).map { (Lane(number: Int16(clamping: try $0.int(0))), try $0.int(1)) }
+        ).map { (try $0.value("lane"), try $0.int("seq")) }
     }
 
     private static let select = """
@@ -40,7 +40,7 @@ package enum KnownNotifications {
             ])
         return Set(
             try rows.compactMap { row in
-                let place = Int(clamping: try row.int(0))
+                let place = Int(clamping: try row.int("place"))
                 return identities.indices.contains(place) ? identities[place] : nil
             })
     }

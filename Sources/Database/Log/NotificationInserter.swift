@@ -83,7 +83,7 @@ package struct NotificationInserter {
         knownHeaders.formUnion(headers.keys)
         var fresh: Set<Int64> = []
         for row in rows {
-            fresh.insert(try row.int(0))
+            fresh.insert(try row.int("seq"))
         }
         return numbers.map { fresh.contains($0) ? .accepted : .duplicate }
     }

@@ -36,7 +36,7 @@ package struct NotificationSummary: Sendable {
 package enum NotificationQuery {
     private static let columns = """
         n.app, n.environment, n.uuid, n.type, n.subtype, n.original_transaction_id, n.signed_ms, n.received_ms,
-        EXISTS (SELECT 1 FROM entitled.pending p WHERE p.lane = n.lane AND p.seq = n.seq), h.reason,
+        EXISTS (SELECT 1 FROM entitled.pending p WHERE p.lane = n.lane AND p.seq = n.seq) AS is_pending, h.reason,
         h.attempts, h.next_ms, n.lane, n.seq
         """
     private static let held = "LEFT JOIN entitled.held_notification h ON h.lane = n.lane AND h.seq = n.seq"
@@ -141,7 +141,7 @@ package enum NotificationQuery {
     }
 
     private static let find = """
-        SELECT \(columns), n.header, n.payload, n.signature, j.header
+        SELECT \(columns), n.header, n.payload, n.signature, j.header AS header_text
         FROM entitled.notification n LEFT JOIN entitled.jws_header j ON j.id = n.header \(held)
         WHERE n.lane = $1 AND n.seq = $2
         """
@@ -160,7 +160,7 @@ package enum NotificationQuery {
         var found = Found()
         for key in keys {
             // By its place alone: of all days that are kept it concerns one.
-            let (lane, seq) = (Int16(clamping: try key.int(0)), try key.int(1))
+            let (lane, seq) = (Int16(clamping: try key.int("lane")), try key.int("seq"))
             guard let row = try connection.query(find, [.int2(lane), .int8(seq)]).first else {
                 found.dropped.append(SequenceGenerator.instant(of: seq))
                 continue
@@ -172,8 +172,9 @@ package enum NotificationQuery {
 
     private static func whole(_ row: PostgresRow, _ dictionaries: HeaderDictionaries) throws -> Whole {
         let summary = try summary(row)
-        let stored = StoredJWS(headerID: try row.uuid(14), payload: try row.bytes(15), signature: try row.bytes(16))
-        guard let header = try row.optionalBytes(17) else {
+        let stored = StoredJWS(
+            headerID: try row.uuid("header"), payload: try row.bytes("payload"), signature: try row.bytes("signature"))
+        guard let header = try row.optionalBytes("header_text") else {
             return Whole(summary: summary, gap: "its JWS header is missing", payload: [], signedPayload: [])
         }
         do {
@@ -189,21 +190,22 @@ package enum NotificationQuery {
     }
 
     private static func summary(_ row: PostgresRow) throws -> NotificationSummary {
-        guard let environment = StoreEnvironment(code: Int16(clamping: try row.int(1))) else {
-            throw PostgresError(.decoding, "unknown environment code")
-        }
-        let hold = try row.optionalText(9).map { reason in
+        let environment: StoreEnvironment = try row.value("environment")
+        let hold = try row.optionalText("reason").map { reason in
             NotificationSummary.Hold(
-                reason: reason, attempts: Int(clamping: try row.int(10)), nextAttempt: try row.optionalInt(11))
+                reason: reason, attempts: Int(clamping: try row.int("attempts")),
+                nextAttempt: try row.optionalInt("next_ms"))
         }
-        let isPending = try row.bool(8)
+        let isPending = try row.bool("is_pending")
         return NotificationSummary(
-            identity: NotificationIdentity(app: try row.text(0), environment: environment, uuid: try row.text(2)),
+            identity: NotificationIdentity(
+                app: try row.text("app"), environment: environment, uuid: try row.text("uuid")),
             position: NotificationBodies.Place(
-                lane: Lane(number: Int16(clamping: try row.int(12))), seq: try row.int(13)),
-            type: try row.text(3), subtype: try row.optionalText(4),
+                lane: try row.value("lane"), seq: try row.int("seq")),
+            type: try row.text("type"), subtype: try row.optionalText("subtype"),
             state: isPending ? .pending : hold == nil ? .applied : .held,
-            originalTransactionID: try row.optionalText(5), signed: try row.optionalInt(6), received: try row.int(7),
+            originalTransactionID: try row.optionalText("original_transaction_id"),
+            signed: try row.optionalInt("signed_ms"), received: try row.int("received_ms"),
             hold: hold)
     }
 }

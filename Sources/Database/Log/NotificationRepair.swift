@@ -29,15 +29,17 @@ package enum NotificationRepair {
             guard rows.count == 1 else {
                 return .ambiguous(
                     try rows.map { row in
-                        let environment = StoreEnvironment(code: Int16(clamping: try row.int(3)))
-                        return "\(try row.text(2)) \(environment?.rawValue ?? "")"
+                        let scope = try AppScope(row)
+                        return "\(scope.app) \(scope.environment.rawValue)"
                     })
             }
-            let place: [PostgresValue] = [.int2(Int16(clamping: try row.int(0))), .int8(try row.int(1))]
+            let place: [PostgresValue] = [.int2(Int16(clamping: try row.int("lane"))), .int8(try row.int("seq"))]
             // Looking at the table keeps it whole until this commits: what is in line is not dropped.
             let isThere = try connection.query(
                 "SELECT 1 FROM entitled.notification WHERE lane = $1 AND seq = $2", place)
-            guard isThere.first != nil else { return .dropped(received: SequenceGenerator.instant(of: try row.int(1))) }
+            guard isThere.first != nil else {
+                return .dropped(received: SequenceGenerator.instant(of: try row.int("seq")))
+            }
             _ = try connection.query(
                 "INSERT INTO entitled.pending (lane, seq) VALUES ($1, $2) ON CONFLICT DO NOTHING", place)
             _ = try connection.query("DELETE FROM entitled.held_notification WHERE lane = $1 AND seq = $2", place)

@@ -40,7 +40,8 @@ package struct PendingNotification: Sendable {
     /// One day at a time, with its bounds: planning for all days that are kept would take longer than reading.
     private static let select = """
         SELECT p.lane, p.seq, n.app, n.environment, n.uuid, n.header, n.payload, n.signature, n.type, n.source,
-            EXISTS (SELECT 1 FROM entitled.endpoint WHERE format = 1 AND removed_ms IS NULL), n.signed_ms
+            EXISTS (SELECT 1 FROM entitled.endpoint WHERE format = 1 AND removed_ms IS NULL) AS is_forwarded,
+            n.signed_ms
         FROM unnest($1::int2[], $2::int8[]) AS p(lane, seq)
         LEFT JOIN LATERAL (
             SELECT * FROM entitled.notification n
@@ -60,7 +61,7 @@ package struct PendingNotification: Sendable {
     ) throws -> [PendingNotification] {
         let statement = taking(from: lanes, starts: starts, eachAtMost: perLane, atMost: limit, except: passedOver)
         let taken = try connection.query(statement.sql, statement.parameters).map {
-            (lane: Int16(clamping: try $0.int(0)), seq: try $0.int(1))
+            (lane: Int16(clamping: try $0.int("lane")), seq: try $0.int("seq"))
         }
         var notifications: [PendingNotification] = []
         var bytes = 0
@@ -105,7 +106,7 @@ package struct PendingNotification: Sendable {
         _ lanes: [Int16], _ seqs: [Int64], _ cache: JWSHeaderCache, on connection: PostgresConnection
     ) throws -> [PendingNotification] {
         let rows = try connection.query(select, [.int2s(lanes), .int8s(seqs), .int8(seqs.first), .int8(seqs.last)])
-        let headers = try cache.headers(Set(rows.compactMap { try $0.optionalUUID(5) }), on: connection)
+        let headers = try cache.headers(Set(rows.compactMap { try $0.optionalUUID("header") }), on: connection)
         return try rows.map { try notification($0, headers) }
     }
 
@@ -122,23 +123,25 @@ package struct PendingNotification: Sendable {
     }
 
     private static func notification(_ row: PostgresRow, _ headers: [[UInt8]: [UInt8]]) throws -> PendingNotification {
-        let (lane, seq) = (Lane(number: Int16(clamping: try row.int(0))), try row.int(1))
-        guard let app = try row.optionalText(2), let uuid = try row.optionalText(4),
-            let environment = StoreEnvironment(code: Int16(clamping: try row.int(3))),
-            let type = try row.optionalText(8)
+        let (lane, seq) = (try row.value("lane", as: Lane.self), try row.int("seq"))
+        guard let app = try row.optionalText("app"), let uuid = try row.optionalText("uuid"),
+            let environment = StoreEnvironment(code: Int16(clamping: try row.int("environment"))),
+            let type = try row.optionalText("type")
         else { return PendingNotification(lane: lane, seq: seq, lacking: "the notification itself is missing") }
         let identity = NotificationIdentity(app: app, environment: environment, uuid: uuid)
-        let headerID = try row.uuid(5)
+        let headerID = try row.uuid("header")
         guard let header = headers[headerID] else {
             return PendingNotification(
                 lane: lane, seq: seq, identity: identity, type: type, lacking: "its JWS header is missing",
-                isForwarded: try row.bool(10))
+                isForwarded: try row.bool("is_forwarded"))
         }
         return PendingNotification(
-            lane: lane, seq: seq, identity: identity, type: type, source: NotificationSource(code: try row.int(9)),
-            signed: try row.optionalInt(11), header: header,
-            stored: StoredJWS(headerID: headerID, payload: try row.bytes(6), signature: try row.bytes(7)),
-            gap: nil, isForwarded: try row.bool(10))
+            lane: lane, seq: seq, identity: identity, type: type,
+            source: NotificationSource(code: try row.int("source")),
+            signed: try row.optionalInt("signed_ms"), header: header,
+            stored: StoredJWS(
+                headerID: headerID, payload: try row.bytes("payload"), signature: try row.bytes("signature")),
+            gap: nil, isForwarded: try row.bool("is_forwarded"))
     }
 
     /// One short index scan of each lane. What is known cannot have gone, because its lane is ours.
@@ -157,7 +160,7 @@ package struct PendingNotification: Sendable {
         let counts = Dictionary(known.map { ($0.lane, Int64(1)) }, uniquingKeysWith: +)
         let rows = try connection.query(
             others, [.int2s(lanes.map(\.number)), .int8s(lanes.map { counts[$0] ?? 0 })])
-        return Set(try rows.map { Lane(number: Int16(clamping: try $0.int(0))) })
+        return Set(try rows.map { try $0.value("lane") })
     }
 
     private static let first = """
@@ -167,7 +170,7 @@ package struct PendingNotification: Sendable {
 
     /// The number of the one that has waited longest in these lanes; nil where nothing waits.
     package static func oldest(in lanes: [Lane], on connection: PostgresConnection) throws -> Int64? {
-        try connection.query(first, [.int2s(lanes.map(\.number))]).one().optionalInt(0)
+        try connection.query(first, [.int2s(lanes.map(\.number))]).one().optionalInt("min")
     }
 
     private static let remove = """

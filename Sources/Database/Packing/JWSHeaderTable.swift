@@ -36,7 +36,7 @@ package final class JWSHeaderCache: Sendable {
         guard !others.isEmpty else { return headers }
         let rows = try connection.query(
             "SELECT id, header FROM entitled.jws_header WHERE id = ANY ($1::uuid[])", [.uuids(Array(others))])
-        for row in rows { headers[try row.uuid(0)] = try row.bytes(1) }
+        for row in rows { headers[try row.uuid("id")] = try row.bytes("header") }
         let read = headers
         lately.withLock { known in
             if known.count + read.count > JWSHeaderCache.limit { known = [:] }

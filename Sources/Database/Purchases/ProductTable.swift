@@ -82,12 +82,12 @@ package final class ProductTable: Sendable {
 
     /// All of them, with when each was first seen, in ms since 1970.
     package static func list(on connection: PostgresConnection) throws -> [(product: SeenProduct, firstSeen: Int64)] {
-        try connection.query(select).compactMap { row in
-            guard let environment = StoreEnvironment(code: Int16(clamping: try row.int(1))) else { return nil }
+        try connection.query(select).map { row in
             let product = SeenProduct(
-                app: try row.text(0), environment: environment, productID: try row.text(2), kind: try row.text(3),
-                group: try row.optionalText(5))
-            return (product, try row.int(4))
+                app: try row.text("app"), environment: try row.value("environment"),
+                productID: try row.text("product_id"), kind: try row.text("kind"),
+                group: try row.optionalText("subscription_group"))
+            return (product, try row.int("first_seen_ms"))
         }
     }
 
@@ -104,7 +104,7 @@ package final class ProductTable: Sendable {
     ) throws -> [String: String] {
         var groups: [String: Set<String>] = [:]
         for row in try connection.query(selectGroups, [.texts(products), .text(app)]) {
-            groups[try row.text(0), default: []].insert(try row.text(1))
+            groups[try row.text("product_id"), default: []].insert(try row.text("subscription_group"))
         }
         return groups.compactMapValues { $0.count == 1 ? $0.first : nil }
     }

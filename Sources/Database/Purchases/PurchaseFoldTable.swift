@@ -39,14 +39,14 @@ package enum PurchaseFoldTable {
         var left: Set<Int> = []
         var opened = 0
         for row in try connection.query(select, places(keys) + [.int2(codec)]) {
-            let (place, state) = (Int(try row.int(0)) - 1, try row.bytes(2))
+            let (place, state) = (Int(try row.int("place")) - 1, try row.bytes("state"))
             guard opened < limit ?? .max else {
                 left.insert(place)
                 continue
             }
             opened += state.count
-            guard var known = try known(state: state, tail: try row.optionalBytes(3)) else { continue }
-            known.rows = Int(clamping: try row.int(1))
+            guard var known = try known(state: state, tail: try row.optionalBytes("tail")) else { continue }
+            known.rows = Int(clamping: try row.int("facts"))
             known.isFolded = true
             found[place] = known
         }
@@ -91,14 +91,14 @@ package enum PurchaseFoldTable {
         var long: [PurchaseKey] = []
         var broken: [PurchaseKey] = []
         for row in try connection.query(selectTails, places(keys)) {
-            let key = keys[Int(try row.int(0)) - 1]
-            guard try row.int(1) == Int64(codec) else {
+            let key = keys[Int(try row.int("place")) - 1]
+            guard try row.int("codec") == Int64(codec) else {
                 broken.append(key)
                 continue
             }
             var tail = known(key)
             news[key] = tail
-            if let bytes = try row.optionalBytes(3) {
+            if let bytes = try row.optionalBytes("tail") {
                 guard let former = KnownFacts(bytes: bytes) else {
                     broken.append(key)
                     continue
@@ -109,7 +109,7 @@ package enum PurchaseFoldTable {
                 broken.append(key)
                 continue
             }
-            let facts = try row.int(2) + Int64(news[key]?.rows ?? 0)
+            let facts = try row.int("facts") + Int64(news[key]?.rows ?? 0)
             if bytes.count > longestTail { long.append(key) } else { tails.append((key, bytes, facts)) }
         }
         if !tails.isEmpty {
@@ -215,12 +215,8 @@ package enum PurchaseFoldTable {
                 .int2(key?.lane.number ?? -1), .text(key?.originalTransactionID ?? ""), .text(key?.app ?? ""),
                 .int2(key?.environment.code ?? -1),
             ])
-        guard let row = rows.first, let environment = StoreEnvironment(code: Int16(clamping: try row.int(1))) else {
-            return nil
-        }
-        let next = PurchaseKey(
-            app: try row.text(0), environment: environment, originalTransactionID: try row.text(2))
-        return (next, try row.int(3) == Int64(codec))
+        guard let row = rows.first else { return nil }
+        return (try PurchaseKey(row), try row.int("codec") == Int64(codec))
     }
 
     private static let delete = """

@@ -28,13 +28,14 @@ extension PurchaseTable {
                 .int2s(keys.map(\.environment.code)), .int4s((0..<Int32(keys.count)).map { $0 }),
             ])
         let pairs = try rows.compactMap { row -> (former: Purchase, key: PurchaseKey)? in
-            let place = Int(try row.int(0))
+            let place = Int(try row.int("place"))
             guard purchases.indices.contains(place) else { return nil }
             let former = purchases[place]
             return (
                 former,
                 PurchaseKey(
-                    app: former.key.app, environment: former.key.environment, originalTransactionID: try row.text(1))
+                    app: former.key.app, environment: former.key.environment,
+                    originalTransactionID: try row.text("original_transaction_id"))
             )
         }
         let facts = try FactTable.load(pairs.map(\.key), on: connection)

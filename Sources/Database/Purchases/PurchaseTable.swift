@@ -17,8 +17,8 @@ package enum PurchaseTable {
         var owners = [String?](repeating: nil, count: keys.count)
         guard !keys.isEmpty else { return owners }
         for row in try connection.query(selectOwners, places(keys)) {
-            let place = Int(try row.int(0))
-            if owners.indices.contains(place) { owners[place] = try row.text(1) }
+            let place = Int(try row.int("place"))
+            if owners.indices.contains(place) { owners[place] = try row.text("owner") }
         }
         return owners
     }
@@ -39,14 +39,16 @@ package enum PurchaseTable {
         var records = [PurchaseRecord?](repeating: nil, count: keys.count)
         guard !keys.isEmpty else { return records }
         for row in try connection.query(selectRecords, places(keys)) {
-            let place = Int(try row.int(0))
+            let place = Int(try row.int("place"))
             guard records.indices.contains(place) else { continue }
             records[place] = PurchaseRecord(
-                key: keys[place], owner: try row.text(1), productID: try row.text(2),
-                accessEnds: try row.optionalInt(3), graceEnds: try row.optionalInt(4),
-                revoked: try row.optionalInt(5), willRenew: try row.bool(6), wake: try row.optionalInt(7),
-                claims: try row.optionalBytes(8).flatMap(PurchaseClaims.init(bytes:)), tell: try row.optionalInt(9),
-                told: try row.optionalText(10))
+                key: keys[place], owner: try row.text("owner"), productID: try row.text("product_id"),
+                accessEnds: try row.optionalInt("access_ends_ms"), graceEnds: try row.optionalInt("grace_ends_ms"),
+                revoked: try row.optionalInt("revoked_ms"), willRenew: try row.bool("will_renew"),
+                wake: try row.optionalInt("wake_ms"),
+                claims: try row.optionalBytes("claims").flatMap(PurchaseClaims.init(bytes:)),
+                tell: try row.optionalInt("tell_ms"),
+                told: try row.optionalText("told_owner"))
         }
         return records
     }
@@ -161,11 +163,7 @@ package enum PurchaseTable {
 
     /// The purchases that are owned under these ids.
     package static func owned(by ids: [String], on connection: PostgresConnection) throws -> [PurchaseKey] {
-        try connection.query(selectOwned, [.texts(ids)]).compactMap { row in
-            guard let environment = StoreEnvironment(code: Int16(clamping: try row.int(1))) else { return nil }
-            return PurchaseKey(
-                app: try row.text(0), environment: environment, originalTransactionID: try row.text(2))
-        }
+        try connection.query(selectOwned, [.texts(ids)]).map { try PurchaseKey($0) }
     }
 
     private static let identify = """
@@ -201,10 +199,8 @@ package enum PurchaseTable {
                 .int8s(records.map(\.tell)), .texts(records.map(\.told)), .int8(now),
             ])
         for row in rows {
-            guard let environment = StoreEnvironment(code: Int16(clamping: try row.int(1))) else { continue }
-            let key = PurchaseKey(
-                app: try row.text(0), environment: environment, originalTransactionID: try row.text(2))
-            owners[key] = try row.text(3)
+            let key = try PurchaseKey(row)
+            owners[key] = try row.text("owner")
         }
         return owners
     }
@@ -249,10 +245,8 @@ package enum PurchaseTable {
     ) throws -> [DueWake] {
         var wakes: [DueWake] = []
         for row in try connection.query(due, [.int2s(lanes.map(\.number)), .int8(now), .int8(Int64(limit))]) {
-            guard let environment = StoreEnvironment(code: Int16(clamping: try row.int(1))) else { continue }
-            let key = PurchaseKey(
-                app: try row.text(0), environment: environment, originalTransactionID: try row.text(2))
-            wakes.append(DueWake(key: key, at: try row.int(3)))
+            let key = try PurchaseKey(row)
+            wakes.append(DueWake(key: key, at: try row.int("wake_ms")))
         }
         return wakes
     }
@@ -266,7 +260,8 @@ package enum PurchaseTable {
     package static func overdue(
         in lanes: [Lane], before instant: Int64, eachAtMost limit: Int, on connection: PostgresConnection
     ) throws -> Int64 {
-        try connection.query(late, [.int2s(lanes.map(\.number)), .int8(instant), .int8(Int64(limit))]).one().int(0)
+        try connection.query(late, [.int2s(lanes.map(\.number)), .int8(instant), .int8(Int64(limit))]).one().int(
+            "count")
     }
 
     private static let setWake = """

@@ -48,8 +48,9 @@ package struct StatusPollTable: Sendable, Equatable {
             select, [.text(place.app), .int2(place.environment.code), .int8(now), .int8(Int64(limit))]
         ).map { row in
             let key = PurchaseKey(
-                app: place.app, environment: place.environment, originalTransactionID: try row.text(0))
-            return StatusPollTable(key: key, end: try row.int(1), next: try row.int(2))
+                app: place.app, environment: place.environment,
+                originalTransactionID: try row.text("original_transaction_id"))
+            return StatusPollTable(key: key, end: try row.int("end_ms"), next: try row.int("next_ms"))
         }
     }
 
@@ -65,7 +66,7 @@ package struct StatusPollTable: Sendable, Equatable {
     ) throws -> Int64 {
         try connection.query(
             count, [.text(place.app), .int2(place.environment.code), .int8(now), .int8(Int64(limit))]
-        ).one().int(0)
+        ).one().int("count")
     }
 
     private static let move = """

@@ -5,7 +5,7 @@ import Subscriptions
 /// Reads what came about purchases in the order in which it came, for operators.
 package enum ArrivalQuery {
     private static let select = """
-        SELECT t.place, f.seq, f.kind, f.signed_ms, f.payload, f.source, array_to_string(f.signed_again, ' ')
+        SELECT t.place, f.seq, f.kind, f.signed_ms, f.payload, f.source, array_to_string(f.signed_again, ' ') AS again
         FROM unnest($1::int2[], $2::text[], $3::text[], $4::int2[], $5::int4[])
             AS t(lane, otid, app, environment, place)
         JOIN entitled.fact f ON f.lane = t.lane AND f.original_transaction_id = t.otid AND f.app = t.app
@@ -39,16 +39,18 @@ package enum ArrivalQuery {
                 (NotificationOrigin(seq: last.seq, source: last.source), last.arrival(of: facts)))
         }
         for row in rows {
-            guard let kind = FactRow.Kind(rawValue: Int16(clamping: try row.int(2))) else { continue }
+            guard let kind = FactRow.Kind(rawValue: Int16(clamping: try row.int("kind"))) else { continue }
             let origin = Origin(
-                place: Int(try row.int(0)), seq: try row.int(1), source: NotificationSource(code: try row.int(5)))
+                place: Int(try row.int("place")), seq: try row.int("seq"),
+                source: NotificationSource(code: try row.int("source")))
             if origin != last {
                 close()
                 (last, facts) = (origin, PurchaseFacts())
             }
             let fact = FactRow(
-                kind: kind, signedDate: try row.int(3), header: nil, signature: nil,
-                payload: try FactCodec.restore(try row.bytes(4)), again: try FactRow.dates(row.optionalText(6)))
+                kind: kind, signedDate: try row.int("signed_ms"), header: nil, signature: nil,
+                payload: try FactCodec.restore(try row.bytes("payload")),
+                again: try FactRow.dates(row.optionalText("again")))
             fact.insert(into: &facts)
         }
         close()

@@ -39,13 +39,13 @@ package enum CustomerQuery {
         let given = AppUserID.normal(id)
         let limit = Int64(ResolvedID.mostSpellings + 1)
         let found = try connection.query(caseless, [.text(given), .int8(limit)]).map {
-            ResolvedID.Candidate(id: try $0.text(0), originalAppUserID: try $0.text(1))
+            ResolvedID.Candidate(id: try $0.text("id"), originalAppUserID: try $0.text("original_app_user_id"))
         }
         let isUUID = UUIDText.bytes(given) != nil
         if !found.isEmpty, isUUID || found.first?.id == given {
             return ResolvedID(given, isUUID: isUUID, caseless: found, owners: [])
         }
-        let owners = try connection.query(owners, [.text(given), PurchaseQuery.lanes]).map { try $0.text(0) }
+        let owners = try connection.query(owners, [.text(given), PurchaseQuery.lanes]).map { try $0.text("owner") }
         let customers = try CustomerTable.load(Set(owners), on: connection)
         var known: Set<String> = []
         let candidates = owners.compactMap { owner in
@@ -72,10 +72,9 @@ package enum CustomerQuery {
         var keys: [PurchaseKey] = []
         var lastSeen = customer.firstSeen
         for row in try connection.query(purchases, [.texts(customer.appUserIDs)]) {
-            guard let environment = StoreEnvironment(code: Int16(clamping: try row.int(1))) else { continue }
             keys.append(
-                PurchaseKey(app: try row.text(0), environment: environment, originalTransactionID: try row.text(2)))
-            lastSeen = max(lastSeen, try row.int(3))
+                try PurchaseKey(row))
+            lastSeen = max(lastSeen, try row.int("updated_ms"))
         }
         let facts = try FactTable.load(keys, on: connection)
         let folded = zip(keys, facts).compactMap { Purchase(folding: $1, key: $0, foldSettings: foldSettings) }
@@ -95,12 +94,12 @@ package enum CustomerQuery {
     package static func list(atMost limit: Int, on connection: PostgresConnection) throws -> [Customer] {
         var customers: [Customer] = []
         for row in try connection.query(newest, [.int8(Int64(limit))]) {
-            let (original, id) = (try row.text(0), try row.optionalText(2))
+            let (original, id) = (try row.text("original_app_user_id"), try row.optionalText("id"))
             let known = customers.last?.originalAppUserID == original ? customers.removeLast().appUserIDs : []
             customers.append(
                 Customer(
                     originalAppUserID: original, appUserIDs: known + [id].compactMap { $0 },
-                    firstSeen: try row.int(1)))
+                    firstSeen: try row.int("first_seen_ms")))
         }
         return customers
     }

@@ -48,7 +48,7 @@ package enum EventQuery {
             let rows = try connection.query(
                 "SELECT DISTINCT original_transaction_id FROM entitled.purchase WHERE owner = ANY($1::text[])",
                 [.texts(ids)])
-            originalTransactionIDs = Set(try rows.map { try $0.text(0) })
+            originalTransactionIDs = Set(try rows.map { try $0.text("original_transaction_id") })
             for action in try ActionTable.entries(naming: ids, on: connection) {
                 for key in action.transfers {
                     names.insert(EventTraceQuery.EventName(lane: key.lane, id: action.event(about: key).id))
@@ -154,18 +154,16 @@ package enum EventQuery {
         let rows = try connection.query(
             "SELECT body FROM entitled.event WHERE lane = $1 AND id = $2",
             [.int2(event.lane.number), .uuid(UUIDText.bytes(event.id))])
-        guard let stored = try rows.first?.bytes(0), !stored.isEmpty else { return [] }
+        guard let stored = try rows.first?.bytes("body"), !stored.isEmpty else { return [] }
         return try EventBodyCodec.restore(stored)
     }
 
     private static func summary(_ row: PostgresRow) throws -> EventSummary {
-        guard let environment = StoreEnvironment(code: Int16(clamping: try row.int(4))) else {
-            throw PostgresError(.decoding, "unknown environment code")
-        }
+        let environment: StoreEnvironment = try row.value("environment")
         return EventSummary(
-            lane: Lane(number: Int16(clamping: try row.int(0))), id: UUIDText.upper(try row.uuid(1)),
-            type: try row.text(2), app: try row.text(3), environment: environment,
-            originalTransactionID: try row.optionalText(5), created: try row.int(6),
-            sequence: try row.optionalInt(7))
+            lane: try row.value("lane"), id: UUIDText.upper(try row.uuid("id")),
+            type: try row.text("type"), app: try row.text("app"), environment: environment,
+            originalTransactionID: try row.optionalText("original_transaction_id"), created: try row.int("created_ms"),
+            sequence: try row.optionalInt("sequence"))
     }
 }

@@ -23,9 +23,9 @@ package enum EventTraceQuery {
 
     /// By their primary keys, which follow from the event and the endpoint: there is no index by event.
     private static let deliveries = """
-        SELECT d.event, d.endpoint, \(DeliveryQuery.shownState), d.attempts, d.last_status, d.reason,
-            CASE WHEN d.state <> 4 THEN d.next_ms END,
-            coalesce(last.ended_ms, d.next_ms)
+        SELECT d.event, d.endpoint, \(DeliveryQuery.shownState) AS state, d.attempts, d.last_status, d.reason,
+            CASE WHEN d.state <> \(DeliveryCode.blocked) THEN d.next_ms END AS next_ms,
+            coalesce(last.ended_ms, d.next_ms) AS ended_ms
         FROM unnest($1::int2[], $2::uuid[]) AS t(lane, id)
         JOIN entitled.delivery d ON d.lane = t.lane AND d.id = t.id
         LEFT JOIN LATERAL (
@@ -46,14 +46,14 @@ package enum EventTraceQuery {
             events, [.int2s(known.map(\.lane.number)), .uuids(known.map(\.id))])
         var traces: [String: EventTrace] = [:]
         for row in rows {
-            let stored = try row.bytes(2)
+            let stored = try row.bytes("body")
             let body = try? JSON(parsing: try EventBodyCodec.restore(stored))
             let reason = body?["event"]?["cancel_reason"] ?? body?["event"]?["expiration_reason"]
-            traces[UUIDText.upper(try row.uuid(0))] = EventTrace(
-                made: try row.int(1), reason: reason?.stringValue, deliveries: [], isKept: !stored.isEmpty)
+            traces[UUIDText.upper(try row.uuid("id"))] = EventTrace(
+                made: try row.int("created_ms"), reason: reason?.stringValue, deliveries: [], isKept: !stored.isEmpty)
         }
         // Endpoints that were removed have deliveries still.
-        let endpoints = try connection.query("SELECT id FROM entitled.endpoint ORDER BY id").map { try $0.text(0) }
+        let endpoints = try connection.query("SELECT id FROM entitled.endpoint ORDER BY id").map { try $0.text("id") }
         let wanted = known.flatMap { event in
             endpoints.map { DeliveryID(lane: event.lane, event: event.id, endpoint: $0) }
         }
@@ -75,13 +75,15 @@ package enum EventTraceQuery {
         let rows = try connection.query(
             deliveries, [.int2s(wanted.map(\.lane.number)), .uuids(wanted.map(\.bytes)), .int8(first)])
         for row in rows {
-            guard let state = DeliveryState(rawValue: Int16(clamping: try row.int(2))) else { continue }
-            found[UUIDText.upper(try row.uuid(0)), default: []].append(
+            let state: DeliveryState = try row.value("state")
+            found[UUIDText.upper(try row.uuid("event")), default: []].append(
                 DeliveryTrace(
-                    endpoint: try row.text(1), state: state.name, attempts: Int(clamping: try row.int(3)),
-                    lastStatus: try row.optionalInt(4).map { Int(clamping: $0) }, reason: try row.optionalText(5),
-                    delivered: state == .delivered ? try row.optionalInt(7) : nil,
-                    next: state == .pending ? try row.optionalInt(6) : nil))
+                    endpoint: try row.text("endpoint"), state: state.name,
+                    attempts: Int(clamping: try row.int("attempts")),
+                    lastStatus: try row.optionalInt("last_status").map { Int(clamping: $0) },
+                    reason: try row.optionalText("reason"),
+                    delivered: state == .delivered ? try row.optionalInt("ended_ms") : nil,
+                    next: state == .pending ? try row.optionalInt("next_ms") : nil))
         }
         return found
     }

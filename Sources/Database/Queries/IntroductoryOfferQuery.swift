@@ -25,10 +25,7 @@ package enum IntroductoryOfferQuery {
         _ appUserID: String, app: String?, environment: StoreEnvironment?, on connection: PostgresConnection
     ) throws -> History {
         let rows = try connection.query(select, [.text(appUserID), .text(app), .int2(environment?.code)])
-        let keys = try rows.compactMap { row -> PurchaseKey? in
-            guard let environment = StoreEnvironment(code: Int16(clamping: try row.int(1))) else { return nil }
-            return PurchaseKey(app: try row.text(0), environment: environment, originalTransactionID: try row.text(2))
-        }
+        let keys = try rows.map { try PurchaseKey($0) }
         return History(try FactTable.load(keys, on: connection))
     }
 }

@@ -45,13 +45,9 @@ package struct PurchasePages {
             ])
         var items: [Item] = []
         for row in rows {
-            let code = Int16(clamping: try row.int(2))
-            cursor = (try row.text(0), try row.text(1), code)
-            guard let environment = StoreEnvironment(code: code) else { continue }
-            items.append(
-                Item(
-                    key: PurchaseKey(app: cursor.1, environment: environment, originalTransactionID: cursor.0),
-                    owner: try row.text(3), updated: try row.int(4)))
+            let key = try PurchaseKey(row)
+            cursor = (key.originalTransactionID, key.app, key.environment.code)
+            items.append(Item(key: key, owner: try row.text("owner"), updated: try row.int("updated_ms")))
         }
         if rows.count < pageSize {
             lane += 1

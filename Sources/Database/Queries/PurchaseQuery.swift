@@ -38,10 +38,7 @@ package enum PurchaseQuery {
                 .int8(Int64(limit)), .text(app), .int2(environment?.code), .bool(isUnclaimed),
                 .text(Owner.anonymousPrefix), .text(Grant.app),
             ])
-        let owned = try rows.compactMap { row -> (key: PurchaseKey, owner: String)? in
-            guard let key = try key(row) else { return nil }
-            return (key, try row.text(3))
-        }
+        let owned = try rows.map { (key: try PurchaseKey($0), owner: try $0.text("owner")) }
         let customers = try CustomerTable.load(Set(owned.map(\.owner)), on: connection)
         let facts = try FactTable.load(owned.map(\.key), on: connection)
         return zip(owned, facts).compactMap { item, facts in
@@ -68,7 +65,9 @@ package enum PurchaseQuery {
     package static func keys(
         of identifier: String, app: String?, environment: StoreEnvironment?, on connection: PostgresConnection
     ) throws -> [PurchaseKey] {
-        try connection.query(find, [.text(identifier), .text(app), .int2(environment?.code), lanes]).compactMap(key)
+        try connection.query(find, [.text(identifier), .text(app), .int2(environment?.code), lanes]).map {
+            try PurchaseKey($0)
+        }
     }
 
     private static let findEach = """
@@ -83,14 +82,8 @@ package enum PurchaseQuery {
         guard !identifiers.isEmpty else { return [:] }
         var found: [String: [PurchaseKey]] = [:]
         for row in try connection.query(findEach, [.texts(identifiers.sorted()), .text(app)]) {
-            guard let key = try key(row) else { continue }
-            found[try row.text(3), default: []].append(key)
+            found[try row.text("identifier"), default: []].append(try PurchaseKey(row))
         }
         return found
-    }
-
-    private static func key(_ row: PostgresRow) throws -> PurchaseKey? {
-        guard let environment = StoreEnvironment(code: Int16(clamping: try row.int(1))) else { return nil }
-        return PurchaseKey(app: try row.text(0), environment: environment, originalTransactionID: try row.text(2))
     }
 }

@@ -46,7 +46,7 @@ package struct SubscriberQuery: Sendable {
 
     /// `OFFSET 0` keeps the planner from joining the tables as wholes: without statistics it would, and read all of them.
     private static let select = """
-        SELECT t.place, c.original_app_user_id, c.first_seen_ms, c.last_seen_ms, every.ids,
+        SELECT t.place, c.original_app_user_id, c.first_seen_ms, c.last_seen_ms AS noted_ms, every.ids,
             p.app, p.environment, p.original_transaction_id, p.version, p.updated_ms, s.body,
             c.original_application_version, c.app_purchased_ms, every.attributes, named.last_seen_ms, every.others_seen
         FROM unnest($1::text[]) WITH ORDINALITY AS t(wanted, place)
@@ -84,15 +84,17 @@ package struct SubscriberQuery: Sendable {
         guard !ids.isEmpty else { return found }
         var missing: [Missing] = []
         for row in try connection.read(SubscriberQuery.select, [.texts(ids)]) {
-            let place = Int(try row.int(0)) - 1
+            let place = Int(try row.int("place")) - 1
             guard found.indices.contains(place) else { continue }
             var customer = try found[place] ?? SubscriberQuery.customer(row)
             if let key = try SubscriberQuery.key(row) {
-                if let body = try row.optionalBytes(10), let snapshot = codec.snapshot(body, of: key) {
+                if let body = try row.optionalBytes("body"), let snapshot = codec.snapshot(body, of: key) {
                     customer.snapshots.append(snapshot)
                 } else {
                     missing.append(
-                        Missing(place: place, key: key, version: try row.int(8), updated: try row.int(9)))
+                        Missing(
+                            place: place, key: key, version: try row.int("version"), updated: try row.int("updated_ms"))
+                    )
                 }
             }
             found[place] = customer
@@ -103,21 +105,20 @@ package struct SubscriberQuery: Sendable {
 
     private static func customer(_ row: PostgresRow) throws -> Found {
         var attributes = CustomerAttributes()
-        try AttributeTable.add(try row.optionalText(13), to: &attributes)
+        try AttributeTable.add(try row.optionalText("attributes"), to: &attributes)
         return Found(
-            originalAppUserID: try row.text(1), appUserIDs: try row.texts(4).compactMap { $0 },
-            firstSeen: try row.int(2), noted: try row.optionalInt(3), seen: try row.optionalInt(14),
-            othersSeen: try row.optionalInt(15),
-            originalApplicationVersion: try row.optionalText(11), appPurchased: try row.optionalInt(12),
+            originalAppUserID: try row.text("original_app_user_id"), appUserIDs: try row.texts("ids").compactMap { $0 },
+            firstSeen: try row.int("first_seen_ms"), noted: try row.optionalInt("noted_ms"),
+            seen: try row.optionalInt("last_seen_ms"),
+            othersSeen: try row.optionalInt("others_seen"),
+            originalApplicationVersion: try row.optionalText("original_application_version"),
+            appPurchased: try row.optionalInt("app_purchased_ms"),
             attributes: attributes)
     }
 
     /// Nil for a customer without purchases.
     private static func key(_ row: PostgresRow) throws -> PurchaseKey? {
-        guard let app = try row.optionalText(5),
-            let environment = StoreEnvironment(code: Int16(clamping: try row.int(6)))
-        else { return nil }
-        return PurchaseKey(app: app, environment: environment, originalTransactionID: try row.text(7))
+        try row.isNull("app") ? nil : PurchaseKey(row)
     }
 
     /// Folds what has no snapshot. Its facts are read after its version: they can only be newer, and a snapshot under an

@@ -29,10 +29,10 @@ package struct WaitingPurchase: Sendable {
                     SELECT FROM entitled.fact f WHERE f.lane = n.lane AND f.app = n.app AND f.environment = n.environment
                         AND f.original_transaction_id = n.original_transaction_id LIMIT $4
                 ) f
-            ), EXISTS (
+            ) AS facts, EXISTS (
                 SELECT FROM entitled.purchase_fold s WHERE s.lane = n.lane AND s.app = n.app AND s.codec = $5
                     AND s.environment = n.environment AND s.original_transaction_id = n.original_transaction_id
-            )
+            ) AS is_folded
         FROM oldest n ORDER BY n.seq
         """
 
@@ -50,13 +50,11 @@ package struct WaitingPurchase: Sendable {
                 .int8(oldest), .int8(SequenceGenerator.least(at: instant)), .int8(Int64(limit)),
                 .int8(Int64(countedFacts)), .int2(PurchaseFoldTable.codec),
             ])
-        return try rows.compactMap { row in
-            guard let environment = StoreEnvironment(code: Int16(clamping: try row.int(1))) else { return nil }
-            return WaitingPurchase(
-                key: PurchaseKey(
-                    app: try row.text(0), environment: environment, originalTransactionID: try row.text(2)),
-                since: SequenceGenerator.instant(of: try row.int(3)), facts: Int(try row.int(4)),
-                isFolded: try row.bool(5))
+        return try rows.map { row in
+            WaitingPurchase(
+                key: try PurchaseKey(row),
+                since: SequenceGenerator.instant(of: try row.int("seq")), facts: Int(try row.int("facts")),
+                isFolded: try row.bool("is_folded"))
         }
     }
 }

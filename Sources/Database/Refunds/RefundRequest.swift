@@ -3,8 +3,8 @@ import Postgres
 import Subscriptions
 
 /// A question of Apple's about a refund, and how it was answered.
-package struct RefundRequest: Sendable {
-    package enum State: String, Sendable, CaseIterable {
+package struct RefundRequest: Sendable, RowDecodable {
+    package enum State: String, Sendable, CaseIterable, ColumnDecodable {
         /// No answer was given.
         case open
         /// There is an answer, to be sent.
@@ -35,30 +35,26 @@ package struct RefundRequest: Sendable {
     /// Whether an answer can still matter and was not given.
     package func isOpen(at now: Int64) -> Bool { decided == nil && now < deadline && state != .sent }
 
-    static let columns = """
+    package static let columns = """
         app, environment, original_transaction_id, transaction_id, product_id, reasons, repeats, asked_ms, deadline_ms,
         decided_ms, decision, state, answer, answered_by, answered_ms, attempts, failure
         """
 
-    init(_ row: PostgresRow) throws {
-        guard let environment = StoreEnvironment(code: Int16(clamping: try row.int(1))),
-            let state = State(rawValue: try row.text(11))
-        else { throw PostgresError(.decoding, "a refund request of an unknown environment or state") }
-        let purchase = PurchaseKey(
-            app: try row.text(0), environment: environment, originalTransactionID: try row.text(2))
-        key = RefundRequestSummary.Key(purchase: purchase, transactionID: try row.text(3))
-        productID = try row.text(4)
-        reasons = try row.texts(5).compactMap { $0 }
-        repeats = try row.int(6)
-        asked = try row.int(7)
-        deadline = try row.int(8)
-        decided = try row.optionalInt(9)
-        decision = try row.optionalText(10)
-        self.state = state
-        answer = try row.optionalText(12).flatMap(RefundAnswer.init)
-        answeredBy = try row.optionalText(13)
-        answered = try row.optionalInt(14)
-        attempts = try row.int(15)
-        failure = try row.optionalText(16)
+    package init(_ row: PostgresRow) throws {
+        let purchase = try PurchaseKey(row)
+        key = RefundRequestSummary.Key(purchase: purchase, transactionID: try row.text("transaction_id"))
+        productID = try row.text("product_id")
+        reasons = try row.texts("reasons").compactMap { $0 }
+        repeats = try row.int("repeats")
+        asked = try row.int("asked_ms")
+        deadline = try row.int("deadline_ms")
+        decided = try row.optionalInt("decided_ms")
+        decision = try row.optionalText("decision")
+        state = try row.value("state")
+        answer = try row.optionalText("answer").flatMap(RefundAnswer.init)
+        answeredBy = try row.optionalText("answered_by")
+        answered = try row.optionalInt("answered_ms")
+        attempts = try row.int("attempts")
+        failure = try row.optionalText("failure")
     }
 }

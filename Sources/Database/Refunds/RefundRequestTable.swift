@@ -62,7 +62,7 @@ package enum RefundRequestTable {
     ) throws -> [RefundRequestSummary.Key] {
         guard !keys.isEmpty else { return [] }
         let rows = try connection.query(sent, places(keys) + [.int4s((0..<Int32(keys.count)).map { $0 })])
-        let answered = Set(try rows.map { Int(try $0.int(0)) })
+        let answered = Set(try rows.map { Int(try $0.int("place")) })
         return keys.enumerated().filter { !answered.contains($0.offset) }.map(\.element)
     }
 
@@ -101,7 +101,7 @@ package enum RefundRequestTable {
         on connection: PostgresConnection
     ) throws -> [(request: RefundRequest, owner: String?)] {
         try connection.query(select, [.text(app), .text(transactionID), .int8(now), .int8(Int64(limit))]).map {
-            (try RefundRequest($0), try $0.optionalText(17))
+            (try RefundRequest($0), try $0.optionalText("owner"))
         }
     }
 
@@ -200,12 +200,12 @@ package enum RefundRequestTable {
         of apps: [String], atMost limit: Int, now: Int64, on connection: PostgresConnection
     ) throws -> [(request: RefundRequest, owner: String)] {
         let lanes = try connection.query(untold, [.int8(now), .texts(apps), .int8(Int64(limit))]).map {
-            Lane(number: Int16(clamping: try $0.int(0)))
+            try $0.value("lane", as: Lane.self)
         }
         guard !lanes.isEmpty else { return [] }
         _ = try Fence.hold(lanes, on: connection)
         return try connection.query(tell, [.int8(now), .texts(apps), .int2s(lanes.map(\.number))]).map {
-            (try RefundRequest($0), try $0.text(17))
+            (try RefundRequest($0), try $0.text("owner"))
         }
     }
 

@@ -66,15 +66,16 @@ struct HistoryScanState: Sendable, Equatable {
         let parameters: [PostgresValue] = [.text(place.app), .int2(place.environment.code)]
         guard let row = try connection.query(select, parameters).first else { return HistoryScanState() }
         var look = HistoryScanState()
-        look.past = HistoryScanPlan.Past(covered: try row.optionalInt(0), whole: try row.optionalInt(1))
-        look.tried = try row.optionalInt(2)
-        look.error = try row.optionalText(3)
-        look.current = Current(words: try row.texts(4).compactMap { $0 }, place)
-        look.current?.found = try row.int(5)
-        look.current?.missed = try row.int(6)
-        look.current?.refused = try row.int(7)
-        look.current?.firstMissed = try row.optionalInt(8)
-        look.current?.lastMissed = try row.optionalInt(9)
+        look.past = HistoryScanPlan.Past(
+            covered: try row.optionalInt("covered_ms"), whole: try row.optionalInt("whole_ms"))
+        look.tried = try row.optionalInt("tried_ms")
+        look.error = try row.optionalText("error")
+        look.current = Current(words: try row.texts("cursor").compactMap { $0 }, place)
+        look.current?.found = try row.int("found")
+        look.current?.missed = try row.int("missed")
+        look.current?.refused = try row.int("refused")
+        look.current?.firstMissed = try row.optionalInt("first_missed_ms")
+        look.current?.lastMissed = try row.optionalInt("last_missed_ms")
         return look
     }
 

@@ -18,10 +18,11 @@ struct DeadLetterScan {
     private static let bodies = NotificationBodies()
 
     private static let deliveries = """
-        SELECT d.created_ms, d.lane, d.id, d.event, d.event_type, d.state = 2 AND d.endpoint = $4, coalesce((
+        SELECT d.created_ms, d.lane, d.id, d.event, d.event_type,
+            d.state = \(DeliveryCode.dead) AND d.endpoint = $4 AS is_dead, coalesce((
                 SELECT octet_length(e.body) = 0 FROM entitled.event e
-                WHERE d.state = 2 AND d.endpoint = $4 AND e.lane = d.lane AND e.id = d.event
-            ), false), d.notification_seq
+                WHERE d.state = \(DeliveryCode.dead) AND d.endpoint = $4 AND e.lane = d.lane AND e.id = d.event
+            ), false) AS is_gone, d.notification_seq
         FROM (
             SELECT * FROM entitled.delivery
             WHERE created_ms >= $1 AND created_ms < $5 AND (created_ms, lane, id) > ($1, $2, $3)
@@ -44,15 +45,16 @@ struct DeadLetterScan {
         let kept = try forwarded(rows, on: connection)
         let letters = try rows.map { row in
             let position = ScanCursor(
-                time: try row.int(0), lane: Int16(clamping: try row.int(1)), id: try row.uuid(2))
+                time: try row.int("created_ms"), lane: Int16(clamping: try row.int("lane")), id: try row.uuid("id"))
             let lane = Lane(number: position.lane)
-            let (isDead, seq) = (try row.bool(5), try row.optionalInt(7))
-            let event = try seq == nil ? DeliveryReplay.EventKey(lane: lane, id: row.uuid(3)) : nil
+            let (isDead, seq) = (try row.bool("is_dead"), try row.optionalInt("notification_seq"))
+            let event = try seq == nil ? DeliveryReplay.EventKey(lane: lane, id: row.uuid("event")) : nil
             let isGone =
-                try seq.map { isDead && !kept.contains(NotificationBodies.Place(lane: lane, seq: $0)) } ?? row.bool(6)
+                try seq.map { isDead && !kept.contains(NotificationBodies.Place(lane: lane, seq: $0)) }
+                ?? row.bool("is_gone")
             let letter = Letter(
                 delivery: DeliveryReplay.Ended(id: DeliveryID(lane: lane, bytes: position.id), event: event),
-                type: try row.text(4), isDead: isDead, isGone: isGone)
+                type: try row.text("event_type"), isDead: isDead, isGone: isGone)
             return (row: letter, position: position)
         }
         let isLast = letters.count < DeadLetterScan.limit
@@ -64,8 +66,8 @@ struct DeadLetterScan {
         _ rows: PostgresRows, on connection: PostgresConnection
     ) throws -> Set<NotificationBodies.Place> {
         let places = try rows.compactMap { row -> NotificationBodies.Place? in
-            guard try row.bool(5), let seq = try row.optionalInt(7) else { return nil }
-            return NotificationBodies.Place(lane: Lane(number: Int16(clamping: try row.int(1))), seq: seq)
+            guard try row.bool("is_dead"), let seq = try row.optionalInt("notification_seq") else { return nil }
+            return NotificationBodies.Place(lane: try row.value("lane"), seq: seq)
         }
         let found = try DeadLetterScan.bodies.read(places, on: connection)
         return Set(

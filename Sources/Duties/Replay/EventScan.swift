@@ -26,8 +26,8 @@ struct EventScan {
     private var width: Int64 = 3_600_000
 
     private static let columns = """
-        e.created_ms, e.lane, e.id, e.type, e.app, e.environment, octet_length(e.body) = 0,
-        EXISTS (SELECT 1 FROM entitled.event_copy c WHERE c.lane = e.lane AND c.id = e.id)
+        e.created_ms, e.lane, e.id, e.type, e.app, e.environment, octet_length(e.body) = 0 AS is_gone,
+        EXISTS (SELECT 1 FROM entitled.event_copy c WHERE c.lane = e.lane AND c.id = e.id) AS is_copy
         """
     private static let window = """
         SELECT \(columns) FROM (
@@ -84,12 +84,12 @@ struct EventScan {
     ) throws -> ScanPage<Event> {
         let events = try rows.map { row in
             let position = ScanCursor(
-                time: try row.int(0), lane: Int16(clamping: try row.int(1)), id: try row.uuid(2))
+                time: try row.int("created_ms"), lane: Int16(clamping: try row.int("lane")), id: try row.uuid("id"))
             let event = Event(
                 key: DeliveryReplay.EventKey(lane: Lane(number: position.lane), id: position.id),
-                type: try row.text(3), app: try row.text(4),
-                environment: StoreEnvironment(code: Int16(clamping: try row.int(5))), isGone: try row.bool(6),
-                isCopy: try row.bool(7))
+                type: try row.text("type"), app: try row.text("app"),
+                environment: try row.value("environment"), isGone: try row.bool("is_gone"),
+                isCopy: try row.bool("is_copy"))
             return (row: event, position: position)
         }
         let ahead = events.filter { start.isBefore($0.position) }

@@ -76,7 +76,9 @@ package struct EventTail {
         var found: [[UInt8]: (body: [UInt8], sequence: Int64?)] = [:]
         let keys = wanted.map(\.row.key)
         for row in try connection.query(EventTail.bodies, [.int2s(keys.map(\.lane.number)), .uuids(keys.map(\.id))]) {
-            found[try row.uuid(0)] = (try EventBodyCodec.restore(try row.bytes(1)), try row.optionalInt(2))
+            found[try row.uuid("id")] = (
+                try EventBodyCodec.restore(try row.bytes("body")), try row.optionalInt("sequence")
+            )
         }
         let events: [Event] = wanted.compactMap { event, position in
             guard let environment = event.environment, let content = found[event.key.id] else { return nil }

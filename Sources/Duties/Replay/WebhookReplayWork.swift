@@ -97,14 +97,14 @@ package struct WebhookReplayWork: JobRunner {
         return min(1, max(0, Double(position.time - replay.since) / Double(until - replay.since)))
     }
 
-    private static let settled = "SELECT pg_snapshot_xmin(pg_current_snapshot())::text::int8 > $1"
+    private static let settled = "SELECT pg_snapshot_xmin(pg_current_snapshot())::text::int8 > $1 AS is_settled"
 
     /// Whether every transaction that ran when the job was made is over: one that makes an event may have looked at the
     /// endpoints before this one was among them, and shows its event only now. Workers' transactions are short; those of
     /// others are not waited for any longer.
     private func isSettled(_ job: Job, _ now: Int64, on connection: PostgresConnection) throws -> Bool {
         if now - job.created > WebhookReplayWork.patience { return true }
-        return try connection.query(WebhookReplayWork.settled, [.int8(job.madeIn)]).one().bool(0)
+        return try connection.query(WebhookReplayWork.settled, [.int8(job.madeIn)]).one().bool("is_settled")
     }
 
     private func fail(_ job: inout Job, _ reason: String) -> Advance {

@@ -27,8 +27,8 @@ struct BlockScan {
     mutating func blocks(on connection: PostgresConnection) throws -> Blocks? {
         if next == 0, ContinuousClock.now < nextPass { return nil }
         let count = try connection.query(
-            "SELECT pg_relation_size('entitled.\(table)') / current_setting('block_size')::int8"
-        ).one().int(0)
+            "SELECT pg_relation_size('entitled.\(table)') / current_setting('block_size')::int8 AS blocks"
+        ).one().int("blocks")
         let start = next
         let isLast = start + BlockScan.step >= count
         if start == 0 { nextPass = ContinuousClock.now + BlockScan.passInterval }

@@ -18,7 +18,8 @@ package enum DayPartitions: String, Sendable, CaseIterable {
 
     /// From the catalogue: the worker's role may look nowhere else.
     private static let list = """
-        SELECT to_date(right(c.relname, 8), 'YYYYMMDD') - DATE '1970-01-01', coalesce(pg_total_relation_size(c.oid), 0)
+        SELECT to_date(right(c.relname, 8), 'YYYYMMDD') - DATE '1970-01-01' AS day,
+            coalesce(pg_total_relation_size(c.oid), 0) AS bytes
         FROM pg_inherits i JOIN pg_class c ON c.oid = i.inhrelid
         WHERE i.inhparent = ('entitled.' || $1)::regclass AND c.relname ~ '_[0-9]{8}$'
         ORDER BY 1
@@ -27,7 +28,7 @@ package enum DayPartitions: String, Sendable, CaseIterable {
     /// The oldest first.
     func partitions(on connection: PostgresConnection) throws -> [Partition] {
         try connection.query(DayPartitions.list, [.text(rawValue)]).map { row in
-            Partition(day: Day(number: try row.int(0)), bytes: try row.int(1))
+            Partition(day: Day(number: try row.int("day")), bytes: try row.int("bytes"))
         }
     }
 
@@ -46,8 +47,8 @@ package enum DayPartitions: String, Sendable, CaseIterable {
 
     /// How many rows of each day the default partition holds; none, if all is well.
     func strays(on connection: PostgresConnection) throws -> [Day: Int64] {
-        let rows = try connection.query("SELECT \(day), count(*) FROM entitled.\(rawValue)_default GROUP BY 1")
-        return Dictionary(try rows.map { (Day(number: try $0.int(0)), try $0.int(1)) }) { $1 }
+        let rows = try connection.query("SELECT \(day) AS day, count(*) FROM entitled.\(rawValue)_default GROUP BY 1")
+        return Dictionary(try rows.map { (Day(number: try $0.int("day")), try $0.int("count")) }) { $1 }
     }
 
     /// How many rows a day has, counted. Through the whole table: the worker's role may read no partition by itself.
@@ -59,7 +60,7 @@ package enum DayPartitions: String, Sendable, CaseIterable {
             }
         return try connection.query(
             "SELECT count(*) FROM entitled.\(rawValue) WHERE \(key) >= $1 AND \(key) < $2", bounds.map { .int8($0) }
-        ).one().int(0)
+        ).one().int("count")
     }
 
     /// By lane, as their keys begin.
@@ -74,13 +75,15 @@ package enum DayPartitions: String, Sendable, CaseIterable {
     func need(of day: Day, on connection: PostgresConnection) throws -> Dropped? {
         guard self == .notifications else { return nil }
         let row = try connection.query(
-            "SELECT \(DayPartitions.need("pending")), \(DayPartitions.need("held_notification"))",
+            """
+            SELECT \(DayPartitions.need("pending")) AS is_pending, \(DayPartitions.need("held_notification")) AS is_held
+            """,
             [
                 .int8(SequenceGenerator.least(at: day.start)),
                 .int8(SequenceGenerator.least(at: day.adding(1).start)),
             ]
         ).one()
-        return try row.bool(0) ? .pending : try row.bool(1) ? .held : nil
+        return try row.bool("is_pending") ? .pending : try row.bool("is_held") ? .held : nil
     }
 
     // MARK: - Making and dropping
@@ -101,8 +104,8 @@ package enum DayPartitions: String, Sendable, CaseIterable {
         case held
     }
 
-    private static let make = "SELECT entitled.make_day($1, DATE '1970-01-01' + $2::int4)"
-    private static let drop = "SELECT entitled.drop_day($1, DATE '1970-01-01' + $2::int4)"
+    private static let make = "SELECT entitled.make_day($1, DATE '1970-01-01' + $2::int4) AS outcome"
+    private static let drop = "SELECT entitled.drop_day($1, DATE '1970-01-01' + $2::int4) AS outcome"
 
     /// - Returns: nil while another transaction uses the table in a way that excludes it; no transaction waits for that.
     package func make(_ day: Day, on connection: PostgresConnection) throws -> Made? {
@@ -116,7 +119,8 @@ package enum DayPartitions: String, Sendable, CaseIterable {
 
     private func call(_ sql: String, _ day: Day, on connection: PostgresConnection) throws -> String? {
         do {
-            return try connection.query(sql, [.text(rawValue), .int4(Int32(clamping: day.number))]).one().text(0)
+            return try connection.query(sql, [.text(rawValue), .int4(Int32(clamping: day.number))]).one().text(
+                "outcome")
         } catch let error where DayPartitions.isCollision(error) {
             return nil
         }

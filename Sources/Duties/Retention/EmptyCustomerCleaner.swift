@@ -56,7 +56,7 @@ struct EmptyCustomerCleaner {
             _ = try connection.query("SELECT set_config('synchronous_commit', 'on', true)")
             let ids = try connection.query(
                 EmptyCustomerCleaner.lock, [.text(blocks.start), .text(blocks.end), .int8(limit)]
-            ).map { try $0.text(0) }
+            ).map { try $0.text("original_app_user_id") }
             guard !ids.isEmpty else { return 0 }
             return try connection.query(
                 EmptyCustomerCleaner.delete, [.texts(ids), .texts(ids), .int8(limit)]
@@ -67,8 +67,9 @@ struct EmptyCustomerCleaner {
     mutating func hurry() { walk.hurry() }
 
     private static let count = """
-        SELECT count(*), coalesce(sum(pg_column_size(c.*)), 0)::int8, min(c.first_seen_ms),
-            coalesce(sum(pg_column_size(a.*)), 0)::int8, min(a.first_seen_ms)
+        SELECT count(*), coalesce(sum(pg_column_size(c.*)), 0)::int8 AS customer_bytes,
+            min(c.first_seen_ms) AS oldest_customer_ms,
+            coalesce(sum(pg_column_size(a.*)), 0)::int8 AS id_bytes, min(a.first_seen_ms) AS oldest_id_ms
         FROM entitled.customer c
         JOIN entitled.app_user_id a ON a.id = c.original_app_user_id AND a.original_app_user_id = a.id
         WHERE c.ctid >= $1::text::tid AND c.ctid < $2::text::tid AND \(isEmpty("c", "a"))
@@ -81,9 +82,10 @@ struct EmptyCustomerCleaner {
         var (customers, ids) = (RetentionForecast.Tally(), RetentionForecast.Tally())
         try BlockScan.pass(of: "customer", on: connection) { blocks in
             let row = try connection.query(count, [.text(blocks.start), .text(blocks.end), .int8(limit)]).one()
-            let rows = try row.int(0)
-            customers.add(rows: rows, bytes: try row.int(1), oldest: try row.optionalInt(2))
-            ids.add(rows: rows, bytes: try row.int(3), oldest: try row.optionalInt(4))
+            let rows = try row.int("count")
+            customers.add(
+                rows: rows, bytes: try row.int("customer_bytes"), oldest: try row.optionalInt("oldest_customer_ms"))
+            ids.add(rows: rows, bytes: try row.int("id_bytes"), oldest: try row.optionalInt("oldest_id_ms"))
         }
         return [customers.entry("customer", before: limit), ids.entry("app_user_id", before: limit)]
     }

@@ -24,14 +24,14 @@ struct EventCleaner {
 
     /// Deliveries by their primary keys, which follow from the event and the endpoint: there is no index by event.
     private static let deliveries = """
-        SELECT d.lane, d.id, d.event, d.state IN (1, 2) AND d.next_ms < $3
+        SELECT d.lane, d.id, d.event, d.state IN (\(DeliveryCode.ended)) AND d.next_ms < $3 AS is_old
         FROM unnest($1::int2[], $2::uuid[]) AS t(lane, id) JOIN entitled.delivery d ON d.lane = t.lane AND d.id = t.id
         """
 
     /// What was sent again since it was looked at stays.
     private static let delete = """
         DELETE FROM entitled.delivery d USING unnest($1::int2[], $2::uuid[]) AS t(lane, id)
-        WHERE d.lane = t.lane AND d.id = t.id AND d.state IN (1, 2) AND d.next_ms < $3 RETURNING 1
+        WHERE d.lane = t.lane AND d.id = t.id AND d.state IN (\(DeliveryCode.ended)) AND d.next_ms < $3 RETURNING 1
         """
 
     private static let empty = """
@@ -77,11 +77,11 @@ struct EventCleaner {
     mutating func hurry() { walk.hurry() }
 
     private static let size = """
-        SELECT count(*), coalesce(sum(pg_column_size(e.body)), 0)::int8, min(e.created_ms)
+        SELECT count(*), coalesce(sum(pg_column_size(e.body)), 0)::int8 AS bytes, min(e.created_ms) AS oldest_ms
         FROM entitled.event e JOIN unnest($1::int2[], $2::uuid[]) AS t(lane, id) ON e.lane = t.lane AND e.id = t.id
         """
     private static let deliverySize = """
-        SELECT count(*), coalesce(sum(pg_column_size(d.*)), 0)::int8, min(d.created_ms)
+        SELECT count(*), coalesce(sum(pg_column_size(d.*)), 0)::int8 AS bytes, min(d.created_ms) AS oldest_ms
         FROM entitled.delivery d JOIN unnest($1::int2[], $2::uuid[]) AS t(lane, id) ON d.lane = t.lane AND d.id = t.id
         """
 
@@ -114,7 +114,7 @@ struct EventCleaner {
         in blocks: BlockScan.Blocks, before limit: Int64, on connection: PostgresConnection
     ) throws -> [Name] {
         try connection.query(EventCleaner.old, [.text(blocks.start), .text(blocks.end), .int8(limit)]).map { row in
-            Name(lane: Lane(number: Int16(clamping: try row.int(0))), id: try row.uuid(1))
+            Name(lane: try row.value("lane"), id: try row.uuid("id"))
         }
     }
 
@@ -123,7 +123,7 @@ struct EventCleaner {
         _ events: [Name], _ limit: Int64, on connection: PostgresConnection
     ) throws -> (events: [Name], deliveries: [Name]) {
         // Endpoints that were removed have deliveries still.
-        let endpoints = try connection.query("SELECT id FROM entitled.endpoint").map { try $0.text(0) }
+        let endpoints = try connection.query("SELECT id FROM entitled.endpoint").map { try $0.text("id") }
         let possible = events.flatMap { event in
             endpoints.map { DeliveryID(lane: event.lane, event: event.id, endpoint: $0) }
         }
@@ -134,10 +134,10 @@ struct EventCleaner {
         var open: Set<Name> = []
         var found: [(delivery: Name, event: Name)] = []
         for row in rows {
-            let lane = Lane(number: Int16(clamping: try row.int(0)))
-            let event = Name(lane: lane, id: try row.uuid(2))
-            found.append((Name(lane: lane, id: try row.uuid(1)), event))
-            if try !row.bool(3) { open.insert(event) }
+            let lane: Lane = try row.value("lane")
+            let event = Name(lane: lane, id: try row.uuid("event"))
+            found.append((Name(lane: lane, id: try row.uuid("id")), event))
+            if try !row.bool("is_old") { open.insert(event) }
         }
         return (events.filter { !open.contains($0) }, found.filter { !open.contains($0.event) }.map(\.delivery))
     }

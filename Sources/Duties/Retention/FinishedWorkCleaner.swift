@@ -44,13 +44,16 @@ struct FinishedWorkCleaner {
         var jobs = RetentionForecast.Tally()
         try jobs.add(
             connection.query(
-                "SELECT count(*), coalesce(sum(pg_column_size(j.*)), 0)::int8, min(j.finished_ms) \(oldJobs)",
-                [.int8(limit)]))
+                """
+                SELECT count(*), coalesce(sum(pg_column_size(j.*)), 0)::int8 AS bytes, min(j.finished_ms) AS oldest_ms
+                \(oldJobs)
+                """, [.int8(limit)]))
         var rebuilds = RetentionForecast.Tally()
         try rebuilds.add(
             connection.query(
                 """
-                SELECT count(*), coalesce(sum(pg_column_size(r.*)), 0)::int8, min(coalesce(r.finished_ms, r.started_ms))
+                SELECT count(*), coalesce(sum(pg_column_size(r.*)), 0)::int8 AS bytes,
+                    min(coalesce(r.finished_ms, r.started_ms)) AS oldest_ms
                 \(oldRebuilds)
                 """, [.int8(limit)]))
         return [jobs.entry("job", before: limit), rebuilds.entry("rebuild", before: limit)]

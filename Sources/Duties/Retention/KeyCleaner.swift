@@ -29,7 +29,8 @@ struct KeyCleaner {
     mutating func hurry() { walk.hurry() }
 
     private static let count = """
-        SELECT count(*), coalesce(sum(pg_column_size(k.*)), 0)::int8, (min(seq) >> 22) + 1704067200000
+        SELECT count(*), coalesce(sum(pg_column_size(k.*)), 0)::int8 AS bytes,
+            (min(seq) >> 22) + 1704067200000 AS oldest_ms
         FROM entitled.notification_key k WHERE ctid >= $1::text::tid AND ctid < $2::text::tid AND seq < $3
         """
 

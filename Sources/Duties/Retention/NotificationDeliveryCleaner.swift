@@ -12,10 +12,10 @@ struct NotificationDeliveryCleaner {
     private static let clean = """
         DELETE FROM entitled.delivery d USING (
             SELECT lane, id FROM entitled.delivery
-            WHERE notification_seq IS NOT NULL AND notification_seq < $1 AND state IN (1, 2)
+            WHERE notification_seq IS NOT NULL AND notification_seq < $1 AND state IN (\(DeliveryCode.ended))
             ORDER BY notification_seq LIMIT $2
         ) old
-        WHERE d.lane = old.lane AND d.id = old.id AND d.state IN (1, 2) RETURNING 1
+        WHERE d.lane = old.lane AND d.id = old.id AND d.state IN (\(DeliveryCode.ended)) RETURNING 1
         """
 
     /// One short step.
@@ -42,8 +42,9 @@ struct NotificationDeliveryCleaner {
         try tally.add(
             connection.query(
                 """
-                SELECT count(*), coalesce(sum(pg_column_size(d.*)), 0)::int8, min(d.created_ms) FROM entitled.delivery d
-                WHERE d.notification_seq IS NOT NULL AND d.notification_seq < $1 AND d.state IN (1, 2)
+                SELECT count(*), coalesce(sum(pg_column_size(d.*)), 0)::int8 AS bytes, min(d.created_ms) AS oldest_ms
+                FROM entitled.delivery d
+                WHERE d.notification_seq IS NOT NULL AND d.notification_seq < $1 AND d.state IN (\(DeliveryCode.ended))
                 """, [.int8(SequenceGenerator.least(at: first.start))]))
         return tally.entry("delivery", before: first.start)
     }

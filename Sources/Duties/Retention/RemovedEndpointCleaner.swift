@@ -54,7 +54,7 @@ struct RemovedEndpointCleaner {
         var tally = RetentionForecast.Tally()
         try tally.add(
             connection.query(
-                "SELECT count(*), coalesce(sum(bytes), 0)::int8, min(removed_ms) FROM (\(old)) old",
+                "SELECT count(*), coalesce(sum(bytes), 0)::int8 AS bytes, min(removed_ms) AS oldest_ms FROM (\(old)) old",
                 [.int8(limit), .int8(depth)]))
         return tally.entry("endpoint", before: limit)
     }

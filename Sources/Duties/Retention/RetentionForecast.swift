@@ -87,10 +87,10 @@ package struct RetentionForecast: Sendable {
             if let oldest { self.oldest = min(self.oldest ?? oldest, oldest) }
         }
 
-        /// Adds the answer of a statement: the number of rows, their bytes, the instant of the oldest in ms.
+        /// Adds the answer of a statement: `count` of rows, their `bytes`, the instant of the oldest, `oldest_ms`.
         mutating func add(_ answer: PostgresRows) throws {
             let row = try answer.one()
-            add(rows: try row.int(0), bytes: try row.int(1), oldest: try row.optionalInt(2))
+            add(rows: try row.int("count"), bytes: try row.int("bytes"), oldest: try row.optionalInt("oldest_ms"))
         }
 
         func entry(

@@ -44,7 +44,7 @@ struct SenderCleaner {
     mutating func step(before limit: Int64?, now: Int64, on connection: PostgresConnection) throws -> Int? {
         guard pass.isDue else { return nil }
         var (noted, deleted) = (0, 0)
-        if try connection.query(SenderCleaner.canNote).one().bool(0) {
+        if try connection.query(SenderCleaner.canNote).one().bool("exists") {
             noted = try connection.query(SenderCleaner.note, [.int8(now), .int8(SenderCleaner.stepSize)]).count
             if let limit {
                 deleted = try connection.query(
@@ -60,11 +60,13 @@ struct SenderCleaner {
 
     static func forecast(before limit: Int64, on connection: PostgresConnection) throws -> RetentionForecast.Entry {
         var tally = RetentionForecast.Tally()
-        if try connection.query(canNote).one().bool(0) {
+        if try connection.query(canNote).one().bool("exists") {
             try tally.add(
                 connection.query(
-                    "SELECT count(*), coalesce(sum(pg_column_size(s.*)), 0)::int8, min(s.gone_ms) \(old)",
-                    [.int8(limit)]))
+                    """
+                    SELECT count(*), coalesce(sum(pg_column_size(s.*)), 0)::int8 AS bytes, min(s.gone_ms) AS oldest_ms
+                    \(old)
+                    """, [.int8(limit)]))
         }
         return tally.entry("sender", before: limit)
     }

@@ -21,7 +21,7 @@ struct NewestNotifications {
 
     /// A few of each lane, in one step also where many arrive.
     private static let sample = """
-        SELECT n.app, n.environment, max(n.seq) FROM entitled.lane l CROSS JOIN LATERAL (
+        SELECT n.app, n.environment, max(n.seq) AS seq FROM entitled.lane l CROSS JOIN LATERAL (
             SELECT app, environment, seq FROM entitled.notification
             WHERE lane = l.lane AND seq >= $1 AND source NOT IN (3, 4, 5, 6) ORDER BY seq DESC LIMIT 8
         ) n GROUP BY 1, 2
@@ -37,9 +37,9 @@ struct NewestNotifications {
         for row in try connection.query(
             NewestNotifications.sample, [.int8(NewestNotifications.least(daysAgo: reach, now))])
         {
-            guard let environment = StoreEnvironment(code: Int16(clamping: try row.int(1))) else { continue }
-            let source = Source(app: try row.text(0), environment: environment)
-            newest[source] = SequenceGenerator.instant(of: try row.int(2))
+            let environment: StoreEnvironment = try row.value("environment")
+            let source = Source(app: try row.text("app"), environment: environment)
+            newest[source] = SequenceGenerator.instant(of: try row.int("seq"))
         }
         for source in sources where newest[source] == nil {
             // The last days first: longer is only searched where nothing came.
@@ -50,7 +50,7 @@ struct NewestNotifications {
                         .text(source.app), .int2(source.environment.code),
                         .int8(NewestNotifications.least(daysAgo: days, now)),
                     ]
-                ).one().optionalInt(0)
+                ).one().optionalInt("max")
                 guard let found else { continue }
                 newest[source] = SequenceGenerator.instant(of: found)
                 break

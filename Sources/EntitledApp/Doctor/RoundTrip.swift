@@ -75,7 +75,7 @@ struct RoundTrip {
         let since = SequenceGenerator.least(at: ward.clock.now() - RoundTrip.slack - ward.patience.milliseconds)
         let rows = try connection.query(
             RoundTrip.tests, [.int8(since), .text(app.id), .int2(environment.code)])
-        return Set(try rows.map { try $0.text(0) })
+        return Set(try rows.map { try $0.text("uuid") })
     }
 
     /// - Returns: whether a test notification came that was not known.

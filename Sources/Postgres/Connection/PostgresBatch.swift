@@ -32,7 +32,7 @@ extension PostgresConnection {
             guard isQueued else { throw brokenBatch(commits: commits) }
         }
         guard PQpipelineSync(handle) == 1 else { throw brokenBatch(commits: commits) }
-        return try canceller.watching { () throws(PostgresError) in try answers(statements.count, commits: commits) }
+        return try canceller.watching { () throws(PostgresError) in try answers(statements, commits: commits) }
     }
 
     private func brokenBatch(commits: Bool) -> PostgresError {
@@ -41,7 +41,7 @@ extension PostgresConnection {
     }
 
     /// Each statement's answer ends with a nil; a sync point of its own ends the batch.
-    private func answers(_ count: Int, commits: Bool) throws(PostgresError) -> [PostgresRows] {
+    private func answers(_ statements: [PostgresStatement], commits: Bool) throws(PostgresError) -> [PostgresRows] {
         var rows: [PostgresRows] = []
         var failure: PostgresError?
         var position = 0
@@ -50,7 +50,7 @@ extension PostgresConnection {
             guard exchange() else { throw failure ?? brokenBatch(commits: commits) }
             guard let result = PQgetResult(handle) else {
                 position += 1
-                guard position <= count else { throw failure ?? brokenBatch(commits: commits) }
+                guard position <= statements.count else { throw failure ?? brokenBatch(commits: commits) }
                 continue
             }
             switch PQresultStatus(result) {
@@ -61,7 +61,8 @@ extension PostgresConnection {
                 PQclear(result)
             default:
                 do throws(PostgresError) {
-                    rows.append(try accept(result, commits: commits))
+                    let sql = position < statements.count ? statements[position].sql : ""
+                    rows.append(try accept(result, of: sql, commits: commits))
                 } catch {
                     failure = failure ?? error.inStatement(position + 1)
                     guard isAlive else { throw failure ?? error }

@@ -66,7 +66,7 @@ package final class PostgresConnection {
             let isSent = buffer.withPointers { count, types, values, lengths, formats in
                 PQsendQueryParams(handle, sql, count, types, values, lengths, formats, 1) == 1
             }
-            return try accept(isSent ? answer() : nil, commits: commits)
+            return try accept(isSent ? answer() : nil, of: sql, commits: commits)
         }
     }
 
@@ -84,7 +84,7 @@ package final class PostgresConnection {
                 let isSent = buffer.withPointers { count, _, values, lengths, formats in
                     PQsendQueryPrepared(handle, name, count, values, lengths, formats, 1) == 1
                 }
-                return try accept(isSent ? answer() : nil, commits: false)
+                return try accept(isSent ? answer() : nil, of: sql, commits: false)
             }
         } catch {
             guard let sqlstate = error.sqlstate, PlannedStatements.lost.contains(sqlstate) else { throw error }
@@ -99,7 +99,7 @@ package final class PostgresConnection {
                 let isSent = buffer.withPointers { count, types, _, _, _ in
                     PQsendPrepare(handle, name, sql, count, types) == 1
                 }
-                return try accept(isSent ? answer() : nil, commits: false)
+                return try accept(isSent ? answer() : nil, of: sql, commits: false)
             }
         } catch {
             guard error.sqlstate == PlannedStatements.duplicate else { throw error }
@@ -112,12 +112,12 @@ package final class PostgresConnection {
     /// Without BEGIN of its own the script is one transaction.
     package func execute(script: String) throws(PostgresError) {
         try check(script)
-        _ = try accept(PQsendQuery(handle, script) == 1 ? answer() : nil, commits: true)
+        _ = try accept(PQsendQuery(handle, script) == 1 ? answer() : nil, of: script, commits: true)
     }
 
     /// The role whose rights the connection has.
     package func currentUser() throws(PostgresError) -> String {
-        try query("SELECT current_user::text").one().text(0)
+        try query("SELECT current_user::text AS role").one().text("role")
     }
 
     /// The server's version, such as 150020 for 15.20.
@@ -173,11 +173,13 @@ package final class PostgresConnection {
     /// Rows of a good answer; otherwise throws what the server or libpq says.
     ///
     /// - Parameter commits: whether the statement commits if it succeeds, so that a lost answer leaves that open.
-    func accept(_ result: OpaquePointer?, commits: Bool) throws(PostgresError) -> PostgresRows {
+    func accept(
+        _ result: OpaquePointer?, of statement: String, commits: Bool
+    ) throws(PostgresError) -> PostgresRows {
         guard let result else { throw lost(commits: commits) }
         switch PQresultStatus(result) {
         case PGRES_COMMAND_OK, PGRES_TUPLES_OK, PGRES_EMPTY_QUERY, PGRES_PIPELINE_SYNC:
-            return PostgresRows(result)
+            return PostgresRows(result, of: statement)
         case _ where PostgresConnection.isCopy(result):
             PQclear(result)
             isBroken = true

@@ -5,7 +5,8 @@ import Daemon
 /// the database.
 extension PrivateCluster {
     private static let state = """
-        SELECT r.rolsuper, EXISTS (SELECT FROM pg_database WHERE datname = r.rolname) FROM pg_roles r WHERE rolname = $1
+        SELECT r.rolsuper, EXISTS (SELECT FROM pg_database WHERE datname = r.rolname) AS has_database
+        FROM pg_roles r WHERE rolname = $1
         """
 
     /// Makes the owner and its database, or makes one of the superuser of a cluster that an earlier version made. A start that is
@@ -34,7 +35,7 @@ extension PrivateCluster {
         guard let connection = try? PostgresConnection(PostgresTarget(url: url(database: "postgres"))),
             let row = try connection.query(PrivateCluster.state, [.text(PrivateCluster.owner)]).first
         else { return false }
-        return try !row.bool(0) && row.bool(1)
+        return try !row.bool("rolsuper") && row.bool("has_database")
     }
 
     /// The role of initdb cannot be taken its right, and what it owns cannot be given away at once: so it gets another name, and a
@@ -43,7 +44,7 @@ extension PrivateCluster {
         // Without the database in a cluster that was never made whole.
         let there = try? PostgresConnection(PostgresTarget(url: url()))
         guard let connection = there ?? (try? PostgresConnection(PostgresTarget(url: url(database: "postgres")))),
-            try connection.query(PrivateCluster.state, [.text(PrivateCluster.owner)]).one().bool(0)
+            try connection.query(PrivateCluster.state, [.text(PrivateCluster.owner)]).one().bool("rolsuper")
         else { return }
         try connection.execute(script: PrivateCluster.demotion)
         logger.notice("private database superuser demoted", ["role": .string(PrivateCluster.owner)])

@@ -1,180 +1,150 @@
 import CLibpq
 
-/// One row. Every getter fails with kind `decoding` for a column that does not exist, has another type, or (those
-/// without `optional`) is NULL.
+/// One row. Every getter fails with kind `decoding` for a column that does not exist or stands there twice, has another type,
+/// or (those without `optional`) is NULL; the error names the column and the statement.
 package struct PostgresRow: Sendable {
     let rows: PostgresRows
     let index: Int32
 
-    package func isNull(_ column: some PostgresColumn) throws(PostgresError) -> Bool {
-        PQgetisnull(rows.result, index, try place(column)) == 1
+    package func isNull(_ column: ColumnName) throws(PostgresError) -> Bool {
+        PQgetisnull(rows.result, index, try rows.place(of: column)) == 1
     }
 
     // MARK: - Values
 
+    /// A value of a type that says itself how a column holds it.
+    package func value<Value: ColumnDecodable>(
+        _ column: ColumnName, as _: Value.Type = Value.self
+    ) throws(PostgresError) -> Value {
+        try required(column) { cell throws(PostgresError) in try Value(column: cell) }
+    }
+
+    package func optionalValue<Value: ColumnDecodable>(
+        _ column: ColumnName, as _: Value.Type = Value.self
+    ) throws(PostgresError) -> Value? {
+        try optional(column) { cell throws(PostgresError) in try Value(column: cell) }
+    }
+
     /// A `smallint`, `integer`, `bigint` or `oid`.
-    package func int(_ column: some PostgresColumn) throws(PostgresError) -> Int64 {
-        try required(column, try optionalInt(column))
+    package func int(_ column: ColumnName) throws(PostgresError) -> Int64 {
+        try required(column) { cell throws(PostgresError) in try cell.int() }
     }
 
-    package func optionalInt(_ column: some PostgresColumn) throws(PostgresError) -> Int64? {
-        try cell(column).map { cell throws(PostgresError) in
-            switch cell.type {
-            case PostgresType.int2: Int64(try cell.integer(Int16.self))
-            case PostgresType.int4: Int64(try cell.integer(Int32.self))
-            case PostgresType.int8: try cell.integer(Int64.self)
-            case PostgresType.oid: Int64(try cell.integer(UInt32.self))
-            default: throw cell.mismatch("an integer")
-            }
-        }
+    package func optionalInt(_ column: ColumnName) throws(PostgresError) -> Int64? {
+        try optional(column) { cell throws(PostgresError) in try cell.int() }
     }
 
-    package func bool(_ column: some PostgresColumn) throws(PostgresError) -> Bool {
-        try required(column, try optionalBool(column))
+    package func bool(_ column: ColumnName) throws(PostgresError) -> Bool {
+        try required(column) { cell throws(PostgresError) in try cell.bool() }
     }
 
-    package func optionalBool(_ column: some PostgresColumn) throws(PostgresError) -> Bool? {
-        try cell(column).map { cell throws(PostgresError) in
-            guard cell.type == PostgresType.bool else { throw cell.mismatch("a boolean") }
-            return try cell.integer(UInt8.self) != 0
-        }
+    package func optionalBool(_ column: ColumnName) throws(PostgresError) -> Bool? {
+        try optional(column) { cell throws(PostgresError) in try cell.bool() }
     }
 
     /// A `real` or `double precision`.
-    package func double(_ column: some PostgresColumn) throws(PostgresError) -> Double {
-        try required(column, try optionalDouble(column))
+    package func double(_ column: ColumnName) throws(PostgresError) -> Double {
+        try required(column) { cell throws(PostgresError) in try cell.double() }
     }
 
-    package func optionalDouble(_ column: some PostgresColumn) throws(PostgresError) -> Double? {
-        try cell(column).map { cell throws(PostgresError) in
-            switch cell.type {
-            case PostgresType.float4: Double(Float(bitPattern: try cell.integer(UInt32.self)))
-            case PostgresType.float8: Double(bitPattern: try cell.integer(UInt64.self))
-            default: throw cell.mismatch("a floating-point number")
-            }
-        }
+    package func optionalDouble(_ column: ColumnName) throws(PostgresError) -> Double? {
+        try optional(column) { cell throws(PostgresError) in try cell.double() }
     }
 
     /// Any text type, `json` or `jsonb`.
-    package func text(_ column: some PostgresColumn) throws(PostgresError) -> String {
-        try required(column, try optionalText(column))
+    package func text(_ column: ColumnName) throws(PostgresError) -> String {
+        try required(column) { cell throws(PostgresError) in try cell.text() }
     }
 
-    package func optionalText(_ column: some PostgresColumn) throws(PostgresError) -> String? {
-        try cell(column).map { cell throws(PostgresError) in
-            String(decoding: try cell.characters(), as: UTF8.self)
-        }
+    package func optionalText(_ column: ColumnName) throws(PostgresError) -> String? {
+        try optional(column) { cell throws(PostgresError) in try cell.text() }
     }
 
     /// A `bytea`, or the UTF-8 of a text type, `json` or `jsonb`.
-    package func bytes(_ column: some PostgresColumn) throws(PostgresError) -> [UInt8] {
-        try required(column, try optionalBytes(column))
+    package func bytes(_ column: ColumnName) throws(PostgresError) -> [UInt8] {
+        try required(column) { cell throws(PostgresError) in try cell.bytes() }
     }
 
-    package func optionalBytes(_ column: some PostgresColumn) throws(PostgresError) -> [UInt8]? {
-        try cell(column).map { cell throws(PostgresError) in
-            cell.type == PostgresType.bytea ? [UInt8](cell.bytes) : [UInt8](try cell.characters())
-        }
+    package func optionalBytes(_ column: ColumnName) throws(PostgresError) -> [UInt8]? {
+        try optional(column) { cell throws(PostgresError) in try cell.bytes() }
     }
 
     /// 16 bytes.
-    package func uuid(_ column: some PostgresColumn) throws(PostgresError) -> [UInt8] {
-        try required(column, try optionalUUID(column))
+    package func uuid(_ column: ColumnName) throws(PostgresError) -> [UInt8] {
+        try required(column) { cell throws(PostgresError) in try cell.uuid() }
     }
 
-    package func optionalUUID(_ column: some PostgresColumn) throws(PostgresError) -> [UInt8]? {
-        try cell(column).map { cell throws(PostgresError) in
-            guard cell.type == PostgresType.uuid, cell.bytes.count == 16 else { throw cell.mismatch("a UUID") }
-            return [UInt8](cell.bytes)
-        }
+    package func optionalUUID(_ column: ColumnName) throws(PostgresError) -> [UInt8]? {
+        try optional(column) { cell throws(PostgresError) in try cell.uuid() }
     }
 
     /// A `timestamptz` as milliseconds since 1970-01-01 UTC, rounded down; infinities are the ends of Int64.
-    package func timestamp(_ column: some PostgresColumn) throws(PostgresError) -> Int64 {
-        try required(column, try optionalTimestamp(column))
+    package func timestamp(_ column: ColumnName) throws(PostgresError) -> Int64 {
+        try required(column) { cell throws(PostgresError) in try cell.timestamp() }
     }
 
-    package func optionalTimestamp(_ column: some PostgresColumn) throws(PostgresError) -> Int64? {
-        try cell(column).map { cell throws(PostgresError) in
-            guard cell.type == PostgresType.timestamptz || cell.type == PostgresType.timestamp else {
-                throw cell.mismatch("a timestamp")
-            }
-            return try cell.milliseconds()
-        }
+    package func optionalTimestamp(_ column: ColumnName) throws(PostgresError) -> Int64? {
+        try optional(column) { cell throws(PostgresError) in try cell.timestamp() }
     }
 
     // MARK: - Arrays
 
     /// A one-dimensional array of integers.
-    package func ints(_ column: some PostgresColumn) throws(PostgresError) -> [Int64?] {
-        try elements(column) { cell throws(PostgresError) in
-            switch cell.type {
-            case PostgresType.int2: Int64(try cell.integer(Int16.self))
-            case PostgresType.int4: Int64(try cell.integer(Int32.self))
-            case PostgresType.int8: try cell.integer(Int64.self)
-            default: throw cell.mismatch("an integer")
-            }
-        }
+    package func ints(_ column: ColumnName) throws(PostgresError) -> [Int64?] {
+        try elements(column) { cell throws(PostgresError) in try cell.int() }
     }
 
-    package func bools(_ column: some PostgresColumn) throws(PostgresError) -> [Bool?] {
-        try elements(column) { cell throws(PostgresError) in
-            guard cell.type == PostgresType.bool else { throw cell.mismatch("a boolean") }
-            return try cell.integer(UInt8.self) != 0
-        }
+    package func bools(_ column: ColumnName) throws(PostgresError) -> [Bool?] {
+        try elements(column) { cell throws(PostgresError) in try cell.bool() }
     }
 
-    package func texts(_ column: some PostgresColumn) throws(PostgresError) -> [String?] {
-        try elements(column) { cell throws(PostgresError) in
-            String(decoding: try cell.characters(), as: UTF8.self)
-        }
+    package func texts(_ column: ColumnName) throws(PostgresError) -> [String?] {
+        try elements(column) { cell throws(PostgresError) in try cell.text() }
     }
 
     /// An array of `bytea` or `uuid`.
-    package func byteStrings(_ column: some PostgresColumn) throws(PostgresError) -> [[UInt8]?] {
+    package func byteStrings(_ column: ColumnName) throws(PostgresError) -> [[UInt8]?] {
         try elements(column) { cell throws(PostgresError) in
-            guard cell.type == PostgresType.bytea || cell.type == PostgresType.uuid else {
-                throw cell.mismatch("bytes")
-            }
-            return [UInt8](cell.bytes)
+            cell.type == PostgresType.uuid ? try cell.uuid() : try cell.bytes()
         }
     }
 
     /// An array of `timestamptz`, in milliseconds since 1970-01-01 UTC.
-    package func timestamps(_ column: some PostgresColumn) throws(PostgresError) -> [Int64?] {
-        try elements(column) { cell throws(PostgresError) in
-            guard cell.type == PostgresType.timestamptz else { throw cell.mismatch("a timestamp") }
-            return try cell.milliseconds()
-        }
+    package func timestamps(_ column: ColumnName) throws(PostgresError) -> [Int64?] {
+        try elements(column) { cell throws(PostgresError) in try cell.timestamp() }
     }
 
     // MARK: - Reaching
 
-    private func place(_ column: some PostgresColumn) throws(PostgresError) -> Int32 {
-        guard let place = column.index(in: rows) else {
-            throw PostgresError(.decoding, "the answer has no column \(column)")
-        }
-        return place
-    }
-
-    private func cell(_ column: some PostgresColumn) throws(PostgresError) -> BinaryValue? {
-        let place = try place(column)
+    @inline(__always)
+    private func optional<Value>(
+        _ column: ColumnName, _ read: (PostgresColumnValue) throws(PostgresError) -> Value
+    ) throws(PostgresError) -> Value? {
+        let place = try rows.place(of: column)
         guard PQgetisnull(rows.result, index, place) == 0, let start = PQgetvalue(rows.result, index, place) else {
             return nil
         }
-        let bytes = UnsafeRawBufferPointer(start: start, count: Int(PQgetlength(rows.result, index, place)))
-        return BinaryValue(type: PQftype(rows.result, place), bytes: bytes, result: rows.result, column: place)
+        let content = UnsafeRawBufferPointer(start: start, count: Int(PQgetlength(rows.result, index, place)))
+        do throws(PostgresError) {
+            return try read(
+                PostgresColumnValue(
+                    type: PQftype(rows.result, place), content: content, result: rows.result, column: place))
+        } catch {
+            throw rows.fault(error.message)
+        }
     }
 
-    private func required<Value>(_ column: some PostgresColumn, _ value: Value?) throws(PostgresError) -> Value {
-        guard let value else { throw PostgresError(.decoding, "column \(column) is NULL") }
+    @inline(__always)
+    private func required<Value>(
+        _ column: ColumnName, _ read: (PostgresColumnValue) throws(PostgresError) -> Value
+    ) throws(PostgresError) -> Value {
+        guard let value = try optional(column, read) else { throw rows.fault("column \(column) is NULL") }
         return value
     }
 
     private func elements<Value>(
-        _ column: some PostgresColumn, _ read: (BinaryValue) throws(PostgresError) -> Value
+        _ column: ColumnName, _ read: (PostgresColumnValue) throws(PostgresError) -> Value
     ) throws(PostgresError) -> [Value?] {
-        guard let cell = try cell(column) else { throw PostgresError(.decoding, "column \(column) is NULL") }
-        return try cell.elements(read)
+        try required(column) { cell throws(PostgresError) in try cell.elements(read) }
     }
 }

@@ -15,7 +15,7 @@ enum ClockChecks {
 
     private static func database(_ ward: CheckContext, _ connection: PostgresConnection) throws -> [Finding] {
         let before = ward.clock.now()
-        let theirs = try connection.query("SELECT clock_timestamp()").one().timestamp(0)
+        let theirs = try connection.query("SELECT clock_timestamp()").one().timestamp("clock_timestamp")
         let after = ward.clock.now()
         return [compared(before + (after - before) / 2 - theirs, with: "the database's")]
     }
@@ -39,7 +39,7 @@ enum ClockChecks {
     private static func notifications(_ ward: CheckContext, _ connection: PostgresConnection) throws -> [Finding] {
         let now = ward.clock.now()
         let since = NewestNotifications.least(daysAgo: 30, now)
-        guard let signed = try connection.query(newest, [.int8(since)]).one().optionalInt(0) else {
+        guard let signed = try connection.query(newest, [.int8(since)]).one().optionalInt("max") else {
             return [.ok("no notification in the last 30 days to compare with")]
         }
         guard signed > now + tolerance else { return [.ok("nothing that Apple signed is of the future")] }

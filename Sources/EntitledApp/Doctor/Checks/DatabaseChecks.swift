@@ -14,10 +14,12 @@ enum DatabaseChecks {
     private static let leastVersion = 150_000
 
     private static let settings = """
-        SELECT current_setting('fsync'), current_setting('full_page_writes'), current_setting('synchronous_commit'),
-            pg_is_in_recovery(), current_setting('server_encoding'), current_setting('autovacuum'),
-            pg_database_size(current_database()), current_setting('max_connections')::int8,
-            (SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'client backend')
+        SELECT current_setting('fsync') AS fsync, current_setting('full_page_writes') AS full_page_writes,
+            current_setting('synchronous_commit') AS synchronous_commit,
+            pg_is_in_recovery() AS is_standby, current_setting('server_encoding') AS encoding,
+            current_setting('autovacuum') AS autovacuum,
+            pg_database_size(current_database()) AS bytes, current_setting('max_connections')::int8 AS most_connections,
+            (SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'client backend') AS connections
         """
 
     private static func server(_ ward: CheckContext, _ connection: PostgresConnection) throws -> [Finding] {
@@ -27,22 +29,21 @@ enum DatabaseChecks {
             findings.append(.error("Postgres is older than 15", "use Postgres 15 or newer"))
         }
         let why = "a crash of the database's host can lose what was acknowledged"
-        for (column, name) in ["fsync", "full_page_writes", "synchronous_commit"].enumerated()
-        where try row.text(column) == "off" {
+        for name in ["fsync", "full_page_writes", "synchronous_commit"] where try row.text(ColumnName(name)) == "off" {
             findings.append(.error("\(name) is off: \(why)", "set \(name) = on and reload Postgres"))
         }
-        if try row.bool(3) {
+        if try row.bool("is_standby") {
             findings.append(.error("the database is a standby: nothing can be written", "connect to the primary"))
         }
-        if try row.text(4) != "UTF8" {
+        if try row.text("encoding") != "UTF8" {
             findings.append(
-                .error("the database's encoding is \(try row.text(4))", "create the database with the encoding UTF8"))
+                .error("the database's encoding is \(try row.text("encoding"))", "create the database with the encoding UTF8"))
         }
-        if try row.text(5) == "off" {
+        if try row.text("autovacuum") == "off" {
             findings.append(
                 .error("autovacuum is off, so the queues will slow down", "set autovacuum = on and reload Postgres"))
         }
-        let (connections, most) = (try row.int(8), try row.int(7))
+        let (connections, most) = (try row.int("connections"), try row.int("most_connections"))
         if connections * 10 > most * 9 {
             findings.append(
                 .warning(
@@ -50,7 +51,9 @@ enum DatabaseChecks {
                     "raise max_connections, or close some connections"))
         }
         guard findings.isEmpty else { return findings }
-        return [.ok("commits are durable; \(size(try row.int(6))) on disk, \(connections) of \(most) connections")]
+        return [
+            .ok("commits are durable; \(size(try row.int("bytes"))) on disk, \(connections) of \(most) connections")
+        ]
     }
 
     private static func schema(_ connection: PostgresConnection) throws -> [Finding] {

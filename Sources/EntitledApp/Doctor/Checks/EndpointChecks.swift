@@ -59,14 +59,14 @@ enum EndpointChecks {
     private static let waiting = """
         SELECT d.last_status FROM entitled.lane l CROSS JOIN LATERAL (
             SELECT last_status, attempts, next_ms FROM entitled.delivery
-            WHERE lane = l.lane AND endpoint = $1 AND state = 0 ORDER BY next_ms DESC LIMIT 1
+            WHERE lane = l.lane AND endpoint = $1 AND state = \(DeliveryCode.pending) ORDER BY next_ms DESC LIMIT 1
         ) d
         WHERE d.attempts > 0 ORDER BY d.next_ms DESC LIMIT 1
         """
 
     private static func failure(of endpoint: String, on connection: PostgresConnection) throws -> String? {
         guard let row = try connection.query(waiting, [.text(endpoint)]).first else { return nil }
-        return try row.optionalInt(0).map { "\($0)" } ?? "none"
+        return try row.optionalInt("last_status").map { "\($0)" } ?? "none"
     }
 
     private static func secrets(_ ward: CheckContext, _ connection: PostgresConnection) throws -> [Finding] {

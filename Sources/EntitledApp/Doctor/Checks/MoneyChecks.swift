@@ -22,7 +22,7 @@ enum MoneyChecks {
         let rates = DollarRates(millionths: ward.configuration.webhooks.usdRates)
         var (payments, missing): (Int, [String: Int]) = (0, [:])
         for row in try connection.query(sample) {
-            guard let currency = try paidCurrency(of: EventBodyCodec.restore(try row.bytes(0))) else { continue }
+            guard let currency = try paidCurrency(of: EventBodyCodec.restore(try row.bytes("body"))) else { continue }
             payments += 1
             if rates.milliunits(0, of: currency) == nil { missing[currency, default: 0] += 1 }
         }

@@ -18,7 +18,7 @@ enum OwnerChecks {
     /// Owners that an upgrade found and keeps, where the rules of today would give others.
     private static func rules(_ ward: CheckContext, _ connection: PostgresConnection) throws -> [Finding] {
         var findings: [Finding] = []
-        if try connection.query(remaining).one().bool(0) {
+        if try connection.query(remaining).one().bool("exists") {
             findings.append(.ok("workers are still comparing the owners that an upgrade found with the rules"))
         }
         let accounts = try AccountTable.differing(atMost: shown + 1, on: connection)

@@ -37,31 +37,35 @@ enum PrivilegeChecks {
 
     private static let selectAttributes = """
         SELECT rolsuper, rolcreaterole, rolcreatedb, rolreplication, rolbypassrls,
-            has_schema_privilege(r.oid, 'entitled', 'CREATE'), has_schema_privilege(r.oid, 'entitled', 'USAGE'),
+            has_schema_privilege(r.oid, 'entitled', 'CREATE') AS makes_tables,
+            has_schema_privilege(r.oid, 'entitled', 'USAGE') AS uses_schema,
             ARRAY(SELECT g.rolname::text FROM pg_auth_members m JOIN pg_roles g ON g.oid = m.roleid WHERE m.member = r.oid)
+                AS memberships
         FROM pg_roles r WHERE rolname = $1
         """
 
     private static func attributes(_ role: DatabaseRole, _ connection: PostgresConnection) throws -> [Finding] {
         let row = try connection.query(selectAttributes, [.text(role.rawValue)]).one()
         var findings: [Finding] = []
-        for (column, word) in ["SUPERUSER", "CREATEROLE", "CREATEDB", "REPLICATION", "BYPASSRLS"].enumerated()
-        where try row.bool(column) {
+        for (column, word) in [
+            ("rolsuper", "SUPERUSER"), ("rolcreaterole", "CREATEROLE"), ("rolcreatedb", "CREATEDB"),
+            ("rolreplication", "REPLICATION"), ("rolbypassrls", "BYPASSRLS"),
+        ] where try row.bool(ColumnName(column)) {
             findings.append(.error("\(role.rawValue) is \(word)", "ALTER ROLE \(role.rawValue) NO\(word)"))
         }
-        if try row.bool(5) {
+        if try row.bool("makes_tables") {
             findings.append(
                 .error(
                     "\(role.rawValue) may create tables in the schema entitled",
                     "REVOKE CREATE ON SCHEMA entitled FROM \(role.rawValue)"))
         }
-        if try !row.bool(6) {
+        if try !row.bool("uses_schema") {
             findings.append(
                 .error(
                     "\(role.rawValue) may not use the schema entitled",
                     "GRANT USAGE ON SCHEMA entitled TO \(role.rawValue), or run `entitled migrate`"))
         }
-        for other in try row.texts(7).compactMap({ $0 }) {
+        for other in try row.texts("memberships").compactMap({ $0 }) {
             findings.append(
                 .error("\(role.rawValue) can become \(other)", "REVOKE \(other) FROM \(role.rawValue)"))
         }
@@ -80,12 +84,13 @@ enum PrivilegeChecks {
 
     /// Tables, and such partitions as have privileges of their own. A column with a verb is `verb column`.
     private static let select = """
-        SELECT c.relname::text, c.relowner = r.oid,
-            ARRAY(SELECT v FROM unnest($2::text[]) AS v WHERE has_table_privilege(r.oid, c.oid, v)),
+        SELECT c.relname::text, c.relowner = r.oid AS is_owned,
+            ARRAY(SELECT v FROM unnest($2::text[]) AS v WHERE has_table_privilege(r.oid, c.oid, v)) AS verbs,
             ARRAY(
                 SELECT v || ' ' || a.attname FROM unnest($3::text[]) AS v CROSS JOIN pg_attribute a
                 WHERE a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped
                     AND NOT has_table_privilege(r.oid, c.oid, v) AND has_column_privilege(r.oid, c.oid, a.attnum, v))
+                AS column_verbs
         FROM pg_class c CROSS JOIN pg_roles r
         WHERE c.relnamespace = 'entitled'::regnamespace AND c.relkind IN ('r', 'p', 'v', 'm', 'f')
             AND (NOT c.relispartition OR c.relname = ANY ($4)) AND r.rolname = $1
@@ -101,12 +106,13 @@ enum PrivilegeChecks {
         var missing = Dictionary(uniqueKeysWithValues: Privileges.tables.map { ($0.name, $0.verbs(role)) })
         for row in try connection.query(select, parameters) {
             var columns: [String: Set<String>] = [:]
-            for pair in try row.texts(3).compactMap({ $0 }) {
+            for pair in try row.texts("column_verbs").compactMap({ $0 }) {
                 let parts = pair.split(separator: " ", maxSplits: 1).map(String.init)
                 if parts.count == 2 { columns[parts[0], default: []].insert(parts[1]) }
             }
             let found = Found(
-                table: try row.text(0), isOwned: try row.bool(1), verbs: Set(try row.texts(2).compactMap { $0 }),
+                table: try row.text("relname"), isOwned: try row.bool("is_owned"),
+                verbs: Set(try row.texts("verbs").compactMap { $0 }),
                 columns: columns)
             findings += compare(role, found, stated: missing.removeValue(forKey: found.table) ?? [])
         }
@@ -188,9 +194,9 @@ enum PrivilegeChecks {
             .texts(Privileges.tables.map(\.name)), .text(columnVerbs.joined(separator: ", ")),
         ]
         return try connection.query(selectDays, parameters).map { row in
-            let table = try row.text(0)
+            let table = try row.text("relname")
             return .error(
-                "\(role.rawValue) has privileges on single days of entitled.\(table) (\(try row.int(1))); those on the "
+                "\(role.rawValue) has privileges on single days of entitled.\(table) (\(try row.int("count"))); those on the "
                     + "whole table are enough", "run `entitled migrate`, which revokes them")
         }
     }
@@ -199,9 +205,9 @@ enum PrivilegeChecks {
 
     /// Every function of the schema, and whether the table lets this role or every role call it.
     private static let selectFunctions = """
-        SELECT p.oid::regprocedure::text, has_function_privilege($1, p.oid, 'EXECUTE'),
-            p.oid = ANY (ARRAY(SELECT to_regprocedure('entitled.' || s)::oid FROM unnest($2::text[]) AS s)),
-            p.oid = ANY (ARRAY(SELECT to_regprocedure('entitled.' || s)::oid FROM unnest($3::text[]) AS s))
+        SELECT p.oid::regprocedure::text AS function, has_function_privilege($1, p.oid, 'EXECUTE') AS is_allowed,
+            p.oid = ANY (ARRAY(SELECT to_regprocedure('entitled.' || s)::oid FROM unnest($2::text[]) AS s)) AS is_own,
+            p.oid = ANY (ARRAY(SELECT to_regprocedure('entitled.' || s)::oid FROM unnest($3::text[]) AS s)) AS is_free
         FROM pg_proc p WHERE p.pronamespace = 'entitled'::regnamespace ORDER BY 1
         """
 
@@ -210,8 +216,8 @@ enum PrivilegeChecks {
         let free = Privileges.functions.filter(\.roles.isEmpty).map(\.signature)
         let parameters: [PostgresValue] = [.text(role.rawValue), .texts(own), .texts(free)]
         return try connection.query(selectFunctions, parameters).compactMap { row in
-            let (function, isAllowed) = (try row.text(0), try row.bool(1))
-            let (isOwn, isFree) = (try row.bool(2), try row.bool(3))
+            let (function, isAllowed) = (try row.text("function"), try row.bool("is_allowed"))
+            let (isOwn, isFree) = (try row.bool("is_own"), try row.bool("is_free"))
             if isAllowed, !isOwn, !isFree {
                 return .error(
                     "\(role.rawValue) may call \(function)",

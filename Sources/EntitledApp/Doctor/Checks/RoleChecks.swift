@@ -46,7 +46,7 @@ enum RoleChecks {
             .texts(narrowed.map(\.table)), .texts(narrowed.map(\.role.rawValue)), .texts(narrowed.map(\.trigger)),
         ]
         return try connection.query(missing, parameters).map { row in
-            let (table, role, trigger) = (try row.text(0), try row.text(1), try row.text(2))
+            let (table, role, trigger) = (try row.text("name"), try row.text("role"), try row.text("trigger"))
             return .error(
                 "\(role) may add any row to entitled.\(table): the trigger \(trigger) is missing or off",
                 "ALTER TABLE entitled.\(table) ENABLE TRIGGER \(trigger); schemas/sql has the trigger")
@@ -56,7 +56,8 @@ enum RoleChecks {
     // MARK: - Settings
 
     private static let select = """
-        SELECT r.rolname::text, unnest(s.setconfig) FROM pg_db_role_setting s JOIN pg_roles r ON r.oid = s.setrole
+        SELECT r.rolname::text, unnest(s.setconfig) AS setting
+        FROM pg_db_role_setting s JOIN pg_roles r ON r.oid = s.setrole
         WHERE r.rolname = ANY($1)
             AND s.setdatabase IN (0, (SELECT oid FROM pg_database WHERE datname = current_database()))
         ORDER BY 1, 2
@@ -71,7 +72,7 @@ enum RoleChecks {
     /// A role may change its own password and settings, and Postgres cannot take that away. Only the settings can be seen.
     private static func settings(_ connection: PostgresConnection) throws -> [Finding] {
         try connection.query(select, [.texts(DatabaseRole.allCases.map(\.rawValue))]).compactMap { row in
-            let (name, setting) = (try row.text(0), try row.text(1))
+            let (name, setting) = (try row.text("rolname"), try row.text("setting"))
             let key = String(setting.prefix { $0 != "=" })
             guard harmful.contains(key), let role = DatabaseRole(rawValue: name),
                 !RoleMaking.settings(role).contains(where: { "\($0.name)=\($0.value)" == setting })

@@ -20,14 +20,15 @@ enum WorkChecks {
     private static let counted = 1000
 
     private static let heard = """
-        SELECT max(minute) * 60000, floor(extract(epoch FROM clock_timestamp()) * 1000)::int8 FROM entitled.listening
+        SELECT max(minute) * 60000 AS last_ms, floor(extract(epoch FROM clock_timestamp()) * 1000)::int8 AS now_ms
+        FROM entitled.listening
         """
 
     /// By the server's clock, as the minutes are noted.
     private static func ingest(_ ward: CheckContext, _ connection: PostgresConnection) throws -> [Finding] {
         let row = try connection.query(heard).one()
-        let now = try row.int(1)
-        guard let last = try row.optionalInt(0) else {
+        let now = try row.int("now_ms")
+        guard let last = try row.optionalInt("last_ms") else {
             return [
                 .error(
                     "no ingest process has ever used this database, so no notification arrives",
@@ -52,14 +53,15 @@ enum WorkChecks {
     }
 
     private static let living = """
-        SELECT (SELECT count(*) FROM entitled.worker WHERE seen_at > clock_timestamp() - $1 * interval '1 millisecond'),
-            count(*) FILTER (WHERE lease_until >= clock_timestamp()), count(*) FROM entitled.lane
+        SELECT (SELECT count(*) FROM entitled.worker WHERE seen_at > clock_timestamp() - $1 * interval '1 millisecond')
+                AS workers,
+            count(*) FILTER (WHERE lease_until >= clock_timestamp()) AS owned, count(*) AS lanes FROM entitled.lane
         """
 
     private static func workers(_ ward: CheckContext, _ connection: PostgresConnection) throws -> [Finding] {
         // A lease that was renewed a moment too late is taken again at once.
         let row = try connection.query(living, [.int8(2 * ward.configuration.worker.lease.milliseconds)]).one()
-        let (workers, owned, lanes) = (try row.int(0), try row.int(1), try row.int(2))
+        let (workers, owned, lanes) = (try row.int("workers"), try row.int("owned"), try row.int("lanes"))
         guard workers > 0 else {
             return [.error("no worker is alive: notifications are stored, but not applied", "start `entitled worker`")]
         }
@@ -112,14 +114,14 @@ enum WorkChecks {
     }
 
     private static let needAPerson = """
-        SELECT count(*) FILTER (WHERE next_ms IS NULL), count(*) FROM (
+        SELECT count(*) FILTER (WHERE next_ms IS NULL) AS abandoned, count(*) FROM (
             SELECT next_ms FROM entitled.held_notification LIMIT $1
         ) h
         """
 
     private static func held(_ connection: PostgresConnection) throws -> [Finding] {
         let row = try connection.query(needAPerson, [.int8(Int64(counted))]).one()
-        let (abandoned, all) = (try row.int(0), try row.int(1))
+        let (abandoned, all) = (try row.int("abandoned"), try row.int("count"))
         guard all > 0 else { return [.ok("no notification is held")] }
         let number = all == counted ? "at least \(all)" : "\(all)"
         let rest = abandoned > 0 ? ", \(abandoned) of them are not retried" : ", and retried"
@@ -144,13 +146,13 @@ enum WorkChecks {
 
     private static let dead = """
         SELECT count(*) FROM (
-            SELECT 1 FROM entitled.delivery WHERE created_ms >= $1 AND state = 2 LIMIT $2
+            SELECT 1 FROM entitled.delivery WHERE created_ms >= $1 AND state = \(DeliveryCode.dead) LIMIT $2
         ) d
         """
 
     private static func dead(_ ward: CheckContext, _ connection: PostgresConnection) throws -> [Finding] {
         let since = ward.clock.now() - 14 * 86_400_000
-        let found = try connection.query(dead, [.int8(since), .int8(Int64(counted))]).one().int(0)
+        let found = try connection.query(dead, [.int8(since), .int8(Int64(counted))]).one().int("count")
         guard found > 0 else { return [.ok("no webhook of the last 14 days was given up")] }
         let webhooks = (found == counted ? "at least " : "") + Int(found).counted("webhook")
         return [

@@ -27,6 +27,10 @@ extension Alarm {
             "\(Metric.certificateEnds.name) - time() < 7 * 86400",
             "The certificate of the listener {{ $labels.role }} at {{ $labels.instance }} ends in"
                 + " {{ $value | humanizeDuration }}."),
+        Alarm(
+            "EntitledPrivateDatabaseEnded", .ticket, [.privateDatabaseRestarts],
+            grew(.privateDatabaseRestarts, by: "instance", in: "1h"),
+            "The private Postgres at {{ $labels.instance }} ended by itself, and was started again."),
     ]
 
     // MARK: - Ingest

@@ -238,6 +238,10 @@ extension Metric {
         "entitled_tls_certificate_not_after_seconds", .gauge, labels: ["role"],
         "When the listener's certificate ends, in Unix time.",
         alarm: "entitled_tls_certificate_not_after_seconds - time() < 7 * 86400")
+    package static let privateDatabaseRestarts = Metric(
+        "entitled_private_database_restarts_total", .counter,
+        "Starts of the private Postgres after it had ended by itself; `private database ended unexpectedly` in the log.",
+        alarm: "increase(entitled_private_database_restarts_total[1h]) > 0")
     package static let connections = Metric(
         "entitled_http_connections", .gauge, labels: ["role"], "Open connections.")
     package static let requests = Metric(
@@ -265,7 +269,7 @@ extension Metric {
         alarm: #"rate(entitled_api_limited_total{limit="public_key"}[5m]) > 0"#)
 
     private static let listening = [
-        buildInfo, certificateEnds, connections, requests, malformed, timeouts, turnedAway, apiAnswers, apiSeconds,
-        apiLimited,
+        buildInfo, certificateEnds, privateDatabaseRestarts, connections, requests, malformed, timeouts, turnedAway,
+        apiAnswers, apiSeconds, apiLimited,
     ]
 }

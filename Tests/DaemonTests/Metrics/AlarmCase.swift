@@ -113,6 +113,8 @@ struct AlarmCase {
         // Time is 1800 s since 1970 at 30 minutes.
         gauge(
             "EntitledTLSCertificateEnds", #"entitled_tls_certificate_not_after_seconds{role="ingest"}"#, 500_000, 700_000),
+        counter(
+            "EntitledPrivateDatabaseEnded", #"entitled_private_database_restarts_total{instance="a"}"#, within: 60),
     ]
 
     private static let arriving = [

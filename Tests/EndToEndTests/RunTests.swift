@@ -1,6 +1,8 @@
 import Base
+import Daemon
 import FoundationEssentials
 import Glibc
+import Postgres
 import StoreSimulator
 import TestSupport
 import Testing
@@ -78,6 +80,91 @@ struct RunTests {
         second.kill(SIGTERM)
         #expect(try second.wait() == 0)
         #expect(postgres(site) == nil)
+    }
+
+    /// Posts one notification after the other until it is told to end, and one that was not stored again, as Apple does.
+    private func post(
+        _ number: UInt64, _ site: Site, to address: String, _ stored: Monitor<Set<String>>, until isOver: Monitor<Bool>
+    ) -> TestThread<Int> {
+        TestThread {
+            var life = SubscriberLife(app: Site.app, seed: 4, number: number)
+            var (time, refusals) = (Site.start, 0)
+            var next = life.start(at: time)
+            while !isOver.read({ $0 }) {
+                if try site.post(next, to: address) == 200 {
+                    let uuid = next.uuid
+                    stored.change { _ = $0.insert(uuid.lowercased()) }
+                    time += 60_000
+                    next = life.renew(at: time)
+                } else {
+                    refusals += 1
+                }
+                _ = isOver.wait(timeout: .milliseconds(100)) { $0 ? true : nil }
+            }
+            return refusals
+        }
+    }
+
+    @Test func `its cluster is killed under load, and it goes on by itself with all that was answered`() throws {
+        let site = try Site(nil)
+        defer { end(site) }
+        let run = try site.startWithItsOwnDatabase()
+        let address = try run.address("ingest")
+        let (stored, isOver) = (Monitor<Set<String>>([]), Monitor(false))
+        let posting = (0..<4).map { post($0, site, to: address, stored, until: isOver) }
+        defer { isOver.change { $0 = true } }
+        try eventually("some are stored") { stored.read { $0.count } > 20 }
+        let killed = try #require(postgres(site))
+        kill(killed, SIGKILL)
+        let since = ContinuousClock.now
+        try eventually("another server runs; it said: \(run.log.suffix(2000))") {
+            postgres(site).map { $0 != killed } ?? false
+        }
+        let before = stored.read { $0.count }
+        try eventually("more are stored; it said: \(run.log.suffix(2000))") { stored.read { $0.count } > before + 20 }
+        #expect(ContinuousClock.now - since < .seconds(20))
+        isOver.change { $0 = true }
+        for thread in posting { #expect(try thread.value() > 0) }
+
+        let url = try #require(PrivateCluster.runningURL(stateDirectory: "\(site.folder)/state"))
+        let connection = try PostgresConnection(PostgresTarget(url: url))
+        let known = try connection.query("SELECT key::text FROM entitled.notification_key").map { try $0.text(0) }
+        #expect(stored.read { $0 }.subtracting(known).isEmpty)
+        try eventually("all are applied; it said: \(run.log.suffix(2000))") {
+            try connection.query("SELECT count(*) FROM entitled.pending").one().int(0) == 0
+        }
+        #expect(try connection.query("SELECT count(*) FROM entitled.held_notification").one().int(0) == 0)
+        #expect(run.log.contains("private database ended unexpectedly") && !run.hasEnded)
+        try eventually("the server's own words are told") {
+            run.logLines.contains {
+                $0.contains("\"message\":\"private database line logged\"") && $0.contains("not properly shut down")
+            }
+        }
+        let metrics = site.get("/metrics", from: try run.address("admin")).text
+        #expect(metrics.contains("entitled_private_database_restarts_total 1\n"))
+        run.kill(SIGTERM)
+        #expect(try run.wait() == 0)
+        #expect(postgres(site) == nil)
+    }
+
+    @Test(.enabled(if: SmallDisk.isPossible, "skipped: no file system can be mounted here"))
+    func `a cluster that ended on a full disk starts again when there is room`() throws {
+        let disk = try SmallDisk(megabytes: 160)
+        let tape = LogTape()
+        let state = "\(disk.folder)/state"
+        let cluster = try PrivateCluster(
+            stateDirectory: state, settings: .throwAwayAsInProduction, logger: tape.logger)
+        let keeper = ClusterKeeper(cluster, logger: tape.logger)
+        try keeper.start()
+        defer { try? keeper.stop(timeout: .seconds(20)) }
+        try disk.fill()
+        let file = try String(contentsOfFile: "\(state)/postgres/data/postmaster.pid", encoding: .utf8)
+        kill(try #require(pid_t(file.prefix { $0.isNumber })), SIGKILL)
+        try tape.wait(for: "the disk of \(state)/postgres is full")
+        try disk.empty()
+        try eventually(timeout: .seconds(40), "it runs again; it said: \(tape.text)") {
+            (try? PostgresConnection(PostgresTarget(url: cluster.url()))) != nil
+        }
     }
 
     @Test func `killed together with its cluster it recovers`() throws {

@@ -19,6 +19,10 @@ extension Alarm {
             "EntitledClockWrong", .ticket, [.clockDifference], "abs(\(Metric.clockDifference.name)) > 60", for: "5m",
             "The clock of {{ $labels.instance }} is {{ $value | humanizeDuration }} away from the database's."),
         Alarm(
+            "EntitledPrivateDatabaseRestarted", .ticket, [.privateDatabaseRestarts],
+            grew(.privateDatabaseRestarts, by: "instance", in: "1h"),
+            "The private Postgres of {{ $labels.instance }} ended by itself and was started again."),
+        Alarm(
             "EntitledConnectionsTurnedAway", .ticket, [.turnedAway],
             "sum by (role, instance)(rate(\(Metric.turnedAway.name)[5m])) > 0", for: "5m",
             "The listener {{ $labels.role }} at {{ $labels.instance }} closes connections because it has too many."),
@@ -27,6 +31,10 @@ extension Alarm {
             "\(Metric.certificateEnds.name) - time() < 7 * 86400",
             "The certificate of the listener {{ $labels.role }} at {{ $labels.instance }} ends in"
                 + " {{ $value | humanizeDuration }}."),
+        Alarm(
+            "EntitledPrivateDatabaseEnded", .ticket, [.privateDatabaseRestarts],
+            grew(.privateDatabaseRestarts, by: "instance", in: "1h"),
+            "The private Postgres at {{ $labels.instance }} ended by itself, and was started again."),
     ]
 
     // MARK: - Ingest
@@ -57,7 +65,8 @@ extension Alarm {
 
     private static let applying = [
         Alarm(
-            "EntitledLanesUnowned", .page, [.lanesOwned], "(sum(\(Metric.lanesOwned.name)) or vector(0)) < 256", for: "2m",
+            "EntitledLanesUnowned", .page, [.lanesOwned], "(sum(\(Metric.lanesOwned.name)) or vector(0)) < 256",
+            for: "2m",
             "Workers hold {{ $value }} of 256 lanes; the notifications of the others are not applied."),
         Alarm(
             "EntitledLanesFailing", .page, [.lanesInTrouble],
@@ -88,7 +97,8 @@ extension Alarm {
             "The worker at {{ $labels.instance }} lost lanes while it worked on them, and wrote nothing."),
         Alarm(
             "EntitledFoldsMended", .ticket, [.foldsMended], grew(.foldsMended, by: "instance", in: "1h"),
-            "The worker at {{ $labels.instance }} found stored folds that did not match their facts, and recomputed them."),
+            "The worker at {{ $labels.instance }} found stored folds that did not match their facts, and recomputed them."
+        ),
     ]
 
     // MARK: - Webhooks

@@ -210,6 +210,10 @@ extension Metric {
     package static let certificateEnds = Metric(
         "entitled_tls_certificate_not_after_seconds", .gauge, labels: ["role"],
         "End of the validity of the listener's certificate, in Unix time.")
+    package static let privateDatabaseRestarts = Metric(
+        "entitled_private_database_restarts_total", .counter,
+        "Starts of the private Postgres after it had ended by itself; `private database ended unexpectedly` in the log."
+    )
     package static let connections = Metric(
         "entitled_http_connections", .gauge, labels: ["role"], "Open connections.")
     package static let requests = Metric(
@@ -235,7 +239,7 @@ extension Metric {
         "Requests of the REST API rejected by `api.limits`, by the limit and the route; logged as `requests limited`.")
 
     private static let listening = [
-        buildInfo, certificateEnds, connections, requests, malformed, timeouts, turnedAway, apiAnswers, apiSeconds,
-        apiLimited,
+        buildInfo, certificateEnds, privateDatabaseRestarts, connections, requests, malformed, timeouts, turnedAway,
+        apiAnswers, apiSeconds, apiLimited,
     ]
 }

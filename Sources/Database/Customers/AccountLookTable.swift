@@ -51,7 +51,8 @@ package enum AccountLookTable {
 
     /// Whether the schema has the table; those before 29 lack it, and are worked with all the same.
     package static func exists(on connection: PostgresConnection) throws -> Bool {
-        try connection.query("SELECT to_regclass('entitled.account_look') IS NOT NULL").one().bool(0)
+        try connection.query("SELECT to_regclass('entitled.account_look') IS NOT NULL AS is_there").one().bool(
+            "is_there")
     }
 
     // MARK: - What was seen
@@ -61,14 +62,14 @@ package enum AccountLookTable {
             (SELECT looked_ms FROM entitled.account_look
                 WHERE lane = $1 AND original_transaction_id = $2 AND app = $3 AND environment = $4),
             (SELECT max(looked_ms) FROM entitled.account_look
-                WHERE account = $5 AND app = $3 AND environment = $4 AND looked_ms IS NOT NULL))
+                WHERE account = $5 AND app = $3 AND environment = $4 AND looked_ms IS NOT NULL)) AS age_ms
         """
 
     /// How long ago everything of the account was here last, in ms by the clock of the database; nil: it never was. A schema
     /// before 29 cannot say: the answer is 0 then, so that Apple is not asked each time.
     package static func age(of subject: Subject, on connection: PostgresConnection) throws -> Int64? {
         guard try exists(on: connection) else { return 0 }
-        return try connection.query(select, place(subject.key) + [.text(subject.account)]).one().optionalInt(0)
+        return try connection.query(select, place(subject.key) + [.text(subject.account)]).one().optionalInt("age_ms")
     }
 
     private static let selectSince = """
@@ -79,7 +80,7 @@ package enum AccountLookTable {
     /// The first of the posts of a purchase that wait for Apple's answer, in ms; nil: none does. The lane is held.
     package static func since(_ key: PurchaseKey, on connection: PostgresConnection) throws -> Int64? {
         guard try exists(on: connection) else { return nil }
-        return try connection.query(selectSince, place(key)).first?.optionalInt(0)
+        return try connection.query(selectSince, place(key)).first?.optionalInt("since_ms")
     }
 
     // MARK: - What came of it
@@ -177,18 +178,20 @@ package enum AccountLookTable {
             ]
         ).map { row in
             let key = PurchaseKey(
-                app: place.app, environment: place.environment, originalTransactionID: try row.text(0))
+                app: place.app, environment: place.environment,
+                originalTransactionID: try row.text("original_transaction_id"))
             return Due(
                 subject: Subject(
-                    key: key, transactionID: try row.text(1), account: try row.optionalText(2)),
-                progress: Progress(revision: try row.optionalText(5), others: Set(try row.texts(6).compactMap { $0 })),
+                    key: key, transactionID: try row.text("transaction_id"), account: try row.optionalText("account")),
+                progress: Progress(
+                    revision: try row.optionalText("revision"), others: Set(try row.texts("others").compactMap { $0 })),
                 turn: turn,
-                attempts: Int(clamping: try row.int(4)))
+                attempts: Int(clamping: try row.int("attempts")))
         }
     }
 
     private static let count = """
-        SELECT count(*) FROM (
+        SELECT count(*) AS count FROM (
             SELECT 1 FROM entitled.account_look WHERE app = $1 AND environment = $2 AND next_ms IS NOT NULL LIMIT $3
         ) due
         """
@@ -200,7 +203,7 @@ package enum AccountLookTable {
         guard try exists(on: connection) else { return 0 }
         return try connection.query(
             count, [.text(place.app), .int2(place.environment.code), .int8(Int64(limit))]
-        ).one().int(0)
+        ).one().int("count")
     }
 
     private static let delay = """

@@ -88,7 +88,7 @@ package enum PersonalDataMap {
     package static func ofPurchases(
         on connection: PostgresConnection
     ) throws -> [(table: String, member: String)] {
-        let names = try connection.query(selectExisting, [.texts(ofPurchases.map(\.table))]).map { try $0.text(0) }
+        let names = try connection.query(selectExisting, [.texts(ofPurchases.map(\.table))]).map { try $0.text("name") }
         return ofPurchases.filter { names.contains($0.table) }
     }
 }

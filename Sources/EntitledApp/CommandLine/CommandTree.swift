@@ -56,7 +56,8 @@ package enum CommandTree {
             CommandNode(
                 "refunds", "Answer Apple's consumption requests.", [RefundListCommand.self, RefundAnswerCommand.self]),
             CommandNode(ReportCommand.self), CommandNode(ListenCommand.self), CommandNode(RebuildCommand.self),
-            CommandNode(RetentionCommand.self), CommandNode(DoctorCommand.self), CommandNode(CheckConfigCommand.self),
-            CommandNode(VersionCommand.self),
+            CommandNode(RetentionCommand.self), CommandNode(BackupCommand.self), CommandNode(RestoreCommand.self),
+            CommandNode(UpgradePostgresCommand.self), CommandNode(DoctorCommand.self),
+            CommandNode(CheckConfigCommand.self), CommandNode(VersionCommand.self),
         ])
 }

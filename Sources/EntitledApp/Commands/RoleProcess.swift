@@ -39,10 +39,12 @@ struct RoleProcess {
         let logger = Logger(minimum: configuration.log.level)
         let reloads = Reloads(logger: logger)
         Signals.onHangUp { reloads.perform() }
-        let cluster = try startCluster(configuration, logger)
-        defer { stop(cluster, logger) }
+        let metrics = Metrics()
+        let keeper = try startCluster(configuration, metrics, logger)
+        defer { stop(keeper, logger) }
+        if let keeper { try prepare(keeper.cluster) }
         let database = try DatabaseAccess(configuration)
-        if cluster != nil {
+        if keeper != nil {
             let left = try MigrateCommand.migrate(database).left
             if !left.isEmpty {
                 logger.warning(
@@ -51,15 +53,14 @@ struct RoleProcess {
             }
         }
         try database.checkBeforeStart(role.databaseRoles, logger: logger)
-        return try serve(configuration, database, hasCluster: cluster != nil, reloads, logger)
+        return try serve(configuration, database, hasCluster: keeper != nil, reloads, metrics, logger)
     }
 
     private func serve(
         _ configuration: Configuration, _ database: DatabaseAccess, hasCluster: Bool, _ reloads: Reloads,
-        _ logger: Logger
+        _ metrics: Metrics, _ logger: Logger
     ) throws -> Int32 {
         let refusals = FatalConditions()
-        let metrics = Metrics()
         let revocation = try RevocationServices(
             configuration.trust.ocsp,
             file: "\(configuration.stateDirectory)/revocation-\(role.rawValue).json", logger: logger, metrics: metrics)
@@ -84,12 +85,15 @@ struct RoleProcess {
     }
 
     /// The private Postgres, where `run` has no other.
-    private func startCluster(_ configuration: Configuration, _ logger: Logger) throws -> PrivateCluster? {
+    private func startCluster(
+        _ configuration: Configuration, _ metrics: Metrics, _ logger: Logger
+    ) throws -> ClusterKeeper? {
         guard role == .run, configuration.database.isPrivateCluster else { return nil }
         let cluster = try PrivateCluster(stateDirectory: configuration.stateDirectory, logger: logger)
-        try cluster.start()
-        try prepare(cluster)
-        return cluster
+        metrics.count(.privateDatabaseRestarts, by: 0)
+        let keeper = ClusterKeeper(cluster, logger: logger) { metrics.count(.privateDatabaseRestarts) }
+        try keeper.start()
+        return keeper
     }
 
     /// What takes a superuser, since the login of the private Postgres is none: the roles, and what Postgres gives to all of them.
@@ -105,9 +109,9 @@ struct RoleProcess {
     /// A fast stop takes a fraction of a second; it is what is left of the drain's own reserve.
     private static let clusterTimeout = Duration.seconds(5)
 
-    private func stop(_ cluster: PrivateCluster?, _ logger: Logger) {
+    private func stop(_ keeper: ClusterKeeper?, _ logger: Logger) {
         do {
-            try cluster?.stop(.fast, timeout: RoleProcess.clusterTimeout)
+            try keeper?.stop(timeout: RoleProcess.clusterTimeout)
         } catch {
             logger.error("private database stop failed", ["error": .string("\(error)")])
         }

@@ -10,15 +10,27 @@ import Postgres
 enum SealingKeys {
     private static let fileName = "webhook-secrets.key"
 
-    static func path(_ configuration: Configuration) -> String { "\(configuration.stateDirectory)/\(fileName)" }
+    static func path(_ configuration: Configuration) -> String { path(in: configuration.stateDirectory) }
+
+    /// The file of a key in a state directory or a backup.
+    static func path(in folder: String) -> String { "\(folder)/\(fileName)" }
 
     /// The keys of this host; nil if it has none. Makes nothing.
     static func existing(_ configuration: Configuration) throws -> SecretSealer? {
         guard configuration.webhooks.secretKeys.isEmpty else {
             return SecretSealer(keys: configuration.webhooks.secretKeys)
         }
-        let path = path(configuration)
-        return access(path, F_OK) == 0 ? SecretSealer(keys: [Redacted(try key(at: path))]) : nil
+        return try at(path(configuration))
+    }
+
+    /// The key of a file; nil if there is none.
+    static func at(_ path: String) throws -> SecretSealer? {
+        access(path, F_OK) == 0 ? SecretSealer(keys: [Redacted(try key(at: path))]) : nil
+    }
+
+    /// Copies the file of a key durably.
+    static func copy(from source: String, to target: String) throws {
+        guard try write(try key(at: source), to: target) else { throw CommandFailure("\(target) exists already") }
     }
 
     /// The keys of this host; makes one (mode 0600) where it has none. Only for an installation without a key, and for
@@ -28,16 +40,23 @@ enum SealingKeys {
         let directory = configuration.stateDirectory
         let path = path(configuration)
         try FileManager.default.createDirectory(atPath: directory, withIntermediateDirectories: true)
-        let made = Array((Hex.encode(SecureRandom.bytes(32)) + "\n").utf8)
-        // Written aside and linked into place, so that of two processes one wins and none reads half a key.
+        _ = try write(SecureRandom.bytes(32), to: path)
+        return SecretSealer(keys: [Redacted(try key(at: path))])
+    }
+
+    /// Writes a key's file (mode 0600) where there is none; whether there was none. It is written aside and linked into place,
+    /// so that of two processes one wins and none reads half a key.
+    private static func write(_ key: [UInt8], to path: String) throws -> Bool {
+        let text = Array((Hex.encode(key) + "\n").utf8)
         let draft = "\(path).\(Hex.encode(SecureRandom.bytes(4)))"
         let file = open(draft, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
         guard file >= 0 else { throw CommandFailure("cannot write \(draft): \(String(cString: strerror(errno)))") }
-        let isWritten = write(file, made, made.count) == made.count && fsync(file) == 0
+        defer { unlink(draft) }
+        let isWritten = Glibc.write(file, text, text.count) == text.count && fsync(file) == 0
+        let reason = String(cString: strerror(errno))
         close(file)
-        if isWritten { link(draft, path) }
-        unlink(draft)
-        return SecretSealer(keys: [Redacted(try key(at: path))])
+        guard isWritten else { throw CommandFailure("cannot write \(draft): \(reason)") }
+        return link(draft, path) == 0
     }
 
     private static func key(at path: String) throws -> [UInt8] {

@@ -38,15 +38,9 @@ extension PrivateCluster {
     }
 
     private func closeAccess() throws(PrivateClusterError) {
-        try replace(mapFile, ClusterAccess.map(account))
-        try replace(rulesFile, ClusterAccess.closed(account))
+        try account.write(ClusterAccess.map(account), to: mapFile)
+        try account.write(ClusterAccess.closed(account), to: rulesFile)
         reload()
-    }
-
-    /// In one step, so that a crash leaves one of the two.
-    private func replace(_ path: String, _ text: String) throws(PrivateClusterError) {
-        try account.write(text, to: "\(path).new")
-        try account.run(["/bin/mv", "-T", "--", "\(path).new", path])
     }
 
     /// Runs something as the superuser, who is let in for as long as that takes; afterwards the cluster is closed.
@@ -55,7 +49,7 @@ extension PrivateCluster {
     package func asSuperuser<Value>(
         in database: String = PrivateCluster.owner, _ body: (PostgresConnection) throws -> Value
     ) throws -> Value {
-        try replace(rulesFile, ClusterAccess.open)
+        try account.write(ClusterAccess.open, to: rulesFile)
         reload()
         let result = Result { try body(try connectAsSuperuser(database)) }
         try closeAccess()

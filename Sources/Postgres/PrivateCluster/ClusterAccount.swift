@@ -46,10 +46,23 @@ struct ClusterAccount {
         return ["/usr/bin/setpriv", "--reuid=\(user)", "--regid=\(group)", "--clear-groups", "--"] + arguments
     }
 
-    /// Writes a file as this user, so that a link in a folder of theirs leads nowhere that only root may write.
-    func write(_ text: String, to path: String, appending: Bool = false) throws(PrivateClusterError) {
-        let script = "umask 077; printf %s \"$2\" \(appending ? ">>" : ">") \"$1\""
-        try run(["/bin/sh", "-c", script, "sh", path, text])
+    /// Writes a file as this user, so that a link in a folder of theirs leads nowhere that only root may write. On a full
+    /// disk the former file stays.
+    func write(_ text: String, to path: String) throws(PrivateClusterError) {
+        try shell("printf %s \"$2\" > \"$1.new\" && mv -fT -- \"$1.new\" \"$1\"", path, text)
+    }
+
+    /// The same, at the end of a file.
+    func append(_ text: String, to path: String) throws(PrivateClusterError) {
+        try shell("printf %s \"$2\" >> \"$1\"", path, text)
+    }
+
+    private func shell(_ script: String, _ path: String, _ text: String) throws(PrivateClusterError) {
+        do {
+            try run(["/bin/sh", "-c", "umask 077; \(script)", "sh", path, text])
+        } catch {
+            throw PrivateClusterError("cannot write \(path): \(error)")
+        }
     }
 
     /// Runs a command as this user; its output where it fails.

@@ -39,6 +39,25 @@ struct ClusterFolder {
         return Int(text.prefix { $0.isNumber })
     }
 
+    /// Where an upgrade keeps the data of the former version.
+    func former(_ version: Int) -> String { "\(data).\(version)" }
+
+    /// That of the newest former version; nil without one.
+    var former: String? {
+        let names = (try? FileManager.default.contentsOfDirectory(atPath: home)) ?? []
+        return names.compactMap { $0.hasPrefix("data.") ? Int($0.dropFirst(5)) : nil }.max().map(former)
+    }
+
+    /// Said where the disk is full, since the server cannot write that into its log then; else empty.
+    var shortage: String {
+        var room = statvfs()
+        guard statvfs(home, &room) == 0 else { return "" }
+        let free = UInt64(room.f_bavail) * UInt64(room.f_frsize)
+        // A segment of the server's log of changes has 16 MB.
+        guard free < 17_000_000 else { return "" }
+        return "the disk of \(home) is full (\(free / 1000) kB are free): make room; "
+    }
+
     /// For the socket: in `home` if the path is short and plain enough, otherwise in /tmp.
     ///
     /// A socket's path has at most 107 bytes (unix(7)), and Postgres reads commas and quotes in its own way.
@@ -78,45 +97,5 @@ struct ClusterFolder {
         else {
             throw PrivateClusterError("\(path) is not a folder of user \(account.user) alone (mode 0700)")
         }
-    }
-
-    // MARK: - The running server
-
-    /// What postmaster.pid says about a server (Postgres, `pidfile.h`).
-    struct Postmaster {
-        let process: pid_t
-        let socket: String?
-    }
-
-    /// What the file says, whether or not it is true.
-    var recorded: Postmaster? {
-        guard let text = try? String(contentsOfFile: identityFile, encoding: .utf8) else { return nil }
-        let lines = text.split(separator: "\n", omittingEmptySubsequences: false)
-        guard let first = lines.first, let process = pid_t(first.filter { $0.isNumber }), process > 0 else {
-            return nil
-        }
-        let socket = lines.count > 4 && !lines[4].isEmpty ? String(lines[4]) : nil
-        return Postmaster(process: process, socket: socket)
-    }
-
-    /// The living server of this folder; a process that merely got its number is told apart.
-    var running: Postmaster? {
-        guard let recorded, kill(recorded.process, 0) == 0 || errno == EPERM else { return nil }
-        let name = try? String(contentsOfFile: "/proc/\(recorded.process)/comm", encoding: .utf8)
-        guard name == "postgres\n" else { return nil }
-        // A server works in its data folder. Without CAP_SYS_PTRACE, as in containers, even root is not told.
-        guard let folder = realpath("/proc/\(recorded.process)/cwd", nil) else { return recorded }
-        defer { free(folder) }
-        return String(cString: folder) == data ? recorded : nil
-    }
-
-    /// After a crash the number in postmaster.pid may belong to some other process, which Postgres takes for a server.
-    /// Only the number is made void: the rest leads Postgres to shared memory that may still be in use.
-    func disarmIdentityFile(_ account: ClusterAccount) throws(PrivateClusterError) {
-        guard let recorded, running == nil, kill(recorded.process, 0) == 0,
-            let text = try? String(contentsOfFile: identityFile, encoding: .utf8)
-        else { return }
-        // Linux gives no number beyond 2²².
-        try account.write("\(pid_t.max)" + text.drop { $0 != "\n" }, to: identityFile)
     }
 }

@@ -16,9 +16,11 @@ struct PostgresPrograms {
         }
         if let version {
             guard found.contains(version) else {
+                let newer = found.last { $0 > version }
                 throw PrivateClusterError(
                     "the data was made by Postgres \(version), whose programs are not in \(root)/\(version)/bin; "
-                        + "install them: apt-get install postgresql-\(version)")
+                        + "install them: apt-get install postgresql-\(version)"
+                        + (newer.map { "; with both installed, `entitled upgrade-postgres` goes on to \($0)" } ?? ""))
             }
             return PostgresPrograms(version: version, folder: "\(root)/\(version)/bin")
         }

@@ -95,44 +95,78 @@ package final class PrivateCluster: Sendable {
     package func start() throws(PrivateClusterError) {
         let programs = try PostgresPrograms.find(version: folder.version)
         if folder.version == nil {
+            if let former = folder.former {
+                throw PrivateClusterError(
+                    "\(folder.data) is missing, and \(former) has the data from before an upgrade that was interrupted: "
+                        + "mv \(former) \(folder.data)")
+            }
             try make(programs)
         }
+        try serve(programs)
+        try settings.isOwnerSuperuser ? makeDatabase() : makeOwner()
+    }
+
+    /// Starts a server that ended by itself again; never makes a cluster.
+    func startAgain() throws(PrivateClusterError) {
+        guard let version = folder.version else { throw PrivateClusterError("\(folder.data) is gone") }
+        try serve(try PostgresPrograms.find(version: version))
+    }
+
+    private func serve(_ programs: PostgresPrograms) throws(PrivateClusterError) {
         if folder.running != nil, try adopt() {
             logger.notice("private database adopted", ["folder": .string(folder.home)])
-        } else {
-            try launch(programs)
-            logger.notice(
-                "private database started",
-                ["folder": .string(folder.home), "version": .int(Int64(programs.version))])
+            return
         }
-        try settings.isOwnerSuperuser ? makeDatabase() : makeOwner()
+        try launch(programs)
+        logger.notice(
+            "private database started",
+            ["folder": .string(folder.home), "version": .int(Int64(programs.version))])
     }
 
     private func make(_ programs: PostgresPrograms) throws(PrivateClusterError) {
         // On a slow disk it takes a while.
         logger.notice("private database creation started", ["folder": .string(folder.home)])
-        try account.run(["/bin/rm", "-rf", "--", folder.unfinished])
+        try initialize(programs)
+        try account.run(["/bin/mv", "-T", "--", folder.unfinished, folder.data])
+    }
+
+    var superuserName: String { settings.isOwnerSuperuser ? PrivateCluster.owner : PrivateCluster.superuser }
+
+    /// Removes what a creation, a restore or an upgrade left that was interrupted; of a restore, it may not be the account's yet.
+    func removeUnfinished() throws(PrivateClusterError) {
+        let outcome = try ChildProcess.run(["/bin/rm", "-rf", "--", folder.unfinished])
+        guard outcome.status == 0 else { throw PrivateClusterError(PrivateClusterError.tail(outcome.output)) }
+    }
+
+    /// Makes an empty cluster beside the data.
+    func initialize(_ programs: PostgresPrograms, options: [String] = []) throws(PrivateClusterError) {
+        try removeUnfinished()
         let command =
             [
-                "\(programs.folder)/initdb", "-D", folder.unfinished, "-U",
-                settings.isOwnerSuperuser ? PrivateCluster.owner : PrivateCluster.superuser, "-E", "UTF8",
-                "--no-locale", "--auth-local=trust", "--auth-host=reject", "--no-instructions",
-            ] + (settings.isDurable ? [] : ["--no-sync"])
+                "\(programs.folder)/initdb", "-D", folder.unfinished, "-U", superuserName, "-E", "UTF8", "--no-locale",
+                "--auth-local=trust", "--auth-host=reject", "--no-instructions",
+            ] + options + (settings.isDurable ? [] : ["--no-sync"])
         let outcome = try ChildProcess.run(account.command(command))
         guard outcome.status == 0 else {
             throw PrivateClusterError("initdb failed (\(outcome.status)): \(PrivateClusterError.tail(outcome.output))")
         }
         let include = "\ninclude_if_exists = '\(PrivateClusterSettings.file)'\n"
-        try account.write(include, to: "\(folder.unfinished)/postgresql.conf", appending: true)
-        try account.run(["/bin/mv", "-T", "--", folder.unfinished, folder.data])
+        try account.append(include, to: "\(folder.unfinished)/postgresql.conf")
     }
 
     private func launch(_ programs: PostgresPrograms) throws(PrivateClusterError) {
+        endRemains()
         try folder.disarmIdentityFile(account)
         try ClusterFolder.makePrivate(folder.socket, account)
+        // Its lock names a process, whose number another one may have by now.
+        let socket = "\(folder.socket)/.s.PGSQL.5432"
+        try account.run(["/bin/rm", "-f", "--", socket, "\(socket).lock"])
         let settingsFile = "\(folder.data)/\(PrivateClusterSettings.file)"
-        try account.write(settings.text(socket: folder.socket), to: settingsFile)
-        limitLog()
+        let text = settings.text(socket: folder.socket)
+        if (try? String(contentsOfFile: settingsFile, encoding: .utf8)) != text {
+            try account.write(text, to: settingsFile)
+        }
+        let logged = ClusterLog.size(folder.log)
         let seconds = PrivateCluster.patience.components.seconds
         let command = [
             "\(programs.folder)/pg_ctl", "start", "-s", "-w", "-t", "\(seconds)", "-D", "data", "-l", "server.log",
@@ -141,10 +175,27 @@ package final class PrivateCluster: Sendable {
         let outcome = try ChildProcess.run(account.command(command), in: folder.home)
         guard outcome.status == 0 else {
             folder.removeSocketFolder()
-            let log = (try? String(contentsOfFile: folder.log, encoding: .utf8)) ?? ""
+            let log = ClusterLog.tail(folder.log, from: logged)
             throw PrivateClusterError(
-                "Postgres did not start: \(PrivateClusterError.tail(outcome.output)) "
-                    + "\(folder.log) ends with: \(PrivateClusterError.tail(log))")
+                "Postgres did not start: \(folder.shortage)\(PrivateClusterError.tail(outcome.output)) "
+                    + "\(folder.log) ends with: \(log)")
+        }
+    }
+
+    /// Ends the processes of this folder that postmaster.pid does not lead to, since a new server does not start beside
+    /// them: the children of a server that was killed, which end by themselves unless they stand still.
+    private func endRemains() {
+        for signal in [0, SIGQUIT, SIGKILL] {
+            let remains = folder.remains
+            guard !remains.isEmpty else { return }
+            if signal != 0 {
+                logger.warning(
+                    "private database processes ended",
+                    ["count": .int(Int64(remains.count)), "signal": .int(Int64(signal))])
+                for process in remains { kill(process, signal) }
+            }
+            let deadline = ContinuousClock.now + .seconds(1)
+            while !folder.remains.isEmpty, ContinuousClock.now < deadline { usleep(20_000) }
         }
     }
 
@@ -203,13 +254,5 @@ package final class PrivateCluster: Sendable {
         }
         folder.removeSocketFolder()
         logger.notice("private database stopped", ["folder": .string(folder.home)])
-    }
-
-    /// Keeps the last log and one before it, each of 10 MB or what one run writes.
-    private func limitLog() {
-        var status = stat()
-        if stat(folder.log, &status) == 0, status.st_size > 10_000_000 {
-            rename(folder.log, "\(folder.log).1")
-        }
     }
 }

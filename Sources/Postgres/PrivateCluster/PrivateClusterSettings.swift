@@ -35,6 +35,8 @@ package struct PrivateClusterSettings: Sendable {
             log_timezone = 'UTC'
             log_min_messages = warning
             log_checkpoints = off
+            # As ClusterLog reads it.
+            log_line_prefix = '%m [%p] %b '
             # Statements could quote what people wrote.
             log_min_error_statement = panic
 

@@ -109,10 +109,14 @@ struct AlarmCase {
                 [#"entitled_clock_difference_seconds{instance="a"}"#: "61x60"],
             ],
             silent: [[#"entitled_clock_difference_seconds{instance="a"}"#: "-3x60"]]),
+        counter(
+            "EntitledPrivateDatabaseRestarted", #"entitled_private_database_restarts_total{instance="a"}"#, within: 60),
         rate("EntitledConnectionsTurnedAway", #"entitled_http_turned_away_total{role="ingest",instance="a"}"#),
         // Time is 1800 s since 1970 at 30 minutes.
         gauge(
             "EntitledTLSCertificateEnds", #"entitled_tls_certificate_not_after_seconds{role="ingest"}"#, 500_000, 700_000),
+        counter(
+            "EntitledPrivateDatabaseEnded", #"entitled_private_database_restarts_total{instance="a"}"#, within: 60),
     ]
 
     private static let arriving = [

@@ -66,6 +66,76 @@ import Testing
         }
     }
 
+    @Test func `whatever a server that was killed left behind, one new server starts`() throws {
+        try TemporaryFolder.with { folder in
+            let cluster = try cluster(folder)
+            try cluster.start()
+            let file = "\(folder)/postgres/data/postmaster.pid"
+            let text = try String(contentsOfFile: file, encoding: .utf8)
+            // Of the same user.
+            let other = try PostgresConnection(PostgresTarget(url: TestCluster.shared.url))
+            let number = try other.query("SELECT pg_backend_pid()").one().int(0)
+            // As a disk that was full, a power cut and a container that was killed leave it.
+            for left in ["", "nonsense\n", "1" + text.drop { $0 != "\n" }] {
+                kill(try process(folder), SIGKILL)
+                try eventually("the killed server is gone") { !cluster.isRunning }
+                try left.write(toFile: file, atomically: false, encoding: .utf8)
+                let lock = "\(folder)/postgres/socket/.s.PGSQL.5432.lock"
+                try ("\(number)" + text.drop { $0 != "\n" }).write(toFile: lock, atomically: false, encoding: .utf8)
+                try cluster.start()
+                #expect(cluster.isRunning)
+            }
+
+            // A server that lives, and cannot be found.
+            let hidden = try process(folder)
+            #expect(unlink(file) == 0)
+            try cluster.start()
+            #expect(try process(folder) != hidden)
+            // Also of one that is not reaped yet.
+            #expect(access("/proc/\(hidden)/cwd", F_OK) != 0)
+
+            // A child that stands still, and does not notice.
+            let child = try PostgresConnection(PostgresTarget(url: cluster.url())).query(
+                "SELECT pid FROM pg_stat_activity WHERE backend_type = 'checkpointer'"
+            ).one().int(0)
+            kill(pid_t(child), SIGSTOP)
+            kill(try process(folder), SIGKILL)
+            try eventually("the killed server is gone") { !cluster.isRunning }
+            try cluster.start()
+            #expect(cluster.isRunning)
+            try cluster.stop(.immediate)
+        }
+    }
+
+    @Test func `its log is told without what sessions write, and begins anew when it has grown`() throws {
+        try TemporaryFolder.with { folder in
+            let tape = LogTape()
+            let keeper = ClusterKeeper(try cluster(folder), logger: tape.logger)
+            try keeper.start()
+            try tape.wait(for: "database system is ready to accept connections")
+            let connection = try PostgresConnection(PostgresTarget(url: keeper.cluster.url()))
+            #expect(throws: PostgresError.self) { try connection.query("SELECT 'ada'::int") }
+            let settings = "\(folder)/postgres/data/postgresql.auto.conf"
+            try "nonsense = 1\n".write(toFile: settings, atomically: false, encoding: .utf8)
+            try connection.query("SELECT pg_reload_conf()")
+            try tape.wait(for: #""severity":"LOG","process":"postmaster","text":"unrecognized configuration parameter"#)
+            #expect(!tape.text.contains("ada"))
+
+            let log = "\(folder)/postgres/server.log"
+            #expect(try String(contentsOfFile: log, encoding: .utf8).contains("ada"))
+            let file = open(log, O_WRONLY | O_APPEND)
+            let block = Array(String(repeating: "written\n", count: 131_072).utf8)
+            for _ in 0..<10 { #expect(write(file, block, block.count) == block.count) }
+            close(file)
+            var status = stat()
+            try eventually("it begins anew") { stat(log, &status) == 0 && status.st_size < 1_000_000 }
+            #expect(try String(contentsOfFile: "\(log).1", encoding: .utf8).contains("ada"))
+            try keeper.stop(timeout: .seconds(20))
+            try tape.wait(for: "database system is shut down")
+            #expect(!keeper.cluster.isRunning)
+        }
+    }
+
     @Test func `what stops initdb or the server is told`() throws {
         try TemporaryFolder.with { folder in
             let cluster = try cluster(folder)
@@ -145,7 +215,61 @@ import Testing
             mkdir("\(folder)/postgres/data", 0o700)
             try "9\n".write(toFile: "\(folder)/postgres/data/PG_VERSION", atomically: false, encoding: .utf8)
             let error = try #require(throws: PrivateClusterError.self) { try cluster.start() }
-            #expect(error.description.contains("apt-get install postgresql-9"))
+            #expect(error.description.contains("apt-get install postgresql-9; with both installed, `entitled upgrade"))
+        }
+    }
+
+    @Test func `where an upgrade was interrupted no empty cluster takes the place of the data`() throws {
+        try TemporaryFolder.with { folder in
+            let cluster = try cluster(folder)
+            mkdir("\(folder)/postgres/data.14", 0o700)
+            let error = try #require(throws: PrivateClusterError.self) { try cluster.start() }
+            #expect(error.description.contains("mv \(folder)/postgres/data.14 \(folder)/postgres/data"))
+            #expect(access("\(folder)/postgres/data", F_OK) != 0)
+        }
+    }
+
+    private static let installed =
+        ((try? FileManager.default.contentsOfDirectory(atPath: "/usr/lib/postgresql")) ?? []).compactMap { Int($0) }
+        .sorted()
+
+    @Test(.enabled(if: installed.count > 1, "skipped: only one major version of Postgres is installed"))
+    func `data of an earlier major version are upgraded, and stay as they are where that fails`() throws {
+        try TemporaryFolder.with { folder in
+            let cluster = try cluster(folder)
+            let (old, new) = (Self.installed[0], try PrivateCluster.newestInstalled())
+            let data = "\(folder)/postgres/data"
+            try TestCommand.run(
+                TestCommand.unprivileged([
+                    "/usr/lib/postgresql/\(old)/bin/initdb", "-D", data, "-U", "entitled", "-E", "UTF8", "--no-locale",
+                    "--auth-local=trust", "--no-sync",
+                ]))
+            try "include_if_exists = 'entitled.conf'\n".write(
+                toFile: "\(data)/postgresql.conf", atomically: false, encoding: .utf8)
+            try cluster.start()
+            func connect() throws -> PostgresConnection {
+                try PostgresConnection(PostgresTarget(url: cluster.url()))
+            }
+            try connect().execute(script: "CREATE TABLE t (a int); INSERT INTO t VALUES (1)")
+            try connect().query("CREATE DATABASE closed ALLOW_CONNECTIONS false")
+            try connect().query("ALTER SYSTEM SET work_mem = '5MB'")
+
+            let refusal = try #require(throws: PrivateClusterError.self) { try cluster.upgrade() }
+            #expect(refusal.description.contains("pg_upgrade from \(old) to \(new) failed"))
+            #expect(cluster.version == old && !cluster.isRunning)
+            try cluster.start()
+            try connect().query("DROP DATABASE closed")
+
+            let upgrade = try #require(try cluster.upgrade())
+            #expect(upgrade.from == old && upgrade.to == new && upgrade.former == "\(data).\(old)")
+            #expect(access(upgrade.former, F_OK) == 0)
+            #expect(cluster.version == new && !cluster.isRunning)
+            #expect(try cluster.upgrade() == nil)
+            try cluster.start()
+            #expect(try connect().query("SELECT a FROM t").one().int(0) == 1)
+            #expect(try connect().query("SHOW work_mem").one().text(0) == "5MB")
+            #expect(try connect().query("SHOW server_version_num").one().text(0).hasPrefix("\(new)"))
+            try cluster.stop(.immediate)
         }
     }
 }

@@ -19,10 +19,6 @@ extension Alarm {
             "EntitledClockWrong", .ticket, [.clockDifference], "abs(\(Metric.clockDifference.name)) > 60", for: "5m",
             "The clock of {{ $labels.instance }} is {{ $value | humanizeDuration }} away from the database's."),
         Alarm(
-            "EntitledPrivateDatabaseRestarted", .ticket, [.privateDatabaseRestarts],
-            grew(.privateDatabaseRestarts, by: "instance", in: "1h"),
-            "The private Postgres of {{ $labels.instance }} ended by itself and was started again."),
-        Alarm(
             "EntitledConnectionsTurnedAway", .ticket, [.turnedAway],
             "sum by (role, instance)(rate(\(Metric.turnedAway.name)[5m])) > 0", for: "5m",
             "The listener {{ $labels.role }} at {{ $labels.instance }} closes connections because it has too many."),

@@ -109,8 +109,6 @@ struct AlarmCase {
                 [#"entitled_clock_difference_seconds{instance="a"}"#: "61x60"],
             ],
             silent: [[#"entitled_clock_difference_seconds{instance="a"}"#: "-3x60"]]),
-        counter(
-            "EntitledPrivateDatabaseRestarted", #"entitled_private_database_restarts_total{instance="a"}"#, within: 60),
         rate("EntitledConnectionsTurnedAway", #"entitled_http_turned_away_total{role="ingest",instance="a"}"#),
         // Time is 1800 s since 1970 at 30 minutes.
         gauge(

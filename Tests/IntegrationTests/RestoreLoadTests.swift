@@ -215,6 +215,6 @@ import Testing
         #expect(try bench.postUntilTaken(jws(life), by: "carla", Self.restore).status == 200)
         #expect(try database.texts("SELECT owner FROM entitled.purchase WHERE owner = 'carla'") == ["carla"])
         try apple.lookingThrough(as: worker.id) {}
-        #expect(!apple.log.text.contains("account look run failed"), "\(apple.log.text)")
+        #expect(!apple.log.text.contains("account query run failed"), "\(apple.log.text)")
     }
 }

@@ -12,7 +12,7 @@ import Synchronization
 /// answered then becomes right without another post.
 package struct AccountLookDuty: Duty {
     package static let name = "account-looks"
-    package static let failure: StaticString = "account look run failed"
+    package static let failure: StaticString = "account query run failed"
     package static let firstAfter = Duration.seconds(1)
     package static let retryAfter = Duration.seconds(2)
 
@@ -201,7 +201,7 @@ package struct AccountLookDuty: Duty {
         } catch let error as PostgresError where error.kind == .connection {
             throw error
         } catch {
-            failures.warning("account look failed", error, count: 1, logger.with(fields(due.subject.key)))
+            failures.warning("account query failed", error, count: 1, logger.with(fields(due.subject.key)))
             try delay(due, AccountLookDuty.delays, now, on: connection)
         }
     }
@@ -228,7 +228,7 @@ package struct AccountLookDuty: Duty {
             count("failed", key)
             if error.isGeneral || error.isRetryable {
                 guard !due.isAhead(found) else { return }
-                failures.warning("account look failed", error, count: 1, logger.with(fields(key)))
+                failures.warning("account query failed", error, count: 1, logger.with(fields(key)))
                 try delay(due, AccountLookDuty.delays, now, on: connection)
             } else {
                 logger.with(fields(key)).warning("account answer rejected", ["error": .string("\(error)")])

@@ -17,7 +17,8 @@ struct MessageCatalogue {
     /// All literals of one line, by file.
     private(set) var texts: [String: [String]] = [:]
 
-    private static let levels: Set = ["debug", "info", "notice", "warning", "error"]
+    /// `log` takes the level as its first argument.
+    private static let levels: Set = ["debug", "info", "notice", "warning", "error", "log"]
     /// What these modules print is for engineers of this repository.
     private static let internalModules: Set = ["Benchmarks", "StoreSimulator", "CBuild"]
 
@@ -75,12 +76,17 @@ struct MessageCatalogue {
         var (index, depth) = (open + 1, 0)
         var words: [String] = []
         var found = false
+        let shown = level == "log" ? "any" : level
+        if level == "log" {
+            while index < source.tokens.count, !source.isMark(",", at: index) { index += 1 }
+            index += 1
+        }
         while index < source.tokens.count {
             if source.isMark("(", at: index) || source.isMark("[", at: index) { depth += 1 }
             if source.isMark(")", at: index) || source.isMark("]", at: index) { depth -= 1 }
             if depth < 0 || (depth == 0 && source.isMark(",", at: index)) { break }
             if depth == 0, case .text(let name) = source.tokens[index] {
-                events.insert(Event(name: name, level: level, module: module))
+                events.insert(Event(name: name, level: shown, module: module))
                 found = true
             }
             if let word = source.word(at: index) { words.append(word) }

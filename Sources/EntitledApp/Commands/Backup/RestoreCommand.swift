@@ -11,7 +11,7 @@ struct RestoreCommand: ParsableCommand {
         "restore", "Make the private Postgres and the sealing key of state_dir from a backup.",
         discussion:
             "Checks every file of a folder that `entitled backup` made, and puts it into a state_dir that has no private"
-            + " Postgres yet; a refusal changes nothing. Run it as the user that `entitled run` runs as, and start that"
+            + " Postgres yet; a rejection changes nothing. Run it as the user that `entitled run` runs as, and start that"
             + " afterwards: it upgrades the schema if need be.",
         examples: ["restore /var/backups/entitled-2026-11-25", "restore /var/backups/today --yes --json"])
 

@@ -127,7 +127,7 @@ struct EndpointSettingsTests {
         let events = try #require(
             try site.run("endpoints", "add", "https://127.0.0.1:1", "--json").document?["id"]?.stringValue)
         let cases = [
-            Refused(words: ["update", events], status: 2, says: "something to change"),
+            Refused(words: ["update", events], status: 2, says: "an option to change"),
             Refused(words: ["update", events, "--event", "RENEWAL", "--all-events"], status: 2, says: "exclude"),
             Refused(words: ["update", events, "--event", "DID_RENEW"], status: 2, says: "no such event"),
             Refused(
@@ -148,7 +148,7 @@ struct EndpointSettingsTests {
             Refused(words: ["update", events, "--event", "RENEWAL", "--except", "TEST"], status: 2, says: "exclude"),
             Refused(words: ["update", events, "--except", "RENEWED"], status: 2, says: "no such event"),
             Refused(
-                words: ["update", events, "--extension-version", "1"], status: 1, says: "not of the format firebase"),
+                words: ["update", events, "--extension-version", "1"], status: 1, says: "does not have the format firebase"),
             Refused(
                 words: ["update", raw, "--include", "subscriber"], status: 1, says: "only events include customers"),
             Refused(
@@ -156,7 +156,7 @@ struct EndpointSettingsTests {
                 says: "exclude"),
             Refused(
                 words: ["add", "https://127.0.0.1:1", "--format", "raw", "--include", "subscriber"], status: 2,
-                says: "--include subscriber is for events"),
+                says: "--include subscriber needs --format revenuecat"),
             Refused(
                 words: ["add", "https://127.0.0.1:1", "--extension-version", "1"], status: 2, says: "--format firebase"),
             Refused(words: ["add", "ftp://example.com"], status: 2, says: "ftp://example.com cannot be used"),

@@ -179,7 +179,7 @@ struct ReplayProcessTests {
         let cancelled = try site.run("replay", "cancel", "1", "--json")
         #expect(cancelled.document?["state"]?.stringValue == "cancelled")
         let again = try site.run("replay", "cancel", "1", status: 1)
-        #expect(again.log.contains("is over already: cancelled"))
+        #expect(again.log.contains("has ended already: cancelled"))
         let list = try site.run("replay", "list", "--json").document?["replays"]?.arrayValue
         #expect(list?.map { $0["state"]?.stringValue } == ["cancelled"])
         let worker = try site.start("worker")

@@ -116,11 +116,11 @@ struct ReportCommandTests {
         let ahead = try site.run("report", "--from", "2d", "--to", "2099-01-01", "--json").document
         #expect(ahead?["to"]?.stringValue?.hasPrefix("2099") == false)
         let refusals: [([String], String)] = [
-            (["--from", "2099-01-01"], "still to come"), (["--from", "2d", "--to", "2d"], "--to must be after --from"),
+            (["--from", "2099-01-01"], "in the future"), (["--from", "2d", "--to", "2d"], "--to must be after --from"),
             (["--from", "2d", "--to", "3d"], "--to must be after --from"), ([], "entitled report needs --from TIME"),
             (["--from", "2d", "--app", "nobody"], "there are: demo"), (["--from", "yesterday"], "--from"),
             (["--from", "1990-01-01", "--by", "day"], "4000 parts"), (["--from", "2d", "--by", "year"], "--by"),
-            (["--from", "2d", "--csv", "--json"], "take one"),
+            (["--from", "2d", "--csv", "--json"], "exclude each other"),
             (["--from", "2d", "--environment", "Xcode"], "--environment"),
         ]
         for (arguments, message) in refusals {

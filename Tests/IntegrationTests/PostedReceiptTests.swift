@@ -317,7 +317,7 @@ import Testing
             (Base64.encode([1, 2, 3]), "base64 of 3 bytes that are no PKCS #7 container"),
             (
                 Base64.encode([0x30, 0x03, 0x02, 0x01, 0x00]),
-                "an ASN.1 document in base64 that is no PKCS #7 container"
+                "an ASN.1 document in base64, but not a PKCS #7 container"
             ),
         ] {
             let message = bench.post(token, by: "user-1").json["message"]?.stringValue ?? ""

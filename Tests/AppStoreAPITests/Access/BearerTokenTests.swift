@@ -88,7 +88,7 @@ struct BearerTokenTests {
         #expect(ServerAPIKey.flaw(in: "hello") == "it contains no private key")
         #expect(ServerAPIKey.flaw(in: p384)?.contains("P-384") == true)
         let broken = "-----BEGIN PRIVATE KEY-----\nAAAA\n-----END PRIVATE KEY-----\n"
-        #expect(ServerAPIKey.flaw(in: broken)?.hasPrefix("no private key on P-256") == true)
+        #expect(ServerAPIKey.flaw(in: broken)?.hasPrefix("not a private key on P-256") == true)
         #expect(ServerAPIKey.flaw(in: broken)?.contains("AAAA") == false)
     }
 }

@@ -74,7 +74,7 @@ struct ImportRowTests {
         (Array("app_user_id,email\n".utf8), "'email' is not known"),
         (Array("app_user_id\n".utf8), "none of the columns"),
         (Array("original_transaction_id\n".utf8), "app_user_id is missing"),
-        (Array("x,y\n1,2\n".utf8), "names no column"),
+        (Array("x,y\n1,2\n".utf8), "has no known column"),
         ([], "empty"), (Array("app_user_id,app_user_id,jws\n".utf8), "twice"),
         (Array("rc_original_app_user_id;store_transaction_id\n".utf8), "column store is missing"),
         (Array("rc_original_app_user_id;store\n".utf8), "neither the column"),
@@ -88,10 +88,10 @@ struct ImportRowTests {
     }
 
     private static let flaws: [(String, String)] = [
-        (",20001,,", "app_user_id is empty"), ("u1,,,", "names no purchase"), ("u1,20001,", "3 fields"),
-        ("u1,2.00000123E+15,,", "rounded by a spreadsheet"), ("u1,GPA.1234,,", "no transaction id of Apple's"),
+        (",20001,,", "app_user_id is empty"), ("u1,,,", "has no purchase"), ("u1,20001,", "3 fields"),
+        ("u1,2.00000123E+15,,", "rounded by a spreadsheet"), ("u1,GPA.1234,,", "not a transaction id of Apple's"),
         ("=1+1,20001,,", "formula"), ("undefined,20001,,", "cannot name a customer"),
-        ("u1,20001,xcode,", "neither Production nor Sandbox"), ("u1,20001,,yesterday", "no time in ISO 8601"),
+        ("u1,20001,xcode,", "neither Production nor Sandbox"), ("u1,20001,,yesterday", "not a time in ISO 8601"),
     ]
 
     @Test(arguments: flaws) func `a row that cannot be meant says why`(line: String, part: String) throws {

@@ -160,7 +160,7 @@ import Testing
 
     @Test func `help says how an id is taken`() {
         let reading = words(run("customers", "show", "--help").output)
-        #expect(reading.contains("In another case it is taken where it names one customer only"))
+        #expect(reading.contains("In another case it is accepted if it names one customer only"))
         for command in ["alias", "transfer", "grant"] {
             let help = words(run("customers", command, "--help").output)
             #expect(help.contains("Its case counts, unless it is a UUID."))

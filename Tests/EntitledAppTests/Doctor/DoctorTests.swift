@@ -220,7 +220,7 @@ struct DoctorTests {
             "a lane that nobody has", "work.workers warning 1 worker, but 1 of 256 lanes have no worker", "logs",
             sql: "UPDATE entitled.lane SET lease_until = '-infinity' WHERE lane = 7"),
         Damage(
-            "no ingest", "work.ingest error no ingest process was ever here", "entitled ingest",
+            "no ingest", "work.ingest error no ingest process has ever used this database", "entitled ingest",
             sql: "DELETE FROM entitled.listening"),
         Damage(
             "an ingest that went", "work.ingest error no ingest process could store notifications for 20 min",
@@ -230,7 +230,7 @@ struct DoctorTests {
                     - (SELECT max(minute) FROM entitled.listening) + minute
                 """),
         Damage(
-            "an outage", "work.ingest warning ingest stores what comes, but could not for", "comes again",
+            "an outage", "work.ingest warning ingest stores what comes, but could not for", "Apple repeats",
             sql: """
                 INSERT INTO entitled.listening SELECT floor(extract(epoch FROM now()) / 60)::int8 - 300
                 """),
@@ -270,7 +270,7 @@ struct DoctorTests {
                 INSERT INTO entitled.held_notification (lane, seq, reason, held_ms, next_ms)
                 VALUES (1, 1, 'x', 1, NULL), (1, 2, 'x', 1, 5)
                 """),
-        Damage("a late webhook", "work.deliveries warning 1 webhooks or more", "workers") { bench in
+        Damage("a late webhook", "work.deliveries warning at least 1 webhook should", "workers") { bench in
             try DoctorTests.deliver(state: 0, attempts: 0, due: DoctorTests.now - 3_600_000, bench)
         },
         Damage("a question of Apple's", "work.refunds warning Apple waits for 1 answers", "refunds answer") { bench in

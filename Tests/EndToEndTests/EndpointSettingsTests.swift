@@ -148,7 +148,8 @@ struct EndpointSettingsTests {
             Refused(words: ["update", events, "--event", "RENEWAL", "--except", "TEST"], status: 2, says: "exclude"),
             Refused(words: ["update", events, "--except", "RENEWED"], status: 2, says: "no such event"),
             Refused(
-                words: ["update", events, "--extension-version", "1"], status: 1, says: "does not have the format firebase"),
+                words: ["update", events, "--extension-version", "1"], status: 1,
+                says: "does not have the format firebase"),
             Refused(
                 words: ["update", raw, "--include", "subscriber"], status: 1, says: "only events include customers"),
             Refused(

@@ -155,7 +155,8 @@ import Testing
         #expect(done.counts.numbers == [9, 1, 1, 6, 1, 0], "\(bench.refusedRows)")
         let rows = bench.refusedRows
         for part in [
-            "line,reason,\(header)", "is user-0's here", "jws: ", "receipt: ", "Apple does not know the transaction", "formula",
+            "line,reason,\(header)", "is user-0's here", "jws: ", "receipt: ", "Apple does not know the transaction",
+            "formula",
             "'=cmd()", "behind the closing",
         ] { #expect(rows.contains(part), "\(part) in \(rows)") }
         let mode = try FileManager.default.attributesOfItem(atPath: bench.refusedPath)[.posixPermissions] as? Int

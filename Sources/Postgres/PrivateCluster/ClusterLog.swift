@@ -91,7 +91,7 @@ struct ClusterLog {
         if ContinuousClock.now >= windowEnd {
             if told > ClusterLog.budget {
                 logger.warning(
-                    "private database log lines omitted", ["count": .int(Int64(told - ClusterLog.budget))])
+                    "private database messages omitted", ["count": .int(Int64(told - ClusterLog.budget))])
             }
             told = 0
             windowEnd = ContinuousClock.now + .seconds(10)
@@ -99,7 +99,7 @@ struct ClusterLog {
         told += 1
         guard told <= ClusterLog.budget || level == .error else { return }
         logger.log(
-            level, "private database line logged",
+            level, "private database message received",
             [
                 "severity": .string(line.severity), "process": .string(line.process),
                 "text": .string(String(line.text.prefix(1000))),

@@ -137,7 +137,8 @@ struct RunTests {
         #expect(run.log.contains("private database ended unexpectedly") && !run.hasEnded)
         try eventually("the server's own words are told") {
             run.logLines.contains {
-                $0.contains("\"message\":\"private database message received\"") && $0.contains("not properly shut down")
+                $0.contains("\"message\":\"private database message received\"")
+                    && $0.contains("not properly shut down")
             }
         }
         let metrics = site.get("/metrics", from: try run.address("admin")).text

@@ -39,7 +39,9 @@ struct AlarmCase {
     }
 
     /// A gauge above its limit all the time, and below it.
-    private static func gauge(_ alarm: String, _ series: String, _ bad: Int, _ good: Int, at minutes: Int = 30) -> AlarmCase {
+    private static func gauge(_ alarm: String, _ series: String, _ bad: Int, _ good: Int, at minutes: Int = 30)
+        -> AlarmCase
+    {
         AlarmCase(
             alarm, fires: [[series: "\(bad)x400"]], silent: [[series: "\(good)x400"], [:]], at: minutes)
     }
@@ -71,10 +73,12 @@ struct AlarmCase {
     private static func slow(_ alarm: String, _ name: String, limit: String) -> AlarmCase {
         AlarmCase(
             alarm,
-            fires: [[
-                #"\#(name)_bucket{le="\#(limit)"}"#: "0+1x60", #"\#(name)_bucket{le="60"}"#: "0+100x60",
-                #"\#(name)_bucket{le="+Inf"}"#: "0+100x60",
-            ]],
+            fires: [
+                [
+                    #"\#(name)_bucket{le="\#(limit)"}"#: "0+1x60", #"\#(name)_bucket{le="60"}"#: "0+100x60",
+                    #"\#(name)_bucket{le="+Inf"}"#: "0+100x60",
+                ]
+            ],
             silent: [
                 [
                     #"\#(name)_bucket{le="0.5"}"#: "0+100x60", #"\#(name)_bucket{le="60"}"#: "0+100x60",
@@ -90,18 +94,24 @@ struct AlarmCase {
             "EntitledAbsent", fires: [[:]], silent: [[#"entitled_build_info{version="1",revision="a"}"#: "1x60"]]),
         AlarmCase(
             "EntitledProcessDown",
-            fires: [[#"up{job="entitled-worker",instance="a"}"#: "1x20 0x20", #"up{job="entitled",instance="b"}"#: "1x60"]],
+            fires: [
+                [#"up{job="entitled-worker",instance="a"}"#: "1x20 0x20", #"up{job="entitled",instance="b"}"#: "1x60"]
+            ],
             silent: [[#"up{job="entitled-worker",instance="a"}"#: "1x60"], [#"up{job="other",instance="a"}"#: "0x60"]]),
         AlarmCase(
             "EntitledVersionsDiffer",
-            fires: [[
-                #"entitled_build_info{version="1",revision="a",instance="a"}"#: "1x500",
-                #"entitled_build_info{version="1",revision="b",instance="b"}"#: "1x500",
-            ]],
-            silent: [[
-                #"entitled_build_info{version="1",revision="a",instance="a"}"#: "1x500",
-                #"entitled_build_info{version="1",revision="a",instance="b"}"#: "1x500",
-            ]], at: 400),
+            fires: [
+                [
+                    #"entitled_build_info{version="1",revision="a",instance="a"}"#: "1x500",
+                    #"entitled_build_info{version="1",revision="b",instance="b"}"#: "1x500",
+                ]
+            ],
+            silent: [
+                [
+                    #"entitled_build_info{version="1",revision="a",instance="a"}"#: "1x500",
+                    #"entitled_build_info{version="1",revision="a",instance="b"}"#: "1x500",
+                ]
+            ], at: 400),
         AlarmCase(
             "EntitledClockWrong",
             fires: [
@@ -112,7 +122,8 @@ struct AlarmCase {
         rate("EntitledConnectionsTurnedAway", #"entitled_http_turned_away_total{role="ingest",instance="a"}"#),
         // Time is 1800 s since 1970 at 30 minutes.
         gauge(
-            "EntitledTLSCertificateEnds", #"entitled_tls_certificate_not_after_seconds{role="ingest"}"#, 500_000, 700_000),
+            "EntitledTLSCertificateEnds", #"entitled_tls_certificate_not_after_seconds{role="ingest"}"#, 500_000,
+            700_000),
         counter(
             "EntitledPrivateDatabaseEnded", #"entitled_private_database_restarts_total{instance="a"}"#, within: 60),
     ]
@@ -128,7 +139,8 @@ struct AlarmCase {
         slow("EntitledIngestSlow", "entitled_ingest_commit_seconds", limit: "1"),
         counter(
             "EntitledSignedNotificationRejected",
-            #"entitled_ingest_refused_signed_total{bundle_id="b",environment="Sandbox",reason="unknown_app"}"#, within: 60),
+            #"entitled_ingest_refused_signed_total{bundle_id="b",environment="Sandbox",reason="unknown_app"}"#,
+            within: 60),
         gauge("EntitledSigningCertificateRevoked", #"entitled_ocsp_status{status="revoked"}"#, 1, 0),
         AlarmCase(
             "EntitledOutage", fires: [["entitled_outages": "1x30 2x60"]], silent: [["entitled_outages": "2x90"], [:]],
@@ -143,7 +155,9 @@ struct AlarmCase {
                 // No worker at all.
                 [:],
             ],
-            silent: [[#"entitled_lanes_owned{instance="a"}"#: "128x60", #"entitled_lanes_owned{instance="b"}"#: "128x60"]]),
+            silent: [
+                [#"entitled_lanes_owned{instance="a"}"#: "128x60", #"entitled_lanes_owned{instance="b"}"#: "128x60"]
+            ]),
         AlarmCase(
             "EntitledLanesFailing", fires: [["entitled_lanes_in_trouble": "1x60"]],
             silent: [["entitled_lanes_in_trouble": "0x27 1x20"], ["entitled_lanes_in_trouble": "0x60"]]),
@@ -162,10 +176,12 @@ struct AlarmCase {
         gauge("EntitledDeliveriesBlocked", "entitled_deliveries_blocked_oldest_seconds", 3601, 3600),
         AlarmCase(
             "EntitledAttemptsFail",
-            fires: [[
-                #"entitled_webhook_attempts_total{outcome="delivered"}"#: "0+8x60",
-                #"entitled_webhook_attempts_total{outcome="timeout"}"#: "0+2x60",
-            ]],
+            fires: [
+                [
+                    #"entitled_webhook_attempts_total{outcome="delivered"}"#: "0+8x60",
+                    #"entitled_webhook_attempts_total{outcome="timeout"}"#: "0+2x60",
+                ]
+            ],
             silent: [
                 [
                     #"entitled_webhook_attempts_total{outcome="delivered"}"#: "0+98x60",
@@ -184,13 +200,16 @@ struct AlarmCase {
             "EntitledServerAPIUnauthorized",
             #"entitled_server_api_requests_total{group="history",outcome="unauthorized"}"#, within: 15),
         counter(
-            "EntitledNotificationsMissed", #"entitled_reconcile_missed_total{app="a",environment="Production"}"#, within: 60),
-        gauge("EntitledHistoryBehind", #"entitled_reconcile_age_seconds{app="a",environment="Sandbox"}"#, 14_401, 14_400),
+            "EntitledNotificationsMissed", #"entitled_reconcile_missed_total{app="a",environment="Production"}"#,
+            within: 60),
+        gauge(
+            "EntitledHistoryBehind", #"entitled_reconcile_age_seconds{app="a",environment="Sandbox"}"#, 14_401, 14_400),
         counter(
             "EntitledHistoryRejected",
             #"entitled_reconcile_refused_total{app="a",environment="Production",reason="unknown_app"}"#, within: 1440),
         gauge(
-            "EntitledStatusPollsBehind", #"entitled_status_looks_due{app="a",environment="Production"}"#, 501, 500, at: 390),
+            "EntitledStatusPollsBehind", #"entitled_status_looks_due{app="a",environment="Production"}"#, 501, 500,
+            at: 390),
         gauge("EntitledAccountLooksDue", #"entitled_account_looks_due{app="a",environment="Production"}"#, 1, 0),
         counter("EntitledRefundAnswerDue", #"entitled_consumption_requests_closing_total{app="a"}"#, within: 60),
         counter("EntitledRefundAnswersFail", #"entitled_refund_answers_total{app="a",outcome="failed"}"#, within: 1440),

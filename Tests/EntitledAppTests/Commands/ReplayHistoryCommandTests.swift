@@ -25,7 +25,8 @@ struct ReplayHistoryCommandTests {
         (["--app", "young", "--from", "31d"], "30 days"),
         (["--from", "2d", "--to", "3d"], "--to must be after --from"),
         (["--from", "2999-01-01T00:00:00Z", "--to", "3000-01-01T00:00:00Z"], "--from must be past"),
-        (["--transaction", "20x"], "is not a transaction id"), (["--type", "did_renew"], "is not a notification type of Apple"),
+        (["--transaction", "20x"], "is not a transaction id"),
+        (["--type", "did_renew"], "is not a notification type of Apple"),
         (["--rate", "51"], "--rate"),
     ]
 

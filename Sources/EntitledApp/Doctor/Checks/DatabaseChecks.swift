@@ -37,7 +37,9 @@ enum DatabaseChecks {
         }
         if try row.text("encoding") != "UTF8" {
             findings.append(
-                .error("the database's encoding is \(try row.text("encoding"))", "create the database with the encoding UTF8"))
+                .error(
+                    "the database's encoding is \(try row.text("encoding"))",
+                    "create the database with the encoding UTF8"))
         }
         if try row.text("autovacuum") == "off" {
             findings.append(

@@ -95,7 +95,7 @@ struct EndpointHealthTests {
         #expect(try replay("--failed", "RENEWAL", status: 2).log.contains("endpoint.failing"))
         #expect(try replay("--failed", "delivery.dead", status: 0).document?["matched"]?.intValue == 0)
         let listen = try site.run("listen", "--endpoint", "we_operations", status: 2)
-        #expect(listen.log.contains("gets operations events"))
+        #expect(listen.log.contains("it receives operations events"))
         let shown = try site.run("endpoints", "show", "we_operations", "--json").document
         #expect(shown?["is_operations"]?.boolValue == true && shown?["state"]?.stringValue == "enabled")
         worker.kill(SIGTERM)

@@ -30,7 +30,7 @@ struct RestoreCrashTests {
             life.start(at: Site.start)
             life.buyOnce(at: Site.start + StoreProduct.day)
             let token = TokenCheck(
-                issuerID: "issuer-\(id)", keyID: "KEY\(seed)", key: try SigningKey.generate(.p256),
+                issuerID: UUID().uuidString, keyID: "KEY\(seed)", key: try SigningKey.generate(.p256),
                 bundleID: app.bundleID)
             var settings = StoreSettings()
             settings.app = app

@@ -84,7 +84,7 @@ struct UpgradeUnderLoadTests {
                             SELECT generate_series(coalesce($1::bigint, 0) + 1, least(coalesce($1::bigint, 0) + $2, 5000))
                             RETURNING id
                         )
-                        SELECT CASE WHEN max(id) < 5000 THEN max(id)::text END, count(*) FROM written
+                        SELECT CASE WHEN max(id) < 5000 THEN max(id)::text END AS cursor, count(*) AS rows FROM written
                         """),
             ])
         // The migrator's connection is ended several times on its way.

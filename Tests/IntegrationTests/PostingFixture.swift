@@ -78,7 +78,7 @@ final class PostingFixture: Sendable {
     /// Posts again as long as the answer is to ask again, as an app does.
     func postUntilTaken(_ token: String, by id: String, _ more: KeyValuePairs<String, JSON?> = [:]) throws -> HTTPCall {
         var answer = post(token, by: id, more)
-        try eventually(timeout: .seconds(30), "the post is taken: \(answer.text)") {
+        try eventually(timeout: .seconds(90), "the post is taken: \(answer.text)") {
             if answer.status == 503 { answer = post(token, by: id, more) }
             return answer.status != 503
         }

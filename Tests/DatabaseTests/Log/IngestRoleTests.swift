@@ -93,7 +93,8 @@ import Testing
 
     /// What calls of apps and backends add to.
     private static let calls: Set = [
-        "account", "account_due", "account_join", "action", "app_post", "app_user_id", "customer", "customer_attribute",
+        "account", "account_due", "account_join", "account_look", "action", "app_post", "app_user_id", "customer",
+        "customer_attribute",
         "deletion", "deletion_id", "deletion_purchase", "delivery", "event", "fact", "jws_header", "notification",
         "notification_key", "pending", "purchase",
         "purchase_fold", "purchase_identifier", "purchase_snapshot",

@@ -89,7 +89,7 @@ struct ImportRowTests {
 
     private static let flaws: [(String, String)] = [
         (",20001,,", "app_user_id is empty"), ("u1,,,", "has no purchase"), ("u1,20001,", "3 fields"),
-        ("u1,2.00000123E+15,,", "rounded by a spreadsheet"), ("u1,GPA.1234,,", "not a transaction id of Apple's"),
+        ("u1,2.00000123E+15,,", "rounded by a spreadsheet"), ("u1,GPA.1234,,", "not a transaction id of Apple"),
         ("=1+1,20001,,", "formula"), ("undefined,20001,,", "cannot name a customer"),
         ("u1,20001,xcode,", "neither Production nor Sandbox"), ("u1,20001,,yesterday", "not a time in ISO 8601"),
     ]

@@ -164,7 +164,7 @@ import Testing
         for command in ["alias", "transfer", "grant"] {
             let help = words(run("customers", command, "--help").output)
             #expect(help.contains("Its case counts, unless it is a UUID."))
-            #expect(help.contains("--create Take an id that no customer has"))
+            #expect(help.contains("--create Accept an id that no customer has"))
         }
         #expect(words(run("purchases", "claim", "--help").output).contains("--create"))
         #expect(words(run("customers", "delete", "--help").output).contains("Its case counts, unless it is a UUID."))

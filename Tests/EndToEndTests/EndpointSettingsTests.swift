@@ -163,7 +163,8 @@ struct EndpointSettingsTests {
             Refused(words: ["add", "ftp://example.com"], status: 2, says: "ftp://example.com cannot be used"),
             Refused(words: ["add", "http://a.invalid"], status: 1, says: "http: is only for"),
             Refused(
-                words: ["add", "https://127.0.0.1:1", "--since", "2999-01-01T00:00:00Z"], status: 2, says: "is in the future"),
+                words: ["add", "https://127.0.0.1:1", "--since", "2999-01-01T00:00:00Z"], status: 2,
+                says: "is in the future"),
             Refused(words: ["update", raw, "--event", "RENEWAL"], status: 2, says: "RENEWAL is an event"),
         ]
         for test in cases {

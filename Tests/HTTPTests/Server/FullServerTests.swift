@@ -44,8 +44,7 @@ import Testing
         let waiting = Waiting()
         let server = try TestServer(waiting.handler) {
             $0.maxConnections = 3
-            // Otherwise a head that the server reads late would be too new to go, and the idle one would go first.
-            $0.undisturbed = .zero
+            $0.undisturbed = .milliseconds(1)
         }
         let busy = server.client()
         busy.send(get)

@@ -1,3 +1,4 @@
+import Daemon
 import FoundationEssentials
 import Glibc
 
@@ -26,6 +27,24 @@ extension ClusterFolder {
         // A server works in its data folder. Without CAP_SYS_PTRACE, as in containers, even root is not told.
         guard let folder = ClusterFolder.workingFolder(of: recorded.process) else { return recorded }
         return folder == data ? recorded : nil
+    }
+
+    /// Whether the server has ended. False where that cannot be told, as while this process has no file descriptor left: a new
+    /// start ends the processes that are still there, and must not end a server that lives.
+    var hasEnded: Bool {
+        guard running == nil else { return false }
+        switch FileReading.read(identityFile) {
+        case .missing: return true
+        case .denied, .failed: return false
+        case .contents: break
+        }
+        guard let recorded else { return true }
+        switch FileReading.read("/proc/\(recorded.process)/stat") {
+        case .missing: return true
+        case .denied, .failed: return false
+        // Another process got the number, or it is a zombie; unless it could not be read a moment ago.
+        case .contents: return running == nil
+        }
     }
 
     /// The processes of this folder, also the children of a server that is gone.

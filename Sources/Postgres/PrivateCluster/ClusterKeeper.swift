@@ -56,7 +56,7 @@ package final class ClusterKeeper: Sendable {
 
     private func look(_ attempts: inout Attempts) -> Next {
         if attempts.pause == nil {
-            guard !cluster.isRunning else { return .after(ClusterKeeper.lookInterval) }
+            guard cluster.hasEnded else { return .after(ClusterKeeper.lookInterval) }
             logger.error("private database ended unexpectedly", ["folder": .string(cluster.folder.home)])
         }
         do throws(PrivateClusterError) {

@@ -89,6 +89,9 @@ package final class PrivateCluster: Sendable {
 
     package var isRunning: Bool { folder.running != nil }
 
+    /// Whether the server has ended for certain; where that cannot be told, neither this nor `isRunning` is true.
+    package var hasEnded: Bool { folder.hasEnded }
+
     // MARK: - Starting
 
     /// Makes the cluster if there is none, starts it if it does not run, and returns when it takes connections.

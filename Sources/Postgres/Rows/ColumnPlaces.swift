@@ -3,7 +3,8 @@ import Synchronization
 /// Where the columns of one answer stand, by the addresses of the literals that name them: the first reading of a column compares
 /// names, every later one, of whichever row, an address.
 ///
-/// A table with open addresses. A slot is one word, written at once, so that threads may read one answer's rows beside each other.
+/// A table with open addresses. `@unchecked Sendable`: a slot is one atomic word that is written once, so threads may read one
+/// answer's rows beside each other.
 struct ColumnPlaces: ~Copyable, @unchecked Sendable {
     private let slots: UnsafeMutablePointer<Atomic<UInt>>?
     private let mask: UInt

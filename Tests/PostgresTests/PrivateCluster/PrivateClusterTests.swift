@@ -107,6 +107,22 @@ import Testing
         }
     }
 
+    @Test func `a server has ended only where that can be told`() throws {
+        try TemporaryFolder.with { folder in
+            let cluster = try cluster(folder)
+            #expect(cluster.hasEnded)
+            let file = "\(folder)/postgres/data/postmaster.pid"
+            try FileManager.default.createDirectory(atPath: file, withIntermediateDirectories: true)
+            #expect(!cluster.hasEnded && !cluster.isRunning)
+            #expect(rmdir(file) == 0)
+            // Of no process, and of one that is no server.
+            for number in [pid_t.max, getpid()] {
+                try "\(number)\n".write(toFile: file, atomically: false, encoding: .utf8)
+                #expect(cluster.hasEnded && !cluster.isRunning)
+            }
+        }
+    }
+
     @Test func `its log is told without what sessions write, and begins anew when it has grown`() throws {
         try TemporaryFolder.with { folder in
             let tape = LogTape()

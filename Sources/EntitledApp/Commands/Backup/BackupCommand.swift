@@ -23,6 +23,7 @@ struct BackupCommand: ParsableCommand {
         guard configuration.database.isPrivateCluster else { throw BackupCommand.notPrivate }
         let begun = ContinuousClock.now
         let cluster = try startIfNeeded(configuration)
+        // One that does not stop harms no backup: the next `entitled run` adopts it.
         defer { try? cluster?.stop() }
         let connection = try PostgresConnection(try DatabaseAccess(configuration).ownerTarget())
         guard let schema = try SchemaVersion.find(on: connection) else { throw DatabaseRole.Rejection.notMigrated }

@@ -105,7 +105,7 @@ let modules: [Target] = [
         ]),
     .executableTarget(name: "entitled", dependencies: ["EntitledApp"], linkerSettings: binding),
     // The App Store for tests, demonstrations and benchmarks. Shares no code with verification.
-    .target(name: "StoreSimulator", dependencies: ["Base", "Daemon", "Crypto", "HTTP"]),
+    .target(name: "StoreSimulator", dependencies: ["Base", "Daemon", "CLI", "Crypto", "HTTP"]),
     .executableTarget(name: "storesim", dependencies: ["StoreSimulator"], linkerSettings: binding),
     // Speed, measured with real processes on a private Postgres.
     .executableTarget(
@@ -170,7 +170,8 @@ let tests: [Target] = [
             "Base", "Daemon", "Crypto", "Postgres", "HTTP", "AppStore", "Subscriptions", "Schemas", "Database",
             "Ingest", "Customers", "API", "StoreSimulator", "TestSupport",
         ]),
-    .testTarget(name: "StoreSimulatorTests", dependencies: ["Base", "Crypto", "AppStore", "StoreSimulator"]),
+    .testTarget(
+        name: "StoreSimulatorTests", dependencies: ["Base", "Daemon", "CLI", "Crypto", "AppStore", "StoreSimulator"]),
     .testTarget(
         name: "EntitledAppTests",
         dependencies: [

@@ -3,6 +3,8 @@ import Glibc
 
 /// The output of a command: documents and tables on standard output, complaints on standard error.
 package struct Terminal: Sendable {
+    /// The word before each complaint.
+    private let program: String
     /// Whether a person looks at standard output and colours do no harm.
     package let isInteractive: Bool
     /// The screen that shows standard output; nil for a file or a pipe.
@@ -20,11 +22,13 @@ package struct Terminal: Sendable {
     private let pager: (@Sendable ([UInt8]) -> Bool)?
 
     package init(
-        isInteractive: Bool, screen: Screen? = nil, showsProgress: Bool = false, progressColumns: Int? = nil,
+        program: String = "entitled", isInteractive: Bool, screen: Screen? = nil, showsProgress: Bool = false,
+        progressColumns: Int? = nil,
         ask: (@Sendable (String) -> String)? = nil, pager: (@Sendable ([UInt8]) -> Bool)? = nil,
         output: @escaping @Sendable ([UInt8]) -> Void,
         errors: @escaping @Sendable ([UInt8]) -> Void
     ) {
+        self.program = program
         self.isInteractive = isInteractive
         self.screen = screen
         self.progressColumns = progressColumns
@@ -36,7 +40,7 @@ package struct Terminal: Sendable {
     }
 
     /// That of this process. `NO_COLOR` (https://no-color.org) counts.
-    package static func ofProcess(_ environment: [String: String]) -> Terminal {
+    package static func ofProcess(_ environment: [String: String], program: String = "entitled") -> Terminal {
         let isPlain = !(environment["NO_COLOR"] ?? "").isEmpty || environment["TERM"] == "dumb"
         let isThere = isatty(0) == 1 && isatty(2) == 1
         let ask: @Sendable (String) -> String = { question in
@@ -44,7 +48,7 @@ package struct Terminal: Sendable {
             return readLine() ?? ""
         }
         return Terminal(
-            isInteractive: isatty(1) == 1 && !isPlain, screen: .behind(1, environment),
+            program: program, isInteractive: isatty(1) == 1 && !isPlain, screen: .behind(1, environment),
             showsProgress: isatty(2) == 1 && !isPlain, progressColumns: Screen.behind(2, environment)?.columns,
             ask: isThere ? ask : nil, pager: isThere ? Pager(environment)?.show : nil,
             output: { Terminal.write($0, to: 1) },
@@ -57,7 +61,7 @@ package struct Terminal: Sendable {
     /// The same terminal, with standard output going elsewhere.
     package func redirected(to output: @escaping @Sendable ([UInt8]) -> Void) -> Terminal {
         Terminal(
-            isInteractive: isInteractive, screen: screen, showsProgress: showsProgress,
+            program: program, isInteractive: isInteractive, screen: screen, showsProgress: showsProgress,
             progressColumns: progressColumns, ask: ask, output: output, errors: errors)
     }
 
@@ -104,7 +108,7 @@ package struct Terminal: Sendable {
 
     /// One line on standard error: what is wrong.
     package func complain(_ message: String) {
-        errors(Array("entitled: \(Terminal.harmless(message))\n".utf8))
+        errors(Array("\(program): \(Terminal.harmless(message))\n".utf8))
     }
 
     /// A text as it is, on standard error.

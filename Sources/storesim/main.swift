@@ -1,4 +1,5 @@
+import FoundationEssentials
 import Glibc
 import StoreSimulator
 
-exit(StoresimProgram.run(Array(CommandLine.arguments.dropFirst())))
+exit(StoresimProgram.run(Array(CommandLine.arguments.dropFirst()), ProcessInfo.processInfo.environment))

@@ -17,7 +17,7 @@ final class RunningAPI: Sendable {
     let metrics = Metrics()
     private let cluster: TestCluster
     private let engine: RequestExecutor
-    private let desk: SubscriberBatcher
+    private let batcher: SubscriberBatcher
     private let server: HTTPServer
     let port: UInt16
 
@@ -41,11 +41,11 @@ final class RunningAPI: Sendable {
         let answers = SubscriberResponses(
             document: SubscriberDocument(catalogue: catalogue),
             foldSettings: FoldSettings(defaultGrace: .seconds(72 * 3600)), clock: clock)
-        desk = SubscriberBatcher(
+        batcher = SubscriberBatcher(
             answers: answers,
             sessions: { PostgresSession(database.target(role: DatabaseRole.api.rawValue), logger: logger) },
             clock: clock, logger: logger)
-        let routes = HealthRoutes().routes + SubscriberRoutes(desk: desk).routes + more
+        let routes = HealthRoutes().routes + SubscriberRoutes(batcher: batcher).routes + more
         let keys = KeyTable(
             publicKeys: [Redacted(RunningAPI.publicKey)], secretKeys: [Redacted(RunningAPI.secretKey)])
         server = HTTPServer(
@@ -53,7 +53,7 @@ final class RunningAPI: Sendable {
             handler: APIRoutes(
                 routes, keys: keys, engine: engine,
                 limiter: limits.map { RequestLimiter($0, logger: logger, metrics: metrics) }), logger: logger)
-        desk.start()
+        batcher.start()
         engine.start()
         try server.start()
         port = server.boundPort ?? 0
@@ -61,7 +61,7 @@ final class RunningAPI: Sendable {
 
     deinit {
         server.drain(until: .now + .milliseconds(300))
-        desk.drain(until: .now + .seconds(2))
+        batcher.drain(until: .now + .seconds(2))
         engine.drain(until: .now + .seconds(2))
     }
 

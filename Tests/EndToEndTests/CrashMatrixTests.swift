@@ -22,7 +22,7 @@ struct CrashMatrixTests {
         .importBeforeCommit, .importAfterCommit, .deliverAfterRelease, .replayBeforeCommit, .replayAfterCommit,
         .historyBeforeCommit, .historyAfterCommit,
         .postBeforeCommit, .postAfterCommit, .lookBeforeCommit, .lookAfterCommit, .deletionAfterCommit,
-        .sweepBeforeCommit, .sweepAfterCommit,
+        .erasureBeforeCommit, .erasureAfterCommit,
     ]
     private static let ways: [CrashCell.Death] =
         FailPoint.allCases.filter { !others.contains($0) }.map { .at($0) } + [

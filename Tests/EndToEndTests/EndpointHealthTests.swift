@@ -73,7 +73,7 @@ struct EndpointHealthTests {
         let request = try #require(try operators.wait(1).first)
         let body = try JSON(parsing: request.body)
         #expect(request.path == "/ops" && body["type"]?.stringValue == "operations.test" && body["data"] != nil)
-        let fault = try #require(WebhookSignature(secrets: [secret])).fault(
+        let fault = try #require(WebhookSignatureCheck(secrets: [secret])).fault(
             id: request.id, time: request.headers["webhook-timestamp"],
             standard: request.headers["webhook-signature"],
             revenueCat: request.headers["x-revenuecat-webhook-signature"], body: request.body,

@@ -69,7 +69,7 @@ struct EndpointSettingsTests {
             #expect(try site.post(life.start(at: Site.start), to: address) == 200)
             let request = try #require(try consumer.wait(Int(number) + 1).last)
             for live in secrets {
-                let fault = try #require(WebhookSignature(secrets: [live])).fault(
+                let fault = try #require(WebhookSignatureCheck(secrets: [live])).fault(
                     id: request.id, time: request.headers["webhook-timestamp"],
                     standard: request.headers["webhook-signature"],
                     revenueCat: request.headers["x-revenuecat-webhook-signature"], body: request.body,

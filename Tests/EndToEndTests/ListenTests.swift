@@ -28,7 +28,7 @@ struct ListenTests {
         var life = SubscriberLife(app: Site.app, seed: 1)
         #expect(try site.post(life.start(at: Site.start), to: ingest.address("ingest")) == 200)
         let request = try #require(try consumer.wait(1).first)
-        let fault = WebhookSignature(secrets: [secret])?.fault(
+        let fault = WebhookSignatureCheck(secrets: [secret])?.fault(
             id: request.id, time: request.headers["webhook-timestamp"],
             standard: request.headers["webhook-signature"],
             revenueCat: request.headers["x-revenuecat-webhook-signature"], body: request.body,

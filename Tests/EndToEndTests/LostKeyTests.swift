@@ -22,7 +22,7 @@ struct LostKeyTests {
     }
 
     private func expectSigned(_ request: Consumer.Request, with secret: String) throws {
-        let fault = try #require(WebhookSignature(secrets: [secret])).fault(
+        let fault = try #require(WebhookSignatureCheck(secrets: [secret])).fault(
             id: request.id, time: request.headers["webhook-timestamp"],
             standard: request.headers["webhook-signature"],
             revenueCat: request.headers["x-revenuecat-webhook-signature"], body: request.body,

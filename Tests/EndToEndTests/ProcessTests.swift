@@ -23,7 +23,7 @@ struct ProcessTests {
         var life = SubscriberLife(app: Site.app, seed: 1)
         #expect(try site.post(life.start(at: Site.start), to: ingest.address("ingest")) == 200)
         let request = try #require(try consumer.wait(1).first)
-        let signature = WebhookSignature(secrets: [secret])
+        let signature = WebhookSignatureCheck(secrets: [secret])
         let fault = try #require(signature).fault(
             id: request.id, time: request.headers["webhook-timestamp"],
             standard: request.headers["webhook-signature"],

@@ -30,7 +30,7 @@ struct ResendTests {
         #expect(requests[1].event?["id"]?.stringValue == requests[1].id)
         let texts = requests.map { String(decoding: $0.body, as: UTF8.self) }
         #expect(texts[1].replacing(requests[1].id, with: requests[0].id) == texts[0])
-        let fault = WebhookSignature(secrets: [secret])?.fault(
+        let fault = WebhookSignatureCheck(secrets: [secret])?.fault(
             id: requests[1].id, time: requests[1].headers["webhook-timestamp"],
             standard: requests[1].headers["webhook-signature"],
             revenueCat: requests[1].headers["x-revenuecat-webhook-signature"], body: requests[1].body,

@@ -155,9 +155,9 @@ struct RunTests {
         let state = "\(disk.folder)/state"
         let cluster = try PrivateCluster(
             stateDirectory: state, settings: .throwAwayAsInProduction, logger: tape.logger)
-        let keeper = ClusterKeeper(cluster, logger: tape.logger)
-        try keeper.start()
-        defer { try? keeper.stop(timeout: .seconds(20)) }
+        let watchdog = ClusterWatchdog(cluster, logger: tape.logger)
+        try watchdog.start()
+        defer { try? watchdog.stop(timeout: .seconds(20)) }
         try disk.fill()
         let file = try String(contentsOfFile: "\(state)/postgres/data/postmaster.pid", encoding: .utf8)
         kill(try #require(pid_t(file.prefix { $0.isNumber })), SIGKILL)

@@ -167,8 +167,9 @@ import Testing
             let event = try JSON(parsing: try EventBodyCodec.restore(try row.bytes(2)))["event"]
             let told = event?["aliases"]?.arrayValue?.compactMap(\.stringValue) ?? []
             let roots = try CustomerTable.roots(of: [owner, moved ?? owner] + told, on: connection)
-            let believed = moved == nil ? roots.dropFirst(2).compactMap(\.self) : [roots[1]].compactMap(\.self)
-            guard !believed.contains(where: { $0 == roots[0] }), !roots.dropFirst(2).contains(where: { $0 == roots[0] })
+            let confirmed = moved == nil ? roots.dropFirst(2).compactMap(\.self) : [roots[1]].compactMap(\.self)
+            guard !confirmed.contains(where: { $0 == roots[0] }),
+                !roots.dropFirst(2).contains(where: { $0 == roots[0] })
             else { return nil }
             let known = try connection.query(
                 """

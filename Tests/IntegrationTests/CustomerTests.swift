@@ -74,7 +74,7 @@ import Testing
         #expect(try installation.database.count("SELECT count(*) FROM entitled.event WHERE type = 'EXPIRATION'") == 1)
     }
 
-    @Test func `a subscription that should have renewed is believed to go on for a while`() throws {
+    @Test func `a subscription that should have renewed is confirmed to go on for a while`() throws {
         let installation = try Installation()
         let worker = try RunningWorker(installation)
         defer { worker.stop() }

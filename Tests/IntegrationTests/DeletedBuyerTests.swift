@@ -108,9 +108,9 @@ import Testing
         // What Apple signed over the token is not kept.
         #expect(try database.count("SELECT count(*) FROM entitled.notification") == 0)
         let operating = try database.connect(role: "entitled_worker")
-        let sweep = CustomerErasure(foldSettings: FoldSettings(defaultGrace: Self.grace), patience: .zero)
+        let erasure = CustomerErasure(foldSettings: FoldSettings(defaultGrace: Self.grace), patience: .zero)
         for _ in 0..<2 {
-            while try sweep.step(on: operating) {}
+            while try erasure.step(on: operating) {}
             let differences = try installation.settledDifferences()
             #expect(differences == [])
             _ = try actions.admit(Self.buyer, on: connection)
@@ -118,9 +118,9 @@ import Testing
         }
     }
 
-    /// The deleted customer had posted it, and the names in a post are pseudonyms after the sweep.
+    /// The deleted customer had posted it, and the names in a post are pseudonyms after the erasure.
     @Test(arguments: [false, true])
-    mutating func `a restored purchase of a deleted customer is the restorer's, before the sweep and after it`(
+    mutating func `a restored purchase of a deleted customer is the restorer's, before the erasure and after it`(
         isSwept: Bool
     ) throws {
         defer { worker.stop() }
@@ -132,8 +132,8 @@ import Testing
         _ = try actions.delete("first", on: connection)
         if isSwept {
             let operating = try installation.database.connect(role: "entitled_worker")
-            let sweep = CustomerErasure(foldSettings: FoldSettings(defaultGrace: Self.grace), patience: .zero)
-            while try sweep.step(on: operating) {}
+            let erasure = CustomerErasure(foldSettings: FoldSettings(defaultGrace: Self.grace), patience: .zero)
+            while try erasure.step(on: operating) {}
         }
         let before = try installation.settledDifferences()
         #expect(before == [])
@@ -151,17 +151,17 @@ import Testing
         let connection = try database.connect(role: "entitled_api")
         _ = try actions.transfer(from: Self.buyer, to: "second", on: connection)
         let deletions = try [Self.buyer, "second"].map { try actions.delete($0, on: connection).id }
-        let sweep = CustomerErasure(foldSettings: FoldSettings(defaultGrace: Self.grace), patience: .zero)
+        let erasure = CustomerErasure(foldSettings: FoldSettings(defaultGrace: Self.grace), patience: .zero)
         let holder = try database.connect()
         let sweeps = try holder.transaction {
             try holder.query("SELECT FROM entitled.lane ORDER BY lane FOR UPDATE")
             let sweeps = deletions.map { deletion in
-                TestThread { _ = try sweep.step(deletion, on: try database.connect(role: "entitled_worker")) }
+                TestThread { _ = try erasure.step(deletion, on: try database.connect(role: "entitled_worker")) }
             }
             try database.untilBlocked(2)
             return sweeps
         }
-        for sweep in sweeps { try sweep.value() }
+        for erasure in sweeps { try erasure.value() }
         let named = try database.count(
             "SELECT count(*) FROM entitled.action WHERE ARRAY[app_user_id, other] && $1::text[]",
             [.texts([Self.buyer, "second"])])

@@ -78,7 +78,7 @@ import Testing
     ) throws -> Double {
         let metrics = Metrics()
         let day = Duration.seconds(86_400)
-        var round = RetentionRound(
+        var round = RetentionRun(
             times: RetentionTimes(
                 notifications: day * 400, attempts: day * 90, events: day * 400, emptyCustomers: day * 90),
             clock: SystemClock(), logger: .silent, metrics: metrics)

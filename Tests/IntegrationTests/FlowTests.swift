@@ -18,7 +18,7 @@ import Testing
         #expect(try installation.post(life.start(at: Installation.start)).status == 200)
 
         let request = try #require(try consumer.wait(1).first)
-        let signature = WebhookSignature(secrets: [secret])
+        let signature = WebhookSignatureCheck(secrets: [secret])
         let fault = try #require(signature).fault(
             id: request.id, time: request.headers["webhook-timestamp"],
             standard: request.headers["webhook-signature"],

@@ -71,7 +71,7 @@ import Worker
         try installation.postAll([silent()])
         try installation.untilApplied(1)
         first.stop()
-        // As if it had come in time; then the end would be believed by now.
+        // As if it had come in time; then the end would be confirmed by now.
         let epoch: Int64 = 1_704_067_200_000
         try installation.database.execute(
             "UPDATE entitled.fact SET seq = (signed_ms - $1) << 22 | (seq & 4194303)", [.int8(epoch)])

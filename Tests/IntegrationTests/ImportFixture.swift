@@ -39,7 +39,7 @@ final class ImportFixture: Sendable {
     private func lookup(sendsEvents: Bool, roots: TrustAnchors) -> ImportLookup {
         ImportLookup(
             client: apple.reader.client,
-            door: TransactionAdmission(
+            admission: TransactionAdmission(
                 apps: AppRegistry([Installation.registered]), verifier: installation.verifier,
                 dictionaries: HeaderDictionaries()),
             receipts: ReceiptVerifier(trust: roots), sendsEvents: sendsEvents)

@@ -61,7 +61,7 @@ import Worker
             String(decoding: first.body, as: UTF8.self).hasPrefix(
                 String(decoding: other.body.dropLast(), as: UTF8.self)))
         #expect(Self.info(other) == nil)
-        let fault = try #require(WebhookSignature(secrets: [added.secret.text])).fault(
+        let fault = try #require(WebhookSignatureCheck(secrets: [added.secret.text])).fault(
             id: first.id, time: first.headers["webhook-timestamp"], standard: first.headers["webhook-signature"],
             revenueCat: first.headers["x-revenuecat-webhook-signature"], body: first.body, now: SystemClock().now())
         #expect(fault == nil)

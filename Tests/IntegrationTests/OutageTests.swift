@@ -81,7 +81,7 @@ import Testing
         #expect(try installation.database.count("SELECT count(*) FROM entitled.event WHERE type = 'RENEWAL'") == 39)
     }
 
-    @Test func `an outage that ended long before the end, or began after it was believed, changes nothing`() throws {
+    @Test func `an outage that ended long before the end, or began after it was confirmed, changes nothing`() throws {
         for (from, until) in [(Int64(300), Int64(200)), (10, 1)] {
             let installation = try Installation()
             try pretendOutage(from: from, until: until, installation)

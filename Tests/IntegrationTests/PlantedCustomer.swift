@@ -139,13 +139,14 @@ final class PlantedCustomer {
     @discardableResult
     func delete(_ policy: DeletionPolicy) throws -> DeletionTable.Entry? {
         let deletion = try actions.delete(PlantedCustomer.third, policy: policy, on: connection)
-        try sweep(deletion.id)
+        try erasure(deletion.id)
         return try DeletionTable.find(deletion.id, on: connection)
     }
 
-    func sweep(_ id: Int64, patience: Duration = .zero) throws {
-        let sweep = CustomerErasure(foldSettings: FoldSettings(defaultGrace: .seconds(3 * 86_400)), patience: patience)
-        while try sweep.step(id, on: connection) == .more {}
+    func erasure(_ id: Int64, patience: Duration = .zero) throws {
+        let erasure = CustomerErasure(
+            foldSettings: FoldSettings(defaultGrace: .seconds(3 * 86_400)), patience: patience)
+        while try erasure.step(id, on: connection) == .more {}
     }
 
     /// What is exported; nil: nobody.

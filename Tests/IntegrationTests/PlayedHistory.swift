@@ -52,7 +52,7 @@ final class PlayedHistory: Sendable {
             logger: .silent, metrics: Metrics())
         reader = HistoryReader(
             client: client,
-            door: NotificationAdmission(
+            admission: NotificationAdmission(
                 apps: AppRegistry([Installation.registered]), verifier: installation.verifier,
                 dictionaries: HeaderDictionaries()))
     }
@@ -103,12 +103,12 @@ final class PlayedHistory: Sendable {
     func lookingThrough<Result>(
         as worker: [UInt8], mostTransactions: Int = 500, _ body: () throws -> Result
     ) throws -> Result {
-        let door = TransactionAdmission(
+        let admission = TransactionAdmission(
             apps: AppRegistry([Installation.registered]), verifier: installation.verifier,
             dictionaries: HeaderDictionaries())
         let duty = AccountLookDuty(
             lookups: [
-                (place, AccountLookup(client: reader.client, door: door, mostTransactions: mostTransactions))
+                (place, AccountLookup(client: reader.client, admission: admission, mostTransactions: mostTransactions))
             ],
             foldSettings: FoldSettings(defaultGrace: .seconds(3 * 86_400)), cancellation: Cancellation(),
             rest: .milliseconds(20), logger: log.logger, metrics: metrics)

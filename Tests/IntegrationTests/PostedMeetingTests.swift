@@ -26,9 +26,9 @@ import Testing
             originalTransactionID: try #require(notification.transaction?["originalTransactionId"]?.stringValue))
     }
 
-    private func sweep(_ id: Int64, on connection: PostgresConnection) throws {
-        let sweep = CustomerErasure(foldSettings: FoldSettings(defaultGrace: .seconds(3 * 86_400)), patience: .zero)
-        while try sweep.step(id, on: connection) == .more {}
+    private func erasure(_ id: Int64, on connection: PostgresConnection) throws {
+        let erasure = CustomerErasure(foldSettings: FoldSettings(defaultGrace: .seconds(3 * 86_400)), patience: .zero)
+        while try erasure.step(id, on: connection) == .more {}
     }
 
     private func owners(_ installation: Installation) throws -> [String] {
@@ -85,7 +85,7 @@ import Testing
     @Test func `whoever brings a purchase first, it is told once`() throws {
         let installation = try Installation()
         let registry = AppRegistry([Installation.registered])
-        let door = NotificationAdmission(
+        let admission = NotificationAdmission(
             apps: registry, verifier: installation.verifier, dictionaries: HeaderDictionaries())
         let other = TransactionAdmission(
             apps: registry, verifier: installation.verifier, dictionaries: HeaderDictionaries())
@@ -108,7 +108,7 @@ import Testing
                 } else {
                     let body = try JSON(parsing: Installation.signer.sign(notification).body)
                     let jws = try #require(body["signedPayload"]?.stringValue)
-                    let entry = try door.admit(Array(jws.utf8), from: order[round]).get()
+                    let entry = try admission.admit(Array(jws.utf8), from: order[round]).get()
                     _ = try inserter.insert([entry], on: connection)
                 }
             }
@@ -135,11 +135,11 @@ import Testing
         #expect(bench.post(try PostingFixture.jws(started(602)), by: "user-1").status == 503)
         let connection = try installation.database.connect(role: "entitled_worker")
         let deletion = try actions.delete("user-1", policy: policy, on: connection)
-        if isSweptFirst { try sweep(deletion.id, on: connection) }
+        if isSweptFirst { try erasure(deletion.id, on: connection) }
         let worker = try RunningWorker(installation)
         defer { worker.stop() }
         try installation.untilApplied(1)
-        try sweep(deletion.id, on: connection)
+        try erasure(deletion.id, on: connection)
         #expect(try owners(installation).allSatisfy(Owner.isAnonymous))
         #expect(try CustomerTable.known(["user-1"], on: connection).isEmpty)
         #expect(try DatabaseScan(installation.database).places(of: ["user-1"]) == [:])
@@ -158,7 +158,7 @@ import Testing
         let jws = try PostingFixture.jws(started(603, token: token))
         #expect(bench.post(jws, by: id).status == 200)
         let connection = try installation.database.connect(role: "entitled_worker")
-        try sweep(try actions.delete(id, policy: policy, on: connection).id, on: connection)
+        try erasure(try actions.delete(id, policy: policy, on: connection).id, on: connection)
         #expect(try CustomerTable.known([id], on: connection).isEmpty)
         // Under the same id, then under one that a device made anew.
         for poster in [id, "$RCAnonymousID:77777777777777777777777777777777"] {
@@ -182,13 +182,13 @@ import Testing
         let deletion = try actions.delete("user-1", policy: .erase, on: connection)
         let device = "$RCAnonymousID:88888888888888888888888888888888"
         #expect(bench.post(jws, by: device).status == 200)
-        try sweep(deletion.id, on: connection)
+        try erasure(deletion.id, on: connection)
         #expect(try installation.database.count("SELECT count(*) FROM entitled.purchase") == 1)
         #expect(try CustomerTable.known([device], on: connection).contains(device))
         try installation.expectNoDifferences()
     }
 
-    @Test func `what somebody gets again before the sweep stays theirs`() throws {
+    @Test func `what somebody gets again before the erasure stays theirs`() throws {
         let installation = try Installation()
         let worker = try RunningWorker(installation)
         defer { worker.stop() }
@@ -201,7 +201,7 @@ import Testing
         // A named customer in between: from them it is moved, not joined.
         #expect(bench.post(jws, by: "user-2").status == 200)
         #expect(bench.post(jws, by: "user-1").status == 200)
-        try sweep(deletion.id, on: connection)
+        try erasure(deletion.id, on: connection)
         #expect(try owners(installation) == ["user-1"])
         #expect(bench.post(jws, by: "user-1").json.subscriber?["entitlements"]?["pro"] != nil)
         try installation.expectNoDifferences()

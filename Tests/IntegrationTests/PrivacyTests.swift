@@ -147,7 +147,7 @@ import Testing
             origin: ActionTable.Origin(actor: "tester"), foldSettings: FoldSettings(defaultGrace: .seconds(3 * 86_400)))
         _ = try restoring.claim(
             scene.key(scene.first), by: "restorer", settings: RestoreSettings(general: .transfer), on: scene.connection)
-        try scene.sweep(deletion.id)
+        try scene.erasure(deletion.id)
         #expect(try scene.export("restorer")?["purchases"]?.arrayValue?.count == 1)
         #expect(try scene.owner(scene.second) == nil)
         #expect(try DatabaseScan(scene.installation.database).places(of: scene.needles) == [:])
@@ -165,7 +165,7 @@ import Testing
         let held = try #require(try scene.consumer.wait(11).last)
         #expect(held.event?["app_user_id"] == .string(PlantedCustomer.third))
         let deletion = try scene.actions.delete(PlantedCustomer.third, on: scene.connection)
-        try scene.sweep(deletion.id, patience: .seconds(3600))
+        try scene.erasure(deletion.id, patience: .seconds(3600))
         #expect(try DeletionTable.find(deletion.id, on: scene.connection)?.state == .settling)
         let database = scene.installation.database
         #expect(try DatabaseScan(database).places(of: scene.needles) == [:])
@@ -174,7 +174,7 @@ import Testing
             try database.count("SELECT count(*) FROM entitled.attempt WHERE head IS NOT NULL") > 0
         }
         try database.execute("UPDATE entitled.deletion SET settle_ms = 0")
-        try scene.sweep(deletion.id)
+        try scene.erasure(deletion.id)
         #expect(try DeletionTable.find(deletion.id, on: scene.connection)?.state == .done)
         #expect(try DatabaseScan(database).places(of: scene.needles) == [:])
     }
@@ -201,7 +201,7 @@ import Testing
         #expect(Owner.isAnonymous(owner) && owner != scene.anonymous)
     }
 
-    @Test func `a sweep that is cut off anywhere goes on, and counts nothing twice`() throws {
+    @Test func `a erasure that is cut off anywhere goes on, and counts nothing twice`() throws {
         let (calm, broken) = (try PlantedCustomer(), try PlantedCustomer())
         defer {
             calm.end()
@@ -225,7 +225,7 @@ import Testing
                         deletion.id, on: connection)
                 }
                 // Nobody else waits for this row.
-                try eventually("the sweep waits, and is cut off") {
+                try eventually("the erasure waits, and is cut off") {
                     try database.count(
                         """
                         SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity
@@ -243,7 +243,7 @@ import Testing
             if try database.count("SELECT count(*) FROM entitled.deletion_purchase") == 0 { break }
             #expect(step == .more)
         }
-        try broken.sweep(deletion.id)
+        try broken.erasure(deletion.id)
         #expect(steps == 5)
         let record = try #require(try DeletionTable.find(deletion.id, on: broken.connection))
         #expect(record.counts == whole.counts)
@@ -251,7 +251,7 @@ import Testing
         try broken.installation.expectNoDifferences()
     }
 
-    @Test func `two who sweep the same deletion at once do nothing twice`() throws {
+    @Test func `two who erasure the same deletion at once do nothing twice`() throws {
         let (calm, shared) = (try PlantedCustomer(), try PlantedCustomer())
         defer {
             calm.end()
@@ -263,9 +263,9 @@ import Testing
         let threads = (0..<4).map { _ in
             TestThread {
                 let connection = try database.connect(role: "entitled_worker")
-                let sweep = CustomerErasure(
+                let erasure = CustomerErasure(
                     foldSettings: FoldSettings(defaultGrace: .seconds(3 * 86_400)), patience: .zero)
-                while try sweep.step(deletion.id, on: connection) == .more {}
+                while try erasure.step(deletion.id, on: connection) == .more {}
             }
         }
         for thread in threads { try thread.value() }

@@ -22,7 +22,7 @@ import Testing
             "UPDATE entitled.lane SET owner = $1, lease_until = clock_timestamp() + interval '1 hour' WHERE lane = 0",
             [.uuid(worker)])
         let time = Duration.seconds(400 * 86_400)
-        var round = RetentionRound(
+        var round = RetentionRun(
             times: RetentionTimes(notifications: time, attempts: time, events: time),
             clock: SystemClock(), logger: installation.log.logger, metrics: Metrics())
         let session = try installation.database.connect(role: "entitled_worker")

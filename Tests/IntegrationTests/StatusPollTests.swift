@@ -25,7 +25,7 @@ import Worker
         let worker: RunningWorker
         let apple: PlayedHistory
         private let connection: PostgresConnection
-        private var sweep: StatusPoll
+        private var statusPoll: StatusPoll
 
         init(
             told: [StoreNotification], untold: [StoreNotification] = [], apple known: [StoreNotification]? = nil,
@@ -41,7 +41,7 @@ import Worker
                     places: hasKey ? [place] : [], interval: .seconds(3600)))
             apple = try PlayedHistory(installation, known ?? told + untold, faults: faults)
             connection = try installation.database.connect(role: "entitled_worker")
-            sweep = StatusPoll(
+            statusPoll = StatusPoll(
                 Scene.configuration(apple, callsPerHour), Cancellation(), apple.log.logger, apple.metrics)
             try worker.log.wait(for: "lanes gained")
             try installation.postAll(told)
@@ -61,9 +61,9 @@ import Worker
 
         /// As another process of ours would, that owns nothing.
         func sweepAsStranger() throws {
-            var sweep = StatusPoll(
+            var statusPoll = StatusPoll(
                 Scene.configuration(apple, 36_000), Cancellation(), apple.log.logger, apple.metrics)
-            _ = try sweep.take(Scene.leadership([UInt8](repeating: 7, count: 16)), on: connection)
+            _ = try statusPoll.take(Scene.leadership([UInt8](repeating: 7, count: 16)), on: connection)
         }
 
         /// The time of every timer and every question has come.
@@ -78,7 +78,7 @@ import Worker
             Leadership(worker: worker, lease: .seconds(10))
         }
 
-        func turn() throws { _ = try sweep.take(Scene.leadership(worker.id), on: connection) }
+        func turn() throws { _ = try statusPoll.take(Scene.leadership(worker.id), on: connection) }
 
         /// Asks once more about everything that is missing.
         func ask(times: Int = 1) throws {

@@ -22,15 +22,15 @@ import Testing
         let started = life.start(at: Installation.start)
         let entry: NewNotification
         if asPost {
-            let door = TransactionAdmission(
+            let admission = TransactionAdmission(
                 apps: registry, verifier: installation.verifier, dictionaries: HeaderDictionaries())
-            entry = try #require(try door.admit(try PostingFixture.jws(started), of: nil).get().entry)
+            entry = try #require(try admission.admit(try PostingFixture.jws(started), of: nil).get().entry)
         } else {
-            let door = NotificationAdmission(
+            let admission = NotificationAdmission(
                 apps: registry, verifier: installation.verifier, dictionaries: HeaderDictionaries())
             let body = try JSON(parsing: try Installation.signer.sign(started).body)
             let jws = try #require(body["signedPayload"]?.stringValue)
-            entry = try door.admit(Array(jws.utf8), from: .store).get()
+            entry = try admission.admit(Array(jws.utf8), from: .store).get()
         }
         var inserter = NotificationInserter(
             sequence: SequenceGenerator(clock: SystemClock(), node: 1), clock: SystemClock())

@@ -43,7 +43,7 @@ import Testing
         var keys: [PurchaseKey] = []
 
         init(_ verifier: SignedDataVerifier) throws {
-            let door = TransactionAdmission(
+            let admission = TransactionAdmission(
                 apps: AppRegistry([Installation.registered]), verifier: verifier, dictionaries: HeaderDictionaries())
             let now = SystemClock().now()
             for number in UInt64(0)..<14 {
@@ -61,7 +61,7 @@ import Testing
                         app: "demo", environment: .production, originalTransactionID: life.latest.originalID))
                 for notification in news where notification.transaction != nil {
                     let jws = try PostingFixture.jws(notification)
-                    guard case .success(let admitted) = door.admit(jws, of: "demo"),
+                    guard case .success(let admitted) = admission.admit(jws, of: "demo"),
                         let fact = TransactionFact(admitted.payload, tie: admitted.jws.payload),
                         let key = keys.last
                     else { throw TestFailure("a transaction was not taken") }
@@ -150,10 +150,10 @@ import Testing
         let sweepers = (0..<2).map { _ in
             TestThread {
                 let connection = try database.connect(role: "entitled_worker")
-                let sweep = CustomerErasure(foldSettings: FoldSettings(defaultGrace: Self.grace), patience: .zero)
+                let erasure = CustomerErasure(foldSettings: FoldSettings(defaultGrace: Self.grace), patience: .zero)
                 while true {
                     let wasOver = isOver.read { $0 }
-                    while try sweep.step(on: connection) {}
+                    while try erasure.step(on: connection) {}
                     if wasOver { return }
                 }
             }

@@ -33,7 +33,7 @@ import Testing
     @Test func `requests and answers of any size go over one connection`() throws {
         let listener = try NetworkTests.listener { HTTPAnswer(status: 200, body: $0.body.reversed()) }
         defer { listener.stop() }
-        let connection = HTTPConnection(to: try NetworkTests.url(listener), timeout: .seconds(20))
+        let connection = ReceiverConnection(to: try NetworkTests.url(listener), timeout: .seconds(20))
         for size in [0, 1, 18_000, 3_000_000, 5] {
             let body = (0..<size).map { UInt8(truncatingIfNeeded: $0) }
             #expect(try connection.post(body) == HTTPAnswer(status: 200, body: body.reversed()))
@@ -48,7 +48,7 @@ import Testing
                 return HTTPAnswer(status: 200, body: [])
             }
             defer { listener.stop() }
-            let connection = HTTPConnection(to: try NetworkTests.url(listener), timeout: .milliseconds(50))
+            let connection = ReceiverConnection(to: try NetworkTests.url(listener), timeout: .milliseconds(50))
             return #expect(throws: NetworkFailure.self) { try connection.post([1]) }
         }
         #expect(failure?.description == "timed out")
@@ -58,7 +58,7 @@ import Testing
         let listener = try NetworkTests.listener { _ in HTTPAnswer(status: 200, body: []) }
         let url = try NetworkTests.url(listener)
         listener.stop()
-        let connection = HTTPConnection(to: url, timeout: .seconds(5))
+        let connection = ReceiverConnection(to: url, timeout: .seconds(5))
         // Its socket may still be closing.
         var failure: NetworkFailure?
         while failure == nil {

@@ -19,7 +19,7 @@ import Testing
         secrets: [String] = [secret], id: String? = "msg_p5jXN8AQM9LWM0D4loKWxJek", time: String? = "1614265330",
         standard: String? = published, revenueCat: String?, body: [UInt8] = body, now: Int64 = now
     ) throws -> String? {
-        try #require(WebhookSignature(secrets: secrets)).fault(
+        try #require(WebhookSignatureCheck(secrets: secrets)).fault(
             id: id, time: time, standard: standard, revenueCat: revenueCat, body: body, now: now)
     }
 
@@ -73,15 +73,15 @@ import Testing
     @Test func `a consumer answers, checks and tells`() throws {
         let told = Mutex<[WebhookReceiver.Delivery]>([])
         let receiver = try WebhookReceiver(
-            HostAndPort(host: "127.0.0.1", port: 0), signature: WebhookSignature(secrets: [ReceiveTests.secret]),
+            HostAndPort(host: "127.0.0.1", port: 0), signature: WebhookSignatureCheck(secrets: [ReceiveTests.secret]),
             script: AnswerScript()
         ) { delivery in told.withLock { $0.append(delivery) } }
         defer { receiver.stop() }
         let url = try #require(ReceiverURL("http://\(receiver.address)/hook"))
-        let connection = HTTPConnection(to: url, timeout: .seconds(20))
+        let connection = ReceiverConnection(to: url, timeout: .seconds(20))
         let event = #"{"event":{"type":"RENEWAL","product_id":"pro","app_user_id":"u\n1","environment":"SANDBOX"}}"#
         #expect(try connection.post(Array(event.utf8)).status == 401)
-        let control = HTTPConnection(
+        let control = ReceiverConnection(
             to: try #require(ReceiverURL("http://\(receiver.address)/control")), timeout: .seconds(20))
         #expect(try control.post(Array(#"{"status":500}"#.utf8)).status == 204)
         #expect(try control.post([]).status == 400)

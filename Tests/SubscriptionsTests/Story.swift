@@ -14,7 +14,7 @@ struct Story {
     init(_ key: PurchaseKey, patience: Int64 = day, foldSettings: FoldSettings = FoldSettings()) {
         self.key = key
         self.foldSettings = foldSettings
-        deriver = EventDeriver(belief: ExpiryConfirmation(patience: patience))
+        deriver = EventDeriver(confirmation: ExpiryConfirmation(patience: patience))
     }
 
     /// What is newly told. `now` is the instant of signing if it is not given.

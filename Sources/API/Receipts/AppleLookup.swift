@@ -11,7 +11,7 @@ package struct AppleLookup: Sendable {
     /// The apps with a key, in the order of the configuration.
     package let apps: [String]
     private let client: @Sendable (String) -> ServerAPIClient?
-    private let door: TransactionAdmission
+    private let admission: TransactionAdmission
     let cancellation: Cancellation
     private let unknown: UnknownTransactions
 
@@ -19,11 +19,11 @@ package struct AppleLookup: Sendable {
     private static let patience = Duration.seconds(10)
 
     package init(
-        apps: [String], door: TransactionAdmission, cancellation: Cancellation = Cancellation(),
+        apps: [String], admission: TransactionAdmission, cancellation: Cancellation = Cancellation(),
         client: @escaping @Sendable (String) -> ServerAPIClient?
     ) {
         self.apps = apps
-        self.door = door
+        self.admission = admission
         self.cancellation = cancellation
         self.client = client
         unknown = UnknownTransactions()
@@ -38,7 +38,7 @@ package struct AppleLookup: Sendable {
     /// Asks for everything of accounts in an app; nil for apps without a key.
     func accounts(in app: String) -> AccountLookup? {
         guard apps.contains(app) else { return nil }
-        return client(app).map { AccountLookup(client: $0, door: door) }
+        return client(app).map { AccountLookup(client: $0, admission: admission) }
     }
 
     /// Where it is asked for a transaction of which no more than the id is known.
@@ -88,12 +88,12 @@ package struct AppleLookup: Sendable {
     private func add(_ state: SubscriptionState, _ app: String, to answer: inout AccountLookup.Found) throws {
         answer.transactions.append(try admitted(state.transaction, app))
         let place = AppScope(app: app, environment: answer.environment)
-        answer.states.append((state, try door.admit(state, of: place).mapError(APIError.init).get()))
+        answer.states.append((state, try admission.admit(state, of: place).mapError(APIError.init).get()))
     }
 
     private func admitted(_ item: SignedItem<TransactionPayload>, _ app: String) throws -> TransactionAdmission.Admitted
     {
-        try door.admit(item.text, of: app).mapError(APIError.init).get()
+        try admission.admit(item.text, of: app).mapError(APIError.init).get()
     }
 
     /// Nil for what Apple does not know.

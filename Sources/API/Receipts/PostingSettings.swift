@@ -9,7 +9,7 @@ import Subscriptions
 /// What keeping something that an app posted needs.
 package struct PostingSettings: Sendable {
     let apps: AppRegistry
-    let door: TransactionAdmission
+    let admission: TransactionAdmission
     let lookup: AppleLookup
     let actions: CustomerActions
     let sequence: SequenceGenerator
@@ -17,11 +17,11 @@ package struct PostingSettings: Sendable {
     let restoring: RestoreSettings
 
     package init(
-        apps: AppRegistry, door: TransactionAdmission, lookup: AppleLookup, actions: CustomerActions,
+        apps: AppRegistry, admission: TransactionAdmission, lookup: AppleLookup, actions: CustomerActions,
         sequence: SequenceGenerator, clock: any WallClock, restoring: RestoreSettings
     ) {
         self.apps = apps
-        self.door = door
+        self.admission = admission
         self.lookup = lookup
         self.actions = actions
         self.sequence = sequence

@@ -13,7 +13,7 @@ final class UnknownTransactions: Sendable {
     }
 
     private struct State {
-        /// Until when they are believed to be unknown.
+        /// Until when they are confirmed to be unknown.
         var recent: [Key: ContinuousClock.Instant] = [:]
         var older: [Key: ContinuousClock.Instant] = [:]
     }

@@ -45,7 +45,7 @@ package struct ReceiptRoutes: Sendable {
                     + " or an app receipt in base64.")
         case .transaction(let jws):
             try APIError.checkSize(of: call)
-            let admitted = try settings.door.admit(jws, of: call.key?.app).mapError(APIError.init).get()
+            let admitted = try settings.admission.admit(jws, of: call.key?.app).mapError(APIError.init).get()
             call.request.countForAccount()
             return try resolve(admitted, body, call)
         case .receipt(let bytes):
@@ -173,7 +173,7 @@ package struct ReceiptRoutes: Sendable {
     private func appTransaction(
         _ text: String, _ body: ReceiptBody, _ call: APICall
     ) throws -> AppTransactionPayload? {
-        switch settings.door.admitAppTransaction(text, of: call.key?.app) {
+        switch settings.admission.admitAppTransaction(text, of: call.key?.app) {
         case .success(let payload):
             // A token beside it names the account.
             if body.fetchToken == nil { call.request.countForAccount() }

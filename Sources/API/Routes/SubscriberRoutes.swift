@@ -1,12 +1,12 @@
 /// Reading customers. One who is asked for and not there is made, unless the key may only read.
 package struct SubscriberRoutes: Sendable {
-    private let desk: SubscriberBatcher
+    private let batcher: SubscriberBatcher
 
-    package init(desk: SubscriberBatcher) {
-        self.desk = desk
+    package init(batcher: SubscriberBatcher) {
+        self.batcher = batcher
     }
 
     package var routes: [APIRoute] {
-        [APIRoute("GET", "/v1/subscribers/{app_user_id}", .anyKey, gatheredBy: desk)]
+        [APIRoute("GET", "/v1/subscribers/{app_user_id}", .anyKey, gatheredBy: batcher)]
     }
 }

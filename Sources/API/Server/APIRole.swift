@@ -69,7 +69,7 @@ package struct APIRole: Sendable {
     package let handler: APIRoutes
     /// In the order in which they drain, once the listener has.
     package let services: [any Service]
-    private let keeper: KeyRefresher
+    private let refresher: KeyRefresher
 
     /// Connections, each with a thread of its own.
     private static let threads = 8
@@ -89,21 +89,21 @@ package struct APIRole: Sendable {
             return session
         }
         let groups = RouteGroups(settings: settings, verifier: verifier, apple: apple, clock: clock)
-        let desk = try SubscriberBatcher(answers: groups.answers, sessions: session, clock: clock, logger: logger)
+        let batcher = try SubscriberBatcher(answers: groups.answers, sessions: session, clock: clock, logger: logger)
         let engine = try RequestExecutor(
             threads: APIRole.threads, sessions: session, patience: settings.applyTimeout, logger: logger)
         let keys = KeyTable(
             publicKeys: settings.publicKeys, secretKeys: settings.secretKeys, appKeys: settings.appKeys, clock: clock)
-        keeper = KeyRefresher(keys, session: try session(), logger: logger)
+        refresher = KeyRefresher(keys, session: try session(), logger: logger)
         let calls = AppleCalls()
         handler = APIRoutes(
-            groups.routes(desk, calls.cancellation), keys: keys, keeper: keeper,
+            groups.routes(batcher, calls.cancellation), keys: keys, refresher: refresher,
             cors: CORSPolicy(settings.corsOrigins), engine: engine,
             limiter: RequestLimiter(settings.limits, logger: logger, metrics: metrics), metrics: metrics)
-        services = [keeper, desk, calls, engine, watch]
+        services = [refresher, batcher, calls, engine, watch]
     }
 
-    package func unreadyReasons() -> [String] { keeper.isReady ? [] : ["the database is unavailable"] }
+    package func unreadyReasons() -> [String] { refresher.isReady ? [] : ["the database is unavailable"] }
 
     /// The listener that fits: RevenueCat's clients post without a body and without its length where there is nothing to say.
     package static func listener(on address: String) -> HTTPServerConfiguration {
@@ -128,7 +128,7 @@ private struct RouteGroups {
         SubscriberResponses(document: document, foldSettings: settings.foldSettings, clock: clock)
     }
 
-    func routes(_ desk: SubscriberBatcher, _ cancellation: Cancellation) -> [APIRoute] {
+    func routes(_ batcher: SubscriberBatcher, _ cancellation: Cancellation) -> [APIRoute] {
         let (answers, foldSettings) = (answers, settings.foldSettings)
         let grants = GrantRoutes(
             answers: answers, entitlements: Set(settings.catalogue.products.keys), foldSettings: foldSettings)
@@ -149,7 +149,7 @@ private struct RouteGroups {
             answers: answers, restoring: restoring, deletion: settings.deletion, foldSettings: foldSettings)
         let attributes = AttributeRoutes(answers: answers, foldSettings: foldSettings)
         let groups: [[APIRoute]] = [
-            HealthRoutes().routes, SubscriberRoutes(desk: desk).routes, identities.routes, attributes.routes,
+            HealthRoutes().routes, SubscriberRoutes(batcher: batcher).routes, identities.routes, attributes.routes,
             receipts.routes, transactions.routes, grants.routes, extensions.routes, OtherStoreRoutes().routes,
             catalogue.routes, IntroductoryOfferRoutes().routes, offers.routes, PrivacyRoutes(clock: clock).routes,
             DocumentRoutes(openAPI: settings.openAPI).routes, UnsupportedRoutes().routes,
@@ -159,12 +159,13 @@ private struct RouteGroups {
 
     /// What keeping something that an app posted needs.
     private func posting(_ cancellation: Cancellation) -> PostingSettings {
-        let door = TransactionAdmission(apps: settings.apps, verifier: verifier, dictionaries: HeaderDictionaries())
+        let admission = TransactionAdmission(
+            apps: settings.apps, verifier: verifier, dictionaries: HeaderDictionaries())
         let lookup = AppleLookup(
-            apps: settings.appIDs.filter { apple[$0] != nil }, door: door, cancellation: cancellation,
+            apps: settings.appIDs.filter { apple[$0] != nil }, admission: admission, cancellation: cancellation,
             client: { [apple] in apple[$0] })
         return PostingSettings(
-            apps: settings.apps, door: door, lookup: lookup,
+            apps: settings.apps, admission: admission, lookup: lookup,
             actions: CustomerActions(
                 origin: ActionTable.Origin(actor: "api"), foldSettings: settings.foldSettings),
             sequence: SequenceGenerator(clock: clock, node: UInt16.random(in: 0...UInt16.max)), clock: clock,

@@ -8,23 +8,23 @@ package struct APIRoutes: HTTPHandler {
     /// The same by how many segments their paths have.
     private let bySegments: [Int: [APIRoute]]
     private let keys: KeyTable
-    private let keeper: KeyRefresher?
+    private let refresher: KeyRefresher?
     private let cors: CORSPolicy
     private let engine: RequestExecutor
     private let limiter: RequestLimiter?
     private let metrics: Metrics
 
     /// - Parameters:
-    ///   - keeper: looks up unknown keys in the database; nil: there are none but those of the table.
+    ///   - refresher: looks up unknown keys in the database; nil: there are none but those of the table.
     ///   - limiter: nil: nothing is limited, and all requests share all threads.
     package init(
-        _ routes: [APIRoute], keys: KeyTable, keeper: KeyRefresher? = nil, cors: CORSPolicy = CORSPolicy(),
+        _ routes: [APIRoute], keys: KeyTable, refresher: KeyRefresher? = nil, cors: CORSPolicy = CORSPolicy(),
         engine: RequestExecutor, limiter: RequestLimiter? = nil, metrics: Metrics = Metrics()
     ) {
         self.routes = routes.sorted { $0.exactness > $1.exactness }
         bySegments = Dictionary(grouping: self.routes, by: \.segmentCount)
         self.keys = keys
-        self.keeper = keeper
+        self.refresher = refresher
         self.cors = cors
         self.engine = engine
         self.limiter = limiter
@@ -62,14 +62,14 @@ package struct APIRoutes: HTTPHandler {
         case .refused(let error): responder.respond(error.response)
         case .matched(let match): run(match, request, responder)
         case .unfamiliar:
-            guard let keeper else { return responder.respond(KeyTable.invalid.response) }
+            guard let refresher else { return responder.respond(KeyTable.invalid.response) }
             if let limiter, let route,
                 let refusal = limiter.admit(
                     LimitedRequest(unknownKey: request, to: route, limiter.settings.proxies))
             {
                 return responder.respond(refusal.response)
             }
-            let isWaiting = keeper.look { [self] look in
+            let isWaiting = refresher.look { [self] look in
                 switch (match(request.head).outcome, look) {
                 case (.matched(let match), _): run(match, request, responder)
                 case (.refused(let error), _): responder.respond(error.response)
@@ -89,8 +89,8 @@ package struct APIRoutes: HTTPHandler {
 
     /// Why a key that is not in the table need not be looked for; nil: it is to be.
     private var hopeless: APIError? {
-        guard let keeper else { return KeyTable.invalid }
-        return keeper.isFull ? APIRoutes.tooManyUnknown : nil
+        guard let refresher else { return KeyTable.invalid }
+        return refresher.isFull ? APIRoutes.tooManyUnknown : nil
     }
 
     private func count(_ response: HTTPResponse, _ route: APIRoute?) {

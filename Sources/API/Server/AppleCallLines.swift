@@ -4,7 +4,7 @@ import Daemon
 /// The threads that call Apple, and the requests that wait for them. Backends, receipts, first looks at accounts and all
 /// other questions have a line and threads of their own, so that a public key cannot keep the others from Apple.
 package final class AppleCallLines: Sendable {
-    /// What an errand is for, where a public key brings it.
+    /// What an appleCall is for, where a public key brings it.
     package enum Kind: String, CaseIterable, Sendable {
         /// About a purchase that a caller names.
         case question
@@ -50,14 +50,14 @@ package final class AppleCallLines: Sendable {
     }
 
     /// False where there is no room.
-    func add(_ errand: AppleCall) -> Bool {
+    func add(_ appleCall: AppleCall) -> Bool {
         let line =
-            switch errand.kind {
+            switch appleCall.kind {
             case .account: accounts
-            case .receipt: errand.isBackend ? backends : receipts
-            case .question: errand.isBackend ? backends : questions
+            case .receipt: appleCall.isBackend ? backends : receipts
+            case .question: appleCall.isBackend ? backends : questions
             }
-        return line.add(errand, as: errand.share)
+        return line.add(appleCall, as: appleCall.share)
     }
 
     func end(until deadline: ContinuousClock.Instant) {

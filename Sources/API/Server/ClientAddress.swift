@@ -21,7 +21,7 @@ package struct ClientAddress: Hashable, Sendable, CustomStringConvertible {
     }
 }
 
-/// The proxies whose `X-Forwarded-For` is believed.
+/// The proxies whose `X-Forwarded-For` is confirmed.
 package struct TrustedProxies: Sendable {
     private let networks: [Network]
 

@@ -62,7 +62,7 @@ package final class KeyRefresher: Service {
     /// Whether no more can wait for a look.
     var isFull: Bool { state.read { $0.waiting.count >= KeyRefresher.waitingLimit } }
 
-    /// Calls `done` once, after a look that begins from now on, on the keeper's thread; false: too many wait.
+    /// Calls `done` once, after a look that begins from now on, on the refresher's thread; false: too many wait.
     func look(_ done: @escaping @Sendable (Look) -> Void) -> Bool {
         let isTaken = state.change { state in
             guard !state.isStopping, state.waiting.count < KeyRefresher.waitingLimit else { return false }

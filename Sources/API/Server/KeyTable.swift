@@ -4,7 +4,7 @@ import Database
 import HTTP
 import Synchronization
 
-/// The keys that are known: those of the configuration, and those of the database as a keeper brings them.
+/// The keys that are known: those of the configuration, and those of the database as a refresher brings them.
 package final class KeyTable: Sendable {
     private struct Entry: Sendable {
         let digest: [UInt8]

@@ -25,7 +25,7 @@ package final class RequestExecutor: Service {
     private let sessions: [PostgresSession]
     private let watch: AppliedWaiter
     private let steps: BoundedQueue<Step>
-    private let errands: AppleCallLines
+    private let appleCalls: AppleCallLines
     private let looks: AccountLooks
     private let patience: Duration
     private let logger: Logger
@@ -44,8 +44,8 @@ package final class RequestExecutor: Service {
             part: .init(
                 busy: max(1, threads / 2), waiting: RequestExecutor.waitingPart.address,
                 waitingOfAccount: RequestExecutor.waitingPart.account))
-        errands = AppleCallLines()
-        looks = AccountLooks(errands)
+        appleCalls = AppleCallLines()
+        looks = AccountLooks(appleCalls)
         self.patience = patience
         self.logger = logger
     }
@@ -55,7 +55,7 @@ package final class RequestExecutor: Service {
         for (number, session) in sessions.enumerated() {
             _ = ServiceThread("api-\(number)") { [self] in steps.run { perform($0, session) } }
         }
-        errands.start()
+        appleCalls.start()
         looks.start()
     }
 
@@ -63,7 +63,7 @@ package final class RequestExecutor: Service {
         // In the order in which a request goes from one to the next, and once more for those that came back.
         looks.stop(until: deadline)
         watch.stop(until: deadline)
-        errands.end(until: deadline)
+        appleCalls.end(until: deadline)
         // Closed, though the handler may live on; what hangs is cut, and closes itself.
         let isDone = steps.end(until: deadline)
         for session in sessions { isDone ? session.close() : session.cut() }
@@ -102,10 +102,10 @@ package final class RequestExecutor: Service {
         case .response(let response):
             step.responder.respond(response)
         case .outside(let kind, let work):
-            let errand = AppleCallLines.AppleCall(
+            let appleCall = AppleCallLines.AppleCall(
                 share: step.request.share, isBackend: step.request.key?.kind == .secret, kind: kind
             ) { [self] in perform(work, step) }
-            guard errands.add(errand) else {
+            guard appleCalls.add(appleCall) else {
                 return step.responder.respond(APIError.unavailable("Too many requests are waiting for Apple.").response)
             }
         case .whenApplied(let subjects, let next):

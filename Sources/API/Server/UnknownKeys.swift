@@ -1,6 +1,6 @@
 /// Keys that the database was asked for and does not have, so that trying one again asks nothing. The newest some thousand.
 ///
-/// A key that is made later is found before this is looked at: the keeper reads all keys every two seconds.
+/// A key that is made later is found before this is looked at: the refresher reads all keys every two seconds.
 package struct UnknownKeys {
     /// Of one generation; two are kept.
     package static let limit = 4096

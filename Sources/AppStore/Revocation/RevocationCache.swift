@@ -92,7 +92,7 @@ package final class RevocationCache: Sendable {
             if !(isHistory && isOlder && revocation.leavesOlderSignatures) { return .revoked(name, revocation) }
         }
         guard requiresAnswer else { return .passes }
-        for (name, record) in judged where record.isAsked(at: now) && record.standing(at: now) != .good {
+        for (name, record) in judged where record.isAsked(at: now) && record.status(at: now) != .good {
             return .unanswered(name)
         }
         return .passes
@@ -160,11 +160,11 @@ package final class RevocationCache: Sendable {
         return remembered.merging(known) { $1 }.filter { $0.value.status != .unknown }
     }
 
-    /// How many certificates there are of each standing.
+    /// How many certificates there are of each status.
     package func census() -> [RevocationStatus: Int] {
         let now = clock.now()
         return records.withLock { records in
-            records.values.reduce(into: [:]) { census, record in census[record.standing(at: now), default: 0] += 1 }
+            records.values.reduce(into: [:]) { census, record in census[record.status(at: now), default: 0] += 1 }
         }
     }
 }

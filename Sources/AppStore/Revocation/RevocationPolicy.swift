@@ -3,14 +3,14 @@ import Crypto
 
 /// Which statuses of a chain's certificates let data pass.
 package struct RevocationPolicy: Sendable {
-    private let book: RevocationCache
+    private let cache: RevocationCache
     private let requiresAnswer: Bool
 
     /// - Parameters:
-    ///   - book: what is known of certificates; verified chains are entered there.
+    ///   - cache: what is known of certificates; verified chains are entered there.
     ///   - requiresAnswer: whether a certificate passes only with a fresh "good".
-    package init(book: RevocationCache, requiresAnswer: Bool) {
-        self.book = book
+    package init(cache: RevocationCache, requiresAnswer: Bool) {
+        self.cache = cache
         self.requiresAnswer = requiresAnswer
     }
 
@@ -19,7 +19,7 @@ package struct RevocationPolicy: Sendable {
     ///
     /// - Parameter date: of signing, milliseconds since 1970; nil where the data has none.
     func refusal(of path: CertificatePath, signedAt date: Int64?) -> VerificationFailure? {
-        switch book.verdict(on: path, signedAt: date, requiresAnswer: requiresAnswer) {
+        switch cache.verdict(on: path, signedAt: date, requiresAnswer: requiresAnswer) {
         case .passes: nil
         case .revoked(let name, let revocation): .revoked(name, revocation)
         case .unanswered(let name):

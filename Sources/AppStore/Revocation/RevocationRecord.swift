@@ -47,7 +47,7 @@ struct RevocationRecord {
         check != nil && certificate.isValid(at: now)
     }
 
-    func standing(at now: Int64) -> RevocationStatus {
+    func status(at now: Int64) -> RevocationStatus {
         if revocation != nil { return .revoked }
         guard isAsked(at: now) else { return .notAsked }
         guard let answer, now < answerEnd else { return .unanswered }
@@ -68,7 +68,7 @@ struct RevocationRecord {
             failures += 1
             nextCheck = schedule.retry(failures: failures, now: now, chance: chance)
         }
-        let (before, after) = (told, standing(at: now))
+        let (before, after) = (told, status(at: now))
         told = after
         return RevocationReport(outcome: outcome, before: before, after: after, nextCheck: nextCheck)
     }

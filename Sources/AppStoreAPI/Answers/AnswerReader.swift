@@ -1,7 +1,7 @@
 import AppStore
 import Base
 
-/// Reads the answers of one environment, and verifies what is signed in them before it is believed.
+/// Reads the answers of one environment, and verifies what is signed in them before it is confirmed.
 struct AnswerReader {
     private let verifier: SignedDataVerifier
     private let identity: Identity

@@ -5,7 +5,7 @@ import Daemon
 
 /// Asks responders whether certificates are revoked, on a thread of its own, beside everything that verifies.
 ///
-/// One question at a time for each certificate, as the book says when; none waits for another, because the transport
+/// One question at a time for each certificate, as the cache says when; none waits for another, because the transport
 /// does not block.
 package final class RevocationChecker: Service {
     /// Sends a body by `POST` to a URL; calls back once, from any thread, with the body of a response with status 200, or
@@ -15,10 +15,10 @@ package final class RevocationChecker: Service {
 
     package let name = "revocation-watch"
 
-    /// The clock of the book is the time of day, which may jump: looked at so often at least.
+    /// The clock of the cache is the time of day, which may jump: looked at so often at least.
     private static let longestPause = Duration.seconds(60)
 
-    private let book: RevocationCache
+    private let cache: RevocationCache
     private let transport: Transport
     private let remember: @Sendable ([[UInt8]: OCSPAnswer]) -> Void
     private let logger: Logger
@@ -32,10 +32,10 @@ package final class RevocationChecker: Service {
     ///   - remember: gets all that is known whenever it changed; on the asking thread.
     ///   - patience: how long an answer may be missing before a person is told, at most once an hour.
     package init(
-        book: RevocationCache, transport: @escaping Transport, patience: Duration = .seconds(900),
+        cache: RevocationCache, transport: @escaping Transport, patience: Duration = .seconds(900),
         remember: @escaping @Sendable ([[UInt8]: OCSPAnswer]) -> Void = { _ in }, logger: Logger, metrics: Metrics
     ) {
-        self.book = book
+        self.cache = cache
         self.transport = transport
         self.remember = remember
         self.logger = logger
@@ -44,11 +44,11 @@ package final class RevocationChecker: Service {
     }
 
     package func start() {
-        book.listen { [loop] in loop.wake() }
-        metrics.collect { [book] metrics in
-            let census = book.census()
-            for standing in RevocationStatus.allCases {
-                metrics.gauge(.ocspStatus, Double(census[standing] ?? 0), ["status": standing.rawValue])
+        cache.listen { [loop] in loop.wake() }
+        metrics.collect { [cache] metrics in
+            let census = cache.census()
+            for status in RevocationStatus.allCases {
+                metrics.gauge(.ocspStatus, Double(census[status] ?? 0), ["status": status.rawValue])
             }
         }
         loop.start { [self] loop in loop.run { look() } }
@@ -70,11 +70,11 @@ package final class RevocationChecker: Service {
         for (check, body) in answered {
             take(check, body)
         }
-        for check in book.takeDue() {
+        for check in cache.takeDue() {
             ask(check)
         }
         warnOfSilence()
-        return .after(min(book.pause() ?? RevocationChecker.longestPause, RevocationChecker.longestPause))
+        return .after(min(cache.pause() ?? RevocationChecker.longestPause, RevocationChecker.longestPause))
     }
 
     private func ask(_ check: RevocationCheck) {
@@ -85,9 +85,9 @@ package final class RevocationChecker: Service {
     }
 
     private func take(_ check: RevocationCheck, _ body: [UInt8]?) {
-        guard let report = book.finish(check, body) else { return }
+        guard let report = cache.finish(check, body) else { return }
         metrics.count(.ocspChecks, ["result": report.outcome.label])
-        if case .answered = report.outcome { remember(book.answers()) }
+        if case .answered = report.outcome { remember(cache.answers()) }
         let fields: Logger.Fields = [
             "certificate.sha256": .string(check.fingerprint), "certificate.subject": .string(check.subject),
             "status": .string(report.after.rawValue), "previous": .string(report.before.rawValue),
@@ -105,7 +105,7 @@ package final class RevocationChecker: Service {
     }
 
     private func warnOfSilence() {
-        let unanswered = book.census()[.unanswered] ?? 0
+        let unanswered = cache.census()[.unanswered] ?? 0
         guard silence.isDue(missing: unanswered > 0, at: .now) else { return }
         logger.warning(
             "certificate revocation checks unanswered",

@@ -5,7 +5,7 @@ import HTTP
 
 /// Whether Apple's certificates are revoked: what is known of it in this process, and who asks.
 package struct RevocationServices: Sendable {
-    private let book: RevocationCache
+    private let cache: RevocationCache
     private let mode: RevocationMode
     /// In the order in which they start.
     package let services: [any Service]
@@ -19,7 +19,7 @@ package struct RevocationServices: Sendable {
         self.mode = mode
         // While an answer is required, every minute without one refuses genuine notifications.
         let memory = RevocationFile(path: file, logger: logger)
-        book = RevocationCache(longestRetry: .seconds(mode == .hard ? 60 : 3600), remembered: memory.read())
+        cache = RevocationCache(longestRetry: .seconds(mode == .hard ? 60 : 3600), remembered: memory.read())
         var configuration = HTTPClientConfiguration(maxConnections: 4, responseLimit: 16 << 10)
         // Responders are asked by plain HTTP (RFC 6960 appendix A): their answers are signed.
         configuration.allowsPlainHTTP = true
@@ -28,16 +28,16 @@ package struct RevocationServices: Sendable {
         services = [
             ResponderClient(client: client),
             RevocationChecker(
-                book: book, transport: RevocationServices.transport(client), remember: memory.write, logger: logger,
+                cache: cache, transport: RevocationServices.transport(client), remember: memory.write, logger: logger,
                 metrics: metrics),
         ]
     }
 
     /// For data from outside, which can be sent again.
-    package var policyAtTheDoor: RevocationPolicy { RevocationPolicy(book: book, requiresAnswer: mode == .hard) }
+    package var policyOfAdmission: RevocationPolicy { RevocationPolicy(cache: cache, requiresAnswer: mode == .hard) }
 
     /// For data that was taken already: what was accepted once must not wait for an answer.
-    package var policyInside: RevocationPolicy { RevocationPolicy(book: book, requiresAnswer: false) }
+    package var policyInside: RevocationPolicy { RevocationPolicy(cache: cache, requiresAnswer: false) }
 
     /// Questions by `POST` (RFC 6960 appendix A.1).
     private static func transport(_ client: HTTPClient) -> RevocationChecker.Transport {

@@ -2,7 +2,7 @@
 package struct CallOptions: Sendable {
     package enum Priority: Int, Sendable, Comparable {
         /// Work in the background, which can wait.
-        case sweep
+        case background
         /// A person or an app waits: goes before sweeps where the rate is limited.
         case interactive
 

@@ -13,7 +13,7 @@ struct FactSeeder: Sendable {
     /// them of any facts, but not many in a second.
     var makesRecords = false
 
-    private static let portion = 3000
+    private static let chunk = 3000
     private static let threads = 2
 
     /// - Parameter lives: what was said of purchase 0 and on; asked by several threads.
@@ -49,16 +49,16 @@ struct FactSeeder: Sendable {
     ) throws -> Int {
         let maker = FactsOfNotification(signer: signer)
         var known: Set<[UInt8]> = []
-        var portion: [FactTable.New] = []
+        var chunk: [FactTable.New] = []
         var written = 0
         func write() throws {
             try connection.transaction {
-                try FactTable.insert(portion, known: known, on: connection)
-                if makesRecords { try SeededRecords.add(portion, on: connection) }
+                try FactTable.insert(chunk, known: known, on: connection)
+                if makesRecords { try SeededRecords.add(chunk, on: connection) }
             }
-            known.formUnion(portion.prefix(1).compactMap { $0.fact.header.map(StoredJWS.headerID) })
-            written += portion.count
-            portion.removeAll(keepingCapacity: true)
+            known.formUnion(chunk.prefix(1).compactMap { $0.fact.header.map(StoredJWS.headerID) })
+            written += chunk.count
+            chunk.removeAll(keepingCapacity: true)
         }
         for number in numbers {
             for notification in lives(number) {
@@ -66,11 +66,11 @@ struct FactSeeder: Sendable {
                 let key = PurchaseKey(app: "demo", environment: .sandbox, originalTransactionID: id)
                 // It came when it was signed.
                 let seq = SequenceGenerator.least(at: notification.signedDate)
-                portion += try maker.facts(of: notification).map { FactTable.New(key: key, seq: seq, fact: $0) }
+                chunk += try maker.facts(of: notification).map { FactTable.New(key: key, seq: seq, fact: $0) }
             }
-            if portion.count >= FactSeeder.portion { try write() }
+            if chunk.count >= FactSeeder.chunk { try write() }
         }
-        if !portion.isEmpty { try write() }
+        if !chunk.isEmpty { try write() }
         return written
     }
 }

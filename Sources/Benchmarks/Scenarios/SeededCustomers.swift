@@ -5,7 +5,7 @@ import Subscriptions
 
 /// Customers with one subscription each, written into the database as a worker would leave them.
 enum SeededCustomers {
-    private static let portion = 20_000
+    private static let chunk = 20_000
 
     /// The same for every customer but for what it is filed under.
     private static func payload(_ now: Int64) -> [UInt8] {
@@ -29,8 +29,8 @@ enum SeededCustomers {
         let fact = FactRow(
             kind: .transaction, signedDate: now, header: nil, signature: [UInt8](repeating: 7, count: 64),
             payload: payload(now))
-        for start in stride(from: 0, to: count, by: portion) {
-            let numbers = start..<min(count, start + portion)
+        for start in stride(from: 0, to: count, by: chunk) {
+            let numbers = start..<min(count, start + chunk)
             let keys = numbers.map(key)
             try connection.transaction {
                 _ = try connection.query(insertCustomers, [.texts(numbers.map { "user-\($0)" }), .int8(now)])

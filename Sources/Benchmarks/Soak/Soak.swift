@@ -9,7 +9,7 @@ struct Soak {
     let options: BenchmarkOptions
     let folder: String
 
-    private static let portion = Duration.seconds(2)
+    private static let chunk = Duration.seconds(2)
     /// So many stretches at least, of a minute at most.
     private static let stretches = 9.0
     private static let patience = Duration.seconds(900)
@@ -79,7 +79,7 @@ struct Soak {
             [account.requests, Attack.lookUps(1000, key: Installation.publicKey)],
             connections: Soak.attackConnections, address: try scene.api.address(), rate: Soak.attackRate)
         let feed = SoakFeed(
-            size: max(1, Int(options.rate * Soak.portion.seconds)), signer: signer, stranger: stranger)
+            size: max(1, Int(options.rate * Soak.chunk.seconds)), signer: signer, stranger: stranger)
         defer { feed.end() }
         let (samples, sum) = try load(feed, scene)
         let answers = attack.end()
@@ -115,13 +115,13 @@ struct Soak {
         var (samples, sample, sum) = ([SoakSample](), SoakSample(), Sum())
         say(SoakSample.heading(scene.memory.map(\.process)))
         // The first ones take a while to be signed.
-        var next: SoakFeed.Portion? = try feed.next()
+        var next: SoakFeed.Chunk? = try feed.next()
         let started = ContinuousClock.now
         var (due, begun) = (started, 0.0)
-        while let portion = next {
+        while let chunk = next {
             if due > .now { pause(until: due) }
-            let outcome = try send(portion, address, scene, &sum)
-            due += Soak.portion
+            let outcome = try send(chunk, address, scene, &sum)
+            due += Soak.chunk
             sample.accepted += outcome.accepted
             sample.refused += outcome.refused.values.reduce(0, +)
             sample.accept.add(outcome.latencies)
@@ -145,19 +145,19 @@ struct Soak {
     }
 
     private func send(
-        _ portion: SoakFeed.Portion, _ address: String, _ scene: Scene, _ sum: inout Sum
+        _ chunk: SoakFeed.Chunk, _ address: String, _ scene: Scene, _ sum: inout Sum
     ) throws -> LoadGenerator.Outcome {
         let poisonAccepted = Counter()
         var load = LoadGenerator(
-            requests: portion.requests, address: address, connections: options.connections)
+            requests: chunk.requests, address: address, connections: options.connections)
         load.rate = options.rate
         let watch = scene.watch
         load.answered = { index, status, at in
             guard status == 200 else { return }
-            if portion.poison.contains(index) { poisonAccepted.add() }
-            if let purchase = portion.fresh[index] { watch.await(purchase, since: at) }
+            if chunk.poison.contains(index) { poisonAccepted.add() }
+            if let purchase = chunk.fresh[index] { watch.await(purchase, since: at) }
         }
-        let outcome = try load.run(0..<portion.requests.count)
+        let outcome = try load.run(0..<chunk.requests.count)
         sum.accepted += outcome.accepted
         sum.refused += outcome.refused.values.reduce(0, +)
         sum.poison += poisonAccepted.value

@@ -6,7 +6,7 @@ import StoreSimulator
 /// applied.
 final class SoakFeed: Sendable {
     /// What is sent within a time.
-    struct Portion: Sendable {
+    struct Chunk: Sendable {
         let requests: MemoryRequests
         /// Of `requests`, those that must never become records.
         let poison: Set<Int>
@@ -15,7 +15,7 @@ final class SoakFeed: Sendable {
     }
 
     private struct State {
-        var ready: [Int: Portion] = [:]
+        var ready: [Int: Chunk] = [:]
         var taken = 0
         var isEnding = false
         var failure: (any Error)?
@@ -36,13 +36,13 @@ final class SoakFeed: Sendable {
     /// Of a chain that no one trusts.
     private let stranger: NotificationSigner
 
-    /// - Parameter size: requests of a portion.
+    /// - Parameter size: requests of a chunk.
     init(size: Int, signer: NotificationSigner, stranger: NotificationSigner) {
         (self.size, self.signer, self.stranger) = (size, signer, stranger)
         for thread in 0..<SoakFeed.threads {
             _ = ServiceThread("feed-\(thread)") { [self] in
                 var number = thread
-                // Each makes every other portion, of lives of its own.
+                // Each makes every other chunk, of lives of its own.
                 var source = LifeSource(seed: UInt64(2026 + thread), livesAtOnce: SoakFeed.livesAtOnce)
                 while wants(number) {
                     make(number, &source)
@@ -52,13 +52,13 @@ final class SoakFeed: Sendable {
         }
     }
 
-    /// The next portion; waits for it.
-    func next() throws -> Portion {
-        let next = state.wait(timeout: .seconds(60)) { state -> Result<Portion, any Error>? in
+    /// The next chunk; waits for it.
+    func next() throws -> Chunk {
+        let next = state.wait(timeout: .seconds(60)) { state -> Result<Chunk, any Error>? in
             if let failure = state.failure { return .failure(failure) }
-            guard let portion = state.ready.removeValue(forKey: state.taken) else { return nil }
+            guard let chunk = state.ready.removeValue(forKey: state.taken) else { return nil }
             state.taken += 1
-            return .success(portion)
+            return .success(chunk)
         }
         // Those who make portions wait for room.
         state.change { _ in }
@@ -79,14 +79,14 @@ final class SoakFeed: Sendable {
 
     private func make(_ number: Int, _ source: inout LifeSource) {
         do {
-            let portion = try portion(number, &source)
-            state.change { $0.ready[number] = portion }
+            let chunk = try chunk(number, &source)
+            state.change { $0.ready[number] = chunk }
         } catch {
             state.change { $0.failure = error }
         }
     }
 
-    private func portion(_ number: Int, _ source: inout LifeSource) throws -> Portion {
+    private func chunk(_ number: Int, _ source: inout LifeSource) throws -> Chunk {
         var requests: [MemoryRequests.Request] = []
         var poison: Set<Int> = []
         var fresh: [Int: String] = [:]
@@ -104,7 +104,7 @@ final class SoakFeed: Sendable {
             }
             requests.append(request(try signer.sign(told.notification).body))
         }
-        return Portion(requests: MemoryRequests(requests), poison: poison, fresh: fresh)
+        return Chunk(requests: MemoryRequests(requests), poison: poison, fresh: fresh)
     }
 
     private func request(_ body: [UInt8]) -> MemoryRequests.Request {

@@ -44,7 +44,7 @@ package final class SignedMessage: @unchecked Sendable {
         PKCS7_free(message)
     }
 
-    /// Whether the signer's key made the signature of the content. Whether the signer is to be believed is another question.
+    /// Whether the signer's key made the signature of the content. Whether the signer is to be confirmed is another question.
     package var isSigned: Bool {
         defer { OpenSSLErrors.drain() }
         return openssl_pkcs7_is_signed(message) == 1

@@ -15,7 +15,7 @@ package enum CertificateFile {
         return certificates
     }
 
-    /// The certificates in the bytes of a file, at least one; nil if there is none, or one cannot be parsed.
+    /// The certificates in the bytes of a file, at least one; nil if there is none, or one cannot be parsed or is cut off.
     package static func certificates(in bytes: [UInt8]) -> [Certificate]? {
         if let certificate = Certificate(der: bytes) {
             return [certificate]
@@ -38,9 +38,12 @@ package enum CertificateFile {
                 guard let certificate = Certificate(der: block.bytes) else { return nil }
                 certificates.append(certificate)
             }
-            return certificates
+            return isAtEnd ? certificates : nil
         }
     }
+
+    /// Whether the last block was not found, rather than damaged.
+    private static var isAtEnd: Bool { ERR_GET_REASON(ERR_peek_last_error()) == PEM_R_NO_START_LINE }
 
     private static func nextBlock(_ bio: OpaquePointer) -> (name: String, bytes: [UInt8])? {
         var name: UnsafeMutablePointer<CChar>?

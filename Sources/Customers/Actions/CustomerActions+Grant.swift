@@ -144,7 +144,7 @@ extension CustomerActions {
         try FactTable.insert(rows.map { FactTable.New(key: key, seq: seq, fact: $0) }, on: connection)
         for row in rows { row.insert(into: &held.facts) }
         guard let purchase = Purchase(folding: held.facts, key: key) else { return }
-        let wake = held.facts.nextWake(of: purchase, after: now, belief: ExpiryConfirmation())
+        let wake = held.facts.nextWake(of: purchase, after: now, confirmation: ExpiryConfirmation())
         try PurchaseTable.write(
             [PurchaseRecord(purchase, owner: held.owner, wake: wake)], now: now, on: connection)
         guard held.before == nil else { return }

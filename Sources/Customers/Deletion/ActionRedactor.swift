@@ -27,7 +27,7 @@ struct ActionRedactor {
     /// All of it in one transaction: a rebuild sees either all ids or all pseudonyms.
     func run(on connection: PostgresConnection) throws {
         while try !runOnce(on: connection) {}
-        FailPoint.sweepAfterCommit.pass()
+        FailPoint.erasureAfterCommit.pass()
     }
 
     private func entries(on connection: PostgresConnection) throws -> [ActionTable.Entry] {
@@ -42,7 +42,7 @@ struct ActionRedactor {
         return try connection.transaction {
             _ = try Fence.hold(lanes, on: connection)
             guard try !DeletionTable.lockLog(of: deletion.id, on: connection) else { return true }
-            // An entry may name customers of two deletions, and the other one's sweep may have just changed it.
+            // An entry may name customers of two deletions, and the other one's erasure may have just changed it.
             let ids = names.names.keys.sorted()
             _ = try connection.query(ActionRedactor.hold, [.texts(ids), .int8(deletion.action)])
             let entries = try entries(on: connection)
@@ -60,11 +60,11 @@ struct ActionRedactor {
                     .texts(entries.map { detail($0, without: erased)?.text }),
                 ])
             var counts: DeletionTable.Counts = ["action": Int64(entries.count)]
-            let sweep = EventRedactor(deletion: deletion.id)
-            counts.merge(try sweep.pseudonymise(told, names, on: connection), uniquingKeysWith: +)
+            let events = EventRedactor(deletion: deletion.id)
+            counts.merge(try events.pseudonymise(told, names, on: connection), uniquingKeysWith: +)
             counts["rebuild"] = Int64(
                 try connection.query(ActionRedactor.resetRebuilds, [.texts(names.names.keys.sorted())]).count)
-            FailPoint.sweepBeforeCommit.pass()
+            FailPoint.erasureBeforeCommit.pass()
             try DeletionTable.count(counts, isLogSwept: true, of: deletion.id, on: connection)
             return true
         }

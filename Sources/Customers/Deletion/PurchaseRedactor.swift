@@ -32,10 +32,10 @@ struct PurchaseRedactor {
                 counts = try pseudonymise(subject, of: deletion, names, now: now, on: connection)
             }
             if subject.owner != nil { counts["purchase", default: 0] += 1 }
-            FailPoint.sweepBeforeCommit.pass()
+            FailPoint.erasureBeforeCommit.pass()
             try DeletionTable.count(counts, of: deletion.id, on: connection)
         }
-        FailPoint.sweepAfterCommit.pass()
+        FailPoint.erasureAfterCommit.pass()
     }
 
     /// Whether no customer has taken it over since: it may have been restored.
@@ -56,20 +56,20 @@ struct PurchaseRedactor {
         on connection: PostgresConnection
     ) throws -> DeletionTable.Counts {
         let (key, isTheirs) = (subject.key, subject.owner != nil)
-        let sweep = EventRedactor(deletion: deletion.id)
+        let events = EventRedactor(deletion: deletion.id)
         // Consumers know the purchase by the id that it has now. In its facts the customer has the names that the log gives them, so
         // that what follows from both is what it was.
-        var counts = try sweep.pseudonymise(
+        var counts = try events.pseudonymise(
             try EventRedactor.events(of: key, on: connection), subject.owner.map(names.all) ?? names, on: connection)
         let places = try StoredNotifications.places(of: key, on: connection)
         counts["fact"] = try FactRedactor.redact(
             key, names, isTheirs: isTheirs, until: deletion.action, at: deletion.at, on: connection)
         counts.merge(
-            try forget(places, names, isTheirs: isTheirs, sweep, now: now, on: connection), uniquingKeysWith: +)
+            try forget(places, names, isTheirs: isTheirs, events, now: now, on: connection), uniquingKeysWith: +)
         if counts["fact"] ?? 0 > 0 {
             // Bytes break ties, and these are others now: the record is what they fold to.
             _ = try PurchaseRebuild(
-                beliefs: try ExpiryConfirmationRule.read(patience: 0, now: now, on: connection),
+                confirmationRule: try ExpiryConfirmationRule.read(patience: 0, now: now, on: connection),
                 foldSettings: foldSettings
             ).check([key], writes: true, now: now, on: connection)
         }
@@ -80,7 +80,7 @@ struct PurchaseRedactor {
 
     /// Envelopes cannot be kept without what Apple signed in them.
     private func forget(
-        _ places: [NotificationBodies.Place], _ names: Pseudonyms, isTheirs: Bool, _ sweep: EventRedactor, now: Int64,
+        _ places: [NotificationBodies.Place], _ names: Pseudonyms, isTheirs: Bool, _ events: EventRedactor, now: Int64,
         on connection: PostgresConnection
     ) throws -> DeletionTable.Counts {
         var counts: DeletionTable.Counts = [:]
@@ -88,13 +88,14 @@ struct PurchaseRedactor {
             let stored = try notifications.read(places[start...].prefix(PurchaseRedactor.pageSize), on: connection)
             let lane = places[start].lane
             let deliveries = try PurchaseRedactor.deliveries(of: stored.map(\.identity), in: lane, on: connection)
-            try sweep.remember(deliveries, on: connection)
+            try events.remember(deliveries, on: connection)
             counts["attempt", default: 0] += try EventRedactor.emptyAttempts(deliveries.map(\.id), on: connection)
-            let telling = stored.filter { tells($0, names, isTheirs: isTheirs) }
+            let identifying = stored.filter { tells($0, names, isTheirs: isTheirs) }
             counts.merge(
-                try StoredNotifications.delete(telling.map(\.place), on: connection), uniquingKeysWith: +)
-            let unsent = try PurchaseRedactor.deliveries(of: telling.map(\.identity), in: lane, on: connection).filter(
-                \.state.isOpen)
+                try StoredNotifications.delete(identifying.map(\.place), on: connection), uniquingKeysWith: +)
+            let unsent = try PurchaseRedactor.deliveries(of: identifying.map(\.identity), in: lane, on: connection)
+                .filter(
+                    \.state.isOpen)
             try UnreadableDeliveries.giveUp(
                 unsent.map { ($0.id, "the customer was deleted, and the notification with them") }, now: now,
                 on: connection)

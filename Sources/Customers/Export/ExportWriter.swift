@@ -8,7 +8,7 @@ struct ExportWriter {
     private var isBegun: [Bool] = []
 
     /// Bytes that are passed on at once.
-    private static let portion = 64 << 10
+    private static let chunk = 64 << 10
 
     init(_ sink: @escaping ([UInt8]) throws -> Void) {
         self.sink = sink
@@ -18,7 +18,7 @@ struct ExportWriter {
     mutating func put(_ value: JSON, _ name: String? = nil) throws {
         begin(name)
         value.write(to: &buffer)
-        try pass(atLeast: ExportWriter.portion)
+        try pass(atLeast: ExportWriter.chunk)
     }
 
     /// The same of a row of a table, as `to_jsonb` writes it: with spaces, the shortest names first.

@@ -5,15 +5,15 @@ import Subscriptions
 
 /// Purchases again from their facts, some of a lane at a time.
 package struct PurchaseRebuild {
-    let beliefs: ExpiryConfirmationRule
+    let confirmationRule: ExpiryConfirmationRule
     /// ms of grace where Apple says that there is some and gives no end.
     let foldSettings: FoldSettings
     private let products = ProductTable()
     private let settlement: OwnerSettlement
 
-    package init(beliefs: ExpiryConfirmationRule, foldSettings: FoldSettings) {
+    package init(confirmationRule: ExpiryConfirmationRule, foldSettings: FoldSettings) {
         settlement = OwnerSettlement(salt: OwnerSalt(), foldSettings: foldSettings)
-        self.beliefs = beliefs
+        self.confirmationRule = confirmationRule
         self.foldSettings = foldSettings
     }
 
@@ -149,8 +149,8 @@ package struct PurchaseRebuild {
     /// Only what is in the future is armed. What is armed in a record stays so, or is armed for sooner: with less
     /// patience the end that it is to tell may lie behind us, and a timer that fires in vain is set anew.
     private func wake(_ purchase: Purchase, _ known: KnownFacts, _ armed: Int64?, _ now: Int64) -> Int64? {
-        let belief = beliefs.belief(of: purchase.key).knowing(late: known.late)
-        let next = known.facts.nextWake(of: purchase, after: now, belief: belief)
+        let confirmation = confirmationRule.confirmation(of: purchase.key).knowing(late: known.late)
+        let next = known.facts.nextWake(of: purchase, after: now, confirmation: confirmation)
         return [armed, next].compactMap { $0 }.min()
     }
 

@@ -45,8 +45,8 @@ package struct RecordRebuild: Sendable {
         on connection: PostgresConnection, progress: (Progress) -> Void, found: (Difference) -> Void
     ) throws -> RebuildTotals {
         let now = try connection.serverTime()
-        let beliefs = try ExpiryConfirmationRule.read(patience: patience, now: now, on: connection)
-        let purchases = PurchaseRebuild(beliefs: beliefs, foldSettings: foldSettings)
+        let confirmationRule = try ExpiryConfirmationRule.read(patience: patience, now: now, on: connection)
+        let purchases = PurchaseRebuild(confirmationRule: confirmationRule, foldSettings: foldSettings)
         let earlier = isDry ? nil : try RebuildJob.unfinished(now: now, settings: settings, on: connection)
         var job =
             try earlier

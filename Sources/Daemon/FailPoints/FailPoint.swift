@@ -51,8 +51,8 @@ package enum FailPoint: String, Sendable, CaseIterable {
     /// A customer is deleted, and what is stored about them is not swept.
     case deletionAfterCommit = "deletion.after-commit"
     /// A part of what is stored about a customer is redacted.
-    case sweepBeforeCommit = "sweep.before-commit"
-    case sweepAfterCommit = "sweep.after-commit"
+    case erasureBeforeCommit = "sweep.before-commit"
+    case erasureAfterCommit = "sweep.after-commit"
 
     package static let variable = "ENTITLED_FAIL_POINT"
 

@@ -7,7 +7,7 @@ package struct KnownFacts: Sendable, Equatable {
     /// From signing to arrival of news that Apple sent late, in ms; they do not overlap.
     package private(set) var late: [Range<Int64>] = []
     /// The notification that came last.
-    package private(set) var lastNews: NotificationOrigin?
+    package private(set) var lastSent: NotificationOrigin?
     /// The transaction that came last by an app's post, or what an import brought since.
     package private(set) var lastPost: NotificationOrigin?
     /// How many rows of the log it stands for.
@@ -30,14 +30,14 @@ package struct KnownFacts: Sendable, Equatable {
         if kept == nil, isBrought, origin.seq > lastPost?.seq ?? .min { lastPost = origin }
         guard fact.kind == .notification else { return }
         if let late = origin.lateness(signed: fact.signedDate, in: environment) { add(late: [late]) }
-        if origin.isNews, origin.seq > lastNews?.seq ?? .min { lastNews = origin }
+        if origin.isSent, origin.seq > lastSent?.seq ?? .min { lastSent = origin }
     }
 
     package mutating func formUnion(_ other: KnownFacts) {
         facts.formUnion(other.facts)
         add(late: other.late)
         if let post = other.lastPost, post.seq > lastPost?.seq ?? .min { lastPost = post }
-        if let news = other.lastNews, news.seq > lastNews?.seq ?? .min { lastNews = news }
+        if let news = other.lastSent, news.seq > lastSent?.seq ?? .min { lastSent = news }
         rows += other.rows
         isWhole = isWhole && other.isWhole
     }
@@ -84,7 +84,7 @@ extension KnownFacts {
             writer.write(range.lowerBound)
             writer.write(range.upperBound)
         }
-        for origin in [lastNews, lastPost] {
+        for origin in [lastSent, lastPost] {
             writer.write(origin?.seq)
             writer.write(Int64(origin?.source.rawValue ?? 0))
         }
@@ -100,7 +100,7 @@ extension KnownFacts {
             let facts = reader.bytes().flatMap(PurchaseFacts.init(bytes:)), reader.isAtEnd
         else { return nil }
         self.init()
-        (self.late, lastNews, lastPost, self.facts) = (late, news, post, facts)
+        (self.late, lastSent, lastPost, self.facts) = (late, news, post, facts)
     }
 
     private static func range(_ reader: inout ByteReader) -> Range<Int64>? {

@@ -5,7 +5,7 @@ package enum IngestUptime {
     private static let minute: Int64 = 60_000
     /// Silence of ours that is shorter is no outage: a restart, a failover.
     private static let tolerance: Int64 = 5
-    /// What lies further back concerns no end that is still to be believed.
+    /// What lies further back concerns no end that is still to be confirmed.
     private static let lookBack: Int64 = 45 * 24 * 60
 
     private static let insert = """

@@ -16,7 +16,7 @@ package struct NotificationOrigin: Sendable, Equatable {
     package var arrived: Int64 { SequenceGenerator.instant(of: seq) }
 
     /// Whether Apple sent it once; not where we asked, or an app posted.
-    package var isNews: Bool { source.isSent }
+    package var isSent: Bool { source.isSent }
 
     /// What happened longer ago than this when it was found in Apple's history is not sent, in ms.
     package static let oldest: Int64 = 7 * 86_400_000

@@ -1,6 +1,6 @@
 import Base
 
-/// How far each line is done, so that reading it does not pass again what is dead and not yet swept up: a worker's old
+/// How far each line is done, so that reading it does not pass again what is dead and not yet vacuumed: a worker's old
 /// transaction can pile up hundreds of thousands of such rows, and each read would visit all of them.
 ///
 /// A hint and no more. What was committed late, what came from a host whose clock is behind, and what was put back lies
@@ -8,11 +8,11 @@ import Base
 /// up that is many times a second.
 package struct PendingLowWaterMarks: Sendable {
     private var done: [Lane: Int64] = [:]
-    private var nextSweep = ContinuousClock.now
+    private var nextFullScan = ContinuousClock.now
 
     /// Transactions that overlap commit in any order.
     private static let slack: Int64 = 500
-    private static let sweepShare = 20
+    private static let fullScanShare = 20
 
     package init() {}
 
@@ -29,11 +29,11 @@ package struct PendingLowWaterMarks: Sendable {
     }
 
     /// Whether to read from the start now.
-    package var isSweepDue: Bool { ContinuousClock.now >= nextSweep }
+    package var isFullScanDue: Bool { ContinuousClock.now >= nextFullScan }
 
     /// A read from the start took so long.
-    package mutating func swept(in duration: Duration) {
-        nextSweep = ContinuousClock.now + duration * (PendingLowWaterMarks.sweepShare - 1)
+    package mutating func scanned(in duration: Duration) {
+        nextFullScan = ContinuousClock.now + duration * (PendingLowWaterMarks.fullScanShare - 1)
     }
 
     /// These are out of the line, for good.

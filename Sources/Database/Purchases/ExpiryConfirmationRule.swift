@@ -2,7 +2,7 @@ import Base
 import Postgres
 import Subscriptions
 
-/// From when on ends are believed, for purchases of any app.
+/// From when on ends are confirmed, for purchases of any app.
 package struct ExpiryConfirmationRule: Sendable {
     private let patience: Int64
     private let outages: [Range<Int64>]
@@ -30,7 +30,7 @@ package struct ExpiryConfirmationRule: Sendable {
             coverage: try HistoryCoverage.read(on: connection))
     }
 
-    package func belief(of key: PurchaseKey) -> ExpiryConfirmation {
+    package func confirmation(of key: PurchaseKey) -> ExpiryConfirmation {
         let place = AppScope(app: key.app, environment: key.environment)
         return ExpiryConfirmation(
             patience: patience, outages: outages + (unheard[place].map { [$0] } ?? []),

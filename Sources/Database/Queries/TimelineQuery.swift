@@ -15,12 +15,14 @@ package enum TimelineQuery {
         of keys: [PurchaseKey], appUserIDs: [String], patience: Int64, foldSettings: FoldSettings, now: Int64,
         order: TimelineOrder = .happened, on connection: PostgresConnection
     ) throws -> Timeline {
-        let beliefs = try ExpiryConfirmationRule.read(patience: patience, now: now, on: connection)
+        let confirmationRule = try ExpiryConfirmationRule.read(patience: patience, now: now, on: connection)
         let arrivals = try ArrivalQuery.arrivals(of: keys, on: connection)
         let replays = zip(keys, arrivals).map { key, arrivals in
             (
                 key: key,
-                steps: PurchaseReplay(of: key, belief: beliefs.belief(of: key), foldSettings: foldSettings).steps(
+                steps: PurchaseReplay(
+                    of: key, confirmation: confirmationRule.confirmation(of: key), foldSettings: foldSettings
+                ).steps(
                     arrivals, until: now, order: order)
             )
         }

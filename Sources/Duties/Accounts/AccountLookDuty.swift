@@ -176,7 +176,7 @@ package struct AccountLookDuty: Duty {
                     AccountLookup.Question(
                         id: due.subject.transactionID, in: .only(work.place.environment), others: due.progress.others,
                         after: due.progress.revision),
-                    CallOptions(priority: .sweep, within: AccountLookDuty.callTime, cancellation: cancellation))
+                    CallOptions(priority: .background, within: AccountLookDuty.callTime, cancellation: cancellation))
                 work.end(number, answer)
             }
         }

@@ -12,16 +12,16 @@ package struct DeletionDuty: Duty {
     package static let firstAfter = Duration.seconds(3)
     package static let retryAfter = Duration.seconds(3)
 
-    private let sweep: CustomerErasure
+    private let erasure: CustomerErasure
     private static let rest = Duration.seconds(3)
 
-    package init(sweep: CustomerErasure) {
-        self.sweep = sweep
+    package init(erasure: CustomerErasure) {
+        self.erasure = erasure
     }
 
     package func run(_ run: DutyRun) throws -> Next {
         let hasMore = try run.session.withConnection { connection in
-            try run.leadership.isLeader(on: connection) && sweep.step(on: connection)
+            try run.leadership.isLeader(on: connection) && erasure.step(on: connection)
         }
         return hasMore ? .again : .after(DeletionDuty.rest)
     }

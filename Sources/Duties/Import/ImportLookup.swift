@@ -11,7 +11,7 @@ import Subscriptions
 /// subscriptions stand.
 package struct ImportLookup: Sendable {
     package let client: ServerAPIClient
-    private let door: TransactionAdmission
+    private let admission: TransactionAdmission
     private let receipts: ReceiptVerifier
     private let source: NotificationSource
     private let pace: ImportPace
@@ -22,11 +22,11 @@ package struct ImportLookup: Sendable {
 
     /// - Parameter sendsEvents: whether the events of what is imported are sent.
     package init(
-        client: ServerAPIClient, door: TransactionAdmission, receipts: ReceiptVerifier, sendsEvents: Bool,
+        client: ServerAPIClient, admission: TransactionAdmission, receipts: ReceiptVerifier, sendsEvents: Bool,
         pace: ImportPace = ImportPace(rate: nil), cancellation: Cancellation = Cancellation()
     ) {
         self.client = client
-        self.door = door
+        self.admission = admission
         self.receipts = receipts
         source = sendsEvents ? .importedToSend : .imported
         self.pace = pace
@@ -56,7 +56,7 @@ package struct ImportLookup: Sendable {
         case .original(let id), .transaction(let id):
             return Question(id: id, named: [id], environments: environments)
         case .jws(let text):
-            switch door.admit(text, of: client.app.id, from: source) {
+            switch admission.admit(text, of: client.app.id, from: source) {
             case .failure(let rejection): throw Refusal(reason: "jws: \(ImportLookup.reason(rejection))")
             case .success(let admitted):
                 guard environments.contains(admitted.place.environment) else {
@@ -157,7 +157,7 @@ package struct ImportLookup: Sendable {
     private func answer(
         _ question: Question, in environment: StoreEnvironment
     ) throws(ServerAPIError) -> Answer? {
-        let account = AccountLookup(client: client, door: door)
+        let account = AccountLookup(client: client, admission: admission)
         guard var items = try account.history(of: question.id, in: environment, options, pace: pace.pass) else {
             return nil
         }
@@ -189,7 +189,7 @@ package struct ImportLookup: Sendable {
     }
 
     private var options: CallOptions {
-        CallOptions(priority: .sweep, within: ImportLookup.requestTime, cancellation: cancellation)
+        CallOptions(priority: .background, within: ImportLookup.requestTime, cancellation: cancellation)
     }
 
     private static func original(of id: String, in items: [SignedItem<TransactionPayload>]) -> String? {
@@ -204,7 +204,7 @@ package struct ImportLookup: Sendable {
     ) throws(ServerAPIError) -> Answer {
         var transactions: [String: [(fact: TransactionFact, entry: NewNotification)]] = [:]
         for item in items + states.map(\.transaction) {
-            switch door.admit(item.text, of: client.app.id, from: source) {
+            switch admission.admit(item.text, of: client.app.id, from: source) {
             case .failure(let rejection): return try refused(rejection)
             case .success(let admitted):
                 guard let fact = TransactionFact(item.payload, tie: item.jws.payload), let entry = admitted.entry else {
@@ -222,7 +222,7 @@ package struct ImportLookup: Sendable {
             guard let fact = TransactionFact(state.transaction.payload, tie: state.transaction.jws.payload) else {
                 continue
             }
-            switch door.admit(state, of: scope, from: source) {
+            switch admission.admit(state, of: scope, from: source) {
             case .failure(let rejection): return try refused(rejection)
             case .success(let entry):
                 let renewal = state.renewal.flatMap { RenewalFact($0.payload, tie: $0.jws.payload) }

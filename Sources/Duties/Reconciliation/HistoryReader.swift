@@ -4,14 +4,14 @@ import Base
 import Database
 import Ingest
 
-/// Reads the history of one app, and lets in what the door lets in.
+/// Reads the history of one app, and lets in what the admission lets in.
 package struct HistoryReader: Sendable {
     package let client: ServerAPIClient
-    private let door: NotificationAdmission
+    private let admission: NotificationAdmission
 
-    package init(client: ServerAPIClient, door: NotificationAdmission) {
+    package init(client: ServerAPIClient, admission: NotificationAdmission) {
         self.client = client
-        self.door = door
+        self.admission = admission
     }
 
     /// What one page held.
@@ -38,7 +38,7 @@ package struct HistoryReader: Sendable {
         var page = Page(token: answer.hasMore ? answer.paginationToken : nil)
         var known: Set<NotificationIdentity> = []
         for item in answer.items {
-            switch door.admit(Array(item.signedPayload.utf8), from: source) {
+            switch admission.admit(Array(item.signedPayload.utf8), from: source) {
             case .success(let notification):
                 if let reason = flaw(notification, question.place) {
                     page.refused[reason, default: 0] += 1

@@ -79,7 +79,7 @@ struct HistoryScanStep {
         let read: (page: HistoryReader.Page, next: HistoryScan)
         do throws(ServerAPIError) {
             let options = CallOptions(
-                priority: .sweep, within: HistoryScanStep.pageTime, cancellation: cancellation)
+                priority: .background, within: HistoryScanStep.pageTime, cancellation: cancellation)
             read = try current.walk.page(of: duty.reader, from: .history, now: now, options)
         } catch {
             if case .cancelled = error { return false }

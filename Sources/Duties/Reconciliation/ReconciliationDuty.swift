@@ -40,7 +40,7 @@ package struct ReconciliationDuty: Duty {
 
     package let cancellation: Cancellation?
     private var round: HistoryScanStep
-    private var sweep: StatusPoll
+    private var statusPoll: StatusPoll
 
     private static let rest = Duration.seconds(3)
 
@@ -51,13 +51,13 @@ package struct ReconciliationDuty: Duty {
         self.cancellation = cancellation
         let report = ReconcileReport(started: configuration.clock.now(), logger: logger, metrics: metrics)
         round = HistoryScanStep(configuration, cancellation, report)
-        sweep = StatusPoll(configuration, cancellation, logger, metrics)
+        statusPoll = StatusPoll(configuration, cancellation, logger, metrics)
     }
 
     package mutating func run(_ run: DutyRun) throws -> Next {
         let hasMore = try run.session.withConnection { connection in
             let hasPages = try round.take(run.leadership, on: connection)
-            return try sweep.take(run.leadership, on: connection) || hasPages
+            return try statusPoll.take(run.leadership, on: connection) || hasPages
         }
         return hasMore ? .again : .after(ReconciliationDuty.rest)
     }

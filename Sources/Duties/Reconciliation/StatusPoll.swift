@@ -102,7 +102,7 @@ struct StatusPoll {
         let states: [SubscriptionState]
         do throws(ServerAPIError) {
             let options = CallOptions(
-                priority: .sweep, within: StatusPoll.callTime, cancellation: cancellation)
+                priority: .background, within: StatusPoll.callTime, cancellation: cancellation)
             states = try client.subscriptions(
                 of: look.key.originalTransactionID, in: .only(place.environment), options
             ).answer

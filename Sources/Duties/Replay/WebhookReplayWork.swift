@@ -74,20 +74,20 @@ package struct WebhookReplayWork: JobRunner {
         var walk = self.walk ?? CandidateScan(replay)
         let page = try walk.page(of: endpoint, from: start, until: until, on: connection)
         self.walk = walk
-        let portion = ReplayBatch(
+        let batch = ReplayBatch(
             of: page, atMost: job.rate.map { min(most, max(1, $0 / 10)) } ?? most, isTogether: isOrdered)
-        guard let locked = try DeliveryReplay.lock(endpoint, lanes: portion.lanes, on: connection) else {
+        guard let locked = try DeliveryReplay.lock(endpoint, lanes: batch.lanes, on: connection) else {
             // What became of it is seen by the next step.
             return Advance()
         }
         if let objection = replay.objection(to: locked) { return fail(&job, objection) }
         let put = try DeliveryReplay.queue(
-            known: portion.known, in: walk.reopened, new: portion.new, to: locked, now: now, on: connection)
+            known: batch.known, in: walk.reopened, new: batch.new, to: locked, now: now, on: connection)
         pace.queued(put.queued)
-        job.counts += portion.counts(put)
-        job.cursor = portion.end.words + [String(until)]
-        job.fraction = portion.isLast ? 1 : fraction(of: replay, at: portion.end, until)
-        if portion.isLast { job.state = .done }
+        job.counts += batch.counts(put)
+        job.cursor = batch.end.words + [String(until)]
+        job.fraction = batch.isLast ? 1 : fraction(of: replay, at: batch.end, until)
+        if batch.isLast { job.state = .done }
         if put.queued > 0 { FailPoint.replayBeforeCommit.pass() }
         return Advance(queued: put.queued)
     }

@@ -1,6 +1,8 @@
+import CLI
+
 /// All commands.
 package enum CommandTree {
-    package static let root = CommandNode(
+    package static let root: CommandNode<CommandContext> = CommandNode(
         "entitled", "Receive App Store notifications, keep subscriber records, send webhooks.",
         [
             CommandNode(RunCommand.self), CommandNode(IngestCommand.self), CommandNode(WorkerCommand.self),

@@ -4,9 +4,9 @@ import Daemon
 
 /// The program: finds the command that is asked for and runs it.
 package struct Program: Sendable {
-    package let root: CommandNode
+    package let root: CommandNode<CommandContext>
 
-    package init(root: CommandNode) {
+    package init(root: CommandNode<CommandContext>) {
         self.root = root
     }
 
@@ -24,7 +24,7 @@ package struct Program: Sendable {
         surroundings: ConfigurationContext
     ) -> Int32 {
         do {
-            switch try ArgumentParser.parse(words, root) {
+            switch try ArgumentParser.parse(words, root, of: .entitled) {
             case .help(let node, let path):
                 terminal.page(Array(help(node, path, terminal).utf8))
                 return 0
@@ -36,8 +36,9 @@ package struct Program: Sendable {
                     throw UsageError("unknown command '\(path.joined(separator: " "))': it is not part of this build")
                 }
                 let context = CommandContext(
-                    json: global.json, terminal: terminal, standardInput: standardInput, surroundings: surroundings,
-                    configurationFile: global.configurationFile)
+                    json: global.has("--json"), terminal: terminal, standardInput: standardInput,
+                    surroundings: surroundings,
+                    configurationFile: global.text("--config"))
                 return try run(try make(parsed), parsed, context)
             }
         } catch let error as UsageError {
@@ -53,7 +54,7 @@ package struct Program: Sendable {
     }
 
     private func run(
-        _ command: any Command, _ parsed: ParsedArguments, _ context: CommandContext
+        _ command: any Command<CommandContext>, _ parsed: ParsedArguments, _ context: CommandContext
     ) throws -> Int32 {
         guard command is any ReadingCommand else { return try command.run(context) }
         if let pause = parsed.duration(Watch.option.name) {
@@ -62,8 +63,9 @@ package struct Program: Sendable {
         return context.terminal.hasPager ? try context.page(command) : try command.run(context)
     }
 
-    private func help(_ node: CommandNode, _ path: [String], _ terminal: Terminal) -> String {
-        HelpText.text(node, path: path, width: min(terminal.screen?.columns ?? HelpText.width, HelpText.width))
+    private func help(_ node: CommandNode<CommandContext>, _ path: [String], _ terminal: Terminal) -> String {
+        HelpText.text(
+            node, path: path, of: .entitled, width: min(terminal.screen?.columns ?? HelpText.width, HelpText.width))
     }
 
     /// All mistakes, a line each.

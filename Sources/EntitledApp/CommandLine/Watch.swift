@@ -7,11 +7,11 @@ package struct Watch {
     package static let option = OptionDeclaration(
         "--watch", .duration(.seconds(1)...Duration.seconds(3600)), "Repeat after each such time, until Ctrl-C.")
 
-    private let command: any Command
+    private let command: any Command<CommandContext>
     private let pause: Duration
     private let context: CommandContext
 
-    package init(_ command: any Command, every pause: Duration, _ context: CommandContext) {
+    package init(_ command: any Command<CommandContext>, every pause: Duration, _ context: CommandContext) {
         self.command = command
         self.pause = pause
         self.context = context

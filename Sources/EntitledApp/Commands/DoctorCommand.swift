@@ -56,9 +56,9 @@ package struct DoctorCommand: ReadingCommand {
         _ progress: @escaping @Sendable (Double, String) -> Void
     ) -> [NamedFinding] {
         let database = DatabaseAccess(configuration.database, stateDirectory: configuration.stateDirectory)
-        let ward = CheckContext(
+        let checking = CheckContext(
             configuration: configuration, database: database, surroundings: context.surroundings,
             clock: SystemClock(), patience: patience, progress: progress)
-        return Doctor(ward: ward, isOffline: isOffline).examine()
+        return Doctor(context: checking, isOffline: isOffline).examine()
     }
 }

@@ -40,11 +40,11 @@ struct RoleProcess {
         let reloads = Reloads(logger: logger)
         Signals.onHangUp { reloads.perform() }
         let metrics = Metrics()
-        let keeper = try startCluster(configuration, metrics, logger)
-        defer { stop(keeper, logger) }
-        if let keeper { try prepare(keeper.cluster) }
+        let watchdog = try startCluster(configuration, metrics, logger)
+        defer { stop(watchdog, logger) }
+        if let watchdog { try prepare(watchdog.cluster) }
         let database = try DatabaseAccess(configuration)
-        if keeper != nil {
+        if watchdog != nil {
             let left = try MigrateCommand.migrate(database).left
             if !left.isEmpty {
                 logger.warning(
@@ -53,7 +53,7 @@ struct RoleProcess {
             }
         }
         try database.checkBeforeStart(role.databaseRoles, logger: logger)
-        return try serve(configuration, database, hasCluster: keeper != nil, reloads, metrics, logger)
+        return try serve(configuration, database, hasCluster: watchdog != nil, reloads, metrics, logger)
     }
 
     private func serve(
@@ -65,7 +65,7 @@ struct RoleProcess {
             configuration.trust.ocsp,
             file: "\(configuration.stateDirectory)/revocation-\(role.rawValue).json", logger: logger, metrics: metrics)
         let verifier = SignedDataVerifier(
-            trust: try configuration.trustAnchors(), revocation: revocation?.policyAtTheDoor)
+            trust: try configuration.trustAnchors(), revocation: revocation?.policyOfAdmission)
         let process = Composition(
             configuration: configuration, database: database, logger: logger, metrics: metrics, revocation: revocation,
             apple: AppleAccesses(configuration, verifier: verifier, logger: logger, metrics: metrics),
@@ -87,13 +87,13 @@ struct RoleProcess {
     /// The private Postgres, where `run` has no other.
     private func startCluster(
         _ configuration: Configuration, _ metrics: Metrics, _ logger: Logger
-    ) throws -> ClusterKeeper? {
+    ) throws -> ClusterWatchdog? {
         guard role == .run, configuration.database.isPrivateCluster else { return nil }
         let cluster = try PrivateCluster(stateDirectory: configuration.stateDirectory, logger: logger)
         metrics.count(.privateDatabaseRestarts, by: 0)
-        let keeper = ClusterKeeper(cluster, logger: logger) { metrics.count(.privateDatabaseRestarts) }
-        try keeper.start()
-        return keeper
+        let watchdog = ClusterWatchdog(cluster, logger: logger) { metrics.count(.privateDatabaseRestarts) }
+        try watchdog.start()
+        return watchdog
     }
 
     /// What takes a superuser, since the login of the private Postgres is none: the roles, and what Postgres gives to all of them.
@@ -109,9 +109,9 @@ struct RoleProcess {
     /// A fast stop takes a fraction of a second; it is what is left of the drain's own reserve.
     private static let clusterTimeout = Duration.seconds(5)
 
-    private func stop(_ keeper: ClusterKeeper?, _ logger: Logger) {
+    private func stop(_ watchdog: ClusterWatchdog?, _ logger: Logger) {
         do {
-            try keeper?.stop(timeout: RoleProcess.clusterTimeout)
+            try watchdog?.stop(timeout: RoleProcess.clusterTimeout)
         } catch {
             logger.error("private database stop failed", ["error": .string("\(error)")])
         }

@@ -41,7 +41,7 @@ struct Composition {
 
     func ingest() throws -> Part {
         let role = try IngestRole(
-            apps: configuration.appRegistry, process(.ingest), verifier: try verifier(revocation?.policyAtTheDoor))
+            apps: configuration.appRegistry, process(.ingest), verifier: try verifier(revocation?.policyOfAdmission))
         let settings = configuration.ingest
         let identity = try identity(settings.tls)
         let server = HTTPServer(
@@ -80,7 +80,7 @@ struct Composition {
         let configuration = configuration
         let id = SecureRandom.bytes(16)
         let history = HistoryServices(
-            configuration, verifier: try verifier(revocation?.policyAtTheDoor), apple: apple)
+            configuration, verifier: try verifier(revocation?.policyOfAdmission), apple: apple)
         let role = try WorkerRole(
             configuration.workerSettings(id: id, history), process(.worker),
             verifier: try verifier(revocation?.policyInside), keys: SealingKeys.reader(configuration, logger: logger),
@@ -97,7 +97,7 @@ struct Composition {
                 duty, session: try database.session(.worker, logger: logger, refused: refused), leadership: leadership,
                 logger: logger)
         }
-        let retention = RetentionRound(
+        let retention = RetentionRun(
             times: configuration.retentionTimes, clock: clock, logger: logger, metrics: metrics)
         let reconciliation = history.reconciliationDuty(clock: clock, logger: logger, metrics: metrics)
         let accounts = history.accountDuty(logger: logger, metrics: metrics)
@@ -107,7 +107,7 @@ struct Composition {
             try reconciliation.map { try service($0) },
             try accounts.map { try service($0) },
             try service(JobDuty(worker: worker, kinds: [WebhookReplayWork.kind, history.jobs], logger: logger)),
-            try service(DeletionDuty(sweep: CustomerErasure(foldSettings: configuration.foldSettings))),
+            try service(DeletionDuty(erasure: CustomerErasure(foldSettings: configuration.foldSettings))),
             try refunds.map { try service($0) },
         ].compactMap { $0 }
     }
@@ -118,7 +118,7 @@ struct Composition {
         let (accesses, transports) = apple.use()
         let role = try APIRole(
             APISettings(configuration, logger: logger), process(.api),
-            verifier: try verifier(revocation?.policyAtTheDoor), apple: accesses.mapValues(\.client))
+            verifier: try verifier(revocation?.policyOfAdmission), apple: accesses.mapValues(\.client))
         var settings = APIRole.listener(on: configuration.api.listen.description)
         settings.maxConnectionsPerAddress = configuration.api.maxConnectionsPerAddress
         let server = HTTPServer(settings, handler: role.handler, logger: logger, metrics: metrics)

@@ -16,21 +16,21 @@ struct HistoryServices: Sendable {
     let accesses: [String: ServerAPIAccess]
     /// Ends the use of the accesses; drains after all services that use them.
     let transports: any Service
-    private let door: NotificationAdmission
-    private let transactionDoor: TransactionAdmission
+    private let admission: NotificationAdmission
+    private let transactionAdmission: TransactionAdmission
 
     /// - Parameter verifier: as the store's endpoint has it.
     init(_ configuration: Configuration, verifier: SignedDataVerifier, apple: AppleAccesses) {
         self.configuration = configuration
-        door = NotificationAdmission(
+        admission = NotificationAdmission(
             apps: configuration.appRegistry, verifier: verifier, dictionaries: HeaderDictionaries())
-        transactionDoor = TransactionAdmission(
+        transactionAdmission = TransactionAdmission(
             apps: configuration.appRegistry, verifier: verifier, dictionaries: HeaderDictionaries())
         (accesses, transports) = apple.use()
     }
 
     private func reader(_ app: String) -> HistoryReader? {
-        accesses[app].map { HistoryReader(client: $0.client, door: door) }
+        accesses[app].map { HistoryReader(client: $0.client, admission: admission) }
     }
 
     /// Drives requested jobs that no process drives.
@@ -58,7 +58,7 @@ struct HistoryServices: Sendable {
                 accesses[app.id].map {
                     (
                         place: AppScope(app: app.id, environment: environment),
-                        lookup: AccountLookup(client: $0.client, door: transactionDoor)
+                        lookup: AccountLookup(client: $0.client, admission: transactionAdmission)
                     )
                 }
             }

@@ -25,17 +25,17 @@ extension Composition {
                 Result { () throws(ServerAPIError) in
                     try access.client.sendConsumption(
                         information, of: request.key.transactionID, in: request.key.purchase.environment,
-                        CallOptions(priority: .sweep, within: .seconds(60), cancellation: cancellation))
+                        CallOptions(priority: .background, within: .seconds(60), cancellation: cancellation))
                 }
             }
         }
-        let policies = Dictionary(apps.map { ($0.id, $0.refunds.policyOfDesk) }) { first, _ in first }
+        let policies = Dictionary(apps.map { ($0.id, $0.refunds.answerPolicy) }) { first, _ in first }
         return RefundAnswerDuty(policies: policies, senders: senders, logger: logger, metrics: metrics)
     }
 }
 
 extension Configuration.Refunds {
-    fileprivate var policyOfDesk: RefundPolicy {
+    fileprivate var answerPolicy: RefundPolicy {
         switch policy {
         case .never: return .never
         case .ask: return .ask

@@ -1,5 +1,6 @@
 import AppStoreAPI
 import Base
+import Crypto
 import Daemon
 import HTTP
 
@@ -215,10 +216,10 @@ extension ValueFormat where Value == [[UInt8]] {
             }
             let file = surroundings.readFile(surroundings.resolve(path))
             guard case .contents(let bytes) = file else { return .wrong(json, allowed, reason: file.failure) }
-            guard let certificates = CertificateFile.certificates(bytes), !certificates.isEmpty else {
+            guard let certificates = CertificateFile.certificates(in: bytes) else {
                 return .wrong(json, allowed, reason: "no certificate in it")
             }
-            return .value(certificates)
+            return .value(certificates.map(\.der))
         }
     }
 }

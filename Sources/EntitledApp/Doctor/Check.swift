@@ -28,17 +28,17 @@ struct Check: Sendable {
         _ name: String, reading role: DatabaseRole = .api,
         _ look: @escaping @Sendable (CheckContext, PostgresConnection) throws -> [Finding]
     ) {
-        self.init(name, as: role) { ward in try look(ward, try ward.connect(role)) }
+        self.init(name, as: role) { context in try look(context, try context.connect(role)) }
     }
 
     /// What it finds. Whatever happens inside, this ends, and in time.
-    func findings(_ ward: CheckContext) -> [Finding] {
+    func findings(_ context: CheckContext) -> [Finding] {
         let result = Monitor<[Finding]?>(nil)
         let look = look
         let thread = ServiceThread(orNil: "doctor") {
             let found: [Finding]
             do {
-                found = try look(ward)
+                found = try look(context)
             } catch {
                 found = [Check.failure(error)]
             }

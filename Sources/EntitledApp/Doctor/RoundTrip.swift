@@ -11,24 +11,24 @@ import Schemas
 struct RoundTrip {
     private let app: Configuration.App
     private let environment: StoreEnvironment
-    private let ward: CheckContext
+    private let context: CheckContext
 
     private static let interval = Duration.milliseconds(500)
 
-    init(_ app: Configuration.App, _ environment: StoreEnvironment, _ ward: CheckContext) {
+    init(_ app: Configuration.App, _ environment: StoreEnvironment, _ context: CheckContext) {
         self.app = app
         self.environment = environment
-        self.ward = ward
+        self.context = context
     }
 
     private var name: String { "\(app.id), \(environment.rawValue)" }
 
     func run() throws -> [Finding] {
-        try ward.withApple(app, run) ?? []
+        try context.withApple(app, run) ?? []
     }
 
     private func run(_ client: ServerAPIClient) throws -> [Finding] {
-        let connection = try ward.connect(.api)
+        let connection = try context.connect(.api)
         let known = try arrived(connection)
         let token: String
         do throws(ServerAPIError) {
@@ -43,7 +43,7 @@ struct RoundTrip {
         let begun = ContinuousClock.now
         // What Apple says half-way spares waiting for what failed already.
         for share in [0.5, 1] {
-            if try waits(for: known, since: begun, until: ward.patience * share, connection) {
+            if try waits(for: known, since: begun, until: context.patience * share, connection) {
                 let took = RelativeTime.text((ContinuousClock.now - begun).milliseconds)
                 return [.ok("\(name): Apple's test notification arrived within \(took)")]
             }
@@ -53,7 +53,7 @@ struct RoundTrip {
         return [
             .warning(
                 "\(name): Apple accepted the request for a test notification, but did not send it within"
-                    + " \(ward.patience.text)", "repeat the check in a few minutes")
+                    + " \(context.patience.text)", "repeat the check in a few minutes")
         ]
     }
 
@@ -72,7 +72,7 @@ struct RoundTrip {
         """
 
     private func arrived(_ connection: PostgresConnection) throws -> Set<String> {
-        let since = SequenceGenerator.least(at: ward.clock.now() - RoundTrip.slack - ward.patience.milliseconds)
+        let since = SequenceGenerator.least(at: context.clock.now() - RoundTrip.slack - context.patience.milliseconds)
         let rows = try connection.query(
             RoundTrip.tests, [.int8(since), .text(app.id), .int2(environment.code)])
         return Set(try rows.map { try $0.text("uuid") })
@@ -88,7 +88,7 @@ struct RoundTrip {
             if try !arrived(connection).isSubset(of: known) { return true }
             let passed = ContinuousClock.now - begun
             guard passed < time else { return false }
-            ward.progress(passed / ward.patience, "waiting for Apple's test notification (\(name))")
+            context.progress(passed / context.patience, "waiting for Apple's test notification (\(name))")
             _ = pause.wait(timeout: RoundTrip.interval) { _ in nil as Bool? }
         }
     }

@@ -8,7 +8,7 @@ import HTTP
 package final class IngestHandler: HTTPHandler {
     package static let path = "/apple/notifications"
 
-    private let door: NotificationAdmission
+    private let admission: NotificationAdmission
     private let committer: NotificationCommitter
     private let refused: UnconfiguredApps
     private let logger: Logger
@@ -18,7 +18,7 @@ package final class IngestHandler: HTTPHandler {
         apps: AppRegistry, verifier: SignedDataVerifier, committer: NotificationCommitter,
         dictionaries: HeaderDictionaries, logger: Logger, metrics: Metrics
     ) {
-        door = NotificationAdmission(apps: apps, verifier: verifier, dictionaries: dictionaries)
+        admission = NotificationAdmission(apps: apps, verifier: verifier, dictionaries: dictionaries)
         self.committer = committer
         self.logger = logger
         self.metrics = metrics
@@ -66,7 +66,7 @@ package final class IngestHandler: HTTPHandler {
                 Rejection(
                     status: 400, code: "malformed_body", message: "the body is not a JSON object with a signedPayload"))
         }
-        return door.admit(jws, from: .store).mapError(refusal)
+        return admission.admit(jws, from: .store).mapError(refusal)
     }
 
     private func refusal(for refusal: NotificationAdmission.Rejection) -> Rejection {

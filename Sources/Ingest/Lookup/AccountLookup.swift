@@ -8,13 +8,13 @@ import Database
 /// The answers are admitted as everything else that was signed is, and go into the log by the same way.
 package struct AccountLookup: Sendable {
     package let client: ServerAPIClient
-    private let door: TransactionAdmission
+    private let admission: TransactionAdmission
     private let mostTransactions: Int
 
     /// - Parameter mostTransactions: what one turn brings at most; it is written in one transaction, which holds lanes.
-    package init(client: ServerAPIClient, door: TransactionAdmission, mostTransactions: Int = 500) {
+    package init(client: ServerAPIClient, admission: TransactionAdmission, mostTransactions: Int = 500) {
         self.client = client
-        self.door = door
+        self.admission = admission
         self.mostTransactions = mostTransactions
     }
 
@@ -231,7 +231,7 @@ package struct AccountLookup: Sendable {
     private func admitted(
         _ item: SignedItem<TransactionPayload>
     ) throws(ServerAPIError) -> TransactionAdmission.Admitted {
-        switch door.admit(item.text, of: client.app.id) {
+        switch admission.admit(item.text, of: client.app.id) {
         case .success(let admitted): return admitted
         case .failure(let rejection): throw AccountLookup.error(rejection)
         }
@@ -241,7 +241,7 @@ package struct AccountLookup: Sendable {
         _ state: SubscriptionState, in environment: StoreEnvironment
     ) throws(ServerAPIError) -> NewNotification {
         let place = AppScope(app: client.app.id, environment: environment)
-        switch door.admit(state, of: place, from: state.isLongOver ? .imported : .status) {
+        switch admission.admit(state, of: place, from: state.isLongOver ? .imported : .status) {
         case .success(let entry): return entry
         case .failure(let rejection): throw AccountLookup.error(rejection)
         }

@@ -1,32 +1,34 @@
 import Base
+import CLI
 
-/// The arguments of one command, read by its syntax.
+/// The values of one command line of storesim, each read into its type or refused with the values that are allowed.
 struct CommandArguments {
-    let command: String
-    var operand: String?
-    var wantsHelp = false
-    var values: [String: [String]] = [:]
+    private let parsed: ParsedArguments
+    private let command: String
 
-    init(command: String) {
+    /// - Parameter command: its name, for the text of errors.
+    init(_ parsed: ParsedArguments, of command: String) {
+        self.parsed = parsed
         self.command = command
     }
 
-    func isSet(_ option: String) -> Bool { values[option] != nil }
+    func isSet(_ option: String) -> Bool { parsed.has(option) }
 
-    func text(_ option: String) -> String? { values[option]?.last }
+    func text(_ name: String) -> String? { parsed.text(name) }
 
-    func texts(_ option: String) -> [String] { values[option] ?? [] }
+    func texts(_ option: String) -> [String] { parsed.texts(option) }
 
     func required(_ option: String) throws(UsageError) -> String {
-        guard let value = text(option) else { throw UsageError("storesim \(command): \(option) is missing") }
+        guard let value = text(option) else { throw UsageError("storesim \(command) needs \(option)") }
         return value
     }
 
     func wrong(_ option: String, _ value: String, _ wanted: String) -> UsageError {
-        UsageError("storesim \(command): \(option) \"\(value)\" is not \(wanted)")
+        UsageError(
+            "\(option) of storesim \(command) cannot be '\(Terminal.harmless(value))'; allowed: \(wanted)")
     }
 
-    /// The option read by `read`; `fallback` when it is not given.
+    /// The option read by `read`; `fallback` where it was not given.
     func value<Value>(
         _ option: String, _ wanted: String, default fallback: Value, _ read: (String) -> Value?
     ) throws(UsageError) -> Value {
@@ -48,5 +50,20 @@ struct CommandArguments {
     ) throws(UsageError) -> Value where Value.RawValue == String {
         let allowed = Value.allCases.map(\.rawValue).joined(separator: ", ")
         return try value(option, "one of \(allowed)", default: fallback) { Value(rawValue: $0) }
+    }
+
+    /// Waits, separated by commas: `1s,2s`.
+    func waits(_ option: String, such example: String, default fallback: [Duration]?) throws(UsageError) -> [Duration]?
+    {
+        try value(option, "a list of durations such as \(example)", default: fallback) {
+            let waits = $0.split(separator: ",", omittingEmptySubsequences: false).map { Duration(text: String($0)) }
+            return waits.contains(nil) ? nil : .some(waits.compactMap(\.self))
+        }
+    }
+
+    func environment() throws(UsageError) -> String {
+        try value("--environment", "Sandbox or Production", default: "Sandbox") {
+            ["Sandbox", "Production"].contains($0) ? $0 : nil
+        }
     }
 }

@@ -1,26 +1,27 @@
 import Base
+import CLI
 
 /// `storesim pki`: makes a store's certificates.
-struct PKICommand: StoresimCommand {
-    static var syntax: CommandSyntax {
-        CommandSyntax(
-            name: "pki", summary: "Makes a root, an intermediate and a leaf with Apple's marker extensions.",
-            options: [
-                .init(
-                    name: "--out", value: "DIR",
-                    help: "where root.pem, intermediate.pem, leaf.pem, chain.pem and leaf.key go"),
-                .init(name: "--name", value: "NAME", help: "how the certificates' names begin (Storesim)"),
-                .init(name: "--force", value: nil, help: "replace what is there"),
-                .init(name: "--json", value: nil, help: "print one JSON object"),
-            ])
-    }
+struct PKICommand: Command {
+    static let declaration = CommandDeclaration(
+        "pki", "Make a root, an intermediate and a leaf certificate with Apple's marker extensions.",
+        options: [
+            OptionDeclaration(
+                "--out", .text("DIR"), isRequired: true,
+                "Folder for root.pem, intermediate.pem, leaf.pem, chain.pem and leaf.key."),
+            OptionDeclaration("--name", .text("NAME"), "Beginning of the certificates' names; default: Storesim."),
+            OptionDeclaration("--force", "Replace the files that are there."),
+            OptionDeclaration("--json", "Print one JSON object."),
+        ],
+        examples: ["pki --out pki"])
 
     private let folder: PKIFolder
     private let options: StorePKI.Options
     private let force: Bool
     private let json: Bool
 
-    init(_ arguments: CommandArguments) throws(UsageError) {
+    init(_ parsed: ParsedArguments) throws(UsageError) {
+        let arguments = CommandArguments(parsed, of: "pki")
         folder = PKIFolder(try arguments.required("--out"))
         var options = StorePKI.Options()
         // 64 characters are the limit of a common name (RFC 5280 A.1), and the longest suffix takes 16.
@@ -36,14 +37,14 @@ struct PKICommand: StoresimCommand {
         let pki = try StorePKI.generate(options, now: SystemClock().now())
         try folder.write(pki, force: force)
         if json {
-            terminal.line(
+            terminal.print(
                 JSON.object([
                     "root_sha256": .string(pki.rootFingerprint), "root_file": .string(folder.rootPath),
                     "dir": .string(folder.path),
                 ]).text)
             return 0
         }
-        terminal.line(
+        terminal.print(
             """
             Certificates are in \(folder.path). The root's SHA-256:
               \(pki.rootFingerprint)

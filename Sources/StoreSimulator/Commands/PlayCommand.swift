@@ -1,40 +1,45 @@
 import Base
+import CLI
 
 /// `storesim play`: the lives of subscribers as notifications, sent as the App Store sends them.
-struct PlayCommand: StoresimCommand {
-    static var syntax: CommandSyntax {
-        CommandSyntax(
-            name: "play", summary: "Sends the lives of subscribers as signed notifications.",
-            options: [
-                .init(name: "--to", value: "URL", help: "the receiver: http://HOST[:PORT][/PATH]"),
-                .init(name: "--pki", value: "DIR", help: "what `storesim pki` made"),
-                .init(name: "--bundle-id", value: "ID", help: "of the app (com.example.app)"),
-                .init(name: "--apple-app-id", value: "N", help: "of the app (1234567890)"),
-                .init(name: "--environment", value: "E", help: "Sandbox (default) or Production"),
-                .init(name: "--scenario", value: "S", help: "mixed (default), year, every-kind or story"),
-                .init(name: "--subscribers", value: "N", help: "how many lives (1)"),
-                .init(
-                    name: "--seed", value: "S",
-                    help: "the same seed and --at tell the same lives; else another each time"),
-                .init(name: "--at", value: "TIME", help: "when the story ends, ISO 8601 (now)"),
-                .init(name: "--duplicates", value: "PERCENT", help: "how many are sent twice (0)"),
-                .init(name: "--shuffle", value: nil, help: "in any order (among 200 subscribers each)"),
-                .init(name: "--rate", value: "R", help: "requests in a second; 0 (default): as fast as possible"),
-                .init(
-                    name: "--live", value: nil, help: "each when it is signed, from now on; only --scenario story"),
-                .init(name: "--connections", value: "N", help: "kept open, each with one request at a time (4)"),
-                .init(
-                    name: "--retry-schedule", value: "WAITS",
-                    help: "waits before further attempts, as in 1s,2s,5s (none)"),
-                .init(name: "--timeout", value: "TIME", help: "of one request (30s)"),
-                .init(name: "--ahead", value: "N", help: "signed before sending begins, 19 KB each (20000)"),
-                .init(name: "--dry-run", value: nil, help: "send nothing, write the bodies to --out"),
-                .init(name: "--out", value: "DIR", help: "where a dry run writes"),
-                .init(name: "--lines", value: nil, help: "one line for each answer (default for up to 10 subscribers)"),
-                .init(name: "--quiet", value: nil, help: "only the summary"),
-                .init(name: "--json", value: nil, help: "JSON lines: each answer with --lines, then the summary"),
-            ])
-    }
+struct PlayCommand: Command {
+    static let declaration = CommandDeclaration(
+        "play", "Send the lives of subscribers as signed notifications.",
+        options: [
+            OptionDeclaration("--pki", .text("DIR"), isRequired: true, "Folder that `storesim pki` made."),
+            OptionDeclaration("--to", .text("URL"), "Receiver: http://HOST[:PORT][/PATH]."),
+            OptionDeclaration("--bundle-id", .text("ID"), "Bundle id of the app; default: com.example.app."),
+            OptionDeclaration("--apple-app-id", .text("N"), "Apple's id of the app; default: 1234567890."),
+            OptionDeclaration("--environment", .text("E"), "Sandbox (default) or Production."),
+            OptionDeclaration("--scenario", .text("S"), "mixed (default), year, every-kind or story."),
+            OptionDeclaration("--subscribers", .text("N"), "Number of lives; default: 1."),
+            OptionDeclaration(
+                "--seed", .text("S"), "The same seed and --at tell the same lives; default: another seed each time."),
+            OptionDeclaration("--at", .text("TIME"), "End of the story, in ISO 8601; default: now."),
+            OptionDeclaration("--duplicates", .text("PERCENT"), "Share that is sent twice; default: 0."),
+            OptionDeclaration("--shuffle", "Send in any order, among 200 subscribers each."),
+            OptionDeclaration("--rate", .text("R"), "Requests per second; default: 0, as fast as possible."),
+            OptionDeclaration(
+                "--live", "Send each notification when it is signed, from now on; only with --scenario story."),
+            OptionDeclaration(
+                "--connections", .text("N"),
+                "Connections that are kept open, with one request at a time each; default: 4."),
+            OptionDeclaration(
+                "--retry-schedule", .text("WAITS"),
+                "Waits before further attempts, such as 1s,2s,5s; default: no further attempt."),
+            OptionDeclaration("--timeout", .text("DURATION"), "Time limit of one request; default: 30s."),
+            OptionDeclaration(
+                "--ahead", .text("N"),
+                "Notifications that are signed before sending begins, 19 kB each; default: 20000."),
+            OptionDeclaration("--dry-run", "Send nothing and write the bodies to --out."),
+            OptionDeclaration("--out", .text("DIR"), "Folder that a dry run writes to."),
+            OptionDeclaration("--lines", "Print a line for each answer; default for up to 10 subscribers."),
+            OptionDeclaration("--quiet", "Print only the summary."),
+            OptionDeclaration("--json", "Print JSON lines: each answer with --lines, then the summary."),
+        ],
+        examples: [
+            "play --pki pki --to http://127.0.0.1:8080/ --scenario every-kind", "play --pki pki --dry-run --out bodies",
+        ])
 
     private enum Target {
         case receiver(ReceiverURL)
@@ -54,7 +59,8 @@ struct PlayCommand: StoresimCommand {
     private let quiet: Bool
     private let json: Bool
 
-    init(_ arguments: CommandArguments) throws(UsageError) {
+    init(_ parsed: ParsedArguments) throws(UsageError) {
+        let arguments = CommandArguments(parsed, of: "play")
         folder = PKIFolder(try arguments.required("--pki"))
         plan = try PlayCommand.plan(arguments)
         target = try PlayCommand.target(arguments)
@@ -66,10 +72,7 @@ struct PlayCommand: StoresimCommand {
         guard !isLive || (plan.scenario == .story && !plan.isShuffled && rate == 0) else {
             throw UsageError("storesim play: --live is for --scenario story, without --shuffle and --rate")
         }
-        retrySchedule = try arguments.value("--retry-schedule", "a list of durations such as 1s,2s", default: []) {
-            let waits = $0.split(separator: ",", omittingEmptySubsequences: false).map { Duration(text: String($0)) }
-            return waits.contains(nil) ? nil : waits.compactMap(\.self)
-        }
+        retrySchedule = try arguments.waits("--retry-schedule", such: "1s,2s", default: []) ?? []
         timeout = try arguments.value("--timeout", "a duration such as 30s", default: .seconds(30)) {
             Duration(text: $0).flatMap { $0 > .zero ? $0 : nil }
         }
@@ -91,9 +94,7 @@ struct PlayCommand: StoresimCommand {
             $0.isEmpty ? nil : $0
         }
         plan.app.appleAppID = try arguments.integer("--apple-app-id", in: 1...Int64.max, default: plan.app.appleAppID)
-        plan.app.environment = try arguments.value("--environment", "Sandbox or Production", default: "Sandbox") {
-            ["Sandbox", "Production"].contains($0) ? $0 : nil
-        }
+        plan.app.environment = try arguments.environment()
         plan.scenario = try arguments.choice("--scenario", default: .mixed)
         plan.subscribers = try arguments.integer("--subscribers", in: 1...10_000_000, default: 1)
         plan.seed = try arguments.integer("--seed", in: 0...UInt64.max, default: UInt64(truncatingIfNeeded: now))
@@ -117,7 +118,7 @@ struct PlayCommand: StoresimCommand {
 
     func run(_ terminal: Terminal) throws -> Int32 {
         let pki = try folder.load()
-        if !quiet && !json { terminal.note("seed \(plan.seed), until \(Timestamp.text(plan.end))\n") }
+        if !quiet && !json { terminal.printError("seed \(plan.seed), until \(Timestamp.text(plan.end))") }
         switch target {
         case .folder(let path): return try write(to: path, pki, terminal)
         case .receiver(let url): return send(to: url, pki, terminal)
@@ -133,10 +134,10 @@ struct PlayCommand: StoresimCommand {
             let number = String(repeating: "0", count: max(0, 6 - "\(count)".count)) + "\(count)"
             let name = "\(path)/\(number)-\(letter.notification.name).json"
             try FileAccess.write(name, try letter.body(signer))
-            if lines { terminal.line(name) }
+            if lines { terminal.print(name) }
             return true
         }
-        terminal.line(
+        terminal.print(
             json
                 ? JSON.object(["written": .int(Int64(count)), "dir": .string(path)]).text
                 : "\(count) written to \(path)")
@@ -153,13 +154,13 @@ struct PlayCommand: StoresimCommand {
         playback.ahead = ahead
         if lines {
             let json = json
-            playback.onAttempt = { terminal.line(json ? PlayLine.json($0) : PlayLine.text($0)) }
+            playback.onAttempt = { terminal.print(json ? PlayLine.json($0) : PlayLine.text($0)) }
         }
         var bar = ProgressBar(terminal)
-        let shows = terminal.isInteractive && !lines && !quiet && !json
-        let report = playback.run(pki) { if shows { bar.show($0) } }
-        if shows { bar.clear() }
-        terminal.line(json ? report.json.text : report.text)
+        let shows = !lines && !quiet && !json
+        let report = playback.run(pki) { if shows { bar.show($0.fraction, $0.text) } }
+        bar.clear()
+        terminal.print(json ? report.json.text : report.text)
         return report.failed == 0 ? 0 : 1
     }
 }

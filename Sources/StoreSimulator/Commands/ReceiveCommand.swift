@@ -1,39 +1,40 @@
 import Base
+import CLI
 import Daemon
 
 /// `storesim receive`: a webhook consumer that checks signatures and tells what comes.
-struct ReceiveCommand: StoresimCommand {
-    static var syntax: CommandSyntax {
-        CommandSyntax(
-            name: "receive",
-            summary: "Receives webhooks, checks their signatures and prints a line for each.",
-            options: [
-                .init(name: "--listen", value: "HOST:PORT", help: "where (127.0.0.1:0, a free port)"),
-                .init(
-                    name: "--secret", value: "whsec_…", help: "of the endpoint; several while one replaces another",
-                    isRepeatable: true),
-                .init(
-                    name: "--secret-file", value: "FILE",
-                    help: "with such secrets, a line each; other users of the host see what --secret was given"),
-                .init(name: "--fail-first", value: "N", help: "answer 500 to the first N attempts of each event"),
-                .init(
-                    name: "--status", value: "CODE",
-                    help: "answer the first requests so, one after another; then 200", isRepeatable: true),
-                .init(name: "--json", value: nil, help: "JSON lines"),
-            ])
-    }
+struct ReceiveCommand: Command {
+    static let declaration = CommandDeclaration(
+        "receive", "Receive webhooks, check their signatures and print a line for each.",
+        options: [
+            OptionDeclaration(
+                "--listen", .text("HOST:PORT"), "Address to listen on; default: 127.0.0.1:0, a free port."),
+            OptionDeclaration(
+                "--secret", .text("whsec_…"), isRepeatable: true,
+                "Secret of the endpoint, several while one replaces another."),
+            OptionDeclaration(
+                "--secret-file", .text("FILE"),
+                "File of such secrets, a line each; other users of the host can see the value of --secret."),
+            OptionDeclaration("--fail-first", .text("N"), "Answer 500 to the first N attempts of each event."),
+            OptionDeclaration(
+                "--status", .text("CODE"), isRepeatable: true,
+                "Answer the first requests with these statuses, one after another, and then with 200."),
+            OptionDeclaration("--json", "Print JSON lines."),
+        ],
+        examples: ["receive --listen 127.0.0.1:9000 --secret-file secret"])
 
     private let address: HostAndPort
-    private let signature: WebhookSignature?
+    private let signature: WebhookSignatureCheck?
     private let script: AnswerScript
     private let json: Bool
 
-    init(_ arguments: CommandArguments) throws(UsageError) {
+    init(_ parsed: ParsedArguments) throws(UsageError) {
+        let arguments = CommandArguments(parsed, of: "receive")
         address = try arguments.value(
             "--listen", "HOST:PORT", default: HostAndPort(host: "127.0.0.1", port: 0)
         ) { HostAndPort($0) }
         let secrets = try arguments.texts("--secret") + ReceiveCommand.secrets(in: arguments.text("--secret-file"))
-        signature = secrets.isEmpty ? nil : WebhookSignature(secrets: secrets)
+        signature = secrets.isEmpty ? nil : WebhookSignatureCheck(secrets: secrets)
         guard secrets.isEmpty || signature != nil else {
             throw UsageError("storesim receive: --secret is not whsec_ and base64")
         }
@@ -64,10 +65,10 @@ struct ReceiveCommand: StoresimCommand {
         Signals.block()
         let json = json
         let receiver = try WebhookReceiver(address, signature: signature, script: script) { delivery in
-            terminal.line(json ? delivery.json.text : delivery.text)
+            terminal.print(json ? delivery.json.text : delivery.text)
         }
         let url = "http://\(receiver.address)/"
-        terminal.line(
+        terminal.print(
             json
                 ? JSON.object(["message": .string("listening"), "address": .string("\(receiver.address)")]).text
                 : "Receiving on \(url) (POST \(url)control {\"status\":500} makes it answer badly)")

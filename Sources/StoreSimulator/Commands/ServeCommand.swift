@@ -1,39 +1,40 @@
 import Base
+import CLI
 import Daemon
 
 /// `storesim serve`: Apple's side of an app, on this host: the Server API and the sender of notifications.
-struct ServeCommand: StoresimCommand {
-    static var syntax: CommandSyntax {
-        CommandSyntax(
-            name: "serve", summary: "Plays Apple's Server API, and sends notifications with Apple's retries.",
-            options: [
-                .init(name: "--dir", value: "DIR", help: "where certificates, key and configuration go (./storesim)"),
-                .init(name: "--port", value: "N", help: "on 127.0.0.1 (0, a free one)"),
-                .init(
-                    name: "--to", value: "URL",
-                    help: "where notifications go: http://HOST[:PORT][/PATH]; without it nothing arrives"),
-                .init(name: "--bundle-id", value: "ID", help: "of the app (com.example.app)"),
-                .init(name: "--apple-app-id", value: "N", help: "of the app (1234567890)"),
-                .init(name: "--environment", value: "E", help: "Sandbox (default) or Production"),
-                .init(name: "--scenario", value: "S", help: "mixed (default), year, every-kind or story"),
-                .init(name: "--subscribers", value: "N", help: "how many lives (10)"),
-                .init(name: "--seed", value: "S", help: "the same seed and --at tell the same lives"),
-                .init(
-                    name: "--at", value: "TIME",
-                    help: "when the story ends, ISO 8601 (now); what lies ahead happens in its time"),
-                .init(name: "--speed", value: "N", help: "the waits before retries pass N times as fast (1)"),
-                .init(
-                    name: "--retry-schedule", value: "WAITS",
-                    help: "waits before retries, as in 1h,12h (Apple's: five in production, none in the sandbox)"),
-                .init(name: "--lost", value: "PERCENT", help: "how many notifications never arrive (0)"),
-                .init(name: "--requests-per-second", value: "N", help: "answer 429 beyond it; of each kind (no limit)"),
-                .init(
-                    name: "--fault", value: "KIND[:PERCENT][@PATH]",
-                    help: "rate_limited, error, bad_gateway, unauthorized, not_found, garbage, slow or reset",
-                    isRepeatable: true),
-                .init(name: "--json", value: nil, help: "print one JSON object when it listens"),
-            ])
-    }
+struct ServeCommand: Command {
+    static let declaration = CommandDeclaration(
+        "serve", "Serve Apple's Server API and send notifications with Apple's retries.",
+        options: [
+            OptionDeclaration(
+                "--dir", .text("DIR"), "Folder of certificates, key and configuration; default: ./storesim."),
+            OptionDeclaration("--port", .text("N"), "Port on 127.0.0.1; default: 0, a free one."),
+            OptionDeclaration(
+                "--to", .text("URL"), "Receiver of notifications: http://HOST[:PORT][/PATH]; without it none is sent."),
+            OptionDeclaration("--bundle-id", .text("ID"), "Bundle id of the app; default: com.example.app."),
+            OptionDeclaration("--apple-app-id", .text("N"), "Apple's id of the app; default: 1234567890."),
+            OptionDeclaration("--environment", .text("E"), "Sandbox (default) or Production."),
+            OptionDeclaration("--scenario", .text("S"), "mixed (default), year, every-kind or story."),
+            OptionDeclaration("--subscribers", .text("N"), "Number of lives; default: 10."),
+            OptionDeclaration("--seed", .text("S"), "The same seed and --at tell the same lives."),
+            OptionDeclaration(
+                "--at", .text("TIME"), "End of the story, in ISO 8601; default: now. Later parts happen at their time."),
+            OptionDeclaration(
+                "--speed", .text("N"), "Factor by which the waits before retries are shortened; default: 1."),
+            OptionDeclaration(
+                "--retry-schedule", .text("WAITS"),
+                "Waits before retries, such as 1h,12h; default: Apple's, five in production and none in the sandbox."),
+            OptionDeclaration("--lost", .text("PERCENT"), "Share of notifications that never arrive; default: 0."),
+            OptionDeclaration(
+                "--requests-per-second", .text("N"),
+                "Requests of each kind beyond which the answer is 429; default: no limit."),
+            OptionDeclaration(
+                "--fault", .text("KIND[:PERCENT][@PATH]"), isRepeatable: true,
+                "Fault: rate_limited, error, bad_gateway, unauthorized, not_found, garbage, slow or reset."),
+            OptionDeclaration("--json", "Print one JSON object when the program listens."),
+        ],
+        examples: ["serve --to http://127.0.0.1:8080/ --speed 3600"])
 
     private let path: String
     private let port: UInt16
@@ -41,7 +42,8 @@ struct ServeCommand: StoresimCommand {
     private let plan: PlaybackPlan
     private let json: Bool
 
-    init(_ arguments: CommandArguments) throws(UsageError) {
+    init(_ parsed: ParsedArguments) throws(UsageError) {
+        let arguments = CommandArguments(parsed, of: "serve")
         path = arguments.text("--dir") ?? "./storesim"
         port = try arguments.integer("--port", in: 0...UInt16.max, default: 0)
         json = arguments.isSet("--json")
@@ -50,9 +52,7 @@ struct ServeCommand: StoresimCommand {
             $0.isEmpty || $0.contains { "\"\\".contains($0) || $0.isNewline } ? nil : $0
         }
         app.appleAppID = try arguments.integer("--apple-app-id", in: 1...Int64.max, default: app.appleAppID)
-        app.environment = try arguments.value("--environment", "Sandbox or Production", default: "Sandbox") {
-            ["Sandbox", "Production"].contains($0) ? $0 : nil
-        }
+        app.environment = try arguments.environment()
         let now = SystemClock().now()
         var plan = PlaybackPlan(end: try arguments.value("--at", "a time in ISO 8601", default: now, Timestamp.parse))
         plan.app = app
@@ -76,12 +76,7 @@ struct ServeCommand: StoresimCommand {
         settings.speed = try arguments.value("--speed", "a number above 0", default: 1) {
             Double($0).flatMap { $0 > 0 && $0 <= 1e9 ? $0 : nil }
         }
-        settings.retrySchedule = try arguments.value(
-            "--retry-schedule", "a list of durations such as 1h,12h", default: nil
-        ) {
-            let waits = $0.split(separator: ",", omittingEmptySubsequences: false).map { Duration(text: String($0)) }
-            return waits.contains(nil) ? nil : .some(waits.compactMap(\.self))
-        }
+        settings.retrySchedule = try arguments.waits("--retry-schedule", such: "1h,12h", default: nil)
         settings.lost = try arguments.integer("--lost", in: 0...100, default: 0)
         if arguments.isSet("--requests-per-second") {
             settings.requestsPerSecond = try arguments.integer("--requests-per-second", in: 1...1_000_000, default: 50)
@@ -103,7 +98,7 @@ struct ServeCommand: StoresimCommand {
         let service = StoreService(settings, pki, token: token, notifications: plan.notifications())
         try service.start(port: port)
         let file = try folder.writeConfiguration(plan.app, token, pki, baseURL: service.baseURL)
-        terminal.line(json ? described(service, pki, folder, file).text : text(service, pki, file))
+        terminal.print(json ? described(service, pki, folder, file).text : text(service, pki, file))
         _ = Signals.wait()
         service.stop()
         return 0

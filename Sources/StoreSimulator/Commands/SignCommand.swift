@@ -1,21 +1,19 @@
 import Base
+import CLI
 
 /// `storesim sign`: a JWS as Apple makes it, of any JSON object.
-struct SignCommand: StoresimCommand {
-    static var syntax: CommandSyntax {
-        CommandSyntax(
-            name: "sign", summary: "Signs any JSON object as Apple would and prints the compact JWS.",
-            operand: "FILE|-",
-            options: [
-                .init(name: "--pki", value: "DIR", help: "what `storesim pki` made"),
-                .init(
-                    name: "--kind", value: "KIND",
-                    help: "notification (default: nested objects are signed too), transaction or renewal"),
-                .init(
-                    name: "--body", value: nil,
-                    help: "print the request body, {\"signedPayload\":…}; only notifications"),
-            ])
-    }
+struct SignCommand: Command {
+    static let declaration = CommandDeclaration(
+        "sign", "Sign any JSON object as Apple would and print the compact JWS.",
+        arguments: [ArgumentDeclaration(.text("FILE|-"), "JSON object; - reads standard input.")],
+        options: [
+            OptionDeclaration("--pki", .text("DIR"), isRequired: true, "Folder that `storesim pki` made."),
+            OptionDeclaration(
+                "--kind", .text("KIND"),
+                "notification (default: nested objects are signed, too), transaction or renewal."),
+            OptionDeclaration("--body", "Print the request body, {\"signedPayload\":…}; only for notifications."),
+        ],
+        examples: ["sign payload.json --pki pki --body"])
 
     private enum Kind: String, CaseIterable {
         case notification, transaction, renewal
@@ -26,8 +24,9 @@ struct SignCommand: StoresimCommand {
     private let kind: Kind
     private let asBody: Bool
 
-    init(_ arguments: CommandArguments) throws(UsageError) {
-        file = arguments.operand ?? "-"
+    init(_ parsed: ParsedArguments) throws(UsageError) {
+        let arguments = CommandArguments(parsed, of: "sign")
+        file = try arguments.required("FILE|-")
         folder = PKIFolder(try arguments.required("--pki"))
         kind = try arguments.choice("--kind", default: .notification)
         asBody = arguments.isSet("--body")
@@ -49,7 +48,7 @@ struct SignCommand: StoresimCommand {
         // What needs no change is signed byte for byte.
         let nested = kind == .notification ? try SignCommand.signNested(members, signer) : nil
         let jws = try signer.sign(bytes: nested?.bytes ?? bytes)
-        terminal.line(String(decoding: asBody ? NotificationSigner.body(jws) : jws, as: UTF8.self))
+        terminal.print(String(decoding: asBody ? NotificationSigner.body(jws) : jws, as: UTF8.self))
         return 0
     }
 

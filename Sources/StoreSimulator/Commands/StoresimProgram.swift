@@ -1,73 +1,57 @@
 import Base
+import CLI
 
-/// One of storesim's commands: reads its arguments first, entirely, and works then.
-protocol StoresimCommand {
-    static var syntax: CommandSyntax { get }
-
-    init(_ arguments: CommandArguments) throws(UsageError)
-
-    /// The exit status. What it throws is told in one line, with exit status 1.
-    func run(_ terminal: Terminal) throws -> Int32
+extension ProgramDeclaration {
+    static let storesim = ProgramDeclaration(
+        "storesim", globalOptions: [OptionDeclaration("--help", "Show this text; shorter: -h.")])
 }
 
 /// `storesim`: the App Store for tests, demonstrations and benchmarks.
 package enum StoresimProgram {
-    private static var commands: [any StoresimCommand.Type] {
-        [PKICommand.self, SignCommand.self, PlayCommand.self, ReceiveCommand.self, ServeCommand.self]
+    static let root: CommandNode<Terminal> = CommandNode(
+        "storesim", "Play the App Store for tests, demonstrations and benchmarks.",
+        discussion:
+            "Never trust its certificates in production. Exit status: 0 done, 1 it could not be done, 2 wrong use.",
+        [
+            PKICommand.self, SignCommand.self, PlayCommand.self, ReceiveCommand.self, ServeCommand.self,
+            StoresimVersionCommand.self,
+        ])
+
+    /// Runs a command line, without the program's name, as this process. 0: done, 1: it could not be done, 2: wrong use.
+    package static func run(_ words: [String], _ environment: [String: String]) -> Int32 {
+        run(words, .ofProcess(environment, program: "storesim"))
     }
 
-    /// Runs the command line (without the program's name). 0: done, 1: it could not be done, 2: wrong use.
-    package static func run(_ arguments: [String], _ terminal: Terminal = .standard) -> Int32 {
+    package static func run(_ words: [String], _ terminal: Terminal) -> Int32 {
         do {
-            return try dispatch(arguments, terminal)
+            switch try ArgumentParser.parse(words, root, of: .storesim) {
+            case .help(let node, let path):
+                terminal.print(HelpText.text(node, path: path, of: .storesim))
+                return 0
+            case .group(let node, let path):
+                terminal.printError(HelpText.text(node, path: path, of: .storesim))
+                return 2
+            case .command(let node, _, let parsed, _):
+                return try node.make?(parsed).run(terminal) ?? 2
+            }
         } catch let error as UsageError {
-            terminal.note("\(error)\n")
+            terminal.complain(error.description)
             return 2
         } catch {
-            terminal.note("storesim: \(error)\n")
+            terminal.complain("\(error)")
             return 1
         }
     }
+}
 
-    private static func dispatch(_ arguments: [String], _ terminal: Terminal) throws -> Int32 {
-        guard let name = arguments.first else {
-            throw UsageError(
-                "storesim: which command? One of \(commands.map { $0.syntax.name }.joined(separator: ", ")); see --help"
-            )
-        }
-        if ["--help", "-h", "help"].contains(name) {
-            terminal.line(help)
-            return 0
-        }
-        if ["--version", "version"].contains(name) {
-            terminal.line(Version.current)
-            return 0
-        }
-        guard let command = commands.first(where: { $0.syntax.name == name }) else {
-            throw UsageError("storesim: unknown command \"\(name)\"; see --help")
-        }
-        let parsed = try command.syntax.parse(Array(arguments.dropFirst()))
-        if parsed.wantsHelp {
-            terminal.line(command.syntax.help)
-            return 0
-        }
-        return try command.init(parsed).run(terminal)
-    }
+/// `storesim version`: the release that the program was built from.
+struct StoresimVersionCommand: Command {
+    static let declaration = CommandDeclaration("version", "Print the version.", examples: ["version"])
 
-    private static var help: String {
-        let width = commands.map { $0.syntax.name.count }.max() ?? 0
-        let lines = commands.map { command in
-            let name = command.syntax.name
-            return "  \(name)\(String(repeating: " ", count: width - name.count + 2))\(command.syntax.summary)"
-        }
-        return """
-            usage: storesim COMMAND [options]
+    init(_ parsed: ParsedArguments) {}
 
-            The App Store for tests, demonstrations and benchmarks. Never trust its certificates in production.
-
-            \(lines.joined(separator: "\n"))
-
-            storesim COMMAND --help tells more. Exit status: 0 done, 1 it could not be done, 2 wrong use.
-            """
+    func run(_ terminal: Terminal) -> Int32 {
+        terminal.print(Version.current)
+        return 0
     }
 }

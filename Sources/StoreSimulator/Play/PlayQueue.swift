@@ -32,7 +32,7 @@ final class PlayQueue: Sendable {
         var opened: ContinuousClock.Instant?
         var sleepers: [Bed] = []
         /// The sleeper that wakes by itself when something is due; the others wait to be woken.
-        var lookout: Bed?
+        var watcher: Bed?
 
         var isDone: Bool { isComplete && taken == queue.count && retries.isEmpty && inFlight == 0 }
 
@@ -144,7 +144,7 @@ final class PlayQueue: Sendable {
                 _ = bed.wait(timeout: timeout) { $0 ? true : nil }
                 state.change { state in
                     state.sleepers.removeAll { $0 === bed }
-                    if state.lookout === bed { state.lookout = nil }
+                    if state.watcher === bed { state.watcher = nil }
                 }
             }
         }
@@ -173,15 +173,15 @@ final class PlayQueue: Sendable {
         }
         let bed = Bed(false)
         state.sleepers.append(bed)
-        guard let due, state.lookout == nil else { return .sleep(bed, until: nil) }
-        state.lookout = bed
+        guard let due, state.watcher == nil else { return .sleep(bed, until: nil) }
+        state.watcher = bed
         return .sleep(bed, until: due)
     }
 
     private func give(_ delivery: Delivery, _ state: inout State) -> Step {
         state.inFlight += 1
         // One thread has to wait for what comes next.
-        if state.lookout == nil, state.taken < state.queue.count || !state.retries.isEmpty { state.wakeOne() }
+        if state.watcher == nil, state.taken < state.queue.count || !state.retries.isEmpty { state.wakeOne() }
         return .take(delivery)
     }
 
@@ -195,7 +195,7 @@ final class PlayQueue: Sendable {
                 state.retries.insert(again, at: place)
                 if place == 0 {
                     // The thread that waits may do so for something later than this.
-                    state.lookout = nil
+                    state.watcher = nil
                     state.wakeOne()
                 }
             }

@@ -48,6 +48,14 @@ package struct Playback: Sendable {
         package let isComplete: Bool
         /// False while it only signs ahead.
         package let isSending: Bool
+
+        /// 0 to 1 of what is planned so far.
+        var fraction: Double { planned > 0 ? Double(sent) / Double(planned) : 0 }
+
+        var text: String {
+            guard isSending else { return "signing ahead: \(planned)" }
+            return isComplete && planned > 0 ? "\(sent) of \(planned)" : "\(sent) sent"
+        }
     }
 
     /// Runs to the end. `onProgress` is called on this thread, every fifth of a second.
@@ -55,31 +63,31 @@ package struct Playback: Sendable {
         _ pki: StorePKI, onProgress: (Progress) -> Void = { _ in }
     ) -> PlayReport {
         let signer = NotificationSigner(pki)
-        let desk = PlayQueue(ahead: max(1, ahead), pace: pace)
+        let queue = PlayQueue(ahead: max(1, ahead), pace: pace)
         let report = Monitor(PlayReport())
         let plan = plan
         _ = ServiceThread("plan") {
             plan.forEach {
-                desk.add($0)
+                queue.add($0)
                 return true
             }
-            desk.complete()
+            queue.complete()
         }
         for number in 0..<2 {
-            _ = ServiceThread("sign-\(number)") { Playback.signAhead(desk, signer) }
+            _ = ServiceThread("sign-\(number)") { Playback.signAhead(queue, signer) }
         }
         let senders = (0..<max(1, connections)).map { number in
             ServiceThread("send-\(number)") {
-                let mine = send(from: desk, signer)
+                let mine = send(from: queue, signer)
                 report.change { $0.add(mine) }
             }
         }
         for sender in senders {
             while !sender.join(timeout: .milliseconds(200)) {
-                onProgress(Playback.progress(desk))
+                onProgress(Playback.progress(queue))
             }
         }
-        onProgress(Playback.progress(desk))
+        onProgress(Playback.progress(queue))
         return report.read { $0 }
     }
 
@@ -88,25 +96,25 @@ package struct Playback: Sendable {
         return rate > 0 ? .every(.seconds(1 / rate)) : .asFastAsPossible
     }
 
-    private static func progress(_ desk: PlayQueue) -> Progress {
-        let (planned, taken, isComplete, isOpen) = desk.progress
+    private static func progress(_ queue: PlayQueue) -> Progress {
+        let (planned, taken, isComplete, isOpen) = queue.progress
         return Progress(planned: planned, sent: taken, isComplete: isComplete, isSending: isOpen)
     }
 
-    private static func signAhead(_ desk: PlayQueue, _ signer: NotificationSigner) {
+    private static func signAhead(_ queue: PlayQueue, _ signer: NotificationSigner) {
         var isFirst = true
-        while let letter = desk.nextToSign(afterFirst: !isFirst) {
+        while let letter = queue.nextToSign(afterFirst: !isFirst) {
             isFirst = false
             // A notification that cannot be signed fails when it is sent, where it is reported.
             _ = try? letter.body(signer)
         }
     }
 
-    private func send(from desk: PlayQueue, _ signer: NotificationSigner) -> PlayReport {
-        let connection = HTTPConnection(to: receiver, timeout: timeout)
+    private func send(from queue: PlayQueue, _ signer: NotificationSigner) -> PlayReport {
+        let connection = ReceiverConnection(to: receiver, timeout: timeout)
         var names = AnswerNames()
         var report = PlayReport()
-        while let delivery = desk.take() {
+        while let delivery = queue.take() {
             let start = rate > 0 && !isLive ? delivery.due : .now
             report.began = report.began ?? start
             var (answer, isAccepted) = ("", false)
@@ -131,7 +139,7 @@ package struct Playback: Sendable {
                     signedDate: delivery.letter.notification.signedDate,
                     number: delivery.attempt, answer: answer, isAccepted: isAccepted, retryAfter: retryAfter,
                     latency: start.duration(to: .now)))
-            desk.done(delivery, retryAfter: retryAfter)
+            queue.done(delivery, retryAfter: retryAfter)
         }
         return report
     }

@@ -46,7 +46,7 @@ package final class WebhookReceiver: Sendable {
     /// Without `signature` nothing is checked. A request whose signature is wrong gets 401. `POST /control` changes the
     /// script. `onDelivery` is called on many threads.
     package init(
-        _ address: HostAndPort, signature: WebhookSignature?, script: AnswerScript,
+        _ address: HostAndPort, signature: WebhookSignatureCheck?, script: AnswerScript,
         clock: any WallClock = SystemClock(),
         onDelivery: @escaping @Sendable (Delivery) -> Void
     ) throws {
@@ -68,7 +68,8 @@ package final class WebhookReceiver: Sendable {
     }
 
     private static func look(
-        at request: HTTPListener.Request, _ signature: WebhookSignature?, _ script: AnswerScript, _ clock: any WallClock
+        at request: HTTPListener.Request, _ signature: WebhookSignatureCheck?, _ script: AnswerScript,
+        _ clock: any WallClock
     ) -> Delivery {
         let event = (try? JSON(parsing: request.body))?["event"]
         let id = request.header("webhook-id")

@@ -22,7 +22,7 @@ final class NotificationDispatch: Sendable {
 
     /// Until the store stops.
     func run() {
-        let connection = HTTPConnection(to: receiver, timeout: timeout)
+        let connection = ReceiverConnection(to: receiver, timeout: timeout)
         while true {
             let next = state.wait(timeout: untilNext()) { state -> Step? in
                 if state.isStopping { return .stop }
@@ -53,7 +53,7 @@ final class NotificationDispatch: Sendable {
         return .milliseconds(max(1, min(next, clock.now() &+ 60_000) &- clock.now()))
     }
 
-    private func send(_ letter: PlannedNotification, on connection: HTTPConnection) -> String {
+    private func send(_ letter: PlannedNotification, on connection: ReceiverConnection) -> String {
         do throws(NetworkFailure) {
             guard let body = try? letter.body(signer) else { return "OTHER" }
             let answer = try connection.post(body)

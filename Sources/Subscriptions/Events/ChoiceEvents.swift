@@ -70,13 +70,13 @@ extension EventDeriver.Step {
     }
 
     /// A higher price that was not consented to, where no cancellation was told before: once for the period it ended.
-    func refusals(_ belief: ExpiryConfirmation) -> [EventDraft] {
+    func refusals(_ confirmation: ExpiryConfirmation) -> [EventDraft] {
         guard after.expirationIntent == Self.priceRefused, after.billingFailure == nil, latest.revocation == nil else {
             return []
         }
         if hasSameLatest, let before {
             let isTold = before.cancelledSince != nil || before.billingFailure != nil
-            let isOver = before.ending.map { $0.believed(belief) <= now } ?? false
+            let isOver = before.ending.map { $0.confirmed(confirmation) <= now } ?? false
             guard before.expirationIntent != Self.priceRefused, !isTold, !isOver else { return [] }
         }
         return [draft(.cancellation, cause: "refusal/\(latest.id)", reason: .priceIncrease)]
@@ -116,14 +116,14 @@ extension EventDeriver.Step {
         }
     }
 
-    /// The end of access, once it is believed. Drafted again on each look until a new period comes.
-    func expirations(_ belief: ExpiryConfirmation) -> [EventDraft] {
+    /// The end of access, once it is confirmed. Drafted again on each look until a new period comes.
+    func expirations(_ confirmation: ExpiryConfirmation) -> [EventDraft] {
         guard let ending = after.ending else { return [] }
         // An end that had passed before these facts came has passed, and had a reason that they may not know any more.
         let passed = before?.ending.flatMap {
-            $0.isSame(as: ending) && $0.believed(belief) <= now ? $0 : nil
+            $0.isSame(as: ending) && $0.confirmed(confirmation) <= now ? $0 : nil
         }
-        guard passed != nil || ending.believed(belief) <= now else { return [] }
+        guard passed != nil || ending.confirmed(confirmation) <= now else { return [] }
         let reason = ending.reason == .unknown ? passed?.reason ?? .unknown : ending.reason
         var draft = draft(
             .expiration, cause: endCause(ending.period, ending.name), of: ending.period,

@@ -23,11 +23,11 @@ package enum Cause: Sendable, Equatable {
 /// Money is told once per transaction, a choice of the customer once per notification, an end once per signed end.
 /// Telling again is harmless: the drafts have the same causes, and so the same ids.
 package struct EventDeriver: Sendable {
-    /// When the end of a subscription that should renew is believed.
-    package let belief: ExpiryConfirmation
+    /// When the end of a subscription that should renew is confirmed.
+    package let confirmation: ExpiryConfirmation
 
-    package init(belief: ExpiryConfirmation = ExpiryConfirmation()) {
-        self.belief = belief
+    package init(confirmation: ExpiryConfirmation = ExpiryConfirmation()) {
+        self.confirmation = confirmation
     }
 
     /// Drafts in the order in which they are to be told.
@@ -43,12 +43,12 @@ package struct EventDeriver: Sendable {
         let refunds = step.refunds()
         return step.productChanges() + step.reversals() + refunds.ofOvertaken + step.purchases() + step.reinstatements()
             + step.extensions() + step.uncancellations() + step.priceConsents() + step.billingIssues()
-            + step.cancellations() + step.refusals(belief) + refunds.others + step.revocations()
+            + step.cancellations() + step.refusals(confirmation) + refunds.others + step.revocations()
     }
 
     /// That access ended, if it did by now; for when nothing is waiting that could say otherwise.
     package func ends(before: Purchase?, after: Purchase, now: Int64) -> [EventDraft] {
-        Step(before: before, after: after, cause: .time, now: now).expirations(belief)
+        Step(before: before, after: after, cause: .time, now: now).expirations(confirmation)
     }
 
     /// One step from state to state.

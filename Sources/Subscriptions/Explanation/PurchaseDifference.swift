@@ -3,7 +3,7 @@ struct PurchaseDifference {
     let before: Purchase?
     let after: Purchase?
     /// Whether what came was signed before what was known.
-    let isOlderNews: Bool
+    let isOlder: Bool
     /// What Apple says beside the state, if a notification came.
     let notification: NotificationFact?
 
@@ -14,7 +14,7 @@ struct PurchaseDifference {
             + consent(after) + owner(after)
             + access(after)
         guard changes.isEmpty else { return changes }
-        return [.nothing(isOlderNews ? .newerWasKnown : .nothingNew)]
+        return [.nothing(isOlder ? .newerWasKnown : .nothingNew)]
     }
 
     /// Those that were known, by their ids.

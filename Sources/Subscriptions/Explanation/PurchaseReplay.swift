@@ -29,7 +29,7 @@ package struct PurchaseArrival: Sendable, Equatable {
 
 /// What one arrival, or the passing of time, did to a purchase.
 package struct ReplayedStep: Sendable {
-    /// When it happened, in ms: the arrival, or the instant from which on an end was believed.
+    /// When it happened, in ms: the arrival, or the instant from which on an end was confirmed.
     package let instant: Int64
     /// When the newest of what came was signed, in ms; nil where nothing came.
     package let signed: Int64?
@@ -51,16 +51,16 @@ package struct ReplayedStep: Sendable {
 /// replay cannot know: the worker waits while news is waiting. Only the record of events can tell.
 package struct PurchaseReplay: Sendable {
     private let key: PurchaseKey
-    private let belief: ExpiryConfirmation
+    private let confirmation: ExpiryConfirmation
     private let foldSettings: FoldSettings
 
     /// - Parameters:
-    ///   - belief: as the worker's.
+    ///   - confirmation: as the worker's.
     ///   - foldSettings: as the worker's.
-    package init(of key: PurchaseKey, belief: ExpiryConfirmation, foldSettings: FoldSettings = FoldSettings()) {
+    package init(of key: PurchaseKey, confirmation: ExpiryConfirmation, foldSettings: FoldSettings = FoldSettings()) {
         self.key = key
         self.foldSettings = foldSettings
-        self.belief = belief
+        self.confirmation = confirmation
     }
 
     /// One step for each arrival, and one for each end that time alone made, in the order in which they happened here.
@@ -70,12 +70,12 @@ package struct PurchaseReplay: Sendable {
     ///
     /// - Parameters:
     ///   - arrivals: in the order in which they came.
-    ///   - now: ms; ends that are believed by then have happened.
+    ///   - now: ms; ends that are confirmed by then have happened.
     ///   - order: the order that changes are told in.
     package func steps(
         _ arrivals: [PurchaseArrival], until now: Int64, order: TimelineOrder = .heard
     ) -> [ReplayedStep] {
-        var run = Run(belief: belief, environment: key.environment)
+        var run = Run(confirmation: confirmation, environment: key.environment)
         var places: [Int] = []
         for arrival in arrivals {
             run.pass(until: arrival.arrived)
@@ -102,7 +102,7 @@ package struct PurchaseReplay: Sendable {
             let after = Purchase(folding: facts, key: key, foldSettings: foldSettings)
             steps[place].changes =
                 PurchaseDifference(
-                    before: before, after: after, isOlderNews: false, notification: arrival.facts.notifications.first
+                    before: before, after: after, isOlder: false, notification: arrival.facts.notifications.first
                 ).changes
             steps[place].productID = after?.latest.productID
             before = after
@@ -118,13 +118,13 @@ package struct PurchaseReplay: Sendable {
         private var purchase: Purchase?
         private var told: Set<String> = []
 
-        init(belief: ExpiryConfirmation, environment: StoreEnvironment) {
+        init(confirmation: ExpiryConfirmation, environment: StoreEnvironment) {
             self.environment = environment
-            deriver = EventDeriver(belief: belief)
+            deriver = EventDeriver(confirmation: confirmation)
         }
 
         mutating func take(_ arrival: PurchaseArrival, fold: (PurchaseFacts) -> Purchase?) {
-            deriver = EventDeriver(belief: deriver.belief.knowing(late: arrival.lateness(in: environment)))
+            deriver = EventDeriver(confirmation: deriver.confirmation.knowing(late: arrival.lateness(in: environment)))
             let known = facts
             facts.formUnion(arrival.facts)
             let (before, after) = (purchase, fold(facts))
@@ -137,7 +137,7 @@ package struct PurchaseReplay: Sendable {
             }
             let difference = PurchaseDifference(
                 before: before, after: after,
-                isOlderNews: (arrival.facts.newestSigned ?? .max) < (known.newestSigned ?? .min),
+                isOlder: (arrival.facts.newestSigned ?? .max) < (known.newestSigned ?? .min),
                 notification: arrival.facts.notifications.first)
             steps.append(
                 ReplayedStep(
@@ -148,13 +148,13 @@ package struct PurchaseReplay: Sendable {
 
         /// The end that was not announced, if it is confirmed by then.
         mutating func pass(until now: Int64) {
-            guard let purchase, let believed = purchase.ending?.believed(deriver.belief), believed <= now
+            guard let purchase, let confirmed = purchase.ending?.confirmed(deriver.confirmation), confirmed <= now
             else { return }
-            let ends = news(deriver.ends(before: purchase, after: purchase, now: believed))
+            let ends = news(deriver.ends(before: purchase, after: purchase, now: confirmed))
             guard !ends.isEmpty else { return }
             steps.append(
                 ReplayedStep(
-                    instant: believed, signed: nil, cause: .time, before: purchase, after: purchase,
+                    instant: confirmed, signed: nil, cause: .time, before: purchase, after: purchase,
                     productID: purchase.latest.productID, changes: [], drafts: [], ends: ends))
         }
 

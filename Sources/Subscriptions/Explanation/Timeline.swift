@@ -67,7 +67,7 @@ package struct Timeline: Sendable, Equatable {
         case .action: return nil
         case .time:
             kind = .time
-            // After an outage of ours an end is believed later.
+            // After an outage of ours an end is confirmed later.
             instant = ends.compactMap { traces[$0.id]?.made }.first ?? instant
         }
         return TimelineEntry(

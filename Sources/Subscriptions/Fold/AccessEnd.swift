@@ -19,13 +19,13 @@ package struct AccessEnd: Sendable, Equatable {
     }
 
     /// From when on it may be told, in ms.
-    package func believed(_ belief: ExpiryConfirmation) -> Int64 {
-        belief.believed(instant, certainty, in: environment)
+    package func confirmed(_ confirmation: ExpiryConfirmation) -> Int64 {
+        confirmation.confirmed(instant, certainty, in: environment)
     }
 
     /// When to look again whether it may be told, in ms.
-    package func nextLook(after now: Int64, _ belief: ExpiryConfirmation) -> Int64 {
-        belief.nextLook(instant, certainty, in: environment, after: now)
+    package func nextLook(after now: Int64, _ confirmation: ExpiryConfirmation) -> Int64 {
+        confirmation.nextLook(instant, certainty, in: environment, after: now)
     }
 
     package enum Certainty: Sendable, Equatable {
@@ -71,8 +71,8 @@ extension Purchase {
     }
 
     /// The next instant, in ms, at which time alone changes what is to be told or shown; nil: none, or all are past.
-    package func nextWake(after now: Int64, belief: ExpiryConfirmation) -> Int64? {
-        [ending?.nextLook(after: now, belief), retryEndsAt].compactMap { $0 }.filter { $0 > now }.min()
+    package func nextWake(after now: Int64, confirmation: ExpiryConfirmation) -> Int64? {
+        [ending?.nextLook(after: now, confirmation), retryEndsAt].compactMap { $0 }.filter { $0 > now }.min()
     }
 
     private var endCertainty: AccessEnd.Certainty {

@@ -64,14 +64,14 @@ package struct AccessHistory: Sendable, Equatable {
         let owned = purchase.periods.filter { $0.transaction.isRenewable && !$0.transaction.isFamilyShare }
         let begun = owned.filter { ($0.paidUntil ?? .max) > $0.transaction.purchaseDate }
         periods = begun
-        let told = PeriodTelling.tellings(of: begun, facts)
+        let told = PeriodStatements.statements(of: begun, facts)
         stretches = AccessHistory.stretches(
             begun, told, defaultGrace: foldSettings.defaultGrace, retryPeriod: purchase.retryPeriod)
         runs = AccessHistory.runs(stretches, told)
     }
 
     private static func stretches(
-        _ periods: [Period], _ told: [String: PeriodTelling], defaultGrace: Int64, retryPeriod: Int64
+        _ periods: [Period], _ told: [String: PeriodStatements], defaultGrace: Int64, retryPeriod: Int64
     ) -> [Stretch] {
         var stretches: [Stretch] = []
         for (place, period) in periods.enumerated() {
@@ -81,21 +81,21 @@ package struct AccessHistory: Sendable, Equatable {
             stretches.closeSeam(before: period, begins, upTo: seam)
             stretches.append(
                 Stretch(state: period.type == .trial ? .trial : .paid, period: period, begins: begins, ends: until))
-            guard let until, let telling = told[period.id] else { continue }
+            guard let until, let statements = told[period.id] else { continue }
             let next = periods[(place + 1)...].first { $0.accessUntil.map { $0 > until } ?? true }
             let limit = max(next?.transaction.purchaseDate ?? .max, until)
-            let failure = telling.failure(of: period, defaultGrace: defaultGrace)
+            let failure = statements.failure(of: period, defaultGrace: defaultGrace)
             guard let failure, !period.wasCutShort else { continue }
             let revoked = period.revocation?.date ?? .max
             let grace = min(max(until, failure.graceUntil ?? until), limit, revoked)
             stretches.append(Stretch(state: .grace, period: period, begins: until, ends: grace))
-            let retried = min(until.later(by: retryPeriod), telling.givenUp ?? .max, limit, revoked)
+            let retried = min(until.later(by: retryPeriod), statements.givenUp ?? .max, limit, revoked)
             stretches.append(Stretch(state: .billingRetry, period: period, begins: grace, ends: max(grace, retried)))
         }
         return stretches.filter { $0.ends != $0.begins }
     }
 
-    private static func runs(_ stretches: [Stretch], _ told: [String: PeriodTelling]) -> [Run] {
+    private static func runs(_ stretches: [Stretch], _ told: [String: PeriodStatements]) -> [Run] {
         stretches.filter { $0.state != .billingRetry }.reduce(into: []) { runs, stretch in
             let exit = stretch.exit(told[stretch.period.id])
             let isTrial = stretch.period.type == .trial
@@ -120,12 +120,12 @@ extension AccessHistory.Stretch {
         state == .trial || state == .paid ? ends ?? .max : begins
     }
 
-    fileprivate func exit(_ telling: PeriodTelling?) -> AccessHistory.Run.Exit {
+    fileprivate func exit(_ statements: PeriodStatements?) -> AccessHistory.Run.Exit {
         if let revocation = period.revocation, revocation.date == ends {
             return revocation.kind == .refund ? .refund : .other
         }
-        guard let telling else { return .other }
-        switch telling.renewals.last?.expirationIntent {
+        guard let statements else { return .other }
+        switch statements.renewals.last?.expirationIntent {
         case 1: return .voluntary
         case 2: return .billing
         case 3: return .priceIncrease
@@ -133,8 +133,8 @@ extension AccessHistory.Stretch {
         case .some: return .other
         case nil: break
         }
-        if telling.failure(of: period, defaultGrace: 0) != nil { return .billing }
-        return telling.renewals.last { $0.autoRenewStatus != nil }?.autoRenewStatus == 0 ? .voluntary : .other
+        if statements.failure(of: period, defaultGrace: 0) != nil { return .billing }
+        return statements.renewals.last { $0.autoRenewStatus != nil }?.autoRenewStatus == 0 ? .voluntary : .other
     }
 }
 
@@ -151,22 +151,22 @@ extension [AccessHistory.Stretch] {
 }
 
 /// What was said of one period while it was the last one known.
-private struct PeriodTelling {
+private struct PeriodStatements {
     /// Oldest first.
     var renewals: [RenewalFact] = []
     var isGraceTold = false
 
-    static func tellings(of periods: [Period], _ facts: PurchaseFacts) -> [String: PeriodTelling] {
-        var tellings: [String: PeriodTelling] = [:]
+    static func statements(of periods: [Period], _ facts: PurchaseFacts) -> [String: PeriodStatements] {
+        var statements: [String: PeriodStatements] = [:]
         for renewal in facts.renewals.inOrderOfSigning() {
             guard let period = periods.last(where: { $0.isOlder(than: renewal) }) else { continue }
-            tellings[period.id, default: PeriodTelling()].renewals.append(renewal)
+            statements[period.id, default: PeriodStatements()].renewals.append(renewal)
         }
         for notification in facts.notifications where notification.tellsGrace {
             guard let period = periods.last(where: { $0.isOlder(than: notification) }) else { continue }
-            tellings[period.id]?.isGraceTold = true
+            statements[period.id]?.isGraceTold = true
         }
-        return tellings
+        return statements
     }
 
     func failure(of period: Period, defaultGrace: Int64) -> Purchase.BillingFailure? {

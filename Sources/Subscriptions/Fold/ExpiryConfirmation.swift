@@ -1,6 +1,6 @@
 import Base
 
-/// From when on an end is believed that Apple has not told of.
+/// From when on an end is confirmed that Apple has not told of.
 ///
 /// Such an end is silence, and silence has to mean something. News comes within seconds as a rule; an outage of ours
 /// turns it into a repetition, each up to 72 hours after the one before (Apple: Responding to App Store Server
@@ -57,25 +57,25 @@ package struct ExpiryConfirmation: Sendable, Equatable {
         return signed..<arrived
     }
 
-    /// When this end is believed, in ms. Apple's history ends the waiting for news that it does not hold.
-    func believed(_ end: Int64, _ certainty: AccessEnd.Certainty, in environment: StoreEnvironment) -> Int64 {
+    /// When this end is confirmed, in ms. Apple's history ends the waiting for news that it does not hold.
+    func confirmed(_ end: Int64, _ certainty: AccessEnd.Certainty, in environment: StoreEnvironment) -> Int64 {
         let waited = waited(end, certainty, in: environment)
         let enough = coveredEnough(end)
         guard let covered, covered >= enough else { return waited }
         return min(waited, enough)
     }
 
-    /// Until when history must have been looked through for this end to be believed, in ms.
+    /// Until when history must have been looked through for this end to be confirmed, in ms.
     private func coveredEnough(_ end: Int64) -> Int64 { end.later(by: min(patience, ExpiryConfirmation.coverMargin)) }
 
-    /// When to look again whether this end is believed, in ms: each hour, because history may be looked through soon.
+    /// When to look again whether this end is confirmed, in ms: each hour, because history may be looked through soon.
     func nextLook(
         _ end: Int64, _ certainty: AccessEnd.Certainty, in environment: StoreEnvironment, after now: Int64
     ) -> Int64 {
-        let believed = believed(end, certainty, in: environment)
+        let confirmed = confirmed(end, certainty, in: environment)
         let (past, isFar) = now.subtractingReportingOverflow(end)
-        guard covered != nil, believed > now, !isFar, past < 1000 * .day else { return believed }
-        return min(believed, past < 0 ? end : end.later(by: (past / .hour + 1) * .hour))
+        guard covered != nil, confirmed > now, !isFar, past < 1000 * .day else { return confirmed }
+        return min(confirmed, past < 0 ? end : end.later(by: (past / .hour + 1) * .hour))
     }
 
     /// The same by waiting alone.
@@ -85,22 +85,22 @@ package struct ExpiryConfirmation: Sendable, Equatable {
         case .told: return end
         case .foretold(let since):
             // What was foretold may have been taken back since; the sandbox would not say it twice.
-            return isRepeated ? believed(end, since: since, isRepeated: true) : end
+            return isRepeated ? confirmed(end, since: since, isRepeated: true) : end
         case .silent:
-            return believed(
+            return confirmed(
                 end.later(by: patience), since: end.later(by: -ExpiryConfirmation.earliestRenewal),
                 isRepeated: isRepeated)
         }
     }
 
     /// - Parameter since: when the news could have come that denies the end, in ms; before that no outage matters.
-    private func believed(_ end: Int64, since: Int64, isRepeated: Bool) -> Int64 {
+    private func confirmed(_ end: Int64, since: Int64, isRepeated: Bool) -> Int64 {
         let repetition = isRepeated ? ExpiryConfirmation.repetition : patience
-        // One that began later found the end believed, or nothing left that was under way.
+        // One that began later found the end confirmed, or nothing left that was under way.
         let latest = isRepeated ? end.later(by: ExpiryConfirmation.lastAttempt) : end
-        return outages.reduce(end) { believed, outage in
-            guard outage.lowerBound <= min(believed, latest), outage.upperBound > since else { return believed }
-            return max(believed, outage.upperBound.later(by: repetition))
+        return outages.reduce(end) { confirmed, outage in
+            guard outage.lowerBound <= min(confirmed, latest), outage.upperBound > since else { return confirmed }
+            return max(confirmed, outage.upperBound.later(by: repetition))
         }
     }
 }

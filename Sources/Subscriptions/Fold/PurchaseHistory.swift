@@ -46,10 +46,10 @@ extension PurchaseFacts {
 
     /// The next instant, in ms, at which time alone changes what is to be told or shown of the purchase that these are
     /// the facts of; nil: none, or all are past.
-    package func nextWake(of purchase: Purchase, after now: Int64, belief: ExpiryConfirmation) -> Int64? {
+    package func nextWake(of purchase: Purchase, after now: Int64, confirmation: ExpiryConfirmation) -> Int64? {
         let deadline =
             hasConsumptionRequests ? PurchaseHistory(of: self).openConsumptionDeadline(after: now) : nil
-        return [purchase.nextWake(after: now, belief: belief), deadline].compactMap { $0 }.min()
+        return [purchase.nextWake(after: now, confirmation: confirmation), deadline].compactMap { $0 }.min()
     }
 }
 

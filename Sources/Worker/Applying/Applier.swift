@@ -6,14 +6,14 @@ import Subscriptions
 
 /// Applies notifications, and the passing of time, to the records: facts, fold, events, deliveries.
 ///
-/// What it needs is read and folded before the transaction (`TurnPlanner`); in it nothing is decoded, so that a transaction
+/// What it needs is read and folded before the transaction (`CyclePlanner`); in it nothing is decoded, so that a transaction
 /// that passed the fence is as short as its writes. The same notification applied again changes nothing and makes no event.
 struct Applier: Sendable {
     private let foldSettings: FoldSettings
     private let bodies: EventBody
     private let asked: Set<AppScope>
     private let products = ProductTable()
-    let planner: TurnPlanner
+    let planner: CyclePlanner
     private let deleted: DeletedCustomerFilter
     private let settlement: OwnerSettlement
     private let waits: OwnerWait
@@ -30,7 +30,7 @@ struct Applier: Sendable {
         self.bodies = bodies
         self.waits = waits
         deleted = DeletedCustomerFilter(salt: salt)
-        planner = TurnPlanner(deleted: deleted, foldSettings: foldSettings)
+        planner = CyclePlanner(deleted: deleted, foldSettings: foldSettings)
         settlement = OwnerSettlement(salt: salt, foldSettings: foldSettings)
         self.asked = asked
     }
@@ -53,7 +53,7 @@ struct Applier: Sendable {
         let connection: PostgresConnection
         /// Milliseconds since 1970 by the server's clock.
         let now: Int64
-        var plan: TurnPlan
+        var plan: CyclePlan
         var works: [PurchaseWork] = []
         var settled = OwnerSettlement.SettlementResult()
 
@@ -71,11 +71,12 @@ struct Applier: Sendable {
     /// again.
     ///
     /// - Parameters:
-    ///   - beliefs: what silence means.
+    ///   - confirmationRule: what silence means.
     func apply(
-        _ planned: TurnPlan, _ passed: Fence.Passed, beliefs: ExpiryConfirmationRule, on connection: PostgresConnection
+        _ planned: CyclePlan, _ passed: Fence.Passed, confirmationRule: ExpiryConfirmationRule,
+        on connection: PostgresConnection
     ) throws -> ApplyResult {
-        let plan = try planner.again(planned.within(passed.lanes), passed, beliefs, on: connection)
+        let plan = try planner.again(planned.within(passed.lanes), passed, confirmationRule, on: connection)
         var batch = Batch(connection: connection, now: passed.now, plan: plan)
         try leaveOutEarlyTimers(&batch)
         try readMembers(&batch)
@@ -145,10 +146,10 @@ struct Applier: Sendable {
         for place in batch.works.indices where batch.works[place].isQuiet {
             let work = batch.works[place]
             guard let after = work.purchase else { continue }
-            let deriver = EventDeriver(belief: work.belief)
+            let deriver = EventDeriver(confirmation: work.confirmation)
             let ends = deriver.ends(before: work.former, after: after, now: batch.now)
             // An end that was long past when the last notification about it was fetched has no events.
-            var origin = work.known.lastNews ?? work.known.lastPost
+            var origin = work.known.lastSent ?? work.known.lastPost
             // What an import found to have ended is no event of its own, whatever Apple sent before.
             if let post = work.known.lastPost, post.source.isImported, post.seq > origin?.seq ?? .min { origin = post }
             let isForTheRecord = after.ending.map { origin?.isForTheRecord($0.instant) ?? false } ?? false
@@ -231,9 +232,9 @@ struct Applier: Sendable {
         guard asked.contains(AppScope(app: work.key.app, environment: work.key.environment)),
             let purchase = work.purchase, let end = purchase.endWithoutWord(at: now)
         else { return nil }
-        // What was foretold and is believed needs no word; while a charge is being retried it may be taken back.
+        // What was foretold and is confirmed needs no word; while a charge is being retried it may be taken back.
         if purchase.retryEndsAt == nil, let ending = purchase.ending, case .foretold = ending.certainty,
-            ending.believed(work.belief) <= now
+            ending.confirmed(work.confirmation) <= now
         {
             return nil
         }
@@ -242,15 +243,15 @@ struct Applier: Sendable {
 
     /// When time alone changes something; at once, if an end that has passed could not be told now.
     private func wake(_ work: PurchaseWork, _ purchase: Purchase, _ now: Int64) -> Int64? {
-        let isOver = purchase.ending.map { $0.believed(work.belief) <= now } ?? false
+        let isOver = purchase.ending.map { $0.confirmed(work.confirmation) <= now } ?? false
         if isOver, !work.isQuiet { return now }
-        return work.facts.nextWake(of: purchase, after: now, belief: work.belief)
+        return work.facts.nextWake(of: purchase, after: now, confirmation: work.confirmation)
     }
 
     private func events(_ batch: Batch) throws -> [NewEvent] {
-        let telling = batch.works.filter { $0.tell == nil && !$0.drafts.isEmpty }
-        let customers = try CustomerTable.load(Set(telling.compactMap(\.owner)), on: batch.connection)
-        return try telling.flatMap { work -> [NewEvent] in
+        let updates = batch.works.filter { $0.tell == nil && !$0.drafts.isEmpty }
+        let customers = try CustomerTable.load(Set(updates.compactMap(\.owner)), on: batch.connection)
+        return try updates.flatMap { work -> [NewEvent] in
             guard let owner = work.owner, let customer = customers[owner] else {
                 throw PostgresError(.decoding, "the owner of a purchase is not a customer")
             }

@@ -26,7 +26,7 @@ struct OutageTracker {
         reconciliation = configuration.reconciliation
     }
 
-    var beliefs: ExpiryConfirmationRule {
+    var confirmationRule: ExpiryConfirmationRule {
         ExpiryConfirmationRule(patience: patience, outages: known, coverage: coverage, unheard: unheard)
     }
 

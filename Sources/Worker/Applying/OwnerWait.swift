@@ -92,7 +92,7 @@ package struct OwnerWait: Sendable {
         var before: Purchase?
         var told: Set<String> = []
         var drafts: [PurchaseWork.Draft] = []
-        let deriver = EventDeriver(belief: work.belief)
+        let deriver = EventDeriver(confirmation: work.confirmation)
         for (origin, arrival) in arrivals {
             facts.formUnion(arrival.facts)
             guard let after = Purchase(folding: facts, key: work.key, foldSettings: foldSettings) else { continue }

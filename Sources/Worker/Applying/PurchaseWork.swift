@@ -12,7 +12,7 @@ struct PurchaseWork {
     var purchase: Purchase?
     /// Whether nothing is waiting that could say that access goes on; found out where it matters.
     var isQuiet = true
-    var belief: ExpiryConfirmation
+    var confirmation: ExpiryConfirmation
     var drafts: [Draft] = []
     var newFacts: [FactTable.New] = []
     /// Whether some of them were signed in the same millisecond as others that say something else: what is kept is written
@@ -32,7 +32,7 @@ struct PurchaseWork {
 
     /// Whether access ended, by what is known or by what was.
     func isOver(_ now: Int64) -> Bool {
-        [former, purchase].contains { $0?.ending.map { $0.believed(belief) <= now } ?? false }
+        [former, purchase].contains { $0?.ending.map { $0.confirmed(confirmation) <= now } ?? false }
     }
 
     /// What is to be folded anew, and kept: purchases that have many facts since this turn, and contested ones.

@@ -35,8 +35,8 @@ struct EndpointMonitor {
         let concerns = try bounded(connection) { try EndpointHealthTable.concerns(on: connection) }
         let failing = concerns.filter { policy.judge($0.health, now: now).warnings > 0 && $0.disabledReason == nil }
         metrics.gauge(.endpointsFailing, Double(failing.count))
-        let tellings = concerns.flatMap { EndpointNotice.all(of: $0, policy: policy, now: now) }
-        try tell(Array(tellings.prefix(EndpointMonitor.limit)), leases, on: connection)
+        let notices = concerns.flatMap { EndpointNotice.all(of: $0, policy: policy, now: now) }
+        try tell(Array(notices.prefix(EndpointMonitor.limit)), leases, on: connection)
         for concern in failing where policy.judge(concern.health, now: now).disables {
             try disable(concern, on: connection)
         }
@@ -44,30 +44,30 @@ struct EndpointMonitor {
 
     /// Events and what is noted of them, or neither; under the fence of the first lane, in which the events are.
     private func tell(
-        _ tellings: [EndpointNotice], _ leases: LaneLeases, on connection: PostgresConnection
+        _ notices: [EndpointNotice], _ leases: LaneLeases, on connection: PostgresConnection
     ) throws {
-        guard !tellings.isEmpty else { return }
+        guard !notices.isEmpty else { return }
         let isOurs = try connection.transaction {
             let passed = try Fence.pass([Lane.first], leases: leases, on: connection)
             guard passed.lanes.contains(Lane.first) else { return false }
             if tells {
-                _ = try EventTable.insert(tellings.map(\.event.event), now: passed.now, on: connection)
+                _ = try EventTable.insert(notices.map(\.event.event), now: passed.now, on: connection)
             }
-            for telling in tellings {
-                try EndpointHealthTable.mark(telling.mark, of: telling.endpoint, on: connection)
+            for notice in notices {
+                try EndpointHealthTable.mark(notice.mark, of: notice.endpoint, on: connection)
             }
             return true
         }
         guard isOurs else { return }
-        for telling in tellings {
-            metrics.count(.endpointNotices, ["type": telling.event.kind.rawValue])
-            report(telling)
+        for notice in notices {
+            metrics.count(.endpointNotices, ["type": notice.event.kind.rawValue])
+            report(notice)
         }
     }
 
-    private func report(_ telling: EndpointNotice) {
-        let fields: Logger.Fields = ["endpoint": .string(telling.endpoint), "data": telling.event.data]
-        switch telling.event.kind {
+    private func report(_ notice: EndpointNotice) {
+        let fields: Logger.Fields = ["endpoint": .string(notice.endpoint), "data": notice.event.data]
+        switch notice.event.kind {
         case .failing: logger.warning("endpoint failing", fields)
         case .disabled: logger.warning("endpoint disabled", fields)
         case .recovered: logger.info("endpoint recovered", fields)

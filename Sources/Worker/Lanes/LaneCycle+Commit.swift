@@ -15,7 +15,7 @@ extension LaneCycle {
     ) throws -> Bool {
         let begun = ContinuousClock.now
         let prepared = prepared.map(heldIfUnfoldable)
-        let plan = try applier.planner.plan(prepared, woken, outages.beliefs, rows: mostRows, on: connection)
+        let plan = try applier.planner.plan(prepared, woken, outages.confirmationRule, rows: mostRows, on: connection)
         adjustRows(to: ContinuousClock.now - begun)
         fold(plan.unfolded, of: prepared)
         guard !plan.notifications.isEmpty || !plan.woken.isEmpty || !results.isEmpty else { return false }
@@ -33,7 +33,7 @@ extension LaneCycle {
                 results.filter { passed.lanes.contains($0.delivery.id.lane) }, now: passed.now)
             released = try settler.settle(decided, now: passed.now, on: connection)
             if !released.isEmpty { FailPoint.deliverAfterRelease.pass() }
-            applied = try applier.apply(plan, passed, beliefs: outages.beliefs, on: connection)
+            applied = try applier.apply(plan, passed, confirmationRule: outages.confirmationRule, on: connection)
             if !prepared.isEmpty { FailPoint.applyBeforeCommit.pass() }
             return passed
         }
@@ -51,9 +51,9 @@ extension LaneCycle {
         applied.unanswered.forEach(report)
         // At once: who asked for a pause gets nothing of what this turn made.
         engine.hold(decided.filter(\.changesEndpoint).map(\.endpoint))
-        lookout.note(decided, now: passed.now)
+        fetcher.note(decided, now: passed.now)
         engine.add(released + applied.deliveries)
-        if applied.forwarded > 0 { lookout.hurry() }
+        if applied.forwarded > 0 { fetcher.hurry() }
         return true
     }
 
@@ -61,9 +61,9 @@ extension LaneCycle {
     private mutating func adjustRows(to duration: Duration) {
         let longest = leases.duration / 8
         if duration > longest {
-            mostRows = max(TurnPlanner.mostRows / 64, Int(Double(mostRows) * (longest / duration)))
+            mostRows = max(CyclePlanner.mostRows / 64, Int(Double(mostRows) * (longest / duration)))
         } else if duration < longest / 4 {
-            mostRows = min(TurnPlanner.mostRows, mostRows * 2)
+            mostRows = min(CyclePlanner.mostRows, mostRows * 2)
         }
     }
 

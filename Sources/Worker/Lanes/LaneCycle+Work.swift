@@ -90,14 +90,14 @@ extension LaneCycle {
         _ lanes: [Lane], eachAtMost limit: Int, isApart: Bool = false, on connection: PostgresConnection
     ) throws -> [PendingNotification] {
         guard !lanes.isEmpty else { return [] }
-        let (isSweep, begun) = (floor.isSweepDue, ContinuousClock.now)
+        let (isFullScan, begun) = (floor.isFullScanDue, ContinuousClock.now)
         // Where more waits than is taken, the lanes that were left out are the first ones next time.
         let start = lanes.firstIndex { $0 >= nextLane } ?? lanes.startIndex
         let lanes = Array(lanes[start...] + lanes[..<start])
         let pending = try PendingNotification.read(
-            from: lanes, starts: isSweep ? nil : floor.starts(of: lanes, now: now), eachAtMost: limit,
+            from: lanes, starts: isFullScan ? nil : floor.starts(of: lanes, now: now), eachAtMost: limit,
             atMost: LaneCycle.batchLimit, except: stillPassedOver(), headers: headers, on: connection)
-        if isSweep { floor.swept(in: ContinuousClock.now - begun) }
+        if isFullScan { floor.scanned(in: ContinuousClock.now - begun) }
         let taken = Set(pending.map(\.lane))
         if !isApart, let last = lanes.last(where: taken.contains) { nextLane = last }
         return pending

@@ -17,7 +17,7 @@ struct LaneCycle {
     let metrics: Metrics
 
     var leases: LaneLeases
-    var lookout: DeliveryFetcher
+    var fetcher: DeliveryFetcher
     let watch: EndpointMonitor
     var operations: OperationsEndpointSync
     let gauges: QueueGauges
@@ -35,7 +35,7 @@ struct LaneCycle {
     /// The lane whose turn it is where more waits than is taken at once.
     var nextLane = Lane.first
     /// How many rows of facts a turn reads at most.
-    var mostRows = TurnPlanner.mostRows
+    var mostRows = CyclePlanner.mostRows
     /// Held notifications that are tried again, those together that have not failed together; the last part is the next.
     var retrying: [[DecodedNotification]] = []
     /// What failed together with its session.
@@ -60,7 +60,7 @@ struct LaneCycle {
         self.engine = engine
         failures = FailureLog(logger: logger)
         sealing = SealingKeyWatch(keys: keys, logger: logger, metrics: metrics)
-        lookout = DeliveryFetcher(
+        fetcher = DeliveryFetcher(
             engine: engine, sealer: sealing.sealer,
             customers: CustomerLookup(document: configuration.document, foldSettings: configuration.foldSettings),
             lease: configuration.lease, logger: logger)
@@ -154,7 +154,7 @@ struct LaneCycle {
         metrics.count(.laneTakeovers, by: Double(change.takenOver.count))
         if !change.gained.isEmpty {
             logger.info("lanes gained", ["count": .int(Int64(change.gained.count))])
-            lookout.gainedLanes()
+            fetcher.gainedLanes()
         }
         metrics.gauge(.lanesOwned, Double(leases.epochs.count))
     }
@@ -177,7 +177,7 @@ struct LaneCycle {
 
     mutating func releaseAll(on connection: PostgresConnection) throws {
         try leases.releaseAll(on: connection)
-        try lookout.finish(on: connection)
+        try fetcher.finish(on: connection)
     }
 
     /// Whatever lanes are gone after the body, also if it fails half-way: their deliveries are another worker's.

@@ -19,10 +19,10 @@ struct LaneTask: Sendable {
     /// follow it.
     static let keys = LaneTask(pace: \.paces.keys) { cycle, connection in
         guard try cycle.sealing.look(now: cycle.now, on: connection) else { return }
-        cycle.lookout.sealer = cycle.sealing.sealer
+        cycle.fetcher.sealer = cycle.sealing.sealer
         cycle.operations.sealer = cycle.sealing.sealer
         cycle.leases.sealingKeys = cycle.sealing.sealer.fingerprints
-        cycle.lookout.hurry()
+        cycle.fetcher.hurry()
         cycle.paces.renewal.hurry()
     }
 
@@ -46,7 +46,7 @@ struct LaneTask: Sendable {
 
     /// What may be sent. Its paces are its own: it looks, or only refills queues that run low.
     private static let deliveries = LaneTask(pace: \.paces.deliveries) { cycle, connection in
-        try cycle.lookout.take(
+        try cycle.fetcher.take(
             lanes: cycle.leases.owned, workers: cycle.leases.workers, now: cycle.now, on: connection)
     }
 
@@ -57,7 +57,7 @@ struct LaneTask: Sendable {
     }
 
     private static let accounts = LaneTask(pace: \.paces.accounts, isWanted: \.isLeader) { cycle, connection in
-        if try cycle.accounts.keep(on: connection) { cycle.lookout.hurry() }
+        if try cycle.accounts.keep(on: connection) { cycle.fetcher.hurry() }
     }
 
     /// When each is due again; with the shares of the time that they may take, however much there is.

@@ -80,7 +80,7 @@ struct KeyTests {
         try eventually("the use is noted") { try api.database.count(read, [.text(id)]) == 1_789_999_980_000 }
         try api.database.execute("UPDATE entitled.api_key SET last_used_ms = 7")
         #expect(api.call("GET", KeyTests.path, key: key).status == 200)
-        // Another new key makes the keeper look, and write what there is to write.
+        // Another new key makes the refresher look, and write what there is to write.
         #expect(api.call("GET", KeyTests.path, key: try api.makeKey(.public).key).status == 200)
         #expect(try api.database.count(read, [.text(id)]) == 7)
         clock.advance(by: .seconds(60))

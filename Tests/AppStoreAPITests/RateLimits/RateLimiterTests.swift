@@ -46,10 +46,10 @@ struct RateLimiterTests {
                 order.change { $0.append(priority) }
             }
         }
-        let sweeps = [start(.sweep), start(.sweep)]
+        let sweeps = [start(.background), start(.background)]
         let person = start(.interactive)
         for thread in sweeps + [person] { #expect(thread.join(timeout: .seconds(30))) }
-        #expect(order.read { $0 } == [.interactive, .sweep, .sweep])
+        #expect(order.read { $0 } == [.interactive, .background, .background])
     }
 
     @Test func `what cannot go before its deadline does not wait for it`() throws {

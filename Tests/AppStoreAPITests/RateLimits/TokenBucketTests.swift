@@ -56,7 +56,7 @@ struct RateLimitQueueTests {
 
     @Test func `an interactive call goes before sweeps that came earlier`() {
         var line = RateLimitQueueTests.line(burst: 1)
-        let sweeps = [line.join(.sweep), line.join(.sweep)]
+        let sweeps = [line.join(.background), line.join(.background)]
         let person = line.join(.interactive)
         let another = line.join(.interactive)
         #expect(line.ask(sweeps[0], at: 0) == .queue)

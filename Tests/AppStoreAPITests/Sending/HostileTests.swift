@@ -87,7 +87,7 @@ import Testing
         guard case .malformed = error else { throw TestFailure("\(error)") }
     }
 
-    @Test func `what was signed by somebody else is not believed, and is named`() throws {
+    @Test func `what was signed by somebody else is not confirmed, and is named`() throws {
         let stranger = try StorePKI.generate(now: SystemClock().now())
         let (good, bad) = (try signed(), try signed(stranger))
         let page = JSON.object(["signedTransactions": .strings([good, good, bad]), "hasMore": .bool(false)])
@@ -96,7 +96,7 @@ import Testing
         #expect(failure.reason == .untrustedRoot && !error.isRetryable)
     }
 
-    @Test func `what was changed after signing is not believed`() throws {
+    @Test func `what was changed after signing is not confirmed`() throws {
         let parts = try signed().split(separator: ".").map(String.init)
         let payload = bench.refunded.latest.payload(signedDate: SystemClock().now())
         let changed = "\(parts[0]).\(Base64.encodeURL(payload.bytes)).\(parts[2])"
@@ -109,7 +109,7 @@ import Testing
     }
 
     @Test(arguments: [VerificationFailure.Reason.wrongBundleID, .wrongEnvironment])
-    func `what is signed for another app or environment is not believed`(
+    func `what is signed for another app or environment is not confirmed`(
         reason: VerificationFailure.Reason
     ) throws {
         var app = bench.app

@@ -79,8 +79,8 @@ struct RevocationRecordTests {
         let report = record.finish(answer(.good, at: now, for: year), at: now, schedule, chance: 0.5)
         let week: Int64 = 7 * 86_400_000
         #expect(report.nextCheck == now + week / 2)
-        #expect(record.standing(at: now + week - 1) == .good)
-        #expect(record.standing(at: now + week) == .unanswered)
+        #expect(record.status(at: now + week - 1) == .good)
+        #expect(record.status(at: now + week) == .unanswered)
     }
 
     @Test func `an answer at its end is not asked for again in the same minute`() throws {

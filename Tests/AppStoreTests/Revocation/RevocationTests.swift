@@ -17,17 +17,17 @@ struct RevocationTests {
     private let pki = RevocationTests.pki
     private let start = SystemClock().now()
     private let clock: ManualClock
-    private let book: RevocationCache
+    private let cache: RevocationCache
 
     init() {
         clock = ManualClock(start)
-        book = RevocationCache(longestRetry: .seconds(120), clock: clock, chance: { 0.5 })
+        cache = RevocationCache(longestRetry: .seconds(120), clock: clock, chance: { 0.5 })
     }
 
     private func verifier(_ mode: RevocationMode, _ other: TestPKI? = nil) -> SignedDataVerifier {
         SignedDataVerifier(
             trust: (other ?? pki).trust, clock: clock,
-            revocation: mode == .off ? nil : RevocationPolicy(book: book, requiresAnswer: mode == .hard))
+            revocation: mode == .off ? nil : RevocationPolicy(cache: cache, requiresAnswer: mode == .hard))
     }
 
     private func signed(at date: Int64? = nil, _ other: TestPKI? = nil) -> [UInt8] {
@@ -37,7 +37,7 @@ struct RevocationTests {
     /// Asks about all that is due, with this answer; the reports.
     @discardableResult
     private func ask(_ record: String?, lifetime: Int = 600) -> [RevocationReport] {
-        book.takeDue().compactMap { book.finish($0, pki.statusAnswer(to: $0.body, record, lifetime: lifetime)) }
+        cache.takeDue().compactMap { cache.finish($0, pki.statusAnswer(to: $0.body, record, lifetime: lifetime)) }
     }
 
     private func reason(_ result: Result<VerifiedJWS, VerificationFailure>) -> VerificationFailure.Reason? {
@@ -48,12 +48,12 @@ struct RevocationTests {
 
     @Test func `what is not known refuses nothing, and is asked once at a time`() {
         #expect(reason(verifier(.soft).verify(signed())) == nil)
-        let due = book.takeDue()
+        let due = cache.takeDue()
         #expect(due.map(\.url) == [TestPKI.statusURL])
         #expect(due.map(\.fingerprint) == [Hex.encode(Digest.sha256(pki.leaf))])
-        #expect(book.takeDue().isEmpty)
-        #expect(book.pause() == nil)
-        #expect(book.census() == [.unanswered: 1, .notAsked: 1])
+        #expect(cache.takeDue().isEmpty)
+        #expect(cache.pause() == nil)
+        #expect(cache.census() == [.unanswered: 1, .notAsked: 1])
     }
 
     @Test func `a revoked certificate refuses, in a known chain too, and after its answer has ended`() throws {
@@ -66,7 +66,7 @@ struct RevocationTests {
         #expect(failure.detail == "the signing certificate is revoked since 2026-01-01T00:00:00Z")
         clock.advance(by: RevocationTests.day)
         #expect(reason(verifier.verify(jws)) == .certificateRevoked)
-        #expect(book.census()[.revoked] == 1)
+        #expect(cache.census()[.revoked] == 1)
     }
 
     @Test func `a revocation that is taken back lets pass again`() {
@@ -84,9 +84,9 @@ struct RevocationTests {
         let verifier = verifier(.soft)
         _ = verifier.verify(signed())
         ask("V", lifetime: 60)
-        #expect(book.census()[.good] == 1)
+        #expect(cache.census()[.good] == 1)
         clock.advance(by: RevocationTests.day)
-        #expect(book.census()[.unanswered] == 1)
+        #expect(cache.census()[.unanswered] == 1)
         #expect(reason(verifier.verify(signed())) == nil)
     }
 
@@ -96,7 +96,7 @@ struct RevocationTests {
         let verifier = verifier(.hard)
         let jws = signed()
         #expect(reason(verifier.verify(jws)) == .revocationUnknown)
-        #expect(book.takeDue().compactMap { book.finish($0, nil) }.map(\.outcome.label) == ["no_answer"])
+        #expect(cache.takeDue().compactMap { cache.finish($0, nil) }.map(\.outcome.label) == ["no_answer"])
         #expect(reason(verifier.verify(jws)) == .revocationUnknown)
         clock.advance(by: .seconds(60))
         #expect(ask(nil).map(\.outcome.label) == ["unknown"])
@@ -113,8 +113,8 @@ struct RevocationTests {
 
     @Test func `a chain that names no responder passes, because there is nobody to ask`() {
         #expect(reason(verifier(.hard, .shared).verify(signed(.shared))) == nil)
-        #expect(book.takeDue().isEmpty)
-        #expect(book.census() == [.notAsked: 2])
+        #expect(cache.takeDue().isEmpty)
+        #expect(cache.census() == [.notAsked: 2])
     }
 
     private func signed(_ other: TestPKI) -> [UInt8] { signed(at: nil, other) }
@@ -124,7 +124,7 @@ struct RevocationTests {
     @Test func `what an expired certificate signed needs no answer, and nobody is asked about it`() {
         clock.advance(by: .seconds(401 * 86_400))
         #expect(reason(verifier(.hard).verify(signed())) == nil)
-        #expect(book.takeDue().isEmpty)
+        #expect(cache.takeDue().isEmpty)
     }
 
     @Test(arguments: [
@@ -150,13 +150,13 @@ struct RevocationTests {
         let jws = signed()
         _ = verifier(.soft).verify(jws)
         ask(RevocationTests.revokedInJanuary)
-        let kept = try #require(RevocationCacheFile.decode(RevocationCacheFile.encode(book.answers())))
-        #expect(kept == book.answers() && !kept.isEmpty)
+        let kept = try #require(RevocationCacheFile.decode(RevocationCacheFile.encode(cache.answers())))
+        #expect(kept == cache.answers() && !kept.isEmpty)
         clock.advance(by: .seconds(401 * 86_400))
         func restarted(_ remembered: [[UInt8]: OCSPAnswer]) -> SignedDataVerifier {
-            let book = RevocationCache(remembered: remembered, clock: clock)
+            let cache = RevocationCache(remembered: remembered, clock: clock)
             return SignedDataVerifier(
-                trust: pki.trust, clock: clock, revocation: RevocationPolicy(book: book, requiresAnswer: false))
+                trust: pki.trust, clock: clock, revocation: RevocationPolicy(cache: cache, requiresAnswer: false))
         }
         #expect(reason(restarted(kept).verify(jws)) == .certificateRevoked)
         #expect(reason(restarted([:]).verify(jws)) == nil)
@@ -175,10 +175,10 @@ struct RevocationTests {
     @Test func `a clock that was ahead does not stop the asking`() {
         _ = verifier(.soft).verify(signed())
         clock.advance(by: RevocationTests.day)
-        for check in book.takeDue() { _ = book.finish(check, nil) }
-        #expect(book.takeDue().isEmpty)
+        for check in cache.takeDue() { _ = cache.finish(check, nil) }
+        #expect(cache.takeDue().isEmpty)
         clock.advance(by: .seconds(-86_400))
-        #expect(!book.takeDue().isEmpty)
+        #expect(!cache.takeDue().isEmpty)
     }
 
     // MARK: - Who gets in
@@ -192,20 +192,20 @@ struct RevocationTests {
         #expect(reason(verifier.verify(signed(at: 0))) == .certificateNotValidAtDate)
         let stranger = TestPKI(name: "Stranger", flaws: .init(leafExtension: "authorityInfoAccess=OCSP;URI:http://x/"))
         #expect(reason(verifier.verify(signed(stranger))) == .untrustedRoot)
-        #expect(book.census().isEmpty)
-        #expect(book.takeDue().isEmpty)
+        #expect(cache.census().isEmpty)
+        #expect(cache.takeDue().isEmpty)
     }
 
     @Test func `whoever asks is told of a new certificate, once`() {
         let told = ManualClock(0)
-        book.listen { told.advance(by: .milliseconds(1)) }
+        cache.listen { told.advance(by: .milliseconds(1)) }
         let verifier = verifier(.soft)
         _ = verifier.verify(signed())
         _ = verifier.verify(signed())
         #expect(told.now() == 1)
     }
 
-    @Test func `beyond its capacity the book forgets what was seen first, and revoked ones last`() throws {
+    @Test func `beyond its capacity the cache forgets what was seen first, and revoked ones last`() throws {
         let small = RevocationCache(capacity: 3, clock: clock, chance: { 0.5 })
         func path(_ pki: TestPKI) throws -> CertificatePath {
             CertificatePath(

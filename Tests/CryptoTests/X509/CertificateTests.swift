@@ -111,6 +111,22 @@ final class CertificateTests {
         #expect(CertificateFile.certificates(in: try bytes("Two.pem"))?.map(\.der) == [two])
         let read = try CertificateFile.certificates(at: folder.appending(path: "both.pem").path)
         #expect(read.map(\.der) == [one, two])
+        let text = Array("subject=x\r\n".utf8) + (try bytes("One.pem")).flatMap { $0 == 10 ? [13, 10] : [$0] }
+        #expect(CertificateFile.certificates(in: text)?.map(\.der) == [one])
+    }
+
+    @Test func `a file that is cut off or damaged has no certificates`() throws {
+        let (one, two) = (try make("One"), try make("Two"))
+        try openssl("x509", "-inform", "DER", "-in", "One.der", "-out", "One.pem")
+        let whole = try bytes("One.pem")
+        let damaged =
+            [
+                [], [0x30], [0x30, 0x84, 0xff, 0xff, 0xff, 0xff], [0x30, 0x80], [0x30, 0x00], one + [0], one.dropLast(),
+                one + two, whole.dropLast(10), whole + Array("-----BEGIN CERTIFICATE-----".utf8),
+                whole + whole.dropLast(40),
+                whole + Array("-----BEGIN CERTIFICATE-----\n!\n-----END CERTIFICATE-----\n".utf8),
+            ] as [[UInt8]]
+        for bytes in damaged { #expect(CertificateFile.certificates(in: bytes) == nil, "\(bytes.count) bytes") }
     }
 
     @Test func `a file without a certificate is refused with a reason`() throws {

@@ -27,7 +27,7 @@ struct GenuineLifeTests {
 
     @Test func `in the order of signing each step makes its events`() {
         let last = GenuineLife.arrivals.last?.arrived ?? 0
-        let steps = PurchaseReplay(of: GenuineLife.key, belief: ExpiryConfirmation(patience: 86_400_000)).steps(
+        let steps = PurchaseReplay(of: GenuineLife.key, confirmation: ExpiryConfirmation(patience: 86_400_000)).steps(
             GenuineLife.arrivals, until: last)
         let told = steps.map { step in
             let drafts = (step.drafts + step.ends).map { draft in
@@ -75,9 +75,11 @@ struct GenuineLifeTests {
 
     /// Folded after each arrival, as the worker does; the last state counts.
     private func purchase(_ arrivals: [PurchaseArrival]) -> Purchase? {
-        PurchaseReplay(of: GenuineLife.key, belief: ExpiryConfirmation(patience: 86_400_000)).steps(arrivals, until: 0)
-            .last?
-            .after
+        PurchaseReplay(of: GenuineLife.key, confirmation: ExpiryConfirmation(patience: 86_400_000)).steps(
+            arrivals, until: 0
+        )
+        .last?
+        .after
     }
 
     private func document(of purchase: Purchase, at now: Int64) -> String {

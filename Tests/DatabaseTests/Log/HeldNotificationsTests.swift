@@ -14,9 +14,9 @@ import Testing
             database = try TestCluster.shared.makeMigratedDatabase()
             connection = try database.connect(role: "entitled_worker")
             var inserter = Sample.inserter()
-            let door = try database.connect(role: "entitled_ingest")
+            let admission = try database.connect(role: "entitled_ingest")
             for number in 0..<count {
-                _ = try inserter.insert([try Sample.notification(Sample.uuid(number), purchase: "a")], on: door)
+                _ = try inserter.insert([try Sample.notification(Sample.uuid(number), purchase: "a")], on: admission)
             }
         }
 

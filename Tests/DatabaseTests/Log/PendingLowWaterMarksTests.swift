@@ -87,7 +87,7 @@ import Testing
             ).count
         }
         var floor = PendingLowWaterMarks()
-        #expect(floor.isSweepDue)
+        #expect(floor.isFullScanDue)
         try come(now)
         let pending = try PendingNotification.read(
             from: lanes, starts: floor.starts(of: lanes, now: now), eachAtMost: 16, atMost: 256, on: connection)
@@ -122,10 +122,10 @@ import Testing
 
     @Test func `lines are read from the start for a twentieth of the time at most`() {
         var floor = PendingLowWaterMarks()
-        #expect(floor.isSweepDue)
-        floor.swept(in: .seconds(60))
-        #expect(!floor.isSweepDue)
-        floor.swept(in: .zero)
-        #expect(floor.isSweepDue)
+        #expect(floor.isFullScanDue)
+        floor.scanned(in: .seconds(60))
+        #expect(!floor.isFullScanDue)
+        floor.scanned(in: .zero)
+        #expect(floor.isFullScanDue)
     }
 }

@@ -114,12 +114,12 @@ import Testing
         let endpoint = try bench.addEndpoint()
         let job = try bench.open(bench.replay(endpoint, .missing))
         let left = try #require(try JobLease.take(job.id, driver: other, on: bench.connection))
-        let keeper = DutyService(
+        let service = DutyService(
             JobDuty(worker: driver, kinds: [WebhookReplayWork.kind], logger: .silent),
             session: PostgresSession(bench.database.target(role: "entitled_worker")),
             leadership: Leadership(worker: driver, lease: .seconds(10)), logger: .silent)
-        keeper.start()
-        defer { keeper.drain(until: .now + .seconds(5)) }
+        service.start()
+        defer { service.drain(until: .now + .seconds(5)) }
         try left.release(on: bench.connection)
         let looks = try bench.database.count("SELECT count(*) FROM entitled.job WHERE driver IS NULL")
         #expect(looks == 1)

@@ -15,7 +15,7 @@ import Testing
             "UPDATE entitled.lane SET owner = $1, lease_until = clock_timestamp() + interval '1 hour'",
             [.uuid(Self.worker)])
         func days(_ count: Int64) -> Duration { .seconds(count * 86_400) }
-        var round = RetentionRound(
+        var round = RetentionRun(
             times: RetentionTimes(notifications: days(400), attempts: days(90), events: days(400)),
             clock: SystemClock(), logger: .silent, metrics: Metrics())
         round.hurry()

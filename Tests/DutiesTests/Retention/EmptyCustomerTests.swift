@@ -41,7 +41,7 @@ struct EmptyCustomerTests {
         try bench.owner.query(
             "UPDATE entitled.customer SET last_seen_ms = $1 WHERE original_app_user_id = 'guest-2'",
             [.int8(bench.now - RetentionFixture.day)])
-        try bench.takeRounds()
+        try bench.runRetention()
         #expect(try ids(bench) == ["guest-1", "guest-2", "young-1", "young-2"])
         #expect(
             bench.metrics.exposition().contains(#"entitled_retention_rows_cleaned_total{table="customer"} 11998"#))
@@ -82,7 +82,7 @@ struct EmptyCustomerTests {
         try make(["ada"], daysAgo: 1000, in: bench)
         try bench.database.execute(belonging)
         try make(["eve"], daysAgo: 1000, in: bench)
-        try bench.takeRounds()
+        try bench.runRetention()
         let left = try ids(bench)
         #expect(left.contains("ada") && !left.contains("eve"))
     }
@@ -96,7 +96,7 @@ struct EmptyCustomerTests {
             _ = try busy.query("SELECT id FROM entitled.app_user_id WHERE id = 'ada' FOR KEY SHARE")
             _ = try busy.query(
                 "SELECT 1 FROM entitled.customer WHERE original_app_user_id = 'eve' FOR NO KEY UPDATE")
-            try bench.takeRounds()
+            try bench.runRetention()
             #expect(try ids(bench) == ["ada", "eve"])
             _ = try busy.query(
                 """
@@ -105,14 +105,14 @@ struct EmptyCustomerTests {
                 """
             )
         }
-        try bench.takeRounds()
+        try bench.runRetention()
         #expect(try ids(bench) == ["ada"])
     }
 
     @Test func `never removes nobody`() throws {
         let bench = try RetentionFixture()
         try make(["ada"], daysAgo: 3000, in: bench)
-        try bench.takeRounds()
+        try bench.runRetention()
         #expect(try ids(bench) == ["ada"])
     }
 }

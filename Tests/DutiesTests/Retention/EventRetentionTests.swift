@@ -55,7 +55,7 @@ import Testing
         try settle(insert(Self.event(1), daysAgo: 500, bench), .delivered, daysAgo: 500, bench)
         try settle(insert(Self.event(2), daysAgo: 500, bench), .dead, daysAgo: 401, bench)
         try settle(insert(Self.event(3), daysAgo: 399, bench), .delivered, daysAgo: 399, bench)
-        try bench.takeRounds()
+        try bench.runRetention()
         #expect(try whole(bench) == ["03"])
         #expect(try bench.database.count("SELECT count(*) FROM entitled.delivery") == 2)
         let metrics = bench.metrics.exposition()
@@ -67,7 +67,7 @@ import Testing
     @Test func `an event without deliveries goes too`() throws {
         let bench = try RetentionFixture()
         try insert(Self.event(1), daysAgo: 401, bench)
-        try bench.takeRounds()
+        try bench.runRetention()
         #expect(try whole(bench) == [])
     }
 
@@ -75,7 +75,7 @@ import Testing
         let bench = try RetentionFixture()
         let endpoint = try addEndpoint(bench)
         try settle(insert(Self.event(1), daysAgo: 500, bench), .delivered, daysAgo: 500, bench)
-        try bench.takeRounds()
+        try bench.runRetention()
         #expect(try insert(Self.event(1, body: "another"), daysAgo: 0, bench).isEmpty)
         #expect(try whole(bench) == [])
         let due = try DeliveryTable.due(room: [endpoint: 10], lanes: Lane.all, now: bench.now, on: bench.connection)
@@ -94,7 +94,7 @@ import Testing
         let made = try insert(Self.event(1), daysAgo: 500, bench)
         try settle([made[0]], .delivered, daysAgo: 500, bench)
         try settle([made[1]], state, daysAgo: 500, bench)
-        try bench.takeRounds()
+        try bench.runRetention()
         #expect(try whole(bench) == ["01"])
         #expect(try bench.database.count("SELECT count(*) FROM entitled.delivery") == 2)
         #expect(bench.metrics.exposition().contains(#"entitled_retention_kept{reason="unfinished",table="event"} 1"#))
@@ -111,7 +111,7 @@ import Testing
         let again = try DeliveryTable.due(
             room: [made[0].endpoint: 1], lanes: Lane.all, now: bench.now, on: bench.connection)
         try settle(again.deliveries, state, daysAgo: 100, bench)
-        try bench.takeRounds()
+        try bench.runRetention()
         #expect(try whole(bench) == ["01"])
         // Its first attempt went, it itself is shown with the second.
         let shown = try #require(try DeliveryQuery.show(made[0].id, on: bench.connection))
@@ -129,7 +129,7 @@ import Testing
         try command.query("BEGIN")
         try command.query("UPDATE entitled.delivery SET state = 0 WHERE endpoint = $1", [.text(one)])
         let database = bench.database
-        let cleaning = TestThread { [bench = UncheckedFixture(bench)] in try bench.bench.takeRounds() }
+        let cleaning = TestThread { [bench = UncheckedFixture(bench)] in try bench.bench.runRetention() }
         try database.untilBlocked()
         try command.query("COMMIT")
         try cleaning.value()

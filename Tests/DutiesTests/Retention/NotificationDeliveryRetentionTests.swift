@@ -32,7 +32,7 @@ import Testing
         // One is still to be sent.
         try bench.owner.query(
             "UPDATE entitled.delivery SET state = 1 WHERE webhook_id <> $1", [.text(RetentionFixture.uuid(2))])
-        try bench.takeRounds()
+        try bench.runRetention()
         #expect(try left() == [RetentionFixture.uuid(2), RetentionFixture.uuid(3)])
         #expect(try bench.list() == [RetentionFixture.uuid(3)])
         #expect(bench.metrics.exposition().contains("retention_rows_cleaned_total{table=\"delivery\"} 1\n"))

@@ -10,13 +10,13 @@ import Testing
     @Test func `it goes on by itself, and ends at once, also in the middle of a statement`() throws {
         let bench = try RetentionFixture()
         try bench.receiveAndApply(1, daysAgo: 500)
-        let keeper = DutyService(
+        let service = DutyService(
             RetentionDuty(bench.round), session: PostgresSession(bench.database.target(role: "entitled_worker")),
             leadership: bench.leadership, logger: bench.log.logger)
-        keeper.start()
+        service.start()
         try bench.log.wait(for: "day partition dropped")
         let deadline = ContinuousClock.now + .seconds(20)
-        keeper.drain(until: deadline)
+        service.drain(until: deadline)
         #expect(ContinuousClock.now < deadline)
         #expect(try !bench.days("notification").contains(500))
     }
@@ -24,8 +24,8 @@ import Testing
     @Test func `what fails is told and tried again, and the rest of the process does not notice`() throws {
         let bench = try RetentionFixture()
         try bench.owner.query("REVOKE SELECT ON entitled.notification_default FROM entitled_worker")
-        #expect(throws: PostgresError.self) { try bench.takeRounds() }
+        #expect(throws: PostgresError.self) { try bench.runRetention() }
         try bench.owner.query("GRANT SELECT ON entitled.notification_default TO entitled_worker")
-        try bench.takeRounds()
+        try bench.runRetention()
     }
 }

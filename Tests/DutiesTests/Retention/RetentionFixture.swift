@@ -18,7 +18,7 @@ final class RetentionFixture {
     let metrics = Metrics()
     private let worker = [UInt8](repeating: 1, count: 16)
     var leadership: Leadership { Leadership(worker: worker, lease: .seconds(10)) }
-    private(set) var round: RetentionRound
+    private(set) var round: RetentionRun
     let times: RetentionTimes
 
     /// - Parameters:
@@ -35,7 +35,7 @@ final class RetentionFixture {
         times = RetentionTimes(
             notifications: days(notifications), attempts: days(attempts), events: days(events),
             emptyCustomers: emptyCustomers.map(days))
-        round = RetentionRound(
+        round = RetentionRun(
             times: times, clock: ManualClock(now - behind * RetentionFixture.day), logger: log.logger, metrics: metrics)
         try own(worker)
     }
@@ -47,7 +47,7 @@ final class RetentionFixture {
     }
 
     /// All that is to do now, the daily part included.
-    func takeRounds() throws {
+    func runRetention() throws {
         round.hurry()
         while try round.take(leadership, on: connection) {}
     }

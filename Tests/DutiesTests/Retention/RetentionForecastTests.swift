@@ -70,7 +70,7 @@ struct RetentionForecastTests {
         #expect(found["rebuild deleted"]?.rows == 1 && found["rebuild deleted"]?.oldest == 5)
         #expect(try bench.database.count("SELECT count(*) FROM entitled.notification") == 4)
 
-        try bench.takeRounds()
+        try bench.runRetention()
         #expect(try bench.database.count("SELECT count(*) FROM entitled.notification") == 2)
         #expect(try bench.database.count("SELECT count(*) FROM entitled.notification_key") == 3)
         #expect(try bench.database.count("SELECT count(*) FROM entitled.event WHERE body = ''") == 1)

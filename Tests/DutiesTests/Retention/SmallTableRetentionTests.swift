@@ -27,7 +27,7 @@ struct SmallTableRetentionTests {
         // Without the second the first would be the last of its request, and go on when it is asked for again.
         try job("twice", "failed", daysAgo: 120, in: bench)
         try job("twice", "done", daysAgo: 100, in: bench)
-        try bench.takeRounds()
+        try bench.runRetention()
         #expect(
             try bench.database.texts("SELECT request FROM entitled.job ORDER BY id") == [
                 "young done", "young cancelled", "old failed", "young failed", "old running", "young running", "twice",
@@ -50,7 +50,7 @@ struct SmallTableRetentionTests {
         try rebuild("stopped", startedDaysAgo: 91, finishedDaysAgo: nil)
         try rebuild("long", startedDaysAgo: 100, finishedDaysAgo: 89)
         try rebuild("going", startedDaysAgo: 0, finishedDaysAgo: nil)
-        try bench.takeRounds()
+        try bench.runRetention()
         #expect(try bench.database.texts("SELECT settings FROM entitled.rebuild ORDER BY 1") == ["going", "long"])
     }
 
@@ -69,7 +69,7 @@ struct SmallTableRetentionTests {
             INSERT INTO entitled.worker (id, host, seen_at)
             SELECT worker, host, clock_timestamp() FROM entitled.sender WHERE host IN ('host 3', 'host 4')
             """)
-        try bench.takeRounds()
+        try bench.runRetention()
         #expect(
             try bench.database.texts(
                 """
@@ -81,7 +81,7 @@ struct SmallTableRetentionTests {
     @Test func `a host whose clock is behind notes no sender as gone before its attempts`() throws {
         let bench = try RetentionFixture(attempts: 90, behind: 200)
         try bench.database.execute("INSERT INTO entitled.sender (worker, host) VALUES (gen_random_uuid(), 'a')")
-        try bench.takeRounds()
+        try bench.runRetention()
         #expect(try bench.database.count("SELECT count(*) FROM entitled.sender WHERE gone_ms >= \(bench.now)") == 1)
     }
 
@@ -89,7 +89,7 @@ struct SmallTableRetentionTests {
         let bench = try RetentionFixture()
         try bench.database.execute("INSERT INTO entitled.sender (worker, host) VALUES (gen_random_uuid(), 'a')")
         try bench.database.execute("ALTER TABLE entitled.sender DROP COLUMN gone_ms")
-        try bench.takeRounds()
+        try bench.runRetention()
         #expect(try bench.database.count("SELECT count(*) FROM entitled.sender") == 1)
         let forecast = try RetentionForecast.make(bench.times, now: bench.now, on: bench.connection)
         #expect(forecast.entries.first { $0.table == "sender" }?.rows == 0)
@@ -118,11 +118,11 @@ struct SmallTableRetentionTests {
             INSERT INTO entitled.delivery (lane, id, endpoint, event, event_type, state, next_ms, created_ms)
             VALUES (7, gen_random_uuid(), 'referred', gen_random_uuid(), 'RENEWAL', 2, $1, $1)
             """, [.int8(bench.now - 501 * Self.day)])
-        try bench.takeRounds()
+        try bench.runRetention()
         let left = { try bench.database.texts("SELECT id FROM entitled.endpoint ORDER BY id") }
         #expect(try left() == ["referred", "set back", "there", "we_operations", "young"])
         try bench.database.execute("DELETE FROM entitled.delivery")
-        try bench.takeRounds()
+        try bench.runRetention()
         #expect(try left() == ["set back", "there", "we_operations", "young"])
     }
 }

@@ -11,9 +11,12 @@ struct ArgumentParserTests {
     private static let root = CommandTree.root
 
     private func parse(_ words: [String]) throws -> (
-        path: String, parsed: ParsedArguments, global: ArgumentParser.Global
+        path: String, parsed: ParsedArguments, global: ParsedArguments
     ) {
-        guard case .command(_, let path, let parsed, let global) = try ArgumentParser.parse(words, Self.root) else {
+        guard
+            case .command(_, let path, let parsed, let global) = try ArgumentParser.parse(
+                words, Self.root, of: .entitled)
+        else {
             throw UsageError("help")
         }
         return (path.joined(separator: " "), parsed, global)
@@ -27,7 +30,7 @@ struct ArgumentParserTests {
     func `options may stand anywhere`(words: [String]) throws {
         let (path, parsed, global) = try parse(words)
         #expect(path == "verify")
-        #expect(global.json)
+        #expect(global.has("--json"))
         let options = try VerifyCommand(parsed)
         #expect(options.file == "f.jws")
         #expect(options.rootFiles == ["a", "b"])
@@ -48,8 +51,8 @@ struct ArgumentParserTests {
         #expect(options.environment == .sandbox)
         #expect(options.kind == .appTransaction)
         #expect(options.at == nil)
-        #expect(global.configurationFile == "c.json5")
-        #expect(!global.json)
+        #expect(global.text("--config") == "c.json5")
+        #expect(!global.has("--json"))
     }
 
     @Test(
@@ -121,7 +124,7 @@ struct ArgumentParserTests {
     @Test func `what follows two dashes is an argument`() throws {
         let (_, parsed, global) = try parse(["customers", "show", "--", "--json"])
         #expect(try CustomerShowCommand(parsed).anyID == "--json")
-        #expect(!global.json)
+        #expect(!global.has("--json"))
     }
 
     @Test(arguments: [
@@ -224,7 +227,7 @@ struct ArgumentParserTests {
     func `help fits the width`(width: Int) {
         for (path, node) in Self.root.leaves {
             // Words and examples are not broken.
-            for line in HelpText.text(node, path: path, width: width).split(separator: "\n")
+            for line in HelpText.text(node, path: path, of: .entitled, width: width).split(separator: "\n")
             where line.count > width && !line.hasPrefix("  entitled ") {
                 #expect(line.split(separator: " ").contains { $0.count + 34 > width }, "\(path): \(line)")
             }
@@ -233,7 +236,7 @@ struct ArgumentParserTests {
 
     @Test func `every command explains itself with an example`() {
         for (path, node) in Self.root.leaves {
-            let help = HelpText.text(node, path: path)
+            let help = HelpText.text(node, path: path, of: .entitled)
             #expect(!node.declaration.examples.isEmpty, "\(path)")
             #expect(node.declaration.examples.allSatisfy { $0.hasPrefix(path.joined(separator: " ")) }, "\(path)")
             #expect(node.declaration.summary.hasSuffix("."), "\(path)")

@@ -4,20 +4,20 @@ import EntitledApp
 /// The files that follow from the declarations of commands: the manual page, the completions of bash and zsh, and all help
 /// texts in one file.
 struct CommandDocuments {
-    private let root: CommandNode
-    private let leaves: [(path: [String], node: CommandNode)]
+    private let root: CommandNode<CommandContext>
+    private let leaves: [(path: [String], node: CommandNode<CommandContext>)]
 
-    init(_ root: CommandNode) {
+    init(_ root: CommandNode<CommandContext>) {
         self.root = root
         leaves = root.leaves
     }
 
     /// Every help text, groups before their commands.
     var help: String {
-        func pages(_ node: CommandNode, _ path: [String]) -> [String] {
+        func pages(_ node: CommandNode<CommandContext>, _ path: [String]) -> [String] {
             let title = (["entitled"] + path).joined(separator: " ")
             let line = String(repeating: "=", count: title.count)
-            return ["\(title)\n\(line)\n\n\(HelpText.text(node, path: path, width: HelpText.width))"]
+            return ["\(title)\n\(line)\n\n\(HelpText.text(node, path: path, of: .entitled))"]
                 + node.children.flatMap { pages($0, path + [$0.declaration.name]) }
         }
         return pages(root, []).joined(separator: "\n")
@@ -53,7 +53,9 @@ struct CommandDocuments {
             }
         }
         lines.append(".SH OPTIONS OF EVERY COMMAND")
-        for option in ArgumentParser.globalOptions { lines += entry(option.usage, option.summary, option.value) }
+        for option in ProgramDeclaration.entitled.globalOptions {
+            lines += entry(option.usage, option.summary, option.value)
+        }
         lines += [
             ".SH EXIT STATUS", ".TP", "0", "The command succeeded.", ".TP", "1", "The command failed.", ".TP", "2",
             "The command line or the configuration is wrong.", ".SH ENVIRONMENT", ".TP", "ENTITLED_CONFIG",
@@ -91,19 +93,21 @@ struct CommandDocuments {
 
     // MARK: - Completions
 
-    private var nodes: [(path: String, node: CommandNode)] {
-        func all(_ node: CommandNode, _ path: [String]) -> [(path: String, node: CommandNode)] {
+    private var nodes: [(path: String, node: CommandNode<CommandContext>)] {
+        func all(_ node: CommandNode<CommandContext>, _ path: [String]) -> [(
+            path: String, node: CommandNode<CommandContext>
+        )] {
             [(path.joined(separator: " "), node)] + node.children.flatMap { all($0, path + [$0.declaration.name]) }
         }
         return all(root, [])
     }
 
-    private func options(of node: CommandNode) -> [OptionDeclaration] {
-        node.declaration.options + ArgumentParser.globalOptions
+    private func options(of node: CommandNode<CommandContext>) -> [OptionDeclaration] {
+        node.declaration.options + ProgramDeclaration.entitled.globalOptions
     }
 
     /// What may stand at the command's place in the line.
-    private func words(_ node: CommandNode, isRoot: Bool) -> String {
+    private func words(_ node: CommandNode<CommandContext>, isRoot: Bool) -> String {
         let more = isRoot ? ["help", "--version"] : []
         return (node.children.map(\.declaration.name) + more + options(of: node).map(\.name)).joined(separator: " ")
     }

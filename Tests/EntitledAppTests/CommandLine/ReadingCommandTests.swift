@@ -27,7 +27,10 @@ struct ReadingCommandTests {
     }
 
     private func watch(_ words: [String], screen: Screen?) throws -> (output: String, errors: String) {
-        guard case .command(let node, _, let parsed, _) = try ArgumentParser.parse(words, fixture.program.root) else {
+        guard
+            case .command(let node, _, let parsed, _) = try ArgumentParser.parse(
+                words, fixture.program.root, of: .entitled)
+        else {
             throw TestFailure("no command")
         }
         #expect(node.declaration.options.map(\.name).contains("--watch"))

@@ -42,10 +42,18 @@ struct ConfigurationFixture {
     }
 }
 
-/// The outer form of a certificate: two sequences and a bit string in a sequence.
+/// A certificate with a key on P-256 that signed itself.
 enum Certificates {
-    static let der: [UInt8] = [0x30, 0x08, 0x30, 0x00, 0x30, 0x00, 0x03, 0x02, 0x00, 0x01]
+    private static let text = """
+        MIIBdTCCARugAwIBAgIUO+OKzhc2KNdrZupU85DnbCs9FR8wCgYIKoZIzj0EAwIwDzENMAsGA1UEAwwEVGVzdDAgFw0yNjEx
+        MjUxOTEyMzdaGA8yMTI2MTEwMTE5MTIzN1owDzENMAsGA1UEAwwEVGVzdDBZMBMGByqGSM49AgEGCCqGSM49AwEHA0IABLt0
+        ANWgJ1iy7OVot6JlyT1OgJf7uKWrZF4OuIm0PnQKJsvVQCd5cb9fLyaua1OQV7CjnRUKNO2H2VxXxdbQpUijUzBRMB0GA1Ud
+        DgQWBBTwN7ymt6uc2azQjPXstBaFAvqeHjAfBgNVHSMEGDAWgBTwN7ymt6uc2azQjPXstBaFAvqeHjAPBgNVHRMBAf8EBTAD
+        AQH/MAoGCCqGSM49BAMCA0gAMEUCIQDt6aiDb4kKkUtbOCtRp13lOaqQ6CFEbyi1YYFDFz2/pgIgJEtxyrV/+DT4KcXUhvFM
+        3qE9kEZc5AhsfeONir1Fj0s=
+        """
 
-    static let pem =
-        "-----BEGIN CERTIFICATE-----\n\(Base64.encode(der))\n-----END CERTIFICATE-----\n"
+    static let der = Base64.decode(text.utf8.filter { $0 != UInt8(ascii: "\n") }) ?? []
+
+    static let pem = "-----BEGIN CERTIFICATE-----\n\(text)\n-----END CERTIFICATE-----\n"
 }

@@ -229,29 +229,6 @@ struct ConfigurationTests {
     }
 }
 
-struct CertificateFileTests {
-    @Test(arguments: [
-        (Certificates.der, 1), (Array(Certificates.pem.utf8), 1),
-        (Array((Certificates.pem + Certificates.pem).utf8), 2),
-        (Array("subject=x\r\n\(Certificates.pem.replacing("\n", with: "\r\n"))".utf8), 1),
-    ])
-    func `PEM and DER are read`(contents: [UInt8], count: Int) {
-        #expect(CertificateFile.certificates(contents) == Array(repeating: Certificates.der, count: count))
-    }
-
-    @Test(
-        arguments: [
-            [], [0x30], [0x30, 0x84, 0xff, 0xff, 0xff, 0xff], [0x30, 0x80], Certificates.der + [0],
-            Array(Certificates.der.dropLast()), [0x30, 0x00], Array("hello".utf8),
-            Array("-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n".utf8),
-            Array("-----BEGIN CERTIFICATE-----\n!\n-----END CERTIFICATE-----\n".utf8),
-            Array(Certificates.pem.utf8.dropLast(10)), Array((Certificates.pem + "-----BEGIN CERTIFICATE-----").utf8),
-        ] as [[UInt8]])
-    func `what is no certificate is told apart`(contents: [UInt8]) {
-        #expect(CertificateFile.certificates(contents) == nil)
-    }
-}
-
 struct ListenAddressTests {
     @Test(arguments: [
         ("127.0.0.1:8080", "127.0.0.1", 8080), ("0.0.0.0:0", "0.0.0.0", 0), ("[::1]:65535", "::1", 65535),

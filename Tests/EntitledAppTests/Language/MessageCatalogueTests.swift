@@ -80,7 +80,7 @@ struct MessageCatalogueTests {
 
     @Test func `help has no word that the glossary replaces`() throws {
         let glossary = try Glossary(Self.package)
-        func texts(_ node: CommandNode) -> [String] {
+        func texts(_ node: CommandNode<CommandContext>) -> [String] {
             let declaration = node.declaration
             let topics = declaration.topics.flatMap { $0.entries.map(\.text) }
             return [declaration.summary, declaration.discussion] + topics + declaration.options.map(\.summary)

@@ -1,7 +1,8 @@
 import Daemon
-import HTTP
 import TestSupport
 import Testing
+
+@testable import HTTP
 
 /// Who gets a place where there are few.
 @Suite struct FullServerTests {
@@ -40,45 +41,43 @@ import Testing
         withExtendedLifetime(slow) {}
     }
 
-    @Test func `of silent connections the one that owes a head goes first, and what is at work never goes`() throws {
+    @Test func `of silent connections the one that owes a head goes first, and of those the longest silent`() {
+        func silence(_ isOwed: Bool, _ seconds: Int) -> HTTPConnection.Silence {
+            HTTPConnection.Silence(isOwed: isOwed, time: .seconds(seconds))
+        }
+        let inOrder = [silence(false, 1), silence(false, 60), silence(true, 1), silence(true, 9)]
+        for (index, earlier) in inOrder.enumerated() {
+            for later in inOrder[(index + 1)...] { #expect(earlier < later && !(later < earlier)) }
+        }
+    }
+
+    @Test func `an idle connection makes room, and what is at work never goes`() throws {
         let waiting = Waiting()
         let server = try TestServer(waiting.handler) {
-            $0.maxConnections = 3
-            $0.undisturbed = .milliseconds(1)
+            $0.maxConnections = 2
+            $0.undisturbed = .zero
         }
-        let busy = server.client()
+        let (busy, idle) = (server.client(), server.client())
         busy.send(get)
         let responder = try #require(waiting.take(1)?.first)
-        let idle = server.client()
         idle.send(get)
         try #require(waiting.take(1)?.first).respond(HTTPResponse(status: 200))
         #expect(idle.answer()?.status == 200)
-        let slow = try hold(1, of: server, sending: "GET / HT")[0]
-
-        func served() throws -> RawClient {
-            var last: RawClient?
-            try eventually("a client is served") {
-                let client = server.client()
-                client.send(get)
-                guard let responder = waiting.take(1)?.first else { return false }
-                responder.respond(HTTPResponse(status: 200))
-                last = client
-                return client.answer()?.status == 200
-            }
-            return try #require(last)
+        var next: (client: RawClient, responder: HTTPResponder)?
+        try eventually("the idle connection makes room") {
+            let client = server.client()
+            client.send(get)
+            guard let responder = waiting.take(1, within: .milliseconds(500))?.first else { return false }
+            next = (client, responder)
+            return true
         }
-        let first = try served()
-        #expect(slow.receive() == [])
-        let second = try served()
         #expect(idle.receive() == [])
-        // Now all three are at work: nothing is silent.
-        first.send(get)
-        second.send(get)
-        let responders = try #require(waiting.take(2))
+        // Now both are at work: nothing is silent.
         #expect(server.client().receive() == [])
-        for responder in responders + [responder] { responder.respond(HTTPResponse(status: 200)) }
+        next?.responder.respond(HTTPResponse(status: 200))
+        responder.respond(HTTPResponse(status: 200))
         #expect(busy.answer()?.status == 200)
-        #expect(first.answer()?.status == 200 && second.answer()?.status == 200)
+        #expect(next?.client.answer()?.status == 200)
     }
 
     @Test func `one address has its share of the connections, and others have theirs`() throws {

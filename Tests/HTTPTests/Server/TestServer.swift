@@ -56,8 +56,8 @@ final class Waiting: Sendable {
     }
 
     /// Takes the responders once there are this many.
-    func take(_ count: Int) -> [HTTPResponder]? {
-        responders.wait(timeout: .seconds(10)) { waiting in
+    func take(_ count: Int, within time: Duration = .seconds(10)) -> [HTTPResponder]? {
+        responders.wait(timeout: time) { waiting in
             guard waiting.count >= count else { return nil }
             defer { waiting = [] }
             return waiting

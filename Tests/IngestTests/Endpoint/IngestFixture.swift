@@ -16,7 +16,7 @@ final class IngestFixture: Sendable {
 
     let log = LogTape()
     let metrics = Metrics()
-    let book = RevocationCache()
+    let cache = RevocationCache()
     let client: HTTPClient
     private let watch: RevocationChecker
     private let role: IngestRole
@@ -35,11 +35,11 @@ final class IngestFixture: Sendable {
         let client = try HTTPClient(configuration: configuration, logger: .silent, metrics: Metrics())
         self.client = client
         watch = RevocationChecker(
-            book: book, transport: IngestFixture.transport(client, held), patience: patience, logger: log.logger,
+            cache: cache, transport: IngestFixture.transport(client, held), patience: patience, logger: log.logger,
             metrics: metrics)
         signer = NotificationSigner(pki)
         let trust = TrustAnchors(fingerprints: [pki.root.fingerprint()])
-        let policy = RevocationPolicy(book: book, requiresAnswer: mode == .hard)
+        let policy = RevocationPolicy(cache: cache, requiresAnswer: mode == .hard)
         let target = PostgresTarget(url: "postgres:///nowhere")
         let process = ProcessContext(clock: SystemClock(), logger: log.logger, metrics: metrics) { _ in
             PostgresSession(target)

@@ -126,10 +126,10 @@ import Testing
     @Test func `its log is told without what sessions write, and begins anew when it has grown`() throws {
         try TemporaryFolder.with { folder in
             let tape = LogTape()
-            let keeper = ClusterKeeper(try cluster(folder), logger: tape.logger)
-            try keeper.start()
+            let watchdog = ClusterWatchdog(try cluster(folder), logger: tape.logger)
+            try watchdog.start()
             try tape.wait(for: "database system is ready to accept connections")
-            let connection = try PostgresConnection(PostgresTarget(url: keeper.cluster.url()))
+            let connection = try PostgresConnection(PostgresTarget(url: watchdog.cluster.url()))
             #expect(throws: PostgresError.self) { try connection.query("SELECT 'ada'::int") }
             let settings = "\(folder)/postgres/data/postgresql.auto.conf"
             try "nonsense = 1\n".write(toFile: settings, atomically: false, encoding: .utf8)
@@ -146,9 +146,9 @@ import Testing
             var status = stat()
             try eventually("it begins anew") { stat(log, &status) == 0 && status.st_size < 1_000_000 }
             #expect(try String(contentsOfFile: "\(log).1", encoding: .utf8).contains("ada"))
-            try keeper.stop(timeout: .seconds(20))
+            try watchdog.stop(timeout: .seconds(20))
             try tape.wait(for: "database system is shut down")
-            #expect(!keeper.cluster.isRunning)
+            #expect(!watchdog.cluster.isRunning)
         }
     }
 

@@ -52,7 +52,9 @@ struct FlowTests {
     @Test func `an expiry is noticed without a notification and told once`() {
         var (life, story, _) = Story.begin()
         _ = story.hear(life.autoRenewOff(at: epoch + day))
-        #expect(story.purchase?.nextWake(after: epoch + day, belief: ExpiryConfirmation(patience: day)) == life.expires)
+        #expect(
+            story.purchase?.nextWake(after: epoch + day, confirmation: ExpiryConfirmation(patience: day))
+                == life.expires)
         #expect(story.wait(until: life.expires - 1).isEmpty)
         #expect(story.wait(until: life.expires).names == ["EXPIRATION(UNSUBSCRIBE)"])
         #expect(story.hear(life.expire(at: life.expires + hour)).isEmpty)
@@ -104,7 +106,7 @@ struct FlowTests {
         var (life, story, _) = Story.begin()
         let grace = life.expires + 6 * day
         _ = story.hear(life.billingFailure(graceUntil: grace, at: life.expires - hour))
-        #expect(story.purchase?.nextWake(after: life.expires, belief: ExpiryConfirmation(patience: day)) == grace)
+        #expect(story.purchase?.nextWake(after: life.expires, confirmation: ExpiryConfirmation(patience: day)) == grace)
         #expect(story.wait(until: grace).names == ["EXPIRATION(BILLING_ERROR)"])
         #expect(story.hear(life.graceOver(at: grace + second)).isEmpty)
         #expect(story.purchase?.status(at: grace + second) == .billingRetry)
@@ -279,7 +281,8 @@ struct FlowTests {
         var (life, story, _) = Story.begin()
         #expect(story.wait(until: life.expires + day - 1).isEmpty)
         #expect(
-            story.purchase?.nextWake(after: life.expires, belief: ExpiryConfirmation(patience: day)) == life.expires
+            story.purchase?.nextWake(after: life.expires, confirmation: ExpiryConfirmation(patience: day)) == life
+                .expires
                 + day)
         #expect(story.wait(until: life.expires + day).names == ["EXPIRATION(UNKNOWN)"])
         #expect(story.hear(life.renew(at: life.expires + 2 * day)).names == ["RENEWAL"])

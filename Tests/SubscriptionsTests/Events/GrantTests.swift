@@ -127,14 +127,14 @@ struct GrantTests {
         #expect(try Self.purchase(early, given).hasAccess(at: epoch) == false)
     }
 
-    @Test func `nothing renews it, and its end is believed at once`() throws {
+    @Test func `nothing renews it, and its end is confirmed at once`() throws {
         let purchase = try Self.purchase(Self.grant())
         #expect(purchase.willRenew == false)
-        #expect(purchase.nextWake(after: epoch, belief: ExpiryConfirmation()) == epoch + 7 * day)
+        #expect(purchase.nextWake(after: epoch, confirmation: ExpiryConfirmation()) == epoch + 7 * day)
         let outage = ExpiryConfirmation(patience: 30 * day, outages: [epoch..<(epoch + 20 * day)], covered: epoch)
-        #expect(purchase.nextWake(after: epoch, belief: outage) == epoch + 7 * day)
+        #expect(purchase.nextWake(after: epoch, confirmation: outage) == epoch + 7 * day)
         let ever = try Self.purchase(Self.grant(end: nil, product: "rc_promo_pro_lifetime"))
-        #expect(ever.nextWake(after: epoch, belief: ExpiryConfirmation()) == nil)
+        #expect(ever.nextWake(after: epoch, confirmation: ExpiryConfirmation()) == nil)
         #expect(ever.hasAccess(at: .max))
     }
 

@@ -217,7 +217,7 @@ struct ExplanationTests {
             })
         for now in [Int64.min, 0, .max] {
             let steps = PurchaseReplay(
-                of: life.key, belief: ExpiryConfirmation(patience: .max),
+                of: life.key, confirmation: ExpiryConfirmation(patience: .max),
                 foldSettings: FoldSettings(defaultGrace: .milliseconds(Int64.max))
             ).steps(
                 arrivals, until: now)

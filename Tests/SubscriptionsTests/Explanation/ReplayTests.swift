@@ -15,7 +15,7 @@ struct ReplayTests {
     }
 
     static func steps(_ life: Life, until now: Int64? = nil) -> [ReplayedStep] {
-        PurchaseReplay(of: life.key, belief: ExpiryConfirmation(patience: day)).steps(
+        PurchaseReplay(of: life.key, confirmation: ExpiryConfirmation(patience: day)).steps(
             arrivals(life.tellings), until: now ?? life.tellings.last?.signed ?? epoch)
     }
 
@@ -152,10 +152,10 @@ struct ReplayTests {
         _ = (life.start(), life.autoRenewOff(at: epoch + day), life.autoRenewOn(at: epoch + 2 * day))
         let off = Self.arrivals(life.tellings)
         let order = [off[0], off[2], off[1]]
-        let steps = PurchaseReplay(of: life.key, belief: ExpiryConfirmation(patience: day)).steps(
+        let steps = PurchaseReplay(of: life.key, confirmation: ExpiryConfirmation(patience: day)).steps(
             order, until: epoch + 3 * day)
         #expect(steps.last?.changes == [.nothing(.newerWasKnown)])
-        let again = PurchaseReplay(of: life.key, belief: ExpiryConfirmation(patience: day)).steps(
+        let again = PurchaseReplay(of: life.key, confirmation: ExpiryConfirmation(patience: day)).steps(
             off + [off[2]], until: epoch + 3 * day)
         #expect(again.last?.changes == [.nothing(.nothingNew)])
         #expect(again.last?.drafts.isEmpty == true)
@@ -165,7 +165,7 @@ struct ReplayTests {
         var life = Life()
         _ = (life.start(), life.renew(at: epoch + 30 * day))
         let order = Self.arrivals(life.tellings).reversed()
-        let steps = PurchaseReplay(of: life.key, belief: ExpiryConfirmation(patience: day)).steps(
+        let steps = PurchaseReplay(of: life.key, confirmation: ExpiryConfirmation(patience: day)).steps(
             Array(order), until: epoch + 31 * day)
         #expect(steps.last?.changes.map(\.sentence) == ["an earlier period became known: 1000, pro_monthly, 9.99 USD"])
     }
@@ -206,7 +206,7 @@ struct ReplayTests {
         var tellings = life.tellings
         tellings[1].renewal?.gracePeriodExpiresDate = nil
         let replay = PurchaseReplay(
-            of: life.key, belief: ExpiryConfirmation(patience: day),
+            of: life.key, confirmation: ExpiryConfirmation(patience: day),
             foldSettings: FoldSettings(defaultGrace: .milliseconds(3 * day)))
         let steps = replay.steps(Self.arrivals(tellings), until: life.expires)
         let end = life.expires + 3 * day
@@ -218,7 +218,7 @@ struct ReplayTests {
         #expect(summary["grace_expires_at"] == .date(end))
     }
 
-    @Test func `until now an end is believed only after the patience`() {
+    @Test func `until now an end is confirmed only after the patience`() {
         var life = Life()
         _ = life.start()
         #expect(Self.steps(life, until: life.expires + day - 1).count == 1)
@@ -245,7 +245,8 @@ struct ReplayTests {
 
     /// When a worker's timer would fire.
     private func wakes(_ story: Story, from: Int64, to: Int64) -> [Int64] {
-        guard let wake = story.purchase?.nextWake(after: from, belief: ExpiryConfirmation(patience: day)), wake <= to
+        guard let wake = story.purchase?.nextWake(after: from, confirmation: ExpiryConfirmation(patience: day)),
+            wake <= to
         else {
             return []
         }

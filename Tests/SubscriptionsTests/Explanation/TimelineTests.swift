@@ -88,7 +88,7 @@ struct TimelineTests {
             PurchaseArrival(
                 arrived: now + Int64(place), isFetched: true, facts: arrival.facts, cause: arrival.cause)
         }
-        let replay = PurchaseReplay(of: life.key, belief: ExpiryConfirmation(patience: day))
+        let replay = PurchaseReplay(of: life.key, confirmation: ExpiryConfirmation(patience: day))
         func entries(_ order: TimelineOrder) -> [TimelineEntry] {
             let steps = replay.steps(arrivals, until: now + day, order: order)
             return Timeline(

@@ -104,7 +104,7 @@ struct CommitmentTests {
             telling.add(to: &facts)
             return PurchaseArrival(arrived: telling.signed, facts: facts, cause: .notification(telling.notification))
         }
-        let steps = PurchaseReplay(of: life.key, belief: ExpiryConfirmation(patience: day)).steps(
+        let steps = PurchaseReplay(of: life.key, confirmation: ExpiryConfirmation(patience: day)).steps(
             arrivals, until: epoch + 2 * day)
         #expect(steps.last?.changes == [.commitmentOff(until: until)])
         #expect(steps.last?.drafts.names == ["CANCELLATION(UNSUBSCRIBE)"])

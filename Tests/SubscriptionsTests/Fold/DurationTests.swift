@@ -52,7 +52,7 @@ struct DurationTests {
         let purchase = try #require(story.purchase)
         #expect(purchase.hasAccess(at: Self.end - 1) && !purchase.hasAccess(at: Self.end))
         #expect(purchase.status(at: Self.end) == .expired && !purchase.willRenew)
-        #expect(purchase.nextWake(after: epoch, belief: ExpiryConfirmation()) == Self.end)
+        #expect(purchase.nextWake(after: epoch, confirmation: ExpiryConfirmation()) == Self.end)
         #expect(try Self.purchase(life, FoldSettings()).accessUntil == nil)
     }
 

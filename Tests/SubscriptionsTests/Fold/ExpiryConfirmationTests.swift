@@ -2,7 +2,7 @@ import Base
 import Subscriptions
 import Testing
 
-/// When the end of a subscription that should have renewed is believed.
+/// When the end of a subscription that should have renewed is confirmed.
 struct ExpiryConfirmationTests {
     /// A day of access from `epoch` on, which should renew.
     private func ending(_ environment: StoreEnvironment = .production) throws -> AccessEnd {
@@ -21,9 +21,12 @@ struct ExpiryConfirmationTests {
             ("over a day before the end", [epoch - 3 * day..<epoch], normal),
             ("over just within that day", [epoch - 3 * day..<epoch + 1], max(normal, epoch + 1 + 73 * hour)),
             ("around the end", [epoch..<end + 2 * hour], end + 2 * hour + 73 * hour),
-            ("long, from before the end to after its belief", [epoch..<end + 20 * day], end + 20 * day + 73 * hour),
+            (
+                "long, from before the end to after its confirmation", [epoch..<end + 20 * day],
+                end + 20 * day + 73 * hour
+            ),
             ("begun within the patience", [end + hour..<end + 3 * hour], end + 3 * hour + 73 * hour),
-            ("begun when the end was believed", [normal + 1..<normal + day], normal),
+            ("begun when the end was confirmed", [normal + 1..<normal + day], normal),
             // Apple's repetition falls into the second one, and comes again later.
             (
                 "two, the second while the first is waited for",
@@ -32,14 +35,14 @@ struct ExpiryConfirmationTests {
             ),
             ("two, the second after that", [epoch..<end + hour, end + 80 * hour..<end + 81 * hour], end + 74 * hour),
         ] as [(String, [Range<Int64>], Int64)])
-    func `an outage puts the belief off until Apple has repeated itself`(
-        outage: String, outages: [Range<Int64>], believed: Int64
+    func `an outage puts the confirmation off until Apple has repeated itself`(
+        outage: String, outages: [Range<Int64>], confirmed: Int64
     ) throws {
-        #expect(try ending().believed(ExpiryConfirmation(patience: day, outages: outages)) == believed, "\(outage)")
+        #expect(try ending().confirmed(ExpiryConfirmation(patience: day, outages: outages)) == confirmed, "\(outage)")
     }
 
     @Test(arguments: StoreEnvironment.allCases)
-    func `outages without end put the belief off only while Apple could still repeat itself`(
+    func `outages without end put the confirmation off only while Apple could still repeat itself`(
         environment: StoreEnvironment
     ) throws {
         let nightly = (0..<300).map { night -> Range<Int64> in
@@ -47,18 +50,18 @@ struct ExpiryConfirmationTests {
             return begins..<begins + hour
         }
         let ending = try ending(environment)
-        let (believed, last) = (
-            ending.believed(ExpiryConfirmation(patience: day, outages: nightly)), Self.normal + 158 * hour
+        let (confirmed, last) = (
+            ending.confirmed(ExpiryConfirmation(patience: day, outages: nightly)), Self.normal + 158 * hour
         )
-        #expect(believed <= last + day + 73 * hour)
-        #expect(believed > (environment == .production ? last : Self.normal))
-        let late = ending.believed(ExpiryConfirmation(patience: day).knowing(late: nightly))
-        #expect(late == believed)
+        #expect(confirmed <= last + day + 73 * hour)
+        #expect(confirmed > (environment == .production ? last : Self.normal))
+        let late = ending.confirmed(ExpiryConfirmation(patience: day).knowing(late: nightly))
+        #expect(late == confirmed)
     }
 
     @Test func `the sandbox repeats nothing, so the patience begins again`() throws {
-        let belief = ExpiryConfirmation(patience: hour, outages: [epoch..<Self.end + 2 * hour])
-        #expect(try ending(.sandbox).believed(belief) == Self.end + 3 * hour)
+        let confirmation = ExpiryConfirmation(patience: hour, outages: [epoch..<Self.end + 2 * hour])
+        #expect(try ending(.sandbox).confirmed(confirmation) == Self.end + 3 * hour)
     }
 
     /// Each with what was signed after the start, and what an outage makes of it.
@@ -78,10 +81,10 @@ struct ExpiryConfirmationTests {
             for environment in StoreEnvironment.allCases {
                 let key = PurchaseKey(app: "demo", environment: environment, originalTransactionID: life.original)
                 let ending = try #require(Purchase(folding: life.facts, key: key)?.ending)
-                let believed = ending.believed(ExpiryConfirmation(patience: day, outages: [outage]))
+                let confirmed = ending.confirmed(ExpiryConfirmation(patience: day, outages: [outage]))
                 let isDelayed = isDelayed && environment == .production
-                #expect(believed == (isDelayed ? outage.upperBound + 73 * hour : ending.instant), "\(name)")
-                #expect(ending.believed(ExpiryConfirmation(patience: day)) == ending.instant, "\(name)")
+                #expect(confirmed == (isDelayed ? outage.upperBound + 73 * hour : ending.instant), "\(name)")
+                #expect(ending.confirmed(ExpiryConfirmation(patience: day)) == ending.instant, "\(name)")
             }
         }
     }
@@ -99,14 +102,14 @@ struct ExpiryConfirmationTests {
 
     @Test func `instants at the edge of what can be said do not trap`() throws {
         for outage in [Int64.min..<Int64.max, .max - 1..<Int64.max, Int64.min..<Int64.min + 1] {
-            #expect(try ending().believed(ExpiryConfirmation(patience: .max, outages: [outage])) == .max)
+            #expect(try ending().confirmed(ExpiryConfirmation(patience: .max, outages: [outage])) == .max)
         }
     }
 
     private static let outage = epoch..<end + 10 * day
     private static let enough = end + 6 * hour
 
-    /// Outages, until when Apple's history was looked through, and when the end is believed then.
+    /// Outages, until when Apple's history was looked through, and when the end is confirmed then.
     @Test(
         arguments: [
             ("nobody looks", [], nil, normal),
@@ -117,19 +120,19 @@ struct ExpiryConfirmationTests {
             ("an outage that was made good", [outage], enough, enough),
         ] as [(String, [Range<Int64>], Int64?, Int64)])
     func `what Apple's history does not hold did not happen`(
-        name: String, outages: [Range<Int64>], covered: Int64?, believed: Int64
+        name: String, outages: [Range<Int64>], covered: Int64?, confirmed: Int64
     ) throws {
-        let belief = ExpiryConfirmation(patience: day, outages: outages, covered: covered)
-        #expect(try ending().believed(belief) == believed, "\(name)")
-        #expect(try ending().believed(belief.knowing(late: [])) == believed, "\(name)")
-        let late = belief.knowing(late: [epoch..<Self.end + hour])
-        #expect(try ending().believed(late) >= believed, "\(name)")
-        #expect((try ending().believed(late) == Self.enough) == (believed == Self.enough), "\(name)")
+        let confirmation = ExpiryConfirmation(patience: day, outages: outages, covered: covered)
+        #expect(try ending().confirmed(confirmation) == confirmed, "\(name)")
+        #expect(try ending().confirmed(confirmation.knowing(late: [])) == confirmed, "\(name)")
+        let late = confirmation.knowing(late: [epoch..<Self.end + hour])
+        #expect(try ending().confirmed(late) >= confirmed, "\(name)")
+        #expect((try ending().confirmed(late) == Self.enough) == (confirmed == Self.enough), "\(name)")
     }
 
     @Test func `less patience than the margin needs no more of history`() throws {
-        let belief = ExpiryConfirmation(patience: hour, outages: [Self.outage], covered: Self.end + hour)
-        #expect(try ending().believed(belief) == Self.end + hour)
+        let confirmation = ExpiryConfirmation(patience: hour, outages: [Self.outage], covered: Self.end + hour)
+        #expect(try ending().confirmed(confirmation) == Self.end + hour)
     }
 
     /// Now, and when the purchase is looked at next, where history is looked at and was not far enough.
@@ -137,7 +140,7 @@ struct ExpiryConfirmationTests {
         arguments: [
             ("long before", epoch, end), ("at the end", end, end + hour),
             ("a little later", end + hour - 1, end + hour), ("an hour later", end + hour, end + 2 * hour),
-            ("just before it is believed anyway", normal - 1, normal), ("then", normal, nil),
+            ("just before it is confirmed anyway", normal - 1, normal), ("then", normal, nil),
         ] as [(String, Int64, Int64?)])
     func `a silent end is looked at each hour while history may tell of it`(
         name: String, now: Int64, next: Int64?
@@ -146,15 +149,16 @@ struct ExpiryConfirmationTests {
         _ = life.start(lasts: day)
         let purchase = try #require(life.purchase())
         #expect(
-            purchase.nextWake(after: now, belief: ExpiryConfirmation(patience: day, covered: .min)) == next, "\(name)")
-        let alone = purchase.nextWake(after: now, belief: ExpiryConfirmation(patience: day))
+            purchase.nextWake(after: now, confirmation: ExpiryConfirmation(patience: day, covered: .min)) == next,
+            "\(name)")
+        let alone = purchase.nextWake(after: now, confirmation: ExpiryConfirmation(patience: day))
         #expect(alone == (now < Self.normal ? Self.normal : nil), "\(name)")
     }
 
     @Test func `instants at the edge of what can be said do not trap the next look`() throws {
         for (now, covered) in [(Int64.min, Int64.min), (.max, .max), (.min, .max), (.max, .min)] {
-            let belief = ExpiryConfirmation(patience: .max, outages: [.min..<Int64.max], covered: covered)
-            _ = try ending().nextLook(after: now, belief)
+            let confirmation = ExpiryConfirmation(patience: .max, outages: [.min..<Int64.max], covered: covered)
+            _ = try ending().nextLook(after: now, confirmation)
         }
     }
 
@@ -163,7 +167,7 @@ struct ExpiryConfirmationTests {
         _ = life.start()
         _ = life.billingFailure(at: life.expires)
         let purchase = try #require(life.purchase())
-        #expect(purchase.nextWake(after: life.expires, belief: ExpiryConfirmation()) == life.expires + 60 * day)
-        #expect(purchase.nextWake(after: life.expires + 60 * day, belief: ExpiryConfirmation()) == nil)
+        #expect(purchase.nextWake(after: life.expires, confirmation: ExpiryConfirmation()) == life.expires + 60 * day)
+        #expect(purchase.nextWake(after: life.expires + 60 * day, confirmation: ExpiryConfirmation()) == nil)
     }
 }

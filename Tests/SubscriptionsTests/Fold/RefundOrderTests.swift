@@ -140,7 +140,7 @@ struct RefundOrderTests {
         let shown = try #require(OneTimePurchase.all(of: purchase).first)
         #expect(shown.price == "6.00 USD for 3" && shown.state.hasPrefix("owned, refunded in part as of "))
         let facts = PurchaseDifference(
-            before: nil, after: purchase, isOlderNews: false, notification: nil)
+            before: nil, after: purchase, isOlder: false, notification: nil)
         #expect(facts.changes.map(\.sentence).contains { $0.contains("refunded 2 USD, as of") })
         _ = story.hear(life.refund(at: epoch + 2 * day, share: 100_000))
         let rest = try #require(story.purchase)

@@ -56,7 +56,7 @@ struct StatusTests {
         #expect(purchase.ending?.name == String(grace))
     }
 
-    @Test func `a retry is believed for sixty days`() throws {
+    @Test func `a retry is confirmed for sixty days`() throws {
         var life = Life()
         _ = life.start()
         _ = life.billingFailure(at: life.expires)
@@ -206,8 +206,8 @@ struct StatusTests {
             Purchase(folding: facts, key: life.key, foldSettings: FoldSettings(defaultGrace: .milliseconds(Int64.max))))
         for now in [Int64.min, 0, .max] {
             _ = purchase.status(at: now)
-            _ = purchase.nextWake(after: now, belief: ExpiryConfirmation(patience: .max))
-            let drafts = EventDeriver(belief: ExpiryConfirmation(patience: .max)).events(
+            _ = purchase.nextWake(after: now, confirmation: ExpiryConfirmation(patience: .max))
+            let drafts = EventDeriver(confirmation: ExpiryConfirmation(patience: .max)).events(
                 before: nil, after: purchase, cause: .time, now: now)
             let body = EventBody(catalogue: EntitlementCatalogue(), rates: DollarRates(millionths: ["EUR": .max]))
             for draft in drafts {

@@ -45,22 +45,22 @@ struct CustomerDeleteCommand: ParsableCommand {
         let deletion = try CustomerActions(configuration, context, reason: reason).delete(
             customer.id, policy: policy, on: connection)
         FailPoint.deletionAfterCommit.pass()
-        try sweep(deletion, configuration, context, on: connection)
+        try erasure(deletion, configuration, context, on: connection)
         let record = try DeletionTable.find(deletion.id, on: connection)
         tell(deletion, of: customer, policy, record, context)
         return 0
     }
 
-    private func sweep(
+    private func erasure(
         _ deletion: CustomerActions.Deletion, _ configuration: Configuration, _ context: CommandContext,
         on connection: PostgresConnection
     ) throws {
-        let sweep = CustomerErasure(foldSettings: configuration.foldSettings)
+        let erasure = CustomerErasure(foldSettings: configuration.foldSettings)
         var bar = ProgressBar(context.terminal)
         defer { bar.clear() }
         let parts = Double(deletion.purchases.count + 2)
         var done = 0.0
-        while try sweep.step(deletion.id, on: connection) == .more {
+        while try erasure.step(deletion.id, on: connection) == .more {
             done += 1
             bar.show(min(1, done / parts), "removing stored data")
         }

@@ -54,7 +54,7 @@ struct ImportCommand: ParsableCommand {
         defer { access.close() }
         let lookup = ImportLookup(
             client: access.client,
-            door: TransactionAdmission(
+            admission: TransactionAdmission(
                 apps: configuration.appRegistry, verifier: verifier, dictionaries: HeaderDictionaries()),
             receipts: ReceiptVerifier(trust: try configuration.receiptAnchors()), sendsEvents: sendsEvents,
             pace: ImportPace(rate: rate))

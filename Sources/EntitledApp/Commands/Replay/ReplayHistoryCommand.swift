@@ -59,9 +59,9 @@ struct ReplayHistoryCommand: ParsableCommand {
         let access = try ServerAPIAccess(
             app, verifier: verifier, readFile: context.surroundings.readFile, logger: .silent, metrics: Metrics())
         defer { access.close() }
-        let door = NotificationAdmission(
+        let admission = NotificationAdmission(
             apps: configuration.appRegistry, verifier: verifier, dictionaries: HeaderDictionaries())
-        let reader = HistoryReader(client: access.client, door: door)
+        let reader = HistoryReader(client: access.client, admission: admission)
         let database = try DatabaseAccess(configuration)
         return isDry
             ? try count(replay, by: reader, on: try database.connect(.api), context)

@@ -29,14 +29,14 @@ struct SecretResetCommand: ParsableCommand {
         let patience = configuration.worker.lease.milliseconds * 2
         try SealingKeys.begin(configuration, on: connection)
         let sealer = try SealingKeys.existing(configuration) ?? SecretSealer(keys: [])
-        let plan = try telling(configuration) {
+        let plan = try explaining(configuration) {
             try SecretReset.plan(
                 for: endpoint, sealer: sealer, patience: patience, now: SystemClock().now(), on: connection)
         }
         if let endpoint, plan.endpoints.isEmpty { throw try EndpointCommands.noSuch(endpoint, on: connection) }
         try confirm(plan, context)
         let keys = plan.lostKey == nil ? sealer : try SealingKeys.make(configuration)
-        let renewed = try telling(configuration) {
+        let renewed = try explaining(configuration) {
             try SecretReset.run(
                 plan, for: endpoint, sealer: keys, patience: patience, now: SystemClock().now(),
                 on: connection)
@@ -45,7 +45,7 @@ struct SecretResetCommand: ParsableCommand {
         return 0
     }
 
-    private func telling<Result>(_ configuration: Configuration, _ body: () throws -> Result) throws -> Result {
+    private func explaining<Result>(_ configuration: Configuration, _ body: () throws -> Result) throws -> Result {
         do {
             return try body()
         } catch let elsewhere as SecretReset.KeyElsewhere {

@@ -6,7 +6,7 @@ extension Configuration {
     package struct Worker: Sendable {
         /// How long a lane stays with a worker that does not renew it.
         package let lease: Duration
-        /// How long after its expiry a subscription that should renew is believed to have ended.
+        /// How long after its expiry a subscription that should renew is confirmed to have ended.
         package let expiryPatience: Duration
 
         init(_ section: ConfigurationSection) {

@@ -8,12 +8,12 @@ import Subscriptions
 enum AppChecks {
     static let all = [
         Check("apps.configured", within: .seconds(5)) { configured($0) },
-        Check("apps.notifications") { ward, connection in try notifications(ward, connection) },
-        Check("apps.products") { ward, connection in try products(ward, connection) },
+        Check("apps.notifications") { context, connection in try notifications(context, connection) },
+        Check("apps.products") { context, connection in try products(context, connection) },
     ]
 
-    private static func configured(_ ward: CheckContext) -> [Finding] {
-        let apps = ward.configuration.apps
+    private static func configured(_ context: CheckContext) -> [Finding] {
+        let apps = context.configuration.apps
         guard !apps.isEmpty else {
             return [.error("no app is configured: every notification is rejected", "add one to apps")]
         }
@@ -31,9 +31,9 @@ enum AppChecks {
     /// Subscribers renew every day where there are some.
     private static let silence: Int64 = 7 * 86_400_000
 
-    private static func notifications(_ ward: CheckContext, _ connection: PostgresConnection) throws -> [Finding] {
-        let now = ward.clock.now()
-        let sources = ward.configuration.apps.flatMap { app in
+    private static func notifications(_ context: CheckContext, _ connection: PostgresConnection) throws -> [Finding] {
+        let now = context.clock.now()
+        let sources = context.configuration.apps.flatMap { app in
             app.environments.map { NewestNotifications.Source(app: app.id, environment: $0) }
         }
         let newest = try NewestNotifications(of: sources, reach: reach, now: now, on: connection).newest
@@ -51,8 +51,8 @@ enum AppChecks {
 
     private static func ago(_ age: Int64) -> String { age < 2000 ? "just now" : "\(RelativeTime.text(age)) ago" }
 
-    private static func products(_ ward: CheckContext, _ connection: PostgresConnection) throws -> [Finding] {
-        let catalogue = ward.configuration.catalogue
+    private static func products(_ context: CheckContext, _ connection: PostgresConnection) throws -> [Finding] {
+        let catalogue = context.configuration.catalogue
         let products = try ProductTable.list(on: connection).map(\.product.productID)
         let unmapped = Set(products).filter { catalogue.entitlements(of: $0).isEmpty }.sorted()
         guard !unmapped.isEmpty else {

@@ -16,8 +16,8 @@ enum AppleChecks {
         for app in apps {
             for environment in app.environments {
                 checks.append(
-                    Check("app_store.round_trip", as: .api, within: .seconds(180)) { ward in
-                        try RoundTrip(app, environment, ward).run()
+                    Check("app_store.round_trip", as: .api, within: .seconds(180)) { context in
+                        try RoundTrip(app, environment, context).run()
                     })
             }
         }
@@ -30,11 +30,11 @@ enum AppleChecks {
     // MARK: - The clock
 
     /// Without a token: any answer has the time.
-    private static func clock(_ ward: CheckContext) throws -> [Finding] {
+    private static func clock(_ context: CheckContext) throws -> [Finding] {
         let http = try HTTPClient(configuration: HTTPClientConfiguration(), logger: .silent, metrics: Metrics())
         http.start()
         defer { http.stop() }
-        let before = ward.clock.now()
+        let before = context.clock.now()
         let outcome = http.sendAndWait(
             OutgoingRequest(url: "https://api.storekit.apple.com/", method: "GET", timeout: .seconds(15)))
         switch outcome {
@@ -47,22 +47,22 @@ enum AppleChecks {
                 return [.warning("Apple's answer has no date", nil)]
             }
             // Whole seconds: half of one is the best guess of the rest.
-            let middle = before + (ward.clock.now() - before) / 2
+            let middle = before + (context.clock.now() - before) / 2
             return [ClockChecks.compared(middle - date - 500, with: "Apple's")]
         }
     }
 
     // MARK: - The keys
 
-    private static func key(_ app: Configuration.App, _ ward: CheckContext) throws -> [Finding] {
-        try ward.withApple(app) { client in key(app, client, ward) } ?? []
+    private static func key(_ app: Configuration.App, _ context: CheckContext) throws -> [Finding] {
+        try context.withApple(app) { client in key(app, client, context) } ?? []
     }
 
-    private static func key(_ app: Configuration.App, _ client: ServerAPIClient, _ ward: CheckContext) -> [Finding] {
+    private static func key(_ app: Configuration.App, _ client: ServerAPIClient, _ context: CheckContext) -> [Finding] {
         var errors: [StoreEnvironment: ServerAPIError] = [:]
         for environment in app.environments {
-            ward.progress(0, "asking Apple (\(app.id), \(environment.rawValue))")
-            let now = ward.clock.now()
+            context.progress(0, "asking Apple (\(app.id), \(environment.rawValue))")
+            let now = context.clock.now()
             do throws(ServerAPIError) {
                 _ = try client.notificationPage(
                     NotificationHistoryQuery(from: now - 3_600_000, to: now), in: environment,

@@ -5,18 +5,18 @@ import Postgres
 /// This host's clock against the database's and against what Apple signed last.
 enum ClockChecks {
     static let all = [
-        Check("clock.database") { ward, connection in try database(ward, connection) },
-        Check("clock.notifications") { ward, connection in try notifications(ward, connection) },
+        Check("clock.database") { context, connection in try database(context, connection) },
+        Check("clock.notifications") { context, connection in try notifications(context, connection) },
     ]
 
     /// Of tokens for Apple, and of notifications that seem to come from the future; in ms.
     static let tolerance: Int64 = 2_000
     static let limit: Int64 = 60_000
 
-    private static func database(_ ward: CheckContext, _ connection: PostgresConnection) throws -> [Finding] {
-        let before = ward.clock.now()
+    private static func database(_ context: CheckContext, _ connection: PostgresConnection) throws -> [Finding] {
+        let before = context.clock.now()
         let theirs = try connection.query("SELECT clock_timestamp()").one().timestamp("clock_timestamp")
-        let after = ward.clock.now()
+        let after = context.clock.now()
         return [compared(before + (after - before) / 2 - theirs, with: "the database's")]
     }
 
@@ -36,8 +36,8 @@ enum ClockChecks {
         """
 
     /// What was signed in our future tells that we are behind; the past tells nothing.
-    private static func notifications(_ ward: CheckContext, _ connection: PostgresConnection) throws -> [Finding] {
-        let now = ward.clock.now()
+    private static func notifications(_ context: CheckContext, _ connection: PostgresConnection) throws -> [Finding] {
+        let now = context.clock.now()
         let since = NewestNotifications.least(daysAgo: 30, now)
         guard let signed = try connection.query(newest, [.int8(since)]).one().optionalInt("max") else {
             return [.ok("no notification in the last 30 days to compare with")]

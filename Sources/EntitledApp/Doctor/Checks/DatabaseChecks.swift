@@ -6,9 +6,9 @@ import Schemas
 /// The server and the database: what must hold for promises to be kept.
 enum DatabaseChecks {
     static let all = [
-        Check("database.server") { ward, connection in try server(ward, connection) },
+        Check("database.server") { context, connection in try server(context, connection) },
         Check("database.schema") { _, connection in try schema(connection) },
-        Check("database.days") { ward, connection in try days(ward, connection) },
+        Check("database.days") { context, connection in try days(context, connection) },
     ]
 
     private static let leastVersion = 150_000
@@ -22,7 +22,7 @@ enum DatabaseChecks {
             (SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'client backend') AS connections
         """
 
-    private static func server(_ ward: CheckContext, _ connection: PostgresConnection) throws -> [Finding] {
+    private static func server(_ context: CheckContext, _ connection: PostgresConnection) throws -> [Finding] {
         let row = try connection.query(settings).one()
         var findings: [Finding] = []
         if connection.serverVersion < leastVersion {
@@ -84,8 +84,8 @@ enum DatabaseChecks {
     }
 
     /// Days are made a week ahead. Without one, rows still find a place, which has to be cleared later.
-    private static func days(_ ward: CheckContext, _ connection: PostgresConnection) throws -> [Finding] {
-        let today = Day(of: ward.clock.now())
+    private static func days(_ context: CheckContext, _ connection: PostgresConnection) throws -> [Finding] {
+        let today = Day(of: context.clock.now())
         var least = Int.max
         for table in DayPartitions.allCases {
             let made = Set(try table.days(on: connection))

@@ -9,15 +9,15 @@ struct DatabaseReach: Sendable {
     private(set) var roles: Set<DatabaseRole> = []
 
     /// Roles that do not answer cost their time once.
-    init(_ ward: CheckContext) {
+    init(_ context: CheckContext) {
         for role in DatabaseRole.allCases {
             let isReached = Monitor(false)
-            let check = Check("database.connection", within: .seconds(15)) { ward in
-                let version = try DatabaseReach.serverVersion(try ward.connect(role))
+            let check = Check("database.connection", within: .seconds(15)) { context in
+                let version = try DatabaseReach.serverVersion(try context.connect(role))
                 isReached.change { $0 = true }
                 return [.ok("\(role.rawValue) reaches Postgres \(version)")]
             }
-            findings += check.findings(ward).map { DatabaseReach.explained($0, role) }
+            findings += check.findings(context).map { DatabaseReach.explained($0, role) }
             if isReached.read({ $0 }) { roles.insert(role) }
         }
     }

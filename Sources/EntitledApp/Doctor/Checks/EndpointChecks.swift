@@ -7,17 +7,17 @@ import Subscriptions
 /// The consumers of webhooks.
 enum EndpointChecks {
     static let all = [
-        Check("endpoints.state") { ward, connection in try state(ward, connection) },
-        Check("endpoints.requests") { ward, connection in try requests(ward, connection) },
-        Check("endpoints.secrets", reading: .worker) { ward, connection in try secrets(ward, connection) },
+        Check("endpoints.state") { context, connection in try state(context, connection) },
+        Check("endpoints.requests") { context, connection in try requests(context, connection) },
+        Check("endpoints.secrets", reading: .worker) { context, connection in try secrets(context, connection) },
     ]
 
-    private static func state(_ ward: CheckContext, _ connection: PostgresConnection) throws -> [Finding] {
+    private static func state(_ context: CheckContext, _ connection: PostgresConnection) throws -> [Finding] {
         let endpoints = try EndpointTable.list(on: connection)
         guard !endpoints.isEmpty else {
             return [.warning("there is no endpoint: no webhooks are sent", "entitled endpoints add URL")]
         }
-        let now = ward.clock.now()
+        let now = context.clock.now()
         return try endpoints.map { endpoint in
             let name = "\(endpoint.id) (\(host(of: endpoint.url)))"
             if let reason = endpoint.disabledReason {
@@ -35,8 +35,8 @@ enum EndpointChecks {
     }
 
     /// Consumers that are to answer Apple's consumption requests hear of them only where an endpoint names the type.
-    private static func requests(_ ward: CheckContext, _ connection: PostgresConnection) throws -> [Finding] {
-        let asking = ward.configuration.apps.filter { $0.refunds.policy == .ask }
+    private static func requests(_ context: CheckContext, _ connection: PostgresConnection) throws -> [Finding] {
+        let asking = context.configuration.apps.filter { $0.refunds.policy == .ask }
         guard !asking.isEmpty else { return [] }
         let type = EventType.consumptionRequest.rawValue
         let hearing = try EndpointTable.list(on: connection).filter { $0.isEnabled && $0.events.contains(type) }
@@ -69,10 +69,10 @@ enum EndpointChecks {
         return try row.optionalInt("last_status").map { "\($0)" } ?? "none"
     }
 
-    private static func secrets(_ ward: CheckContext, _ connection: PostgresConnection) throws -> [Finding] {
-        let configuration = ward.configuration
+    private static func secrets(_ context: CheckContext, _ connection: PostgresConnection) throws -> [Finding] {
+        let configuration = context.configuration
         let sealer = try SealingKeys.existing(configuration) ?? SecretSealer(keys: [])
-        let broken = try EndpointTable.load(sealer: sealer, now: ward.clock.now(), on: connection)
+        let broken = try EndpointTable.load(sealer: sealer, now: context.clock.now(), on: connection)
             .filter { !$0.isSendable }
         if let missing = try SealingKeyRegister.missing(from: sealer, on: connection) {
             let names = broken.map(\.id).joined(separator: ", ")

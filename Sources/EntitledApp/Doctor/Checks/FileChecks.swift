@@ -6,16 +6,16 @@ import Glibc
 enum FileChecks {
     static let all = [Check("configuration.files", within: .seconds(10)) { look($0) }]
 
-    private static func look(_ ward: CheckContext) -> [Finding] {
-        let secrets = secretFiles(ward)
+    private static func look(_ context: CheckContext) -> [Finding] {
+        let secrets = secretFiles(context)
         guard !secrets.isEmpty else { return [.ok("no private key is in a file")] }
         let found = secrets.flatMap { key, path in judge(key, path) }
         return found.isEmpty ? [.ok("private keys: readable, and not by everybody (\(secrets.count))")] : found
     }
 
     /// What holds a secret: the key of the configuration, or the variable, and the path.
-    private static func secretFiles(_ ward: CheckContext) -> [(key: String, path: String)] {
-        let configuration = ward.configuration
+    private static func secretFiles(_ context: CheckContext) -> [(key: String, path: String)] {
+        let configuration = context.configuration
         var files: [(key: String, path: String)] = []
         if let tls = configuration.ingest.tls { files.append(("ingest.tls_key_file", tls.key)) }
         for (index, app) in configuration.apps.enumerated() {
@@ -26,9 +26,9 @@ enum FileChecks {
                 }
             }
         }
-        for (name, path) in ward.surroundings.environment.sorted(by: { $0.key < $1.key })
+        for (name, path) in context.surroundings.environment.sorted(by: { $0.key < $1.key })
         where name.hasPrefix("ENTITLED_") && name.hasSuffix("_FILE") && !path.isEmpty {
-            files.append((name, ward.surroundings.resolve(path)))
+            files.append((name, context.surroundings.resolve(path)))
         }
         let sealing = "\(configuration.stateDirectory)/webhook-secrets.key"
         if configuration.webhooks.secretKeys.isEmpty, access(sealing, F_OK) == 0 {

@@ -6,7 +6,7 @@ import Subscriptions
 /// What consumers read of money.
 enum MoneyChecks {
     static let all = [
-        Check("money.currencies") { ward, connection in try currencies(ward, connection) }
+        Check("money.currencies") { context, connection in try currencies(context, connection) }
     ]
 
     /// A few events of each lane, whatever they are: their ids are hashes, so that these are picked by chance, and always the
@@ -18,8 +18,8 @@ enum MoneyChecks {
         WHERE e.type IN ('INITIAL_PURCHASE', 'RENEWAL', 'NON_RENEWING_PURCHASE') AND octet_length(e.body) > 0
         """
 
-    private static func currencies(_ ward: CheckContext, _ connection: PostgresConnection) throws -> [Finding] {
-        let rates = DollarRates(millionths: ward.configuration.webhooks.usdRates)
+    private static func currencies(_ context: CheckContext, _ connection: PostgresConnection) throws -> [Finding] {
+        let rates = DollarRates(millionths: context.configuration.webhooks.usdRates)
         var (payments, missing): (Int, [String: Int]) = (0, [:])
         for row in try connection.query(sample) {
             guard let currency = try paidCurrency(of: EventBodyCodec.restore(try row.bytes("body"))) else { continue }

@@ -6,7 +6,7 @@ import Subscriptions
 /// Whose purchases are.
 enum OwnerChecks {
     static let all = [
-        Check("owners.rules") { ward, connection in try rules(ward, connection) }
+        Check("owners.rules") { context, connection in try rules(context, connection) }
     ]
 
     private static let shown = 20
@@ -16,7 +16,7 @@ enum OwnerChecks {
         """
 
     /// Owners that an upgrade found and keeps, where the rules of today would give others.
-    private static func rules(_ ward: CheckContext, _ connection: PostgresConnection) throws -> [Finding] {
+    private static func rules(_ context: CheckContext, _ connection: PostgresConnection) throws -> [Finding] {
         var findings: [Finding] = []
         if try connection.query(remaining).one().bool("exists") {
             findings.append(.ok("workers are still comparing the owners that an upgrade found with the rules"))
@@ -25,7 +25,7 @@ enum OwnerChecks {
         guard !accounts.isEmpty else {
             return findings + [.ok("no purchase has an owner from before an upgrade whom the rules would not give")]
         }
-        let settlement = OwnerSettlement(salt: OwnerSalt(), foldSettings: ward.configuration.foldSettings)
+        let settlement = OwnerSettlement(salt: OwnerSalt(), foldSettings: context.configuration.foldSettings)
         let differing = try settlement.differing(of: Set(accounts.prefix(shown)), on: connection)
         let lines = differing.sorted { $0.key.originalTransactionID < $1.key.originalTransactionID }.map { key, ids in
             "\(key.originalTransactionID) (\(key.app), \(key.environment.rawValue)) is of \(ids.found), by the rules of \(ids.ruled)"

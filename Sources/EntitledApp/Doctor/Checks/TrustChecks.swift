@@ -15,9 +15,9 @@ enum TrustChecks {
     /// 2039-04-30T18:19:06Z, as the certificate says.
     private static let appleRootEnd: Int64 = 2_187_800_346_000
 
-    private static func roots(_ ward: CheckContext) -> [Finding] {
-        let trust = ward.configuration.trust
-        let now = ward.clock.now()
+    private static func roots(_ context: CheckContext) -> [Finding] {
+        let trust = context.configuration.trust
+        let now = context.clock.now()
         var findings = trust.rootSHA256.map { digest -> Finding in
             let name = Hex.encode(digest)
             guard name.uppercased() == Configuration.Trust.appleRoot else {
@@ -34,7 +34,7 @@ enum TrustChecks {
             }
             let name = "\(certificate.subject) \(Hex.encode(certificate.fingerprint).prefix(16))…"
             let validity = ends(name, certificate.notAfter, now, soon: 365)
-            guard validity.status == .ok, hasProduction(ward),
+            guard validity.status == .ok, hasProduction(context),
                 Hex.encode(certificate.fingerprint).uppercased() != Configuration.Trust.appleRoot
             else {
                 findings.append(validity)
@@ -48,17 +48,17 @@ enum TrustChecks {
         return findings
     }
 
-    private static func hasProduction(_ ward: CheckContext) -> Bool {
-        ward.configuration.apps.contains { $0.environments.contains(.production) }
+    private static func hasProduction(_ context: CheckContext) -> Bool {
+        context.configuration.apps.contains { $0.environments.contains(.production) }
     }
 
-    private static func own(_ ward: CheckContext) -> [Finding] {
-        guard let files = ward.configuration.ingest.tls else {
+    private static func own(_ context: CheckContext) -> [Finding] {
+        guard let files = context.configuration.ingest.tls else {
             return [.ok("ingest speaks plain HTTP: TLS ends at a proxy in front of it")]
         }
         do throws(TLSFiles.Failure) {
-            let identity = try files.identity(reading: ward.surroundings.readFile)
-            return [ends("the certificate in \(files.certificate)", identity.notAfter, ward.clock.now(), soon: 14)]
+            let identity = try files.identity(reading: context.surroundings.readFile)
+            return [ends("the certificate in \(files.certificate)", identity.notAfter, context.clock.now(), soon: 14)]
         } catch {
             return [.error("\(error)", "set files with a certificate chain and its key, in PEM, readable by this user")]
         }

@@ -7,13 +7,13 @@ import Subscriptions
 /// Who works, and what waits.
 enum WorkChecks {
     static let all = [
-        Check("work.ingest") { ward, connection in try ingest(ward, connection) },
-        Check("work.workers") { ward, connection in try workers(ward, connection) },
-        Check("work.notifications") { ward, connection in try pending(ward, connection) },
+        Check("work.ingest") { context, connection in try ingest(context, connection) },
+        Check("work.workers") { context, connection in try workers(context, connection) },
+        Check("work.notifications") { context, connection in try pending(context, connection) },
         Check("work.held") { _, connection in try held(connection) },
-        Check("work.deliveries") { ward, connection in try pastDue(ward, connection) },
-        Check("work.dead") { ward, connection in try dead(ward, connection) },
-        Check("work.refunds") { ward, connection in try refunds(ward, connection) },
+        Check("work.deliveries") { context, connection in try pastDue(context, connection) },
+        Check("work.dead") { context, connection in try dead(context, connection) },
+        Check("work.refunds") { context, connection in try refunds(context, connection) },
     ]
 
     private static let every = Lane.all
@@ -25,7 +25,7 @@ enum WorkChecks {
         """
 
     /// By the server's clock, as the minutes are noted.
-    private static func ingest(_ ward: CheckContext, _ connection: PostgresConnection) throws -> [Finding] {
+    private static func ingest(_ context: CheckContext, _ connection: PostgresConnection) throws -> [Finding] {
         let row = try connection.query(heard).one()
         let now = try row.int("now_ms")
         guard let last = try row.optionalInt("last_ms") else {
@@ -58,9 +58,9 @@ enum WorkChecks {
             count(*) FILTER (WHERE lease_until >= clock_timestamp()) AS owned, count(*) AS lanes FROM entitled.lane
         """
 
-    private static func workers(_ ward: CheckContext, _ connection: PostgresConnection) throws -> [Finding] {
+    private static func workers(_ context: CheckContext, _ connection: PostgresConnection) throws -> [Finding] {
         // A lease that was renewed a moment too late is taken again at once.
-        let row = try connection.query(living, [.int8(2 * ward.configuration.worker.lease.milliseconds)]).one()
+        let row = try connection.query(living, [.int8(2 * context.configuration.worker.lease.milliseconds)]).one()
         let (workers, owned, lanes) = (try row.int("workers"), try row.int("owned"), try row.int("lanes"))
         guard workers > 0 else {
             return [.error("no worker is alive: notifications are stored, but not applied", "start `entitled worker`")]
@@ -76,17 +76,17 @@ enum WorkChecks {
         return [.ok("\(count), all \(lanes) lanes are owned")]
     }
 
-    private static func pending(_ ward: CheckContext, _ connection: PostgresConnection) throws -> [Finding] {
+    private static func pending(_ context: CheckContext, _ connection: PostgresConnection) throws -> [Finding] {
         guard let oldest = try PendingNotification.oldest(in: every, on: connection) else {
             return [.ok("no notification waits to be applied")]
         }
-        let age = ward.clock.now() - SequenceGenerator.instant(of: oldest)
+        let age = context.clock.now() - SequenceGenerator.instant(of: oldest)
         let message = "the oldest notification that is not applied yet has waited for \(RelativeTime.text(age))"
         guard age > 60_000 else { return [.ok(message)] }
         var (named, logs) = (message, "look at the workers' logs")
         do {
             let purchases = try WaitingPurchase.longest(
-                from: oldest, arrivedBefore: ward.clock.now() - 60_000, atMost: 3, on: connection)
+                from: oldest, arrivedBefore: context.clock.now() - 60_000, atMost: 3, on: connection)
             if !purchases.isEmpty {
                 named += "; purchases that wait: \(purchases.map(describe).joined(separator: ", "))"
                 logs += " for these purchases"
@@ -132,8 +132,8 @@ enum WorkChecks {
         ]
     }
 
-    private static func pastDue(_ ward: CheckContext, _ connection: PostgresConnection) throws -> [Finding] {
-        let now = ward.clock.now()
+    private static func pastDue(_ context: CheckContext, _ connection: PostgresConnection) throws -> [Finding] {
+        let now = context.clock.now()
         let late = try DeliveryTable.pastDue(
             in: every, before: now - 5 * 60_000, now: now, eachAtMost: 20, on: connection)
         guard late > 0 else { return [.ok("no webhook is late")] }
@@ -150,8 +150,8 @@ enum WorkChecks {
         ) d
         """
 
-    private static func dead(_ ward: CheckContext, _ connection: PostgresConnection) throws -> [Finding] {
-        let since = ward.clock.now() - 14 * 86_400_000
+    private static func dead(_ context: CheckContext, _ connection: PostgresConnection) throws -> [Finding] {
+        let since = context.clock.now() - 14 * 86_400_000
         let found = try connection.query(dead, [.int8(since), .int8(Int64(counted))]).one().int("count")
         guard found > 0 else { return [.ok("no webhook of the last 14 days was given up")] }
         let webhooks = (found == counted ? "at least " : "") + Int(found).counted("webhook")
@@ -163,9 +163,9 @@ enum WorkChecks {
     }
 
     /// Only of apps whose requests are to be answered.
-    private static func refunds(_ ward: CheckContext, _ connection: PostgresConnection) throws -> [Finding] {
-        let answering = Set(ward.configuration.apps.filter { $0.refunds.policy != .never }.map(\.id))
-        let now = ward.clock.now()
+    private static func refunds(_ context: CheckContext, _ connection: PostgresConnection) throws -> [Finding] {
+        let answering = Set(context.configuration.apps.filter { $0.refunds.policy != .never }.map(\.id))
+        let now = context.clock.now()
         let open = try RefundRequestTable.list(openAt: now, atMost: counted, on: connection).map(\.request)
             .filter { answering.contains($0.key.purchase.app) }
         guard let first = open.map(\.deadline).min() else { return [.ok("no consumption request is open")] }

@@ -2,36 +2,16 @@ import Base
 import CLI
 import Daemon
 
-/// One thing that the program does.
-package protocol Command: Sendable {
-    static var declaration: CommandDeclaration { get }
-
-    /// Takes what the parser accepted; throws `UsageError` for what only together makes no sense.
-    init(_ parsed: ParsedArguments) throws
-
-    /// Does it; the exit status. What it throws becomes one line on standard error: `UsageError` and
-    /// `ConfigurationMistakes` end with 2, everything else with 1.
-    func run(_ context: CommandContext) throws -> Int32
-}
-
-/// A command whose declaration follows from its properties (`@Argument`, `@Option`, `@Flag`, `@OptionGroup`): one type, in
-/// a file of its own, listed in `CommandTree`.
-package protocol ParsableCommand: Command, ParsableArguments {
-    static var configuration: CommandConfiguration { get }
-
-    /// Reads what is read before the work begins. Throws `UsageError` for values that make no sense together.
-    mutating func validate() throws
-}
-
-extension ParsableCommand {
-    package static var declaration: CommandDeclaration { CommandDeclaration(configuration, inputs: inputs) }
-
-    package init(_ parsed: ParsedArguments) throws {
-        self.init(reading: parsed)
-        try validate()
-    }
-
-    package mutating func validate() throws {}
+extension ProgramDeclaration {
+    package static let entitled = ProgramDeclaration(
+        "entitled",
+        globalOptions: [
+            OptionDeclaration(
+                "--config", .file,
+                "Configuration file; default: $ENTITLED_CONFIG, else \(ConfigurationFile.standardPath)."),
+            OptionDeclaration("--json", "Print one JSON document, for programs."),
+            OptionDeclaration("--help", "Show this text; shorter: -h."),
+        ])
 }
 
 /// What a command works with; a test gives its own.

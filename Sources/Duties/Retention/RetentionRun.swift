@@ -7,7 +7,7 @@ import Postgres
 /// tells.
 ///
 /// The leader does it; the others only tell. Two at once would do no harm: each step stands alone.
-package struct RetentionRound {
+package struct RetentionRun {
     private let times: RetentionTimes
     private let clock: any WallClock
     private let logger: Logger
@@ -43,13 +43,13 @@ package struct RetentionRound {
         var failure: (any Error)?
         var first: [DayPartitions: Day] = [:]
         for table in DayPartitions.allCases {
-            try RetentionRound.attempt(&failure, on: connection) {
+            try RetentionRun.attempt(&failure, on: connection) {
                 first[table] = try take(table, now, isLeader: isLeader, on: connection)
             }
         }
         var hasMore = false
         if isLeader {
-            try RetentionRound.attempt(&failure, on: connection) {
+            try RetentionRun.attempt(&failure, on: connection) {
                 hasMore = try clean(before: first[.notifications], now, on: connection)
             }
             try cleanSmallTables(
@@ -101,10 +101,10 @@ package struct RetentionRound {
         _ table: DayPartitions, _ partitions: [DayPartitions.Partition], _ now: Int64, on connection: PostgresConnection
     ) throws {
         let (first, today) = (times.firstDay(of: table, now: now), Day(of: now))
-        let last = today.adding(RetentionRound.daysAhead)
+        let last = today.adding(RetentionRun.daysAhead)
         // Rows outside came from a host whose clock is wrong, and stay where they are.
         let strays = try table.strays(on: connection).keys.filter { first...last ~= $0 }
-        let wanted = Set((0...RetentionRound.daysAhead).map(today.adding) + strays).subtracting(partitions.map(\.day))
+        let wanted = Set((0...RetentionRun.daysAhead).map(today.adding) + strays).subtracting(partitions.map(\.day))
         // Future days first, which disturbs no writer.
         for day in wanted.sorted().reversed() {
             // Who is in the way may be so for hours: once is enough for now.
@@ -139,7 +139,7 @@ package struct RetentionRound {
     /// - Parameter first: nil where that is not known; then nothing goes that belongs to a notification.
     private mutating func clean(before first: Day?, _ now: Int64, on connection: PostgresConnection) throws -> Bool {
         var hasMore = false
-        for step in 1...RetentionRound.stepLimit {
+        for step in 1...RetentionRun.stepLimit {
             let cleaned = try first.flatMap { try keys.step(before: $0, on: connection) }
             let emptied = try events.step(before: times.eventLimit(now), on: connection)
             let deleted = try first.flatMap { try forwarded.step(before: $0, on: connection) }
@@ -152,7 +152,7 @@ package struct RetentionRound {
             ])
             if let kept = emptied?.kept { report.kept(events: kept) }
             if cleaned == nil, emptied == nil, deleted == nil, removed == nil { break }
-            hasMore = step == RetentionRound.stepLimit
+            hasMore = step == RetentionRun.stepLimit
         }
         return hasMore
     }
@@ -167,17 +167,17 @@ package struct RetentionRound {
         on connection: PostgresConnection
     ) throws {
         let (times, report) = (times, report)
-        try RetentionRound.attempt(&failure, on: connection) {
+        try RetentionRun.attempt(&failure, on: connection) {
             if let work = try finishedWork.step(before: times.finishedWorkLimit(now), on: connection) {
                 report.cleaned(work)
             }
         }
-        try RetentionRound.attempt(&failure, on: connection) {
+        try RetentionRun.attempt(&failure, on: connection) {
             if let gone = try senders.step(before: first.map(times.senderLimit), now: latest, on: connection) {
                 report.cleaned(["sender": gone])
             }
         }
-        try RetentionRound.attempt(&failure, on: connection) {
+        try RetentionRun.attempt(&failure, on: connection) {
             if let removed = try endpoints.step(before: times.endpointLimit(now), on: connection) {
                 report.cleaned(["endpoint": removed])
             }

@@ -1,32 +1,20 @@
-import CLI
 import Daemon
 
 /// Reads a command line against a tree of commands.
 ///
 /// Options may stand anywhere, as `--name value` or `--name=value`; after `--` everything is an argument.
-package struct ArgumentParser: Sendable {
+package struct ArgumentParser<Context>: Sendable {
     package enum Request: Sendable {
-        case command(CommandNode, path: [String], ParsedArguments, Global)
+        /// - Parameter global: the values of the program's global options.
+        case command(CommandNode<Context>, path: [String], ParsedArguments, global: ParsedArguments)
         /// Help for the command or group at this path.
-        case help(CommandNode, path: [String])
+        case help(CommandNode<Context>, path: [String])
         /// A group without one of its commands.
-        case group(CommandNode, path: [String])
+        case group(CommandNode<Context>, path: [String])
     }
 
-    /// What every command takes.
-    package struct Global: Sendable, Equatable {
-        package var configurationFile: String?
-        package var json = false
-    }
-
-    package static let globalOptions = [
-        OptionDeclaration(
-            "--config", .file, "Configuration file; default: $ENTITLED_CONFIG, else \(ConfigurationFile.standardPath)."),
-        OptionDeclaration("--json", "Print one JSON document, for programs."),
-        OptionDeclaration("--help", "Show this text; shorter: -h."),
-    ]
-
-    private var node: CommandNode
+    private let program: ProgramDeclaration
+    private var node: CommandNode<Context>
     private var path: [String] = []
     private var words: ArraySlice<String>
     private var onlyArguments = false
@@ -35,14 +23,17 @@ package struct ArgumentParser: Sendable {
     private var parsed = ParsedArguments()
     private var global = ParsedArguments()
 
-    private init(_ words: [String], _ root: CommandNode) {
+    private init(_ words: [String], _ root: CommandNode<Context>, _ program: ProgramDeclaration) {
         self.words = words[...]
+        self.program = program
         node = root
     }
 
-    /// What is asked for; `words` without the program's own name. Throws `UsageError` for wrong use.
-    package static func parse(_ words: [String], _ root: CommandNode) throws(UsageError) -> Request {
-        var parser = ArgumentParser(words, root)
+    /// The request of a command line; `words` without the program's own name. Throws `UsageError` for wrong use.
+    package static func parse(
+        _ words: [String], _ root: CommandNode<Context>, of program: ProgramDeclaration
+    ) throws(UsageError) -> Request {
+        var parser = ArgumentParser(words, root, program)
         return try parser.run()
     }
 
@@ -63,12 +54,11 @@ package struct ArgumentParser: Sendable {
         if wantsHelp { return .help(node, path: path) }
         guard node.children.isEmpty else { return .group(node, path: path) }
         try assign()
-        let given = Global(configurationFile: global.text("--config"), json: global.has("--json"))
-        return .command(node, path: path, parsed, given)
+        return .command(node, path: path, parsed, global: global)
     }
 
     /// The words up to here.
-    private var command: String { (["entitled"] + path).joined(separator: " ") }
+    private var command: String { ([program.name] + path).joined(separator: " ") }
 
     /// A command's name, or an argument.
     private mutating func take(_ word: String) throws(UsageError) {
@@ -95,8 +85,8 @@ package struct ArgumentParser: Sendable {
         if path.isEmpty, word == "--version" || word == "-V" { return try take("version") }
         let parts = word.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false).map(String.init)
         let name = parts.first ?? word
-        let isGlobal = ArgumentParser.globalOptions.contains { $0.name == name }
-        let known = ArgumentParser.globalOptions + node.declaration.options
+        let isGlobal = program.globalOptions.contains { $0.name == name }
+        let known = program.globalOptions + node.declaration.options
         guard let option = known.first(where: { $0.name == name }) else {
             let meant = Suggestion.closest(to: name, in: known.map(\.name)).map { "did you mean \($0)?" }
             throw UsageError(

@@ -4,7 +4,7 @@ import Database
 import Subscriptions
 
 /// A notification for people: what became of it, and what Apple signed, field by field.
-struct NotificationPage {
+struct NotificationText {
     private let whole: NotificationQuery.Whole
     private let terminal: Terminal
 

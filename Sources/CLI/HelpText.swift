@@ -1,14 +1,15 @@
-import CLI
-
 /// The help of a command or a group.
 package enum HelpText {
     /// Characters of a line where no terminal says how many it has, and the most where it does.
     package static let width = 100
 
     /// - Parameter width: characters of a line.
-    package static func text(_ node: CommandNode, path: [String], width: Int = width) -> String {
+    package static func text<Context>(
+        _ node: CommandNode<Context>, path: [String], of program: ProgramDeclaration, width: Int = width
+    ) -> String {
+        let call = ([program.name] + path).joined(separator: " ")
         let declaration = node.declaration
-        var parts = [wrapped(declaration.summary, indent: 0, width: width), "Usage: " + usage(node, path, width)]
+        var parts = [wrapped(declaration.summary, indent: 0, width: width), "Usage: " + usage(node, call, width)]
         if !declaration.discussion.isEmpty {
             parts.append(
                 declaration.discussion.split(separator: "\n", omittingEmptySubsequences: false).map {
@@ -27,26 +28,24 @@ package enum HelpText {
         if !declaration.options.isEmpty {
             parts.append(list("Options", declaration.options.map(described), width: width))
         }
-        parts.append(list("Global options", ArgumentParser.globalOptions.map(described), width: width))
+        parts.append(list("Global options", program.globalOptions.map(described), width: width))
         if !declaration.examples.isEmpty {
-            parts.append("Examples:\n" + declaration.examples.map { "  entitled \($0)" }.joined(separator: "\n"))
+            parts.append("Examples:\n" + declaration.examples.map { "  \(program.name) \($0)" }.joined(separator: "\n"))
         }
         if !node.children.isEmpty {
-            parts.append(wrapped("`\(call(path)) COMMAND --help` describes a command.", indent: 0, width: width))
+            parts.append(wrapped("`\(call) COMMAND --help` describes a command.", indent: 0, width: width))
         }
         return parts.joined(separator: "\n\n") + "\n"
     }
 
-    private static func call(_ path: [String]) -> String { (["entitled"] + path).joined(separator: " ") }
-
-    private static func usage(_ node: CommandNode, _ path: [String], _ width: Int) -> String {
-        guard node.children.isEmpty else { return call(path) + " COMMAND …" }
+    private static func usage<Context>(_ node: CommandNode<Context>, _ call: String, _ width: Int) -> String {
+        guard node.children.isEmpty else { return call + " COMMAND …" }
         let arguments = node.declaration.arguments.map { $0.isOptional ? "[\($0.name)]" : $0.name }
         let options = node.declaration.options.map {
             ($0.isRequired ? $0.usage : "[\($0.usage)]") + ($0.isRepeatable ? "…" : "")
         }
         return wrapped(
-            ([call(path)] + arguments + options).joined(separator: " "), indent: 4, first: "Usage: ".count, width: width
+            ([call] + arguments + options).joined(separator: " "), indent: 4, first: "Usage: ".count, width: width
         )
     }
 

@@ -3,7 +3,7 @@ import Daemon
 
 /// Keeps the server of a private cluster running for as long as a process lives: starts it again when it has ended by
 /// itself, as when the system had no memory or its disk was full, and passes its log on.
-package final class ClusterKeeper: Sendable {
+package final class ClusterWatchdog: Sendable {
     private static let lookInterval = Duration.milliseconds(500)
     private static let logInterval = Duration.milliseconds(250)
     /// Between starts that fail: at first this time, then twice as long each time.
@@ -14,7 +14,7 @@ package final class ClusterKeeper: Sendable {
     private let logger: Logger
     private let onRestart: @Sendable () -> Void
     private let watching = Loop("private-watch")
-    private let telling = Loop("private-log")
+    private let logLoop = Loop("private-log")
 
     /// - Parameter onRestart: called after each start of a server that had ended by itself.
     package init(_ cluster: PrivateCluster, logger: Logger, onRestart: @escaping @Sendable () -> Void = {}) {
@@ -28,18 +28,18 @@ package final class ClusterKeeper: Sendable {
     package func start() throws(PrivateClusterError) {
         // Before the server is started, so that nothing that it writes is missed.
         let begin = ClusterLog.size(cluster.folder.log)
-        telling.start { [self] loop in
+        logLoop.start { [self] loop in
             var log = ClusterLog(cluster.folder.log, from: begin, cluster.account, logger)
             loop.run {
                 log.pass()
-                return .after(ClusterKeeper.logInterval)
+                return .after(ClusterWatchdog.logInterval)
             }
             log.pass()
         }
         do throws(PrivateClusterError) {
             try cluster.start()
         } catch {
-            telling.drain(until: .now + .seconds(1))
+            logLoop.drain(until: .now + .seconds(1))
             throw error
         }
         watching.start { [self] loop in
@@ -56,17 +56,17 @@ package final class ClusterKeeper: Sendable {
 
     private func look(_ attempts: inout Attempts) -> Next {
         if attempts.pause == nil {
-            guard cluster.hasEnded else { return .after(ClusterKeeper.lookInterval) }
+            guard cluster.hasEnded else { return .after(ClusterWatchdog.lookInterval) }
             logger.error("private database ended unexpectedly", ["folder": .string(cluster.folder.home)])
         }
         do throws(PrivateClusterError) {
             try cluster.startAgain()
             attempts.pause = nil
             onRestart()
-            return .after(ClusterKeeper.lookInterval)
+            return .after(ClusterWatchdog.lookInterval)
         } catch {
             attempts.failures.warning("private database start failed", error, count: 1, logger)
-            let pause = attempts.pause.map { min($0 * 2, ClusterKeeper.longestPause) } ?? ClusterKeeper.firstPause
+            let pause = attempts.pause.map { min($0 * 2, ClusterWatchdog.longestPause) } ?? ClusterWatchdog.firstPause
             attempts.pause = pause
             return .after(pause)
         }
@@ -76,7 +76,7 @@ package final class ClusterKeeper: Sendable {
     package func stop(timeout: Duration) throws(PrivateClusterError) {
         // A start under way is waited for, because its server would be left behind.
         watching.drain(until: .now + timeout)
-        defer { telling.drain(until: .now + .seconds(1)) }
+        defer { logLoop.drain(until: .now + .seconds(1)) }
         try cluster.stop(.fast, timeout: timeout)
     }
 }

@@ -1,17 +1,15 @@
-import CLI
-
 /// A command, or a group of commands with a name of its own.
-package struct CommandNode: Sendable {
-    package typealias Maker = @Sendable (ParsedArguments) throws -> any Command
+package struct CommandNode<Context>: Sendable {
+    package typealias Maker = @Sendable (ParsedArguments) throws -> any Command<Context>
 
     package let declaration: CommandDeclaration
     /// Empty for a command.
     package let children: [CommandNode]
     /// Nil for a group.
-    let make: Maker?
+    package let make: Maker?
 
     /// A command.
-    package init<Implementation: Command>(_ implementation: Implementation.Type) {
+    package init<Implementation: Command<Context>>(_ implementation: Implementation.Type) {
         declaration = Implementation.declaration
         children = []
         make = { parsed in try Implementation(parsed) }
@@ -25,7 +23,7 @@ package struct CommandNode: Sendable {
     }
 
     /// A group of commands only.
-    package init(_ name: String, _ summary: String, discussion: String = "", _ commands: [any Command.Type]) {
+    package init(_ name: String, _ summary: String, discussion: String = "", _ commands: [any Command<Context>.Type]) {
         self.init(name, summary, discussion: discussion, commands.map { CommandNode($0) })
     }
 

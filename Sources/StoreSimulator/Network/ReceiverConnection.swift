@@ -1,7 +1,7 @@
 import Base
 
 /// Posts to one receiver over a connection that it keeps open; for one thread. Reads answers with a Content-Length.
-final class HTTPConnection {
+final class ReceiverConnection {
     private let url: ReceiverURL
     private let timeout: Duration
     private let start: [UInt8]
@@ -64,7 +64,7 @@ final class HTTPConnection {
             else { throw NetworkFailure("the answer is not HTTP/1.1") }
             if (100...199).contains(status) { continue }
             if status == 204 || status == 304 { return (HTTPAnswer(status: status, body: []), head.closes) }
-            guard let length = head.contentLength, length <= HTTPConnection.bodyLimit else {
+            guard let length = head.contentLength, length <= ReceiverConnection.bodyLimit else {
                 // Without a length only the status is of use, and the connection of none.
                 return (HTTPAnswer(status: status, body: []), true)
             }

@@ -6,14 +6,14 @@ import Postgres
 import TestSupport
 import Testing
 
-@Suite struct RetentionRoundTests {
+@Suite struct RetentionRunTests {
     @Test func `notifications go by the day after their time, and a week is made ahead`() throws {
         let bench = try RetentionFixture()
         for (number, daysAgo) in [500, 401, 400, 399, 10].enumerated() {
             try bench.receiveAndApply(number, daysAgo: Int64(daysAgo))
         }
         try bench.owner.query("DROP TABLE entitled.notification_\(bench.today(-7).text.replacing("-", with: ""))")
-        try bench.takeRounds()
+        try bench.runRetention()
         #expect(try bench.days("notification") == [-7, -6, -5, -4, -3, -2, -1, 0, 10, 399, 400])
         #expect(try bench.list() == [4, 3, 2].map(RetentionFixture.uuid))
         #expect(bench.log.text.contains("day partition dropped"))
@@ -24,7 +24,7 @@ import Testing
         let oldest = bench.today(400).start / 1000
         #expect(metrics.contains(#"entitled_retention_oldest_day_seconds{table="notification"} \#(oldest)"#))
         // Nothing is left to do.
-        try bench.takeRounds()
+        try bench.runRetention()
         #expect(try bench.days("notification").count == 11)
         #expect(!bench.log.text.contains("\"error\""))
     }
@@ -37,7 +37,7 @@ import Testing
                 [.int8(bench.now - daysAgo * RetentionFixture.day)])
             _ = try DayPartitions.attempts.make(bench.today(daysAgo), on: bench.connection)
         }
-        try bench.takeRounds()
+        try bench.runRetention()
         #expect(try bench.days("attempt").filter { $0 >= 0 } == [0, 6, 7])
         #expect(try bench.database.count("SELECT count(*) FROM entitled.attempt") == 3)
     }
@@ -47,7 +47,7 @@ import Testing
         for daysAgo in [1, 400, 401, 500] as [Int64] {
             _ = try DayPartitions.attempts.make(bench.today(daysAgo), on: bench.connection)
         }
-        try bench.takeRounds()
+        try bench.runRetention()
         #expect(try bench.days("attempt").filter { $0 > 0 } == [1, 400])
     }
 
@@ -62,7 +62,7 @@ import Testing
         let pending = try bench.pending()
         try HeldNotifications.hold([(pending[0], "forged")], now: bench.now, on: bench.connection)
         try PendingNotification.remove([pending[0]], on: bench.connection)
-        try bench.takeRounds()
+        try bench.runRetention()
         #expect(try bench.days("notification").filter { $0 > 0 } == [500, 501])
         let metrics = bench.metrics.exposition()
         #expect(metrics.contains(#"entitled_retention_kept{reason="pending",table="notification"} 1"#))
@@ -75,7 +75,7 @@ import Testing
         #expect(outcome == .queued)
         // Applied, they go.
         try bench.connection.query("DELETE FROM entitled.pending")
-        try bench.takeRounds()
+        try bench.runRetention()
         #expect(try bench.days("notification").filter { $0 > 0 } == [])
         #expect(bench.metrics.exposition().contains(#"entitled_retention_kept{reason="held",table="notification"} 0"#))
     }
@@ -84,11 +84,11 @@ import Testing
         let bench = try RetentionFixture()
         try bench.receiveAndApply(1, daysAgo: 500)
         try bench.own([UInt8](repeating: 9, count: 16))
-        try bench.takeRounds()
+        try bench.runRetention()
         #expect(try bench.days("notification").contains(500))
         #expect(bench.metrics.exposition().contains(#"entitled_retention_days{table="notification"} 9"#))
         try bench.own([UInt8](repeating: 1, count: 16))
-        try bench.takeRounds()
+        try bench.runRetention()
         #expect(try !bench.days("notification").contains(500))
     }
 
@@ -102,12 +102,12 @@ import Testing
         let blocker = try bench.database.connect()
         try blocker.query("BEGIN")
         try blocker.query("LOCK TABLE ONLY entitled.notification IN SHARE UPDATE EXCLUSIVE MODE")
-        try bench.takeRounds()
+        try bench.runRetention()
         #expect(bench.log.text.contains("day partition of tomorrow missing"))
         #expect(bench.log.text.contains("default partition rows found"))
         #expect(bench.metrics.exposition().contains(#"entitled_retention_stray_rows{table="notification"} 2"#))
         try blocker.query("COMMIT")
-        try bench.takeRounds()
+        try bench.runRetention()
         #expect(try bench.days("notification") == [-7, -6, -5, -4, -3, -2, -1, 0, 20])
         #expect(bench.metrics.exposition().contains(#"entitled_retention_stray_rows{table="notification"} 0"#))
         #expect(try bench.list() == [1, 2].map(RetentionFixture.uuid))
@@ -119,7 +119,7 @@ import Testing
         try bench.receive(1, daysAgo: 600)
         try bench.receive(2, daysAgo: -300)
         try bench.connection.query("DELETE FROM entitled.pending")
-        try bench.takeRounds()
+        try bench.runRetention()
         #expect(try bench.days("notification").count == 8)
         #expect(bench.log.text.contains("default partition rows found"))
         #expect(try bench.receive(1, daysAgo: 0) == .duplicate)
@@ -133,7 +133,7 @@ import Testing
         for (number, daysAgo) in [500, 181, 180, 179, 1].enumerated() {
             try bench.receiveAndApply(number, daysAgo: Int64(daysAgo))
         }
-        try bench.takeRounds()
+        try bench.runRetention()
         let outcomes = try (0...4).map { try bench.receive($0, daysAgo: 0) }
         #expect(outcomes == [.accepted, .accepted, .duplicate, .duplicate, .duplicate])
         #expect(bench.metrics.exposition().contains(#"rows_cleaned_total{table="notification_key"} 2"#))
@@ -150,7 +150,7 @@ import Testing
                 .int8(SequenceGenerator.least(at: bench.now - 500 * RetentionFixture.day)),
                 .int8(SequenceGenerator.least(at: bench.now)),
             ])
-        try bench.takeRounds()
+        try bench.runRetention()
         #expect(try bench.database.count("SELECT count(*) FROM entitled.notification_key") == 20_000)
         #expect(bench.metrics.exposition().contains(#"rows_cleaned_total{table="notification_key"} 10000"#))
     }

@@ -2,7 +2,7 @@ import Base
 import Crypto
 
 /// Checks the two signatures of a webhook, as a consumer would.
-package struct WebhookSignature: Sendable {
+package struct WebhookSignatureCheck: Sendable {
     /// How far its time may be from now, in seconds.
     private static let tolerance: Int64 = 300
 
@@ -54,6 +54,6 @@ package struct WebhookSignature: Sendable {
 
     private func isNear(_ time: String, _ now: Int64) -> Bool {
         guard let seconds = Int64(time), seconds > 0, seconds < 1 << 40 else { return false }
-        return abs(now / 1000 - seconds) <= WebhookSignature.tolerance
+        return abs(now / 1000 - seconds) <= WebhookSignatureCheck.tolerance
     }
 }

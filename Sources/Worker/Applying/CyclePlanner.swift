@@ -4,7 +4,7 @@ import Postgres
 import Subscriptions
 
 /// What a turn will write, as far as it can be known before its transaction.
-struct TurnPlan {
+struct CyclePlan {
     /// Those that are applied in this turn.
     fileprivate(set) var notifications: [DecodedNotification] = []
     /// Purchases whose time has come.
@@ -31,7 +31,7 @@ struct TurnPlan {
     var lanes: Set<Lane> { Set(given.map(\.pending.lane) + due.map(\.key.lane)) }
 
     /// The part of it that is in these lanes.
-    func within(_ lanes: Set<Lane>) -> TurnPlan {
+    func within(_ lanes: Set<Lane>) -> CyclePlan {
         guard !lanes.isSuperset(of: self.lanes) else { return self }
         var part = self
         part.leaveOut { !lanes.contains($0) }
@@ -56,7 +56,7 @@ struct TurnPlan {
 
 /// Reads and folds what a turn is about, before its transaction: however long that takes, no lock is held meanwhile, and no
 /// session is idle in a transaction.
-struct TurnPlanner: Sendable {
+struct CyclePlanner: Sendable {
     let deleted: DeletedCustomerFilter
     let foldSettings: FoldSettings
 
@@ -70,17 +70,18 @@ struct TurnPlanner: Sendable {
     /// - Parameters:
     ///   - given: notifications that wait in lanes of the worker's.
     ///   - due: purchases whose time has come.
-    ///   - beliefs: what silence means.
+    ///   - confirmationRule: what silence means.
     ///   - rows: how many are read at most (`mostRows`).
     func plan(
-        _ given: [DecodedNotification], _ due: [PurchaseTable.DueWake], _ beliefs: ExpiryConfirmationRule, rows: Int,
+        _ given: [DecodedNotification], _ due: [PurchaseTable.DueWake], _ confirmationRule: ExpiryConfirmationRule,
+        rows: Int,
         on connection: PostgresConnection
-    ) throws -> TurnPlan {
+    ) throws -> CyclePlan {
         let lanes = Set(given.map(\.pending.lane) + due.map(\.key.lane)).sorted()
         // Before anything else is read: what is changed later is noticed by the fence.
         let looked = try Fence.look(at: lanes, on: connection)
         let found = try deleted.look(given, on: connection)
-        var plan = TurnPlan(found: found, given: given, due: due, touched: looked.touched, rows: rows)
+        var plan = CyclePlan(found: found, given: given, due: due, touched: looked.touched, rows: rows)
         var keys: [PurchaseKey] = []
         var known: Set<PurchaseKey> = []
         for notification in found.notifications {
@@ -88,7 +89,7 @@ struct TurnPlanner: Sendable {
         }
         for wake in due where known.insert(wake.key).inserted { keys.append(wake.key) }
         let bounds = FactTable.Bounds(
-            rows: max(TurnPlanner.leastRows, rows / max(1, keys.count)), bytes: TurnPlanner.mostBytes)
+            rows: max(CyclePlanner.leastRows, rows / max(1, keys.count)), bytes: CyclePlanner.mostBytes)
         var left: Set<PurchaseKey> = []
         for (key, facts) in zip(keys, try FactTable.known(of: keys, within: bounds, on: connection)) {
             guard let facts, facts.isWhole else {
@@ -100,7 +101,7 @@ struct TurnPlanner: Sendable {
             plan.works.append(
                 PurchaseWork(
                     key: key, known: facts, former: purchase, purchase: purchase,
-                    belief: beliefs.belief(of: key).knowing(late: facts.late)))
+                    confirmation: confirmationRule.confirmation(of: key).knowing(late: facts.late)))
         }
         plan.notifications = found.notifications.filter { $0.purchase.map { !left.contains($0) } ?? true }
         plan.woken = due.filter { !left.contains($0.key) }
@@ -112,8 +113,9 @@ struct TurnPlanner: Sendable {
     /// The same plan, or what has to be planned again because others touched its lanes. In the transaction: the lanes that passed are
     /// the worker's until it ends.
     func again(
-        _ plan: TurnPlan, _ passed: Fence.Passed, _ beliefs: ExpiryConfirmationRule, on connection: PostgresConnection
-    ) throws -> TurnPlan {
+        _ plan: CyclePlan, _ passed: Fence.Passed, _ confirmationRule: ExpiryConfirmationRule,
+        on connection: PostgresConnection
+    ) throws -> CyclePlan {
         let moved = plan.lanes.filter { passed.touched[$0] != plan.touched[$0] }
         guard !moved.isEmpty else { return plan }
         let ours = moved.intersection(passed.lanes)
@@ -122,7 +124,7 @@ struct TurnPlanner: Sendable {
         guard !ours.isEmpty else { return kept }
         let new = try self.plan(
             plan.given.filter { ours.contains($0.pending.lane) }, plan.due.filter { ours.contains($0.key.lane) },
-            beliefs, rows: plan.rows, on: connection)
+            confirmationRule, rows: plan.rows, on: connection)
         kept.notifications += new.notifications
         kept.works += new.works
         kept.woken += new.woken
@@ -133,7 +135,7 @@ struct TurnPlanner: Sendable {
 
     /// Of two facts that were signed in the same millisecond the signed bytes decide; what is folded has them no more, unless they
     /// decided before.
-    private func supplyTies(_ plan: inout TurnPlan, on connection: PostgresConnection) throws {
+    private func supplyTies(_ plan: inout CyclePlan, on connection: PostgresConnection) throws {
         let places = Dictionary(plan.works.enumerated().map { ($1.key, $0) }) { first, _ in first }
         var wanted: [(key: PurchaseKey, id: FactID)] = []
         for notification in plan.notifications {
@@ -158,7 +160,7 @@ struct TurnPlanner: Sendable {
         }
     }
 
-    private func fold(_ plan: inout TurnPlan, now: Int64) {
+    private func fold(_ plan: inout CyclePlan, now: Int64) {
         let places = Dictionary(plan.works.enumerated().map { ($1.key, $0) }) { first, _ in first }
         for notification in plan.notifications {
             guard case .facts(let key, let rows, let cause, let signed) = notification.content, let place = places[key]
@@ -175,7 +177,7 @@ struct TurnPlanner: Sendable {
         for row in rows { work.add(row, of: pending) }
         let origin = NotificationOrigin(seq: pending.seq, source: pending.source)
         if let late = origin.lateness(signed: signed, in: work.key.environment) {
-            work.belief = work.belief.knowing(late: [late])
+            work.confirmation = work.confirmation.knowing(late: [late])
         }
         if origin.source == .store { work.firstSent = work.firstSent ?? origin }
         guard var after = Purchase(folding: work.facts, key: work.key, foldSettings: foldSettings) else { return }
@@ -184,7 +186,7 @@ struct TurnPlanner: Sendable {
             work.add(FactRow(owner), of: pending)
             after = Purchase(folding: work.facts, key: work.key, foldSettings: foldSettings) ?? after
         }
-        let changes = EventDeriver(belief: work.belief).changes(
+        let changes = EventDeriver(confirmation: work.confirmation).changes(
             before: work.purchase, after: after, cause: cause, now: now)
         work.drafts += changes.map {
             PurchaseWork.Draft(event: $0, isForTheRecord: origin.isForTheRecord($0, of: after, signed: signed))

@@ -58,9 +58,15 @@ struct DatabaseAccess: Sendable {
 
     /// A checked connection for a command.
     func connect(_ role: DatabaseRole) throws -> PostgresConnection {
-        let connection = try DatabaseAccess.explained(role) { try PostgresConnection(try target(role)) }
-        try role.check(connection)
-        return connection
+        do {
+            let connection = try DatabaseAccess.explained(role) { try PostgresConnection(try target(role)) }
+            try role.check(connection)
+            return connection
+        } catch let rejection as DatabaseRole.Rejection where privateURL != nil && rejection.isMigratable {
+            throw CommandFailure(
+                "`entitled run` has not prepared its database for this program yet: try again in a few seconds, and restart "
+                    + "`run` if a program of an earlier version serves it")
+        }
     }
 
     /// A session that checks every new connection; a refusal is told to `refused`, because waiting does not mend it.
@@ -124,6 +130,16 @@ extension DatabaseRole: CustomStringConvertible {
         case .ingest: .ingest
         case .worker: .worker
         case .api: .api
+        }
+    }
+}
+
+extension DatabaseRole.Rejection {
+    /// Whether a migration ends it. `run` migrates its private Postgres by itself, before it serves.
+    fileprivate var isMigratable: Bool {
+        switch self {
+        case .notMigrated, .older: true
+        case .wrongRole, .roleNotTaken, .newer: false
         }
     }
 }

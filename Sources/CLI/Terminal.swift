@@ -106,6 +106,13 @@ package struct Terminal: Sendable {
         print(screen.map { text.lines(ofWidth: $0.columns).joined(separator: "\n") } ?? text)
     }
 
+    /// Lines such as `name    value`; on a screen a long value continues below itself.
+    package func record(_ text: String) {
+        guard let screen else { return print(text) }
+        let lines = text.split(separator: "\n", omittingEmptySubsequences: false)
+        print(lines.map { String($0).hangingValue(ofWidth: screen.columns) }.joined(separator: "\n"))
+    }
+
     /// One line on standard error: what is wrong.
     package func complain(_ message: String) {
         errors(Array("\(program): \(Terminal.harmless(message))\n".utf8))

@@ -34,6 +34,27 @@ extension String {
         return lines + [line]
     }
 
+    /// A line that continues below itself where it is too long for a screen.
+    ///
+    /// - Parameters:
+    ///   - indent: columns before each further line, and before this text on the first.
+    ///   - width: of the screen, in columns; nil: the line stays whole.
+    package func hanging(by indent: Int, ofWidth width: Int?) -> String {
+        guard let width, indent + displayWidth > width else { return self }
+        return lines(ofWidth: max(20, width - indent)).joined(separator: "\n" + String(repeating: " ", count: indent))
+    }
+
+    /// A line of a record, `name    value`, whose value continues below itself.
+    func hangingValue(ofWidth width: Int) -> String {
+        guard displayWidth > width else { return self }
+        let margin = prefix { $0 == " " }.count
+        let name = dropFirst(margin).ranges(of: "  ").first.map { self[..<$0.lowerBound] } ?? prefix(margin)
+        let value = self[name.endIndex...].drop { $0 == " " }
+        let column = String(self[..<value.startIndex]).displayWidth
+        guard column < width / 2 else { return lines(ofWidth: width).joined(separator: "\n  ") }
+        return self[..<value.startIndex] + String(value).hanging(by: column, ofWidth: width)
+    }
+
     private func parts(ofWidth width: Int) -> [String] {
         guard displayWidth > width else { return [self] }
         var parts: [String] = []

@@ -26,7 +26,8 @@ package struct DoctorCommand: ReadingCommand {
         if context.json {
             context.terminal.document(report.document)
         } else {
-            context.terminal.print(report.text(colours: context.terminal.isInteractive))
+            context.terminal.print(
+                report.text(colours: context.terminal.isInteractive, columns: context.terminal.screen?.columns))
         }
         guard report.isGood else {
             context.terminal.complain("the doctor found \(report.summary)")

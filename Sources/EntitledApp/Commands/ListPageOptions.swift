@@ -44,7 +44,10 @@ struct ListPageOptions: ParsableArguments {
             return
         }
         context.terminal.table(table)
-        if let next { context.terminal.print("\nThere are more: repeat the command with --after \(next)") }
+        if let next {
+            context.terminal.print("")
+            context.terminal.paragraph("There are more: repeat the command with --after \(next)")
+        }
     }
 
     private func spelled(_ filters: [String?]) -> String {

@@ -49,7 +49,7 @@ struct MigrationPage {
     // MARK: - For people
 
     func print(on terminal: Terminal) {
-        terminal.print(state)
+        terminal.paragraph(state)
         if !plan.entries.isEmpty {
             var table = TextTable(
                 [.number("version"), .key("name")] + (isDry ? [.prose("tables it names")] : []) + [.prose("afterwards")]
@@ -63,14 +63,14 @@ struct MigrationPage {
             }
             terminal.print("missing:")
             terminal.table(table)
-            if isDry { terminal.print("locks: \(MigrationPage.locks)") }
+            if isDry { terminal.paragraph("locks: \(MigrationPage.locks)") }
         }
         for step in plan.steps where !step.isFinished {
-            terminal.print(
+            terminal.paragraph(
                 "unfinished: \(step.name) of version \(step.version), \(step.rows) rows so far; `entitled migrate` continues it"
             )
         }
-        for statement in differences { terminal.print("would change privileges: \(statement.sql)") }
+        for statement in differences { terminal.paragraph("would change privileges: \(statement.sql)") }
     }
 
     private var state: String {

@@ -26,8 +26,10 @@ package struct DoctorReport: Sendable {
 
     /// Sections with their lines; what to do stands below the line that it is about.
     ///
-    /// - Parameter colours: for a terminal.
-    package func text(colours: Bool) -> String {
+    /// - Parameters:
+    ///   - colours: for a terminal.
+    ///   - columns: of the screen, whose lines are broken between words; nil: each finding is one line.
+    package func text(colours: Bool, columns: Int? = nil) -> String {
         var lines: [String] = []
         var section = ""
         for named in findings {
@@ -38,10 +40,12 @@ package struct DoctorReport: Sendable {
             }
             let (word, colour) = DoctorReport.mark(named.finding.status)
             let padding = String(repeating: " ", count: 9 - word.count)
-            let message = Terminal.harmless(named.finding.message)
+            let message = Terminal.harmless(named.finding.message).hanging(by: 11, ofWidth: columns)
             lines.append("  " + DoctorReport.paint(word, colour, colours) + padding + message)
             if let action = named.finding.action {
-                lines.append(String(repeating: " ", count: 11) + "→ " + Terminal.harmless(action))
+                lines.append(
+                    String(repeating: " ", count: 11) + "→ "
+                        + Terminal.harmless(action).hanging(by: 13, ofWidth: columns))
             }
         }
         return (lines + ["", summary]).joined(separator: "\n") + "\n"

@@ -1,5 +1,6 @@
 import Base
 import CLI
+import Daemon
 import TestSupport
 import Testing
 
@@ -125,6 +126,30 @@ struct FittedTableTests {
         table.add(["pro", "4.80"])
         table.add(["月", "1200.00"])
         #expect(table.text() == "PRODUCT      NET\npro         4.80\n月       1200.00\n")
+    }
+
+    @Test(arguments: [
+        ("url     https://e.com", "url     https://e.com"),
+        (
+            "health  failing since Monday: 3 failures; no success yet",
+            """
+            health  failing since Monday: 3
+                    failures; no success yet
+            """
+        ),
+        ("a sentence without a name that is long", "a sentence without a name that\nis long"),
+        ("a name of very many letters  and a long value", "a name of very many letters  and\n  a long value"),
+        ("  inner   one two three four five six", "  inner   one two three four\n          five six"),
+        ("", ""), ("          ", "          "),
+    ])
+    func `the value of a record continues below itself`(line: String, wanted: String) {
+        let printed = Monitor<[UInt8]>([])
+        let terminal = Terminal(isInteractive: true, screen: screen(32)) { bytes in
+            printed.change { $0 += bytes }
+        } errors: { _ in
+        }
+        terminal.record(line)
+        #expect(String(decoding: printed.read { $0 }, as: UTF8.self) == wanted + "\n")
     }
 
     @Test func `a bar leaves the last column free`() {

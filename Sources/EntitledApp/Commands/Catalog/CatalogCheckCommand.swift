@@ -39,7 +39,7 @@ struct CatalogCheckCommand: ReadingCommand {
                 ]))
         } else {
             for finding in findings {
-                context.terminal.print("\(finding.severity.rawValue): \(Terminal.harmless(finding.message))")
+                context.terminal.paragraph("\(finding.severity.rawValue): \(Terminal.harmless(finding.message))")
             }
             let products = count(Set(bought.map(\.productID)).count, "product")
             let entitlements = count(configuration.entitlements.count, "entitlement")

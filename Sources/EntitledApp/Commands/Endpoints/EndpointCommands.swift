@@ -68,7 +68,7 @@ enum EndpointCommands {
             let document = JSON.object((page.document.members ?? []) + more)
             context.terminal.document(unreadable.adding(to: document, of: id))
         } else {
-            context.terminal.print(page.text(context.terminal.time))
+            context.terminal.record(page.text(context.terminal.time))
             for line in unreadable.lines(configuration) { context.terminal.complain(line) }
         }
     }

@@ -19,7 +19,7 @@ struct KeyListCommand: ReadingCommand {
             return 0
         }
         guard !rows.isEmpty else {
-            context.terminal.print("no keys yet; create one with: entitled keys create --kind public")
+            context.terminal.paragraph("no keys yet; create one with: entitled keys create --kind public")
             return 0
         }
         var table = TextTable([

@@ -37,7 +37,7 @@ struct NotificationShowCommand: ReadingCommand {
             let payload = JSON.Member(name: "payload", value: whole.gap == nil ? .raw(whole.payload) : .null)
             context.terminal.document(.object(whole.summary.members + [payload]))
         } else {
-            context.terminal.print(NotificationText(whole, context.terminal).text)
+            context.terminal.record(NotificationText(whole, context.terminal).text)
         }
         return 0
     }

@@ -6,6 +6,7 @@ package enum DatabaseRole: String, Sendable, CaseIterable {
     case ingest = "entitled_ingest"
     case worker = "entitled_worker"
     case api = "entitled_api"
+    case console = "entitled_console"
 
     /// The configuration key of the URL that this role connects with.
     package var configurationKey: String {
@@ -13,6 +14,7 @@ package enum DatabaseRole: String, Sendable, CaseIterable {
         case .ingest: "database.ingest_url"
         case .worker: "database.worker_url"
         case .api: "database.api_url"
+        case .console: "database.console_url"
         }
     }
 
@@ -22,6 +24,8 @@ package enum DatabaseRole: String, Sendable, CaseIterable {
         case .ingest: "5s"
         case .worker: "60s"
         case .api: "30s"
+        // A page that takes longer is not worth waiting for.
+        case .console: "2s"
         }
     }
 

@@ -19,18 +19,21 @@ package enum Privileges {
         static func update(columns: String...) -> Verb { Verb(name: "UPDATE", columns: columns) }
     }
 
-    /// What the three roles may do with one table.
+    /// What the roles may do with one table.
     package struct Table: Sendable {
         package let name: String
         package let ingest: [Verb]
         package let worker: [Verb]
         package let api: [Verb]
+        package let console: [Verb]
 
-        init(_ name: String, ingest: [Verb] = [], worker: [Verb], api: [Verb]) {
+        /// - Parameter console: nil: it reads what the api reads.
+        init(_ name: String, ingest: [Verb] = [], worker: [Verb], api: [Verb], console: [Verb]? = nil) {
             self.name = name
             self.ingest = ingest
             self.worker = worker
             self.api = api
+            self.console = console ?? api.filter { $0.name == Verb.select.name }
         }
 
         package func verbs(_ role: DatabaseRole) -> [Verb] {
@@ -38,6 +41,7 @@ package enum Privileges {
             case .ingest: ingest
             case .worker: worker
             case .api: api
+            case .console: console
             }
         }
     }
@@ -58,7 +62,7 @@ package enum Privileges {
     /// To lock a row takes the right to update some column of it: of lanes the api has `epoch` and `touched`, which
     /// their worker mends; of endpoints `created_ms`. The `…_sealed` columns hold secrets, which only the worker opens.
     package static let tables: [Table] =
-        log + lanes + purchases + customers + events + endpoints + refunds + jobs + deletions
+        log + lanes + purchases + customers + events + endpoints + refunds + jobs + deletions + accounts
 
     /// The ingest role is the public one: it appends, and reads the columns that deduplication returns.
     private static let log = [
@@ -111,7 +115,7 @@ package enum Privileges {
         Table("account_join", worker: everything, api: everything),
         Table("account_due", worker: everything, api: [.select, .insert]),
         Table("owner_setting", worker: everything, api: [.select]),
-        Table("owner_salt", worker: [.select], api: [.select]),
+        Table("owner_salt", worker: [.select], api: [.select], console: []),
         Table("app_post", worker: everything, api: [.select, .insert, .update]),
         Table("account_look", worker: everything, api: [.select, .insert, .update]),
     ]
@@ -140,7 +144,12 @@ package enum Privileges {
             api: [.select(columns: "endpoint", "kind", "created_ms", "expires_ms", "public_key")]),
         Table("endpoint_health", worker: everything, api: [.select]),
         Table("sealing_key", worker: everything, api: []),
-        Table("api_key", worker: everything, api: [.select, .update(columns: "last_used_ms")]),
+        Table(
+            "api_key", worker: everything, api: [.select, .update(columns: "last_used_ms")],
+            console: [
+                .select(
+                    columns: "id", "kind", "app", "scope", "name", "hint", "created_ms", "last_used_ms", "revoked_ms")
+            ]),
     ]
 
     private static let refunds = [Table("refund_request", worker: everything, api: [.select])]
@@ -156,7 +165,13 @@ package enum Privileges {
         Table("deletion_purchase", worker: everything, api: [.select, .insert]),
         Table("deletion_delivery", worker: everything, api: [.select]),
         Table("deletion_id", worker: everything, api: [.select, .insert]),
-        Table("deletion_salt", worker: [.select], api: [.select]),
+        Table("deletion_salt", worker: [.select], api: [.select], console: []),
+    ]
+
+    /// Of operators. Commands on the host make and remove them, as the worker's role; the console decides who calls.
+    private static let accounts = [
+        Table("console_user", worker: everything, api: [], console: [.select]),
+        Table("operator_key", worker: everything, api: [], console: [.select, .update(columns: "last_used_ms")]),
     ]
 
     /// Every function of the schema that any role but its owner may call.

@@ -99,5 +99,8 @@ package enum Schemas {
             version: 29, name: "account_looks",
             sql: String(decoding: PackageResources.v0029_account_looks_sql, as: UTF8.self), oldestProgram: 26,
             isNeeded: false),
+        Migration(
+            version: 30, name: "console", sql: String(decoding: PackageResources.v0030_console_sql, as: UTF8.self),
+            oldestProgram: 26, isNeeded: false),
     ]
 }

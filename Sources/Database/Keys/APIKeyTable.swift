@@ -31,21 +31,6 @@ package struct StoredAPIKey: Sendable, Equatable {
 
 /// Keys of the REST api in the database.
 package enum APIKeyTable {
-    private static let alphabet = Array("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789".utf8)
-    /// Letters and digits after the prefix: 190 bits, of which the hint shows 23.
-    private static let length = 32
-    private static let shown = 4
-
-    /// A random key that cannot be guessed.
-    private static func random(_ kind: StoredAPIKey.Kind) -> String {
-        var text: [UInt8] = []
-        while text.count < length {
-            // 248 is the greatest multiple of 62 in a byte: no letter is likelier than another.
-            text += SecureRandom.bytes(length).filter { $0 < 248 }.map { alphabet[Int($0) % alphabet.count] }
-        }
-        return kind.prefix + String(decoding: text.prefix(length), as: UTF8.self)
-    }
-
     private static let insert = """
         INSERT INTO entitled.api_key (id, kind, app, scope, name, hint, hash, created_ms)
         VALUES ($1, $2, $3, $4, $5, $6, $7, $8)
@@ -58,13 +43,13 @@ package enum APIKeyTable {
         _ kind: StoredAPIKey.Kind, app: String?, scope: String, name: String?, now: Int64,
         on connection: PostgresConnection
     ) throws -> (id: String, key: Redacted<String>) {
-        let key = random(kind)
+        let key = RandomKey.make(kind.prefix)
         let id = "key_" + Hex.encode(SecureRandom.bytes(8))
         _ = try connection.query(
             insert,
             [
                 .text(id), .text(kind.rawValue), .text(app), .text(scope), .text(name),
-                .text(String(key.prefix(kind.prefix.count + shown))), .bytea(Digest.sha256(Array(key.utf8))),
+                .text(RandomKey.hint(key, kind.prefix)), .bytea(Digest.sha256(Array(key.utf8))),
                 .int8(now),
             ])
         return (id, Redacted(key))

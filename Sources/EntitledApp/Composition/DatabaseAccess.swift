@@ -130,6 +130,7 @@ extension DatabaseRole: CustomStringConvertible {
         case .ingest: .ingest
         case .worker: .worker
         case .api: .api
+        case .console: .console
         }
     }
 }

@@ -5,7 +5,7 @@ extension Configuration {
     /// Where Postgres is. Without any URL a private cluster in the state directory serves.
     package struct Database: Sendable {
         package enum Role: String, Sendable, CaseIterable {
-            case ingest, worker, api
+            case ingest, worker, api, console
         }
 
         /// The owner's: `migrate` uses it, and every role without a URL of its own.
@@ -13,6 +13,7 @@ extension Configuration {
         package let ingestURL: Redacted<String>?
         package let workerURL: Redacted<String>?
         package let apiURL: Redacted<String>?
+        package let consoleURL: Redacted<String>?
 
         init(_ section: ConfigurationSection) {
             url = section.value(
@@ -24,7 +25,7 @@ extension Configuration {
                 "ingest_url", .optional(.databaseURL), default: nil,
                 example: #""postgres://entitled_ingest:secret@db.example.com/entitled""#, isSecret: true,
                 "Connection of ingest, which may only add notifications. Not set: database.url, and the role"
-                    + " is set when connecting, which PgBouncer does not support, so behind it all three URLs are needed."
+                    + " is set when connecting, which PgBouncer does not support, so behind it every process needs its own."
             )
             workerURL = section.value(
                 "worker_url", .optional(.databaseURL), default: nil,
@@ -34,6 +35,10 @@ extension Configuration {
                 "api_url", .optional(.databaseURL), default: nil,
                 example: #""postgres://entitled_api:secret@db.example.com/entitled""#, isSecret: true,
                 "The same for the REST API.")
+            consoleURL = section.value(
+                "console_url", .optional(.databaseURL), default: nil,
+                example: #""postgres://entitled_console:secret@db.example.com/entitled""#, isSecret: true,
+                "The same for the console and the operator API, which read.")
         }
 
         /// What the role connects with; nil means the private cluster.
@@ -45,12 +50,13 @@ extension Configuration {
             case .ingest: ingestURL
             case .worker: workerURL
             case .api: apiURL
+            case .console: consoleURL
             }
         }
 
         /// Whether no URL at all was given.
         package var isPrivateCluster: Bool {
-            url == nil && ingestURL == nil && workerURL == nil && apiURL == nil
+            url == nil && ingestURL == nil && workerURL == nil && apiURL == nil && consoleURL == nil
         }
     }
 }

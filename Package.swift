@@ -96,12 +96,19 @@ let modules: [Target] = [
             "Base", "Daemon", "Crypto", "Postgres", "HTTP", "AppStore", "AppStoreAPI", "Subscriptions", "Database",
             "Ingest", "Customers",
         ]),
+    // The operator API: questions of operators, answered from the database by role; its listener.
+    .target(
+        name: "Operator",
+        dependencies: [
+            "Base", "Daemon", "CLI", "Crypto", "Postgres", "HTTP", "AppStore", "Subscriptions", "Database", "Customers",
+            "Worker", "API",
+        ]),
     // Commands, configuration, doctor, composition.
     .target(
         name: "EntitledApp",
         dependencies: [
             "CBuild", "Base", "Daemon", "CLI", "Crypto", "Postgres", "HTTP", "AppStore", "AppStoreAPI", "Subscriptions",
-            "Schemas", "Database", "Ingest", "Customers", "Worker", "Duties", "API",
+            "Schemas", "Database", "Ingest", "Customers", "Worker", "Duties", "API", "Operator",
         ]),
     .executableTarget(name: "entitled", dependencies: ["EntitledApp"], linkerSettings: binding),
     // The App Store for tests, demonstrations and benchmarks. Shares no code with verification.
@@ -176,7 +183,13 @@ let tests: [Target] = [
         name: "EntitledAppTests",
         dependencies: [
             "Base", "Daemon", "CLI", "Crypto", "Postgres", "HTTP", "AppStore", "AppStoreAPI", "Subscriptions",
-            "Schemas", "Database", "API", "EntitledApp", "StoreSimulator", "TestSupport",
+            "Schemas", "Database", "API", "Operator", "EntitledApp", "StoreSimulator", "TestSupport",
+        ]),
+    .testTarget(
+        name: "OperatorTests",
+        dependencies: [
+            "Base", "Daemon", "Crypto", "Postgres", "HTTP", "AppStore", "Subscriptions", "Schemas", "Database",
+            "Operator", "TestSupport",
         ]),
     // Several roles on a real Postgres.
     .testTarget(

@@ -73,22 +73,45 @@ package enum DeliveryQuery {
     package static func list(
         _ filter: Filter, _ range: ListRange, on connection: PostgresConnection
     ) throws -> ListPage<DeliverySummary> {
-        var parameters: [PostgresValue] = [
-            .text(filter.endpoint), .int2(filter.state?.rawValue), .text(filter.eventType),
-            .int2(filter.lastStatus?.lowerBound), .int2(filter.lastStatus?.upperBound),
-            .int2(filter.attemptsAtLeast ?? 0), .int8(range.since ?? 0), .int8(range.until ?? .max),
-            .int8(range.after?.order), .int2(range.after?.lane), .uuid(range.after?.id), .int8(Int64(range.limit + 1)),
-        ]
-        var statement = all
-        if let events = filter.events {
-            let ids = try deliveries(of: events, on: connection)
-            parameters += [.int2s(ids.map(\.lane.number)), .uuids(ids.map(\.bytes))]
-            statement = ofEvents
+        let ids = try filter.events.map { try deliveries(of: $0, on: connection) }
+        let (least, end) = (max(0, range.since ?? 0), range.until ?? .max)
+        guard range.budget != nil, ids == nil else {
+            return page(try rows(filter, range, from: least, to: end, ids, range.limit + 1, on: connection), range)
         }
-        let found = try connection.query(statement, parameters).map(summary)
-        return ListPage(found, limit: range.limit) {
+        var found: [DeliverySummary] = []
+        let last = range.after.map { $0.order == .max ? .max : min(end, $0.order + 1) } ?? end
+        var scan = BackwardScan(from: least, to: last, now: SystemClock().now(), budget: range.budget)
+        while found.count <= range.limit, let part = scan.next() {
+            found += try rows(
+                filter, range, from: part.lowerBound, to: part.upperBound, nil, range.limit + 1 - found.count,
+                on: connection)
+        }
+        return page(found, range, stop: scan.stop)
+    }
+
+    private static func page(
+        _ found: [DeliverySummary], _ range: ListRange, stop: Int64? = nil
+    ) -> ListPage<DeliverySummary> {
+        // Before all rows of that instant, which were read.
+        ListPage(found, limit: range.limit, stop: stop.map { ($0, ListCursor(order: $0, lane: .min)) }) {
             ListCursor(order: $0.created, lane: $0.id.lane.number, id: $0.id.bytes)
         }
+    }
+
+    /// - Parameter ids: those of which one is listed; nil: all.
+    private static func rows(
+        _ filter: Filter, _ range: ListRange, from start: Int64, to end: Int64, _ ids: [DeliveryID]?, _ limit: Int,
+        on connection: PostgresConnection
+    ) throws -> [DeliverySummary] {
+        let parameters: [PostgresValue] = [
+            .text(filter.endpoint), .int2(filter.state?.rawValue), .text(filter.eventType),
+            .int2(filter.lastStatus?.lowerBound), .int2(filter.lastStatus?.upperBound),
+            .int2(filter.attemptsAtLeast ?? 0), .int8(start), .int8(end),
+            .int8(range.after?.order), .int2(range.after?.lane), .uuid(range.after?.id), .int8(Int64(limit)),
+        ]
+        guard let ids else { return try connection.query(all, parameters).map(summary) }
+        let places: [PostgresValue] = [.int2s(ids.map(\.lane.number)), .uuids(ids.map(\.bytes))]
+        return try connection.query(ofEvents, parameters + places).map(summary)
     }
 
     /// The ids that deliveries of these events have, if there are any.
@@ -116,6 +139,13 @@ package enum DeliveryQuery {
         package let sequence: Int64?
         /// The first open delivery of its purchase, while it waits for that.
         package let blockedBy: DeliveryID?
+    }
+
+    /// Whether there is a delivery of this id.
+    package static func exists(_ id: DeliveryID, on connection: PostgresConnection) throws -> Bool {
+        try !connection.query(
+            "SELECT id FROM entitled.delivery WHERE lane = $1 AND id = $2", [.int2(id.lane.number), .uuid(id.bytes)]
+        ).isEmpty
     }
 
     private static let blocker = """

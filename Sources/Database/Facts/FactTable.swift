@@ -100,6 +100,31 @@ package enum FactTable {
         return try reading.readAll(page: page, on: connection, while: goesOn) ? reading.known : nil
     }
 
+    private static let selectCounts = """
+        SELECT t.place, c.facts FROM unnest($1::int2[], $2::text[], $3::text[], $4::int2[]) WITH ORDINALITY
+            AS t(lane, otid, app, environment, place)
+        CROSS JOIN LATERAL (
+            SELECT count(*) AS facts FROM (
+                SELECT FROM entitled.fact f WHERE f.lane = t.lane AND f.original_transaction_id = t.otid
+                    AND f.app = t.app AND f.environment = t.environment LIMIT $5
+            ) f
+        ) c ORDER BY t.place
+        """
+
+    /// How many rows each of these purchases has, counted up to a limit.
+    package static func counts(
+        of keys: [PurchaseKey], upTo limit: Int, on connection: PostgresConnection
+    ) throws -> [Int] {
+        guard !keys.isEmpty else { return [] }
+        return try connection.query(
+            selectCounts,
+            [
+                .int2s(keys.map(\.lane.number)), .texts(keys.map(\.originalTransactionID)), .texts(keys.map(\.app)),
+                .int2s(keys.map(\.environment.code)), .int8(Int64(limit)),
+            ]
+        ).map { Int(try $0.int("facts")) }
+    }
+
     private static let selectPayloads = """
         SELECT t.place, f.payload FROM unnest($1::int2[], $2::text[], $3::text[], $4::int2[], $5::uuid[], $6::uuid[])
             WITH ORDINALITY AS t(lane, otid, app, environment, least, greatest, place)

@@ -80,6 +80,22 @@ package enum JobTable {
         ).map(Job.init)
     }
 
+    /// A page, the newest first.
+    ///
+    /// - Parameter state: nil: any.
+    package static func list(
+        in state: Job.State?, _ range: ListRange, on connection: PostgresConnection
+    ) throws -> ListPage<Job> {
+        let found = try connection.query(
+            """
+            SELECT \(Job.columns) FROM entitled.job WHERE ($1::text IS NULL OR state = $1) AND id < $2
+            ORDER BY id DESC LIMIT $3
+            """,
+            [.text(state?.rawValue), .int8(range.after?.order ?? .max), .int8(Int64(range.limit + 1))]
+        ).map(Job.init)
+        return ListPage(found, limit: range.limit) { ListCursor(order: $0.id, lane: 0) }
+    }
+
     private static let stop = """
         \(durable)
         UPDATE entitled.job SET state = 'cancelled', finished_ms = durable.now, updated_ms = durable.now FROM durable

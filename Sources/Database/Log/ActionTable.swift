@@ -233,6 +233,52 @@ package enum ActionTable {
         try connection.query(selectAfter, [.int8(number), .int8(Int64(limit))]).map(entry)
     }
 
+    /// Rows of the log that one page looks at, where no index has what is asked for.
+    private static let longestLook: Int64 = 200_000
+
+    private static let pageColumns = "seq, kind, at_ms, actor, reason, app_user_id, other, detail"
+    private static let pageConditions = """
+        ($3::text IS NULL OR actor = $3) AND ($4::text IS NULL OR kind = $4) AND at_ms >= $5 AND at_ms < $6
+        """
+    private static let selectPage = """
+        SELECT \(pageColumns) FROM entitled.action WHERE seq < $1 AND seq >= $7 AND \(pageConditions)
+        ORDER BY seq DESC LIMIT $2
+        """
+    private static let selectPageNaming = """
+        SELECT \(pageColumns) FROM (
+            SELECT * FROM entitled.action WHERE app_user_id = ANY($7::text[])
+            UNION SELECT * FROM entitled.action WHERE other = ANY($7::text[])
+        ) AS found WHERE seq < $1 AND \(pageConditions) ORDER BY seq DESC LIMIT $2
+        """
+
+    /// A page of the log, the newest first.
+    ///
+    /// - Parameter ids: only what names one of these; nil: all.
+    package static func list(
+        actor: String?, kind: String?, naming ids: [String]?, _ range: ListRange, on connection: PostgresConnection
+    ) throws -> ListPage<Entry> {
+        let parameters: [PostgresValue] = [
+            .int8(range.after?.order ?? .max), .int8(Int64(range.limit + 1)), .text(actor), .text(kind),
+            .int8(range.since ?? .min), .int8(range.until ?? .max),
+        ]
+        if let ids {
+            let found = try connection.query(selectPageNaming, parameters + [.texts(ids)]).map(entry)
+            return page(found, range)
+        }
+        let first = try connection.query("SELECT max(seq) AS seq FROM entitled.action").one().optionalInt("seq") ?? 0
+        let least = max(0, min(first, max(0, range.after?.order ?? .max)) - longestLook)
+        let found = try connection.query(selectPage, parameters + [.int8(least)]).map(entry)
+        let last = "SELECT at_ms FROM entitled.action WHERE seq >= $1 ORDER BY seq LIMIT 1"
+        guard least > 0, let row = try connection.query(last, [.int8(least)]).first else { return page(found, range) }
+        return page(found, range, stop: (try row.int("at_ms"), ListCursor(order: least, lane: 0)))
+    }
+
+    private static func page(
+        _ found: [Entry], _ range: ListRange, stop: (instant: Int64, cursor: ListCursor)? = nil
+    ) -> ListPage<Entry> {
+        ListPage(found, limit: range.limit, stop: stop) { ListCursor(order: $0.number, lane: 0) }
+    }
+
     private static let selectJoins = """
         WITH named AS (
             SELECT seq, kind, app_user_id, other, detail FROM entitled.action WHERE app_user_id = ANY($1::text[])

@@ -67,29 +67,63 @@ package enum NotificationQuery {
     package static func list(
         _ filter: Filter, _ range: ListRange, on connection: PostgresConnection
     ) throws -> ListPage<NotificationSummary> {
-        var found: [NotificationSummary] = []
         let least = range.since.map(SequenceGenerator.least) ?? 0
         var end = range.until.map { SequenceGenerator.least(at: $0) - 1 } ?? .max
         if let after = range.after { end = min(end, after.order) }
+        guard range.budget == nil else { return try scanned(filter, range, least, end, on: connection) }
+        var found: [NotificationSummary] = []
         var days = Int64(2)
         var start = Day(of: min(SystemClock().now(), SequenceGenerator.instant(of: end))).adding(-1)
         while found.count <= range.limit, end >= least {
             let first = max(least, SequenceGenerator.least(at: start.start))
-            let rows = try connection.query(
-                list(filter.state),
-                [
-                    .int8(Int64(range.limit + 1 - found.count)), .text(filter.app), .int2(filter.environment?.code),
-                    .int8(first == 0 ? Int64.min : first), .int8(end), .text(filter.type), .text(filter.subtype),
-                    .int2s(filter.sources?.map(\.rawValue) ?? []), .text(filter.originalTransactionID),
-                    .int2s((filter.lanes ?? Lane.all).map(\.number)), .int8(range.after?.order),
-                    .int2(range.after?.lane),
-                ])
-            found += try rows.map(summary)
+            found += try rows(filter, range, from: first, to: end, range.limit + 1 - found.count, on: connection)
             if first == least { break }
             (end, days) = (first - 1, days * 2)
             start = start.adding(-days)
         }
-        return ListPage(found, limit: range.limit) { ListCursor(order: $0.position.seq, lane: $0.position.lane.number) }
+        return page(found, range, stop: nil)
+    }
+
+    /// The same within a budget, in parts that it allows.
+    private static func scanned(
+        _ filter: Filter, _ range: ListRange, _ least: Int64, _ end: Int64, on connection: PostgresConnection
+    ) throws -> ListPage<NotificationSummary> {
+        var found: [NotificationSummary] = []
+        let last = end == .max ? Int64.max : SequenceGenerator.instant(of: end) + 1
+        var scan = BackwardScan(
+            from: SequenceGenerator.instant(of: least), to: last, now: SystemClock().now(), budget: range.budget)
+        while found.count <= range.limit, let part = scan.next() {
+            let until = part.upperBound == .max ? end : min(end, SequenceGenerator.least(at: part.upperBound) - 1)
+            found += try rows(
+                filter, range, from: max(least, SequenceGenerator.least(at: part.lowerBound)), to: until,
+                range.limit + 1 - found.count, on: connection)
+        }
+        return page(found, range, stop: scan.stop)
+    }
+
+    private static func page(
+        _ found: [NotificationSummary], _ range: ListRange, stop: Int64?
+    ) -> ListPage<NotificationSummary> {
+        // Before all rows of that instant, which were read.
+        let stop = stop.map { ($0, ListCursor(order: SequenceGenerator.least(at: $0), lane: .min)) }
+        return ListPage(found, limit: range.limit, stop: stop) {
+            ListCursor(order: $0.position.seq, lane: $0.position.lane.number)
+        }
+    }
+
+    private static func rows(
+        _ filter: Filter, _ range: ListRange, from first: Int64, to end: Int64, _ limit: Int,
+        on connection: PostgresConnection
+    ) throws -> [NotificationSummary] {
+        try connection.query(
+            list(filter.state),
+            [
+                .int8(Int64(limit)), .text(filter.app), .int2(filter.environment?.code),
+                .int8(first == 0 ? Int64.min : first), .int8(end), .text(filter.type), .text(filter.subtype),
+                .int2s(filter.sources?.map(\.rawValue) ?? []), .text(filter.originalTransactionID),
+                .int2s((filter.lanes ?? Lane.all).map(\.number)), .int8(range.after?.order), .int2(range.after?.lane),
+            ]
+        ).map(summary)
     }
 
     private static func list(_ state: NotificationState?) -> String {
@@ -168,6 +202,14 @@ package enum NotificationQuery {
             found.whole.append(try whole(row, dictionaries))
         }
         return found
+    }
+
+    /// The app, environment and UUID of each notification that is known by a UUID, also of those that are not kept any more.
+    package static func names(uuid: String, on connection: PostgresConnection) throws -> [NotificationIdentity] {
+        try connection.query(
+            "SELECT app, environment FROM entitled.notification_key WHERE key = $1 ORDER BY app, environment",
+            [.uuid(NotificationIdentity.key(uuid))]
+        ).map { NotificationIdentity(app: try $0.text("app"), environment: try $0.value("environment"), uuid: uuid) }
     }
 
     private static func whole(_ row: PostgresRow, _ dictionaries: HeaderDictionaries) throws -> Whole {

@@ -81,6 +81,49 @@ package enum CustomerQuery {
         return Found(customer: customer, purchases: folded, lastSeen: lastSeen)
     }
 
+    /// The purchases that these ids own, in no order.
+    package static func purchases(
+        ofOwners ids: [String], on connection: PostgresConnection
+    ) throws -> [PurchaseKey] {
+        try connection.query(purchases, [.texts(ids)]).map { try PurchaseKey($0) }
+    }
+
+    /// The hash tells customers of one instant apart.
+    private static let page = """
+        SELECT c.original_app_user_id, c.first_seen_ms, c.tie, a.id FROM (
+            SELECT original_app_user_id, first_seen_ms, md5(original_app_user_id)::uuid AS tie FROM entitled.customer
+            WHERE first_seen_ms >= $2 AND first_seen_ms < $3
+                AND ($4::int8 IS NULL OR first_seen_ms <= $4
+                    AND (first_seen_ms, md5(original_app_user_id)::uuid) < ($4, $5::uuid))
+            ORDER BY first_seen_ms DESC, md5(original_app_user_id)::uuid DESC LIMIT $1
+        ) c
+        LEFT JOIN entitled.app_user_id a ON a.original_app_user_id = c.original_app_user_id
+        ORDER BY c.first_seen_ms DESC, c.tie DESC, a.first_seen_ms, a.id
+        """
+
+    /// A page of all customers, the newest first.
+    package static func list(
+        _ range: ListRange, on connection: PostgresConnection
+    ) throws -> ListPage<Customer> {
+        var found: [(customer: Customer, tie: [UInt8])] = []
+        let parameters: [PostgresValue] = [
+            .int8(Int64(range.limit + 1)), .int8(range.since ?? .min), .int8(range.until ?? .max),
+            .int8(range.after?.order), .uuid(range.after?.id),
+        ]
+        for row in try connection.query(page, parameters) {
+            let (original, id) = (try row.text("original_app_user_id"), try row.optionalText("id"))
+            let known =
+                found.last?.customer.originalAppUserID == original ? found.removeLast().customer.appUserIDs : []
+            let customer = Customer(
+                originalAppUserID: original, appUserIDs: known + [id].compactMap { $0 },
+                firstSeen: try row.int("first_seen_ms"))
+            found.append((customer, try row.uuid("tie")))
+        }
+        return ListPage(found, limit: range.limit) {
+            ListCursor(order: $0.customer.firstSeen, lane: 0, id: $0.tie)
+        }.map { $0.map(\.customer) }
+    }
+
     private static let newest = """
         SELECT c.original_app_user_id, c.first_seen_ms, a.id FROM (
             SELECT original_app_user_id, first_seen_ms FROM entitled.customer

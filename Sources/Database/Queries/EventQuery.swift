@@ -43,6 +43,11 @@ package enum EventQuery {
             originalTransactionIDs = [originalTransactionID]
         }
 
+        /// The events about these purchases.
+        package init(originalTransactionIDs: Set<String>) {
+            self.originalTransactionIDs = originalTransactionIDs
+        }
+
         /// The events about the purchases that these ids own, and about the transfers from and to them.
         package init(customer ids: [String], on connection: PostgresConnection) throws {
             let rows = try connection.query(
@@ -75,21 +80,18 @@ package enum EventQuery {
     /// By the indexes on the purchase and by the primary key; an index serves one condition, thus the union.
     private static let ofSubject = """
         SELECT \(columns) FROM (
-            SELECT e.* FROM unnest($10::text[]) AS t(id)
-            JOIN entitled.event e ON hashtext(e.original_transaction_id) = hashtext(t.id)
-                AND e.original_transaction_id = t.id AND e.sequence IS NOT NULL
+            SELECT \(columns) FROM unnest($10::text[]) AS t(otid)
+            JOIN entitled.event e ON hashtext(e.original_transaction_id) = hashtext(t.otid)
+                AND e.original_transaction_id = t.otid AND e.sequence IS NOT NULL
             UNION
-            SELECT e.* FROM unnest($10::text[]) AS t(id)
-            JOIN entitled.event e ON hashtext(e.original_transaction_id) = hashtext(t.id)
-                AND e.original_transaction_id = t.id AND e.sequence IS NULL
+            SELECT \(columns) FROM unnest($10::text[]) AS t(otid)
+            JOIN entitled.event e ON hashtext(e.original_transaction_id) = hashtext(t.otid)
+                AND e.original_transaction_id = t.otid AND e.sequence IS NULL
             UNION
-            SELECT e.* FROM unnest($11::int2[], $12::uuid[]) AS t(lane, id)
+            SELECT \(columns) FROM unnest($11::int2[], $12::uuid[]) AS t(lane, id)
             JOIN entitled.event e ON e.lane = t.lane AND e.id = t.id
         ) e WHERE \(conditions) \(order)
         """
-
-    /// The first part of the past that a list without a subject looks at, in ms; each further part is twice as long.
-    private static let firstPart: Int64 = 900_000
 
     /// Lists events, the newest first.
     ///
@@ -107,17 +109,20 @@ package enum EventQuery {
             return page(found, range)
         }
         var found: [EventSummary] = []
-        var part = firstPart
-        while found.count <= range.limit, end > least {
-            let start = max(least, min(end, now) - part)
-            found += try rows(filter, range, from: start, to: end, nil, range.limit + 1 - found.count, on: connection)
-            (end, part) = (start, part * 2)
+        var scan = BackwardScan(from: least, to: end, now: now, budget: range.budget)
+        while found.count <= range.limit, let part = scan.next() {
+            found += try rows(
+                filter, range, from: part.lowerBound, to: part.upperBound, nil, range.limit + 1 - found.count,
+                on: connection)
         }
-        return page(found, range)
+        return page(found, range, stop: scan.stop)
     }
 
-    private static func page(_ found: [EventSummary], _ range: ListRange) -> ListPage<EventSummary> {
-        ListPage(found, limit: range.limit) {
+    private static func page(
+        _ found: [EventSummary], _ range: ListRange, stop: Int64? = nil
+    ) -> ListPage<EventSummary> {
+        // Before all rows of that instant, which were read.
+        ListPage(found, limit: range.limit, stop: stop.map { ($0, ListCursor(order: $0, lane: .min)) }) {
             ListCursor(order: $0.created, lane: $0.lane.number, id: UUIDText.bytes($0.id) ?? [])
         }
     }

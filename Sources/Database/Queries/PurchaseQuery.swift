@@ -38,6 +38,35 @@ package enum PurchaseQuery {
                 .int8(Int64(limit)), .text(app), .int2(environment?.code), .bool(isUnclaimed),
                 .text(Owner.anonymousPrefix), .text(Grant.app),
             ])
+        return try found(rows, foldSettings: foldSettings, on: connection)
+    }
+
+    private static let selectKeys = """
+        SELECT p.app, p.environment, p.original_transaction_id, p.owner
+        FROM unnest($1::int2[], $2::text[], $3::text[], $4::int2[]) WITH ORDINALITY
+            AS t(lane, otid, app, environment, place)
+        JOIN entitled.purchase p ON p.lane = t.lane AND p.original_transaction_id = t.otid AND p.app = t.app
+            AND p.environment = t.environment
+        ORDER BY t.place
+        """
+
+    /// Those of these purchases that there are, in their order.
+    package static func find(
+        _ keys: [PurchaseKey], foldSettings: FoldSettings, on connection: PostgresConnection
+    ) throws -> [Found] {
+        guard !keys.isEmpty else { return [] }
+        let rows = try connection.query(
+            selectKeys,
+            [
+                .int2s(keys.map(\.lane.number)), .texts(keys.map(\.originalTransactionID)), .texts(keys.map(\.app)),
+                .int2s(keys.map(\.environment.code)),
+            ])
+        return try found(rows, foldSettings: foldSettings, on: connection)
+    }
+
+    private static func found(
+        _ rows: PostgresRows, foldSettings: FoldSettings, on connection: PostgresConnection
+    ) throws -> [Found] {
         let owned = try rows.map { (key: try PurchaseKey($0), owner: try $0.text("owner")) }
         let customers = try CustomerTable.load(Set(owned.map(\.owner)), on: connection)
         let facts = try FactTable.load(owned.map(\.key), on: connection)

@@ -105,6 +105,35 @@ package enum RefundRequestTable {
         }
     }
 
+    private static let selectPage = """
+        SELECT \(columnsOfTable), p.owner, md5(r.transaction_id)::uuid AS tie FROM entitled.refund_request r
+        LEFT JOIN entitled.purchase p ON p.lane = r.lane AND p.original_transaction_id = r.original_transaction_id
+            AND p.app = r.app AND p.environment = r.environment
+        WHERE ($1::text IS NULL OR r.app = $1)
+            AND ($2::int8 IS NULL OR r.decided_ms IS NULL AND r.deadline_ms > $2 AND r.state <> 'sent')
+            AND ($3::int8 IS NULL OR r.asked_ms <= $3
+                AND (r.asked_ms, r.lane, md5(r.transaction_id)::uuid) < ($3, $4::int2, $5::uuid))
+        ORDER BY r.asked_ms DESC, r.lane DESC, md5(r.transaction_id)::uuid DESC LIMIT $6
+        """
+
+    /// A page of the same. The hash tells questions of one instant and lane apart.
+    package static func list(
+        app: String?, openAt now: Int64?, _ range: ListRange, on connection: PostgresConnection
+    ) throws -> ListPage<(request: RefundRequest, owner: String?)> {
+        let found = try connection.query(
+            selectPage,
+            [
+                .text(app), .int8(now), .int8(range.after?.order), .int2(range.after?.lane), .uuid(range.after?.id),
+                .int8(Int64(range.limit + 1)),
+            ]
+        ).map { row in
+            (request: try RefundRequest(row), owner: try row.optionalText("owner"), tie: try row.uuid("tie"))
+        }
+        return ListPage(found, limit: range.limit) {
+            ListCursor(order: $0.request.asked, lane: $0.request.key.purchase.lane.number, id: $0.tie)
+        }.map { $0.map { ($0.request, $0.owner) } }
+    }
+
     private static let setAnswer = """
         UPDATE entitled.refund_request
         SET state = 'ready', answer = $5, answered_by = $6, next_ms = $7, attempts = 0, failure = NULL

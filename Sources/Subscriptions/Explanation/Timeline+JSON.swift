@@ -6,7 +6,7 @@ extension Timeline {
 }
 
 extension TimelineEntry {
-    fileprivate var json: JSON {
+    package var json: JSON {
         .object([
             "app": .text(purchase?.app), "arrived_at": .date(instant),
             "changes": .array(changes.map { .object(["change": .string($0.name), "text": .string($0.sentence)]) }),

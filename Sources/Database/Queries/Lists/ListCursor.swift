@@ -75,12 +75,17 @@ package struct ListRange: Sendable {
     package let after: ListCursor?
     /// Rows at most, at least 1.
     package let limit: Int
+    /// How long is looked for rows; nil: until the page is full or the list ends.
+    package let budget: Duration?
 
-    package init(since: Int64? = nil, until: Int64? = nil, after: ListCursor? = nil, limit: Int) {
+    package init(
+        since: Int64? = nil, until: Int64? = nil, after: ListCursor? = nil, limit: Int, budget: Duration? = nil
+    ) {
         self.since = since
         self.until = until
         self.after = after
         self.limit = limit
+        self.budget = budget
     }
 }
 
@@ -89,19 +94,28 @@ package struct ListPage<Row: Sendable>: Sendable {
     package let rows: [Row]
     /// Where the next page begins; nil when this is the last.
     package let next: ListCursor?
+    /// Up to when the list was read where its budget ended before, in ms since 1970; nil: the page is full, or the last.
+    package let lookedBackTo: Int64?
 
-    /// - Parameter found: one row more than `limit` where there is another page.
-    init(_ found: [Row], limit: Int, cursor: (Row) -> ListCursor) {
+    /// - Parameters:
+    ///   - found: one row more than `limit` where there is another page.
+    ///   - stop: where the budget ended.
+    package init(
+        _ found: [Row], limit: Int, stop: (instant: Int64, cursor: ListCursor)? = nil, cursor: (Row) -> ListCursor
+    ) {
         rows = Array(found.prefix(limit))
-        next = found.count > limit ? rows.last.map(cursor) : nil
+        let isFull = found.count > limit
+        next = isFull ? rows.last.map(cursor) : stop?.cursor
+        lookedBackTo = isFull ? nil : stop?.instant
     }
 
     package func map<Other>(_ transform: ([Row]) throws -> [Other]) rethrows -> ListPage<Other> {
-        ListPage<Other>(rows: try transform(rows), next: next)
+        ListPage<Other>(rows: try transform(rows), next: next, lookedBackTo: lookedBackTo)
     }
 
-    private init(rows: [Row], next: ListCursor?) {
+    private init(rows: [Row], next: ListCursor?, lookedBackTo: Int64?) {
         self.rows = rows
         self.next = next
+        self.lookedBackTo = lookedBackTo
     }
 }

@@ -51,26 +51,6 @@ enum AttemptPage {
         let heading = name.padded(to: 11)
         return lines.enumerated().map { "  \($0.offset == 0 ? heading : "".padded(to: 11))\($0.element)" }
     }
-
-    /// All that is known. Times are in milliseconds; null is a phase that did not happen, or did not end.
-    static func document(_ attempt: AttemptSummary) -> JSON {
-        let timings = attempt.timings
-        return .object([
-            "number": .int(Int64(attempt.number)), "started_at": .date(attempt.started),
-            "milliseconds": .int(attempt.milliseconds), "status": .integer(attempt.status.map { Int64($0) }),
-            "outcome": .string(attempt.outcome), "detail": .text(attempt.detail),
-            "timings": .object([
-                "dns": .integer(timings.lookup), "connect": .integer(timings.connect),
-                "tls": .integer(timings.handshake), "first_byte": .integer(timings.firstByte),
-                "total": .int(attempt.milliseconds),
-            ]),
-            "peer": .text(attempt.peer), "reused_connection": .bool(attempt.reused),
-            "http_version": .text(attempt.version), "worker": .text(attempt.worker), "host": .text(attempt.host),
-            "head": .text(attempt.head.isEmpty ? nil : String(decoding: attempt.head, as: UTF8.self)),
-            "response": .string(String(decoding: attempt.response, as: UTF8.self)),
-            "truncated": .bool(attempt.truncated),
-        ])
-    }
 }
 
 extension String {

@@ -18,17 +18,3 @@ struct DeliveryArgument: ParsableArguments {
         CommandFailure("there is no delivery \(id.text)")
     }
 }
-
-extension DeliverySummary {
-    /// When it is tried next; nil where that is not known or never.
-    var nextAttempt: Int64? { state == .pending && blockedSince == nil ? next : nil }
-
-    var members: [JSON.Member] {
-        JSON.object([
-            "id": .string(id.text), "event_id": .string(event), "event_type": .string(eventType),
-            "endpoint_id": .string(endpoint), "state": .string(state.name), "attempts": .int(Int64(attempts)),
-            "last_status": .integer(lastStatus.map { Int64($0) }), "reason": .text(reason),
-            "next_attempt_at": .date(nextAttempt), "created_at": .date(created), "blocked_since": .date(blockedSince),
-        ]).members ?? []
-    }
-}

@@ -1,6 +1,7 @@
 import Base
 import CLI
 import Database
+import Operator
 import Postgres
 import Schemas
 import Subscriptions
@@ -31,7 +32,7 @@ struct DeliveryListCommand: ReadingCommand {
 
     func validate() throws {
         if event != nil, customer != nil { throw UsageError("--event and --customer exclude each other") }
-        if let status, DeliveryListCommand.statuses(status) == nil {
+        if let status, DeliveryState.statuses(status) == nil {
             throw UsageError("--status \(status) is not an HTTP status such as 404, or a class such as 5xx")
         }
     }
@@ -43,7 +44,7 @@ struct DeliveryListCommand: ReadingCommand {
         let connection = try DatabaseAccess(try context.configuration()).connect(.api)
         var filter = DeliveryQuery.Filter(endpoint: endpoint, state: state)
         filter.eventType = type
-        filter.lastStatus = status.flatMap(DeliveryListCommand.statuses)
+        filter.lastStatus = status.flatMap(DeliveryState.statuses)
         filter.attemptsAtLeast = attempts.map { Int16(clamping: $0) }
         filter.events = try events(now: now, on: connection)
         let page = try DeliveryQuery.list(filter, range, on: connection)
@@ -64,15 +65,6 @@ struct DeliveryListCommand: ReadingCommand {
         filter.subject = try EventQuery.Subject(customer: customer, on: connection)
         let all = try EventQuery.list(filter, ListRange(limit: .max - 1), now: now, on: connection)
         return Set(all.rows.map(\.name))
-    }
-
-    /// `404` is one status, `4xx` a class of them.
-    static func statuses(_ text: String) -> ClosedRange<Int16>? {
-        if let one = Int16(text), (100...599).contains(one), text.utf8.count == 3 { return one...one }
-        guard text.utf8.count == 3, text.lowercased().hasSuffix("xx"), let first = text.first?.wholeNumberValue,
-            (1...5).contains(first)
-        else { return nil }
-        return Int16(first * 100)...Int16(first * 100 + 99)
     }
 
     static func table(_ deliveries: [DeliverySummary]) -> TextTable {

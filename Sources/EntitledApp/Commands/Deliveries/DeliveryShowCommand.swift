@@ -1,6 +1,7 @@
 import Base
 import CLI
 import Database
+import Operator
 import Postgres
 import Schemas
 import Subscriptions
@@ -23,7 +24,7 @@ struct DeliveryShowCommand: ReadingCommand {
                 JSON.Member(name: "repeats_event", value: .text(original)),
                 JSON.Member(name: "sequence", value: .integer(found.sequence)),
                 JSON.Member(name: "blocked_by", value: .text(found.blockedBy?.text)),
-                JSON.Member(name: "attempt_history", value: .array(found.attempts.map(AttemptPage.document))),
+                JSON.Member(name: "attempt_history", value: .array(found.attempts.map(\.json))),
                 JSON.Member(name: "body", value: .raw(found.body)),
             ]
             context.terminal.document(.object(found.delivery.members + more))

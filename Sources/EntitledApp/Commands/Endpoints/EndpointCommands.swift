@@ -1,6 +1,7 @@
 import Base
 import CLI
 import Database
+import Operator
 import Postgres
 import Schemas
 import Subscriptions
@@ -59,7 +60,7 @@ enum EndpointCommands {
     ) throws {
         let endpoint = try find(id, on: connection)
         let page = EndpointPage(
-            endpoint, health: try EndpointHealthPage.load(id: id, configuration, on: connection).of(endpoint),
+            endpoint, health: try EndpointHealthPage.load(id: id, configuration.healthPolicy, on: connection).of(endpoint),
             live: try EndpointSecrets.list(of: id, now: SystemClock().now(), on: connection),
             standard: RetrySchedule(waits: configuration.webhooks.retrySchedule.map(\.milliseconds)),
             blocked: try DeliveryOrder.blocked(of: id, atMost: EndpointPage.blockedLimit, on: connection))
@@ -88,19 +89,6 @@ enum EndpointCommands {
 }
 
 extension Endpoint {
-    func document(_ health: EndpointHealthPage) -> JSON {
-        .object([
-            "id": .string(id), "url": .string(url), "state": .string(isEnabled ? "enabled" : "disabled"),
-            "disabled_reason": .text(disabledReason), "disabled_code": .text(health.disablingCode),
-            "environments": .strings(environments.map(\.rawValue)),
-            "events": .strings(events), "apps": .strings(apps), "format": .string(formatName),
-            "excepted_events": .strings(exceptedEvents), "includes_subscriber": .bool(includesSubscriber),
-            "extension_version": .text(extensionVersion),
-            "ordering": .string(ordering.rawValue), "created_at": .date(created),
-            "is_operations": .bool(isOperations), "health": health.document,
-        ])
-    }
-
     var stateText: String { disabledReason.map { "disabled (\($0))" } ?? "enabled" }
 
     var filterText: String {

@@ -1,6 +1,7 @@
 import Base
 import CLI
 import Database
+import Operator
 import Postgres
 import Schemas
 import Subscriptions
@@ -14,7 +15,7 @@ struct EndpointListCommand: ReadingCommand {
         let configuration = try context.configuration()
         let connection = try DatabaseAccess(configuration).connect(.api)
         let endpoints = try EndpointTable.list(on: connection)
-        let health = try EndpointHealthPage.load(configuration, on: connection)
+        let health = try EndpointHealthPage.load(configuration.healthPolicy, on: connection)
         let unreadable = UnreadableEndpoints.load(configuration)
         if context.json {
             context.terminal.document(

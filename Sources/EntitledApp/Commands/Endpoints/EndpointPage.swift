@@ -1,6 +1,7 @@
 import Base
 import CLI
 import Database
+import Operator
 
 /// All that can be set of an endpoint, for `endpoints show`; nothing secret.
 struct EndpointPage {

@@ -1,6 +1,7 @@
 import Base
 import CLI
 import Database
+import Operator
 import Postgres
 import Schemas
 import Subscriptions
@@ -61,15 +62,5 @@ extension EventQuery.Subject {
         let customer = try CustomerArgument(anyID, for: .reading, on: connection)
         let ids = try CustomerTable.load([customer.id], on: connection)[customer.id]?.appUserIDs ?? [customer.id]
         try self.init(customer: ids, on: connection)
-    }
-}
-
-extension EventSummary {
-    var members: [JSON.Member] {
-        JSON.object([
-            "id": .string(id), "type": .string(type), "app": .string(app),
-            "environment": .string(environment.rawValue), "original_transaction_id": .text(originalTransactionID),
-            "sequence": .integer(sequence), "created_at": .date(created),
-        ]).members ?? []
     }
 }

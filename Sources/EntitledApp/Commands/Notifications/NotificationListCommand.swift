@@ -1,6 +1,7 @@
 import Base
 import CLI
 import Database
+import Operator
 import Postgres
 import Schemas
 

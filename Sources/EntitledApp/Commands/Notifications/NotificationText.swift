@@ -145,17 +145,3 @@ package struct SignedFields {
 extension NotificationSummary.Hold {
     func nextText(_ time: (Int64) -> String) -> String { nextAttempt.map(time) ?? "only by reprocess" }
 }
-
-extension NotificationSummary {
-    /// The members of its JSON document.
-    var members: [JSON.Member] {
-        JSON.object([
-            "uuid": .string(identity.uuid), "app": .string(identity.app),
-            "environment": .string(identity.environment.rawValue), "type": .string(type), "subtype": .text(subtype),
-            "state": .string(state.rawValue), "reason": .text(hold?.reason),
-            "attempts": hold.map { .int(Int64($0.attempts)) } ?? .null, "next_attempt_at": .date(hold?.nextAttempt),
-            "original_transaction_id": .text(originalTransactionID), "signed_at": .date(signed),
-            "received_at": .date(received),
-        ]).members ?? []
-    }
-}

@@ -1,6 +1,7 @@
 import Base
 import CLI
 import Database
+import Operator
 import Postgres
 import Schemas
 import Subscriptions
@@ -22,7 +23,7 @@ struct RefundListCommand: ReadingCommand {
             app: app, openAt: isOpen ? now : nil, atMost: limit, on: connection)
         if context.json {
             context.terminal.document(
-                .object(["refunds": .array(found.map { $0.request.document(owner: $0.owner, now: now) })]))
+                .object(["refunds": .array(found.map { RefundRow(request: $0.request, owner: $0.owner, now: now).json })]))
             return 0
         }
         guard !found.isEmpty else {
@@ -66,18 +67,5 @@ extension RefundRequest {
         case .sent: "sent: \(answer?.preference ?? "no preference") (\(answeredBy ?? ""))"
         case .failed: "not taken: \(failure ?? "")"
         }
-    }
-
-    fileprivate func document(owner: String?, now: Int64) -> JSON {
-        .object([
-            "transaction_id": .string(key.transactionID),
-            "original_transaction_id": .string(key.purchase.originalTransactionID), "app": .string(key.purchase.app),
-            "environment": .string(key.purchase.environment.rawValue), "app_user_id": .text(owner),
-            "product_id": .string(productID), "reasons": .strings(reasons), "repeats": .int(repeats),
-            "asked_at": .date(asked), "deadline": .date(deadline), "open": .bool(isOpen(at: now)),
-            "decision": .text(decision), "decided_at": .date(decided), "state": .string(state.rawValue),
-            "answer": answer?.json ?? .null, "answered_by": .text(answeredBy), "answered_at": .date(answered),
-            "attempts": .int(attempts), "failure": .text(failure),
-        ])
     }
 }

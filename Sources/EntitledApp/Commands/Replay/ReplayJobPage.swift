@@ -2,6 +2,7 @@ import Base
 import CLI
 import Database
 import Duties
+import Operator
 import Postgres
 import Schemas
 
@@ -15,7 +16,7 @@ enum ReplayJobPage {
 
     static func show(_ job: Job, _ context: CommandContext) {
         guard !context.json else {
-            context.terminal.document(job.document)
+            context.terminal.document(job.json)
             return
         }
         context.terminal.print(
@@ -30,17 +31,5 @@ enum ReplayJobPage {
             made     \(context.terminal.time(job.created)) by \(Terminal.harmless(job.madeBy))
             \(job.finished == nil ? "moved  " : "ended  ")  \(context.terminal.time(job.finished ?? job.updated))
             """)
-    }
-}
-
-extension Job {
-    var document: JSON {
-        .object([
-            "id": .int(id), "kind": .string(kind), "state": .string(state.rawValue), "error": .text(error),
-            "request": .string(request), "parameters": parameters, "matched": .int(counts.matched),
-            "queued": .int(counts.queued), "skipped": .int(counts.skipped), "done": .double(fraction),
-            "rate": .integer(rate.map { Int64($0) }), "made_by": .string(madeBy), "created_at": .date(created),
-            "updated_at": .date(updated), "finished_at": .date(finished),
-        ])
     }
 }

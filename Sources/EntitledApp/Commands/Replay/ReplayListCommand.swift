@@ -2,6 +2,7 @@ import Base
 import CLI
 import Database
 import Duties
+import Operator
 import Postgres
 import Schemas
 
@@ -15,7 +16,7 @@ struct ReplayListCommand: ReadingCommand {
         let connection = try DatabaseAccess(try context.configuration()).connect(.api)
         let jobs = try JobTable.list(atMost: limit, on: connection)
         if context.json {
-            context.terminal.document(.object(["replays": .array(jobs.map(\.document))]))
+            context.terminal.document(.object(["replays": .array(jobs.map(\.json))]))
             return 0
         }
         guard !jobs.isEmpty else {

@@ -4,14 +4,14 @@ import Postgres
 import Worker
 
 /// How an endpoint is doing, for people and as JSON.
-struct EndpointHealthPage {
+package struct EndpointHealthPage {
     /// What is known of all endpoints that were asked for.
-    struct Index {
+    package struct Index {
         fileprivate let health: [String: EndpointHealth]
         fileprivate let disablings: [String: EndpointDisabling]
         fileprivate let policy: HealthPolicy
 
-        func of(_ endpoint: Endpoint) -> EndpointHealthPage {
+        package func of(_ endpoint: Endpoint) -> EndpointHealthPage {
             EndpointHealthPage(
                 endpoint: endpoint, health: health[endpoint.id] ?? EndpointHealth(endpoint: endpoint.id),
                 disabling: disablings[endpoint.id], policy: policy)
@@ -23,22 +23,22 @@ struct EndpointHealthPage {
     private let disabling: EndpointDisabling?
     private let policy: HealthPolicy
 
-    static func load(
-        id: String? = nil, _ configuration: Configuration, on connection: PostgresConnection
+    package static func load(
+        id: String? = nil, _ policy: HealthPolicy, on connection: PostgresConnection
     ) throws -> Index {
         Index(
             health: try EndpointHealthTable.load(id: id, on: connection),
             disablings: try EndpointHealthTable.disablings(id: id, on: connection),
-            policy: configuration.healthPolicy)
+            policy: policy)
     }
 
     /// `operator`, `gone`, `asked` or `failing`; nil while it is enabled.
-    var disablingCode: String? {
+    package var disablingCode: String? {
         endpoint.isEnabled ? nil : (disabling ?? .byOperator).rawValue
     }
 
     /// `ok`, `failing`, `disabled`, or `new` where nothing was sent yet.
-    var word: String {
+    package var word: String {
         if !endpoint.isEnabled { return "disabled" }
         if health.streak != nil { return "failing" }
         return health.lastSuccess == nil ? "new" : "ok"
@@ -49,7 +49,7 @@ struct EndpointHealthPage {
         endpoint.isEnabled && !endpoint.isOperations ? policy.forecast(health.streak) : nil
     }
 
-    var document: JSON {
+    package var document: JSON {
         .object([
             "state": .string(word), "failing_since": .date(health.streak?.since),
             "failures": .int(health.streak?.failures ?? 0), "last_success_at": .date(health.lastSuccess),
@@ -59,7 +59,7 @@ struct EndpointHealthPage {
     }
 
     /// - Parameter time: how instants are written.
-    func text(_ time: (Int64) -> String) -> String {
+    package func text(_ time: (Int64) -> String) -> String {
         var text = word
         if word == "ok", let failure = health.lastFailure, let success = health.lastSuccess, failure.at > success {
             text = "not tried since the last failure"

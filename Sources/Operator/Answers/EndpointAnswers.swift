@@ -1,0 +1,85 @@
+import Base
+import Database
+
+extension Endpoint {
+    /// - Parameter url: as it is shown; nil: whole.
+    package func document(_ health: EndpointHealthPage, url shown: String? = nil) -> JSON {
+        .object([
+            "id": .string(id), "url": .string(shown ?? url), "state": .string(isEnabled ? "enabled" : "disabled"),
+            "disabled_reason": .text(disabledReason), "disabled_code": .text(health.disablingCode),
+            "environments": .strings(environments.map(\.rawValue)),
+            "events": .strings(events), "apps": .strings(apps), "format": .string(formatName),
+            "excepted_events": .strings(exceptedEvents), "includes_subscriber": .bool(includesSubscriber),
+            "extension_version": .text(extensionVersion),
+            "ordering": .string(ordering.rawValue), "created_at": .date(created),
+            "is_operations": .bool(isOperations), "health": health.document,
+        ])
+    }
+
+    /// Without its query and user, which may hold a secret.
+    package var publicURL: String {
+        var text = url.prefix { $0 != "?" && $0 != "#" }[...]
+        if let scheme = text.firstRange(of: "://") {
+            let rest = text[scheme.upperBound...]
+            let authority = rest.prefix { $0 != "/" }
+            if let at = authority.lastIndex(of: "@") {
+                text = text[..<scheme.upperBound] + rest[rest.index(after: at)...]
+            }
+        }
+        return String(text)
+    }
+}
+
+/// An endpoint in a list.
+package struct EndpointRow: DeskAnswer {
+    package let endpoint: Endpoint
+    package let health: EndpointHealthPage
+
+    package init(endpoint: Endpoint, health: EndpointHealthPage) {
+        (self.endpoint, self.health) = (endpoint, health)
+    }
+
+    package var url: String { endpoint.publicURL }
+
+    package var json: JSON { endpoint.document(health, url: url) }
+}
+
+/// An endpoint with its settings and what waits for it.
+package struct EndpointAnswer: DeskAnswer {
+    package let row: EndpointRow
+    /// Live secrets and key pairs, by their dates.
+    package let live: (secrets: [EndpointSecrets.Summary], keyPairs: [EndpointSecrets.Summary])
+    package let schedule: RetrySchedule
+    package let pending: CappedCount
+    package let held: CappedCount
+    package let blocked: CappedCount
+    package let dead: CappedCount
+
+    package var endpoint: Endpoint { row.endpoint }
+
+    package var json: JSON {
+        let more = JSON.object([
+            "authorization": .bool(endpoint.hasAuthorization), "headers": .strings(endpoint.headerNames),
+            "retry_schedule": .object([
+                "waits": .strings(schedule.waits.map { Duration.milliseconds($0).text }),
+                "attempts": .int(Int64(schedule.attempts)), "seconds": .int(schedule.waits.reduce(0, +) / 1000),
+                "default": .bool(endpoint.retrySchedule == nil),
+            ]),
+            "secrets": .array(
+                live.secrets.map { .object(["created_at": .date($0.created), "expires_at": .date($0.expires)]) }),
+            "public_keys": .array(
+                live.keyPairs.compactMap { pair in
+                    pair.publicKey.map {
+                        .object([
+                            "public_key": .string(WebhookPublicKey.text($0)), "created_at": .date(pair.created),
+                            "expires_at": .date(pair.expires),
+                        ])
+                    }
+                }),
+            "backlog": .object([
+                "pending": pending.json, "held": held.json, "blocked": blocked.json, "dead": dead.json,
+            ]),
+        ])
+        return .object((row.json.members ?? []) + (more.members ?? []))
+    }
+}

@@ -1,0 +1,270 @@
+import Base
+import Crypto
+import Database
+import Postgres
+import Subscriptions
+
+extension DatabaseDesk {
+    // MARK: - Notifications
+
+    package func notifications(_ question: NotificationsQuestion) throws -> DeskList<NotificationRow> {
+        try viewer.check(.notifications)
+        var filter = NotificationQuery.Filter(
+            state: question.state, app: question.app, environment: question.environment)
+        (filter.type, filter.subtype) = (question.type, question.subtype)
+        filter.originalTransactionID = question.purchase
+        if let app = question.app, let purchase = question.purchase {
+            let environments = question.environment.map { [$0] } ?? StoreEnvironment.allCases
+            filter.lanes = Set(environments.map { Lane(app: app, environment: $0, subject: purchase) }).sorted()
+        }
+        filter.sources = question.source?.values
+        return question.part.list(try NotificationQuery.list(filter, question.part.range, on: connection)) { $0 }
+    }
+
+    package func notification(_ name: NotificationName) throws -> NotificationAnswer {
+        try viewer.check(.notifications)
+        let found = try NotificationQuery.find(
+            uuid: name.uuid, app: name.app, environment: name.environment, on: connection)
+        guard let whole = found.whole.first else {
+            guard let received = found.dropped.first else {
+                throw DeskError.notFound(
+                    "There is no notification \(name.uuid) of \(name.app) in \(name.environment.rawValue).")
+            }
+            throw DeskError.notKept(
+                "The notification came \(Timestamp.text(received)) and is not kept any more (retention.notifications).")
+        }
+        return NotificationAnswer(whole: whole)
+    }
+
+    // MARK: - Outages
+
+    package func outages() throws -> DeskList<OutageRow> {
+        try viewer.check(.outages)
+        let coverage = try HistoryCoverage.read(on: connection)
+        let (_, now) = try OverviewQuery.listened(on: connection)
+        return DeskList(
+            try IngestUptime.outages(now: now, on: connection).reversed().map { gap in
+                OutageRow(
+                    from: gap.lowerBound, until: gap.upperBound,
+                    coverage: settings.scopes.map {
+                        OutageRow.Coverage(app: $0.app, environment: $0.environment, covered: coverage[$0]?.covered)
+                    })
+            })
+    }
+
+    // MARK: - Refunds, products, jobs, actions, workers
+
+    package func refunds(_ question: RefundsQuestion) throws -> DeskList<RefundRow> {
+        try viewer.check(.refunds)
+        let page = try RefundRequestTable.list(
+            app: question.app, openAt: question.isOpen ? now : nil, question.part.range, on: connection)
+        return question.part.list(page) { RefundRow(request: $0.request, owner: $0.owner, now: now) }
+    }
+
+    package func products() throws -> DeskList<ProductRow> {
+        try viewer.check(.products)
+        return DeskList(
+            try ProductTable.list(on: connection).map {
+                ProductRow(
+                    product: $0.product, firstSeen: $0.firstSeen,
+                    entitlements: settings.catalogue.entitlements(of: $0.product.productID))
+            })
+    }
+
+    package func jobs(_ question: JobsQuestion) throws -> DeskList<JobRow> {
+        try viewer.check(.jobs)
+        return question.part.list(
+            try JobTable.list(in: question.state, question.part.range, on: connection)) { $0 }
+    }
+
+    package func job(_ number: Int64) throws -> JobRow {
+        try viewer.check(.jobs)
+        guard let job = try JobTable.find(number, on: connection) else {
+            throw DeskError.notFound("There is no job \(number).")
+        }
+        return job
+    }
+
+    package func actions(_ question: ActionsQuestion) throws -> DeskList<ActionRow> {
+        try viewer.check(.actions)
+        let ids = try question.customer.map { try appUserIDs(of: $0, field: "customer") }
+        let page = try ActionTable.list(
+            actor: question.actor, kind: question.kind, naming: ids, question.part.range, on: connection)
+        return question.part.list(page) { ActionRow(entry: $0) }
+    }
+
+    package func workers() throws -> WorkersAnswer {
+        try viewer.check(.workers)
+        return WorkersAnswer(
+            workers: try livingWorkers().map {
+                WorkersAnswer.Worker(id: Hex.encode($0.id), host: $0.host, seen: $0.seen, lanes: $0.lanes)
+            }, lanes: Int64(Lane.count))
+    }
+
+    /// A lease that was renewed a moment too late is taken again at once.
+    private func livingWorkers() throws -> [OverviewQuery.Worker] {
+        try OverviewQuery.workers(seenWithin: 2 * settings.lease.milliseconds, on: connection)
+    }
+
+    // MARK: - At a glance
+
+    /// How far back a notification is looked for; what is older tells nothing of today.
+    private static let newestWithin: Int64 = 45 * 86_400_000
+
+    package func overview() throws -> Overview {
+        try viewer.check(.overview)
+        let seen = try state()
+        let newest = try OverviewQuery.newestNotifications(since: now - DatabaseDesk.newestWithin, on: connection)
+        let counts = seen.counts
+        return Overview(
+            now: now, findings: findings(seen),
+            sources: settings.scopes.map {
+                Overview.Source(app: $0.app, environment: $0.environment, lastReceived: newest[$0])
+            },
+            oldestPending: seen.oldestPending, held: CappedCount(counts.held),
+            duePending: CappedCount(counts.pendingDeliveries), heldDeliveries: CappedCount(counts.heldDeliveries),
+            dead: CappedCount(counts.deadDeliveries),
+            failingEndpoints: viewer.may(.endpoints) ? counts.failingEndpoints : [],
+            openRefunds: CappedCount(counts.openRefunds), nextRefundDeadline: counts.nextRefundDeadline,
+            runningJobs: CappedCount(counts.runningJobs), workers: Int64(seen.workers.count),
+            ownedLanes: seen.workers.reduce(0) { $0 + $1.lanes }, lanes: Int64(Lane.count))
+    }
+
+    package func findings() throws -> DeskList<DeskFinding> {
+        try viewer.check(.doctor)
+        return DeskList(findings(try state()))
+    }
+
+    private struct State {
+        let counts: OverviewQuery.Counts
+        /// ms since 1970.
+        let oldestPending: Int64?
+        let workers: [OverviewQuery.Worker]
+        let listened: (last: Int64?, now: Int64)
+    }
+
+    private func state() throws -> State {
+        State(
+            counts: try OverviewQuery.counts(upTo: CappedCount.cap, now: now, on: connection),
+            oldestPending: try PendingNotification.oldest(in: Lane.all, on: connection)
+                .map(SequenceGenerator.instant(of:)),
+            workers: try livingWorkers(), listened: try OverviewQuery.listened(on: connection))
+    }
+
+    /// The gravest first; only those of which the viewer sees more.
+    private func findings(_ state: State) -> [DeskFinding] {
+        (working(state) + waiting(state)).filter { viewer.may($0.section) || $0.section == .workers }
+            .sorted { $0.level < $1.level }
+    }
+
+    private func working(_ state: State) -> [DeskFinding] {
+        var findings: [DeskFinding] = []
+        switch state.listened.last {
+        case nil:
+            findings.append(
+                DeskFinding(
+                    .error, "work.ingest", "No ingest process has ever used this database: no notification arrives.",
+                    section: .outages))
+        case .some(let last) where state.listened.now - last >= 5 * 60_000:
+            findings.append(
+                DeskFinding(
+                    .error, "work.ingest",
+                    "No ingest process could store notifications since \(Timestamp.text(last)).", section: .outages))
+        default: break
+        }
+        let owned = state.workers.reduce(0) { $0 + $1.lanes }
+        if state.workers.isEmpty {
+            findings.append(
+                DeskFinding(
+                    .error, "work.workers", "No worker is alive: notifications are stored, but not applied.",
+                    section: .workers))
+        } else if owned < Int64(Lane.count) {
+            findings.append(
+                DeskFinding(
+                    .warning, "work.workers", "\(Int64(Lane.count) - owned) of \(Lane.count) lanes have no worker.",
+                    section: .workers))
+        }
+        if let oldest = state.oldestPending, now - oldest > 60_000 {
+            findings.append(
+                DeskFinding(
+                    now - oldest > 15 * 60_000 ? .error : .warning, "work.notifications",
+                    "The oldest notification that is not applied came \(Timestamp.text(oldest)).",
+                    section: .notifications))
+        }
+        return findings
+    }
+
+    private func waiting(_ state: State) -> [DeskFinding] {
+        var findings = state.counts.failingEndpoints.map { id in
+            DeskFinding(.error, "endpoints.health", "The endpoint \(id) fails.", section: .endpoints, id: id)
+        }
+        if state.counts.held > 0 {
+            let count = CappedCount(state.counts.held)
+            findings.append(
+                DeskFinding(
+                    .warning, "work.held",
+                    "\(count.isCapped ? "At least " : "")\(count.value) notifications are held.",
+                    section: .notifications))
+        }
+        if let deadline = state.counts.nextRefundDeadline, deadline - now < 86_400_000 {
+            findings.append(
+                DeskFinding(
+                    .error, "work.refunds", "A question of Apple's about a refund ends \(Timestamp.text(deadline)).",
+                    section: .refunds))
+        }
+        return findings
+    }
+
+    // MARK: - Search
+
+    package func search(_ question: SearchQuestion) throws -> DeskList<SearchHit> {
+        try viewer.check(.search)
+        let text = question.text
+        guard !text.utf8.contains(0) else { throw DeskError.badRequest("q holds a NUL.", field: "q") }
+        var hits: [SearchHit] = []
+        if viewer.may(.deliveries), let id = DeliveryID(text: text),
+            try DeliveryQuery.exists(id, on: connection)
+        {
+            hits.append(SearchHit(.delivery, id.text, matched: "delivery"))
+        }
+        if let uuid = UUIDText.bytes(text) {
+            if viewer.may(.events) {
+                hits += try EventQuery.find(uuid, on: connection).map { SearchHit(.event, $0.id, matched: "event") }
+            }
+            if viewer.may(.notifications) {
+                hits += try NotificationQuery.names(uuid: text, on: connection).map { name in
+                    SearchHit(
+                        .notification, name.uuid, app: name.app, environment: name.environment, matched: "notification")
+                }
+            }
+        }
+        if viewer.may(.endpoints), try !EndpointTable.list(id: text, on: connection).isEmpty {
+            hits.append(SearchHit(.endpoint, text, matched: "endpoint"))
+        }
+        if viewer.may(.customers) { hits += try customers(by: text) }
+        return DeskList(hits)
+    }
+
+    private func customers(by text: String) throws -> [SearchHit] {
+        let resolved = try CustomerQuery.resolve(text, on: connection)
+        var hits: [SearchHit] = []
+        var known: Set<String> = []
+        func add(_ id: String, _ matched: String) {
+            if known.insert(id).inserted { hits.append(SearchHit(.customer, id, matched: matched)) }
+        }
+        if let id = resolved.appUserID {
+            let original = try CustomerTable.load([id], on: connection)[id]?.originalAppUserID ?? id
+            let matched =
+                switch resolved.match {
+                case .purchase: "transaction"
+                case .uuid: "token, as Apple writes it"
+                case .letterCase: "user id, differs in case only"
+                case .exact, nil: "user id"
+                }
+            add(original, matched)
+        }
+        for owner in resolved.owners { add(owner.originalAppUserID, "transaction") }
+        for other in resolved.spellings { add(other.originalAppUserID, "user id, differs in case only") }
+        return hits
+    }
+}

@@ -1,0 +1,48 @@
+import Subscriptions
+
+/// The questions that operators ask. Pages, the API and commands are renderings of the answers.
+///
+/// Every function checks the role of its viewer, and throws `DeskError` where there is no answer.
+package protocol Desk {
+    var viewer: Viewer { get }
+
+    func overview() throws -> Overview
+    func search(_ question: SearchQuestion) throws -> DeskList<SearchHit>
+
+    func customers(_ question: CustomersQuestion) throws -> DeskList<CustomerRow>
+    /// - Parameter id: any id that names one customer: of the app, or of a purchase.
+    func customer(_ id: String) throws -> CustomerAnswer
+    func timeline(of id: String, _ question: TimelineQuestion) throws -> DeskList<TimelineRow>
+
+    func purchases(_ question: PurchasesQuestion) throws -> DeskList<PurchaseRow>
+    func purchase(_ key: PurchaseKey) throws -> PurchaseAnswer
+
+    func events(_ question: EventsQuestion) throws -> DeskList<EventRow>
+    /// - Parameter id: as in `webhook-id`.
+    func event(_ id: String) throws -> EventAnswer
+
+    func endpoints() throws -> DeskList<EndpointRow>
+    func endpoint(_ id: String) throws -> EndpointAnswer
+
+    func deliveries(_ question: DeliveriesQuestion) throws -> DeskList<DeliveryRow>
+    /// - Parameter id: `dlv_…`.
+    func delivery(_ id: String) throws -> DeliveryAnswer
+
+    func notifications(_ question: NotificationsQuestion) throws -> DeskList<NotificationRow>
+    func notification(_ id: NotificationName) throws -> NotificationAnswer
+
+    func outages() throws -> DeskList<OutageRow>
+    func refunds(_ question: RefundsQuestion) throws -> DeskList<RefundRow>
+    func products() throws -> DeskList<ProductRow>
+    func jobs(_ question: JobsQuestion) throws -> DeskList<JobRow>
+    func job(_ number: Int64) throws -> JobRow
+    func actions(_ question: ActionsQuestion) throws -> DeskList<ActionRow>
+    func workers() throws -> WorkersAnswer
+    /// What needs an operator, the gravest first.
+    func findings() throws -> DeskList<DeskFinding>
+}
+
+extension Desk {
+    /// Who asks, and what they see.
+    package func me() -> ViewerAnswer { ViewerAnswer(viewer) }
+}

@@ -1,0 +1,62 @@
+import Base
+import Database
+
+/// The reason why a question is not answered: `{"error": {"code", "message", "field"?, "needs"?, "request_id"}}`.
+package struct DeskError: Error, Sendable, Equatable {
+    /// Of HTTP.
+    package let status: Int
+    package let code: String
+    /// A sentence, with the fix where there is one.
+    package let message: String
+    /// The parameter that it is about.
+    package let field: String?
+    /// The roles that may, of 403.
+    package let needs: [OperatorRole]
+    /// After so many seconds the same question may be answered.
+    package let retryAfter: Int?
+
+    package init(
+        _ status: Int, _ code: String, _ message: String, field: String? = nil, needs: [OperatorRole] = [],
+        retryAfter: Int? = nil
+    ) {
+        self.status = status
+        self.code = code
+        self.message = message
+        self.field = field
+        self.needs = needs
+        self.retryAfter = retryAfter
+    }
+
+    package static func badRequest(_ message: String, field: String? = nil) -> DeskError {
+        DeskError(400, "bad_request", message, field: field)
+    }
+
+    package static func notFound(_ message: String, field: String? = nil) -> DeskError {
+        DeskError(404, "not_found", message, field: field)
+    }
+
+    /// It was there, and retention dropped it.
+    package static func notKept(_ message: String) -> DeskError { DeskError(410, "not_kept", message) }
+
+    package static func forbidden(_ role: OperatorRole, _ section: DeskSection) -> DeskError {
+        let needs = OperatorRole.allCases.filter(section.roles.contains)
+        return DeskError(
+            403, "forbidden",
+            "The role \(role.rawValue) does not see \(section.rawValue); it needs one of: "
+                + "\(needs.map(\.rawValue).joined(separator: ", ")).", needs: needs)
+    }
+
+    package static func unavailable(_ message: String) -> DeskError {
+        DeskError(503, "unavailable", message, retryAfter: 5)
+    }
+
+    /// - Parameter id: of the request.
+    package func document(requestID id: String) -> JSON {
+        .object([
+            "error": .object([
+                "code": .string(code), "message": .string(message), "field": field.map { .string($0) },
+                "needs": needs.isEmpty ? nil : .strings(needs.map(\.rawValue)), "request_id": .string(id),
+            ])
+        ])
+    }
+}

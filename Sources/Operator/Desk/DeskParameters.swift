@@ -1,0 +1,172 @@
+import Base
+import CLI
+import Database
+
+/// The parameters of a question, as they stand in the query of a URL.
+///
+/// Each is taken by the question that knows it; one that is left is an error, since a filter with a typo must not widen a list. An
+/// empty value is none, as forms send it.
+package struct DeskParameters {
+    private let list: String
+    private let values: [String: String]
+    private var taken: Set<String> = []
+
+    /// Values together, in bytes, percent-encoded.
+    private static let longest = 8192
+    private static let most = 50
+
+    /// - Parameter list: the name of what is asked for, which cursors are bound to.
+    package init(query: String?, of list: String) throws(DeskError) {
+        self.list = list
+        let query = query ?? ""
+        guard query.utf8.count <= DeskParameters.longest else {
+            throw .badRequest("The query has \(query.utf8.count) bytes; at most \(DeskParameters.longest) are read.")
+        }
+        var values: [String: String] = [:]
+        let pairs = query.split(separator: "&", maxSplits: DeskParameters.most)
+        guard pairs.count <= DeskParameters.most else {
+            throw .badRequest("The query has more than \(DeskParameters.most) parameters.")
+        }
+        for pair in pairs {
+            let parts = pair.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
+            guard let name = DeskParameters.decode(parts.first ?? ""),
+                let value = DeskParameters.decode(parts.count > 1 ? parts[1] : "")
+            else { throw .badRequest("The query is not percent-encoded UTF-8.") }
+            guard !value.isEmpty else { continue }
+            guard values.updateValue(value, forKey: name) == nil else {
+                throw .badRequest("The parameter \(name) stands twice in the query.", field: name)
+            }
+        }
+        self.values = values
+    }
+
+    /// As forms write it: a plus is a space.
+    private static func decode(_ text: Substring) -> String? {
+        guard let decoded = PercentEncoding.decode(text.replacing("+", with: " ")), !decoded.utf8.contains(0) else {
+            return nil
+        }
+        return decoded
+    }
+
+    // MARK: - Taking them
+
+    package mutating func text(_ name: String) -> String? {
+        taken.insert(name)
+        return values[name]
+    }
+
+    package mutating func choice<Choice: RawRepresentable<String> & CaseIterable>(
+        _ name: String, _: Choice.Type
+    ) throws(DeskError) -> Choice? {
+        guard let text = text(name) else { return nil }
+        guard let choice = Choice(rawValue: text) else {
+            throw DeskParameters.notOneOf(Choice.allCases.map(\.rawValue), text, name)
+        }
+        return choice
+    }
+
+    package static func notOneOf(_ allowed: [String], _ text: String, _ name: String) -> DeskError {
+        .badRequest("\(name) is \(text); it must be one of: \(allowed.joined(separator: ", ")).", field: name)
+    }
+
+    package mutating func environment(_ name: String = "environment") throws(DeskError) -> StoreEnvironment? {
+        try choice(name, StoreEnvironment.self)
+    }
+
+    package mutating func integer(_ name: String, _ range: ClosedRange<Int64>) throws(DeskError) -> Int64? {
+        guard let text = text(name) else { return nil }
+        guard let number = Int64(text), range.contains(number) else {
+            throw .badRequest(
+                "\(name) is \(text); it must be a whole number from \(range.lowerBound) to \(range.upperBound).",
+                field: name)
+        }
+        return number
+    }
+
+    package mutating func flag(_ name: String) throws(DeskError) -> Bool {
+        switch text(name) {
+        case nil, "false": return false
+        case "true": return true
+        case .some(let text): throw DeskParameters.notOneOf(["true", "false"], text, name)
+        }
+    }
+
+    private mutating func instant(_ name: String, now: Int64) throws(DeskError) -> Int64? {
+        guard let text = text(name) else { return nil }
+        guard let time = TimeArgument(text: text) else {
+            throw .badRequest("\(name) is \(text); it must be \(TimeArgument.allowed).", field: name)
+        }
+        return time.milliseconds(now: now)
+    }
+
+    /// The rows of a page, unless `limit` says another number.
+    private static let limit: Int64 = 50
+    package static let mostRows: Int64 = 100
+    /// How long rows are looked for where no index orders them.
+    private static let budget = Duration.milliseconds(80)
+
+    /// The page that is asked for, after all filters were taken: `after`, `limit`, and with them `since` and `until` where the
+    /// list is of a time.
+    ///
+    /// - Throws: `DeskError`; also where a parameter is left that no filter took.
+    package mutating func part(ofTime: Bool, now: Int64) throws(DeskError) -> DeskPart {
+        let since = ofTime ? try instant("since", now: now) : nil
+        let until = ofTime ? try instant("until", now: now) : nil
+        if let since, let until, until <= since {
+            throw .badRequest("until must be after since.", field: "until")
+        }
+        let limit = try integer("limit", 1...DeskParameters.mostRows) ?? DeskParameters.limit
+        let after = text("after")
+        try finish()
+        let filters = spelled
+        var cursor: ListCursor?
+        if let after {
+            do {
+                cursor = try ListCursor(text: after, filters: filters)
+            } catch {
+                let code =
+                    switch error {
+                    case .unreadable: "bad_request"
+                    case .otherFilters: "cursor_of_other_filters"
+                    }
+                throw DeskError(400, code, "after \(error).", field: "after")
+            }
+        }
+        return DeskPart(
+            range: ListRange(
+                since: since, until: until, after: cursor, limit: Int(limit), budget: DeskParameters.budget),
+            filters: filters)
+    }
+
+    /// Checks that no parameter is left.
+    package func finish() throws(DeskError) {
+        guard let name = values.keys.filter({ !taken.contains($0) }).min() else { return }
+        let known = taken.sorted().joined(separator: ", ")
+        throw DeskError(
+            400, "unknown_parameter",
+            "There is no parameter \(name)" + (known.isEmpty ? " here." : "; there are: \(known)."), field: name)
+    }
+
+    /// The list and its filters, the same for every page.
+    private var spelled: String {
+        let filters = values.filter { !["after", "limit"].contains($0.key) }.sorted { $0.key < $1.key }
+        return filters.reduce(into: "operator \(list)") { text, filter in
+            text += " \(filter.key)=\(filter.value.utf8.count):\(filter.value)"
+        }
+    }
+}
+
+/// The part of a list that is asked for.
+package struct DeskPart: Sendable {
+    package let range: ListRange
+    /// What cursors of the list are bound to.
+    fileprivate let filters: String
+
+    /// A page of the list, with the text of its cursor.
+    package func list<Row: Sendable, Item: DeskAnswer>(_ page: ListPage<Row>, _ item: (Row) throws -> Item) rethrows
+        -> DeskList<Item>
+    {
+        DeskList(
+            try page.rows.map(item), next: page.next?.text(filters: filters), lookedBackTo: page.lookedBackTo)
+    }
+}

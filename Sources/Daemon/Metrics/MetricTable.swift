@@ -238,8 +238,12 @@ extension Metric {
         "entitled_api_limited_total", .counter, labels: ["limit", "route"],
         "Requests of the REST API rejected by `api.limits`, by the limit and the route; logged as `requests limited`.")
 
+    package static let operatorAnswers = Metric(
+        "entitled_operator_answers_total", .counter, labels: ["route", "status"],
+        "Answers of the operator API, by the route as operator.yaml names it, or `none`, and the status.")
+
     private static let listening = [
         buildInfo, certificateEnds, privateDatabaseRestarts, connections, requests, malformed, timeouts, turnedAway,
-        apiAnswers, apiSeconds, apiLimited,
+        apiAnswers, apiSeconds, apiLimited, operatorAnswers,
     ]
 }

@@ -1,0 +1,100 @@
+import Base
+import Daemon
+import HTTP
+import Postgres
+
+/// What the console role needs to know.
+package struct ConsoleSettings: Sendable {
+    package var desk: DeskSettings
+    /// What `/operator/v1/openapi.yaml` gives.
+    package var openAPI: [UInt8]
+
+    package init(desk: DeskSettings, openAPI: [UInt8] = []) {
+        self.desk = desk
+        self.openAPI = openAPI
+    }
+}
+
+/// What pages need to answer requests.
+package struct ConsoleParts: Sendable {
+    package let settings: ConsoleSettings
+    package let threads: DeskThreads
+    package let clock: any WallClock
+    package let logger: Logger
+    package let metrics: Metrics
+}
+
+/// What works behind the console's listener; the program and the tests make it the same way.
+package struct ConsoleRole: Sendable {
+    package let handler: any HTTPHandler
+    /// In the order in which they drain, once the listener has.
+    package let services: [any Service]
+    private let probe: DatabaseProbe
+
+    /// Connections, each with a thread of its own.
+    private static let threads = 4
+    /// Bytes of a request's body: of forms; the API has none.
+    private static let longestBody = 64 << 10
+
+    /// - Parameter pages: makes what answers all paths but those of the API and of health; none: they are 404.
+    package init(
+        _ settings: ConsoleSettings, _ process: ProcessContext,
+        pages: (ConsoleParts) throws -> (any HTTPHandler)? = { _ in nil }
+    ) throws {
+        let threads = try DeskThreads(count: ConsoleRole.threads) { try process.session() }
+        let probe = DatabaseProbe(session: try process.session())
+        let parts = ConsoleParts(
+            settings: settings, threads: threads, clock: process.clock, logger: process.logger,
+            metrics: process.metrics)
+        let api = OperatorAPI(
+            settings, threads: threads, clock: process.clock, logger: process.logger, metrics: process.metrics)
+        handler = ConsoleListener(api: api, health: ConsoleRole.health(probe), pages: try pages(parts))
+        services = [threads, probe]
+        self.probe = probe
+    }
+
+    package func unreadyReasons() -> [String] { probe.obstacle.map { ["console: \($0)"] } ?? [] }
+
+    package static func listener(on address: String) -> HTTPServerConfiguration {
+        HTTPServerConfiguration(role: "console", listen: address, maxBodyBytes: longestBody)
+    }
+
+    /// For load balancers.
+    private static func health(_ probe: DatabaseProbe) -> Router {
+        var router = Router()
+        router.on("GET", "/healthz") { _, responder in
+            responder.respond(.json(200, .object(["status": .string("ok"), "version": .string(Version.current)])))
+        }
+        router.on("GET", "/readyz") { _, responder in
+            let obstacle = probe.obstacle
+            responder.respond(
+                .json(
+                    obstacle == nil ? 200 : 503,
+                    .object([
+                        "status": .string(obstacle == nil ? "ready" : "not ready"),
+                        "reasons": obstacle.map { .strings([$0]) },
+                    ])))
+        }
+        return router
+    }
+}
+
+/// Hands requests to the API, to health, or to pages, by their paths.
+private struct ConsoleListener: HTTPHandler {
+    let api: OperatorAPI
+    let health: Router
+    let pages: (any HTTPHandler)?
+
+    private func handler(of path: String) -> any HTTPHandler {
+        if OperatorAPI.isOne(path) { return api }
+        // Without pages its 404 is for all other paths, too.
+        if path == "/healthz" || path == "/readyz" { return health }
+        return pages ?? health
+    }
+
+    func refuse(_ head: HTTPRequestHead) -> HTTPResponse? { handler(of: head.path).refuse(head) }
+
+    func handle(_ request: HTTPRequest, _ responder: HTTPResponder) {
+        handler(of: request.head.path).handle(request, responder)
+    }
+}

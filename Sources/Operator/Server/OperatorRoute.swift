@@ -1,0 +1,129 @@
+import Base
+import Database
+import Subscriptions
+
+/// A path of the operator API, with the question that it asks.
+package struct OperatorRoute: Sendable {
+    typealias Ask = @Sendable (DatabaseDesk, PathValues, inout DeskParameters) throws -> any DeskAnswer
+
+    /// As documents write it: `/operator/v1/customers/{id}`.
+    package let path: String
+    package let section: DeskSection
+    let ask: Ask
+    private let segments: [String]
+
+    static let root = "/operator/v1"
+
+    init(_ path: String, _ section: DeskSection, _ ask: @escaping Ask) {
+        self.path = OperatorRoute.root + path
+        self.section = section
+        self.ask = ask
+        segments = self.path.split(separator: "/").map(String.init)
+    }
+
+    /// The decoded values of a path that fits; nil where it does not.
+    ///
+    /// - Parameter parts: of the path, as they came.
+    func values(of parts: [Substring]) -> PathValues? {
+        guard parts.count == segments.count else { return nil }
+        var values: [String: String] = [:]
+        for (segment, part) in zip(segments, parts) {
+            if segment.hasPrefix("{") {
+                guard let value = PercentEncoding.decode(part), !value.isEmpty, !value.utf8.contains(0) else {
+                    return nil
+                }
+                values[String(segment.dropFirst().dropLast())] = value
+            } else if segment != part {
+                return nil
+            }
+        }
+        return PathValues(values: values)
+    }
+
+    /// How many segments are words: of two routes that fit, the one with more of them is meant.
+    var exactness: Int { segments.filter { !$0.hasPrefix("{") }.count }
+}
+
+/// The values of a path's parameters.
+struct PathValues: Sendable {
+    let values: [String: String]
+
+    subscript(_ name: String) -> String { values[name] ?? "" }
+
+    func environment() throws(DeskError) -> StoreEnvironment {
+        guard let environment = StoreEnvironment(rawValue: self["environment"]) else {
+            throw DeskParameters.notOneOf(
+                StoreEnvironment.allCases.map(\.rawValue), self["environment"], "environment")
+        }
+        return environment
+    }
+}
+
+extension OperatorRoute {
+    /// A list with a question of its own.
+    private static func list<Question: DeskQuestion>(
+        _ path: String, _ section: DeskSection, _: Question.Type,
+        _ ask: @escaping @Sendable (DatabaseDesk, Question) throws -> any DeskAnswer
+    ) -> OperatorRoute {
+        OperatorRoute(path, section) { desk, _, parameters in
+            try ask(desk, try Question(&parameters, now: desk.now))
+        }
+    }
+
+    /// Something without parameters in the query.
+    private static func one(
+        _ path: String, _ section: DeskSection,
+        _ ask: @escaping @Sendable (DatabaseDesk, PathValues) throws -> any DeskAnswer
+    ) -> OperatorRoute {
+        OperatorRoute(path, section) { desk, values, parameters in
+            try parameters.finish()
+            return try ask(desk, values)
+        }
+    }
+
+    /// Every route that reads.
+    package static let all: [OperatorRoute] = [
+        one("/me", .me) { desk, _ in desk.me() },
+        one("/overview", .overview) { desk, _ in try desk.overview() },
+        list("/search", .search, SearchQuestion.self) { try $0.search($1) },
+        list("/customers", .customers, CustomersQuestion.self) { try $0.customers($1) },
+        one("/customers/{id}", .customers) { desk, values in try desk.customer(values["id"]) },
+        OperatorRoute("/customers/{id}/timeline", .customers) { desk, values, parameters in
+            try desk.timeline(of: values["id"], try TimelineQuestion(&parameters, now: desk.now))
+        },
+        OperatorRoute("/customers/{id}/events", .customers) { desk, values, parameters in
+            try desk.events(try EventsQuestion(ofCustomer: values["id"], &parameters, now: desk.now))
+        },
+        list("/purchases", .purchases, PurchasesQuestion.self) { try $0.purchases($1) },
+        one("/purchases/{app}/{environment}/{id}", .purchases) { desk, values in
+            try desk.purchase(
+                PurchaseKey(
+                    app: values["app"], environment: try values.environment(), originalTransactionID: values["id"]))
+        },
+        list("/events", .events, EventsQuestion.self) { try $0.events($1) },
+        one("/events/{id}", .events) { desk, values in try desk.event(values["id"]) },
+        one("/endpoints", .endpoints) { desk, _ in try desk.endpoints() },
+        one("/endpoints/{id}", .endpoints) { desk, values in try desk.endpoint(values["id"]) },
+        list("/deliveries", .deliveries, DeliveriesQuestion.self) { try $0.deliveries($1) },
+        one("/deliveries/{id}", .deliveries) { desk, values in try desk.delivery(values["id"]) },
+        list("/notifications", .notifications, NotificationsQuestion.self) { try $0.notifications($1) },
+        one("/notifications/{app}/{environment}/{uuid}", .notifications) { desk, values in
+            try desk.notification(
+                NotificationName(
+                    app: values["app"], environment: try values.environment(), uuid: values["uuid"]))
+        },
+        one("/outages", .outages) { desk, _ in try desk.outages() },
+        list("/refunds", .refunds, RefundsQuestion.self) { try $0.refunds($1) },
+        one("/products", .products) { desk, _ in try desk.products() },
+        list("/jobs", .jobs, JobsQuestion.self) { try $0.jobs($1) },
+        one("/jobs/{n}", .jobs) { desk, values in
+            guard let number = Int64(values["n"]) else {
+                throw DeskError.notFound("\(values["n"]) is not the number of a job.")
+            }
+            return try desk.job(number)
+        },
+        list("/actions", .actions, ActionsQuestion.self) { try $0.actions($1) },
+        one("/workers", .workers) { desk, _ in try desk.workers() },
+        one("/doctor", .doctor) { desk, _ in try desk.findings() },
+    ]
+}

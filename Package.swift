@@ -65,7 +65,7 @@ let modules: [Target] = [
             "OnlineStep.swift", "OnlineStepRunner.swift", "DatabaseRole.swift", "Privileges.swift",
             "PrivilegeGranting.swift", "PublicPrivileges.swift", "RoleMaking.swift",
         ],
-        resources: [.embedInCode("sql"), .embedInCode("openapi.yaml")]),
+        resources: [.embedInCode("sql"), .embedInCode("openapi.yaml"), .embedInCode("operator.yaml")]),
     // The SQL of log, lanes and records; the packing of rows, by zstd.
     .target(
         name: "Database", dependencies: ["CZstd", "Base", "Crypto", "Postgres", "AppStore", "Subscriptions"]),

@@ -62,6 +62,8 @@ final class Site: Sendable {
             "entitlements": .object(["pro": .strings(["pro_monthly"])]),
             "webhooks": .object(["allow_private_networks": .strings(["127.0.0.0/8"])]),
         ]
+        // Programs before the console do not know its section.
+        if program.read({ $0 }) == Program.path { sections["console"] = nowhere }
         if let database { sections["database"] = .object(["url": .string(database.url)]) }
         sections.merge(changes) { _, new in new }
         let members = sections.sorted { $0.key < $1.key }.map { JSON.Member(name: $0.key, value: $0.value) }

@@ -71,13 +71,15 @@ struct DeskParametersTests {
         (.masked, "anna@example.com", "an••••@example.com"), (.masked, "12345", "••••"),
         (.hidden, "anna@example.com", "••••"),
     ])
-    func `values of attributes are shown as far as the role goes`(view: PersonalDataView, value: String, shown: String) {
+    func `values of attributes are shown as far as the role goes`(view: PersonalDataView, value: String, shown: String)
+    {
         #expect(view.shown(value) == shown)
     }
 
     @Test func `attributes in bodies are masked at any depth, and all else stays`() throws {
         let body = Array(
-            #"{"event":{"id":"1","subscriber_attributes":{"$email":{"value":"anna@example.com","updated_at_ms":5}}}}"#.utf8)
+            #"{"event":{"id":"1","subscriber_attributes":{"$email":{"value":"anna@example.com","updated_at_ms":5}}}}"#
+                .utf8)
         #expect(ShownBody.of(body, for: .whole) == body)
         let hidden = try JSON(parsing: ShownBody.of(body, for: .hidden))
         #expect(hidden["event"]?["id"] == .string("1"))

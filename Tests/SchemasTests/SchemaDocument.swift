@@ -36,6 +36,7 @@ struct SchemaDocument {
             "Deletions",
             ["deletion", "deletion_purchase", "deletion_delivery", "deletion_id", "deletion_salt"]
         ),
+        ("Operators", ["console_user", "operator_key"]),
         ("The schema's version", ["schema_version", "migration_step"]),
     ]
 

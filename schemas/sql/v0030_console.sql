@@ -11,7 +11,7 @@ CREATE TABLE entitled.console_user (
 
 CREATE TABLE entitled.operator_key (
     id text COLLATE "C" PRIMARY KEY,
-    user_name text COLLATE "C" NOT NULL REFERENCES entitled.console_user (name),
+    user_name text COLLATE "C" NOT NULL,
     role text COLLATE "C" NOT NULL,
     hint text COLLATE "C" NOT NULL,
     hash bytea NOT NULL UNIQUE,

@@ -49,7 +49,7 @@ package enum OperatorKeyTable {
         return rows.isEmpty ? nil : (id, Redacted(key))
     }
 
-    /// Who calls with a key.
+    /// The operator who calls with a key.
     package struct Caller: Sendable, Equatable {
         package let key: String
         package let user: String
@@ -71,7 +71,7 @@ package enum OperatorKeyTable {
         WHERE k.hash = $1 AND k.ended_ms IS NULL AND (k.until_ms IS NULL OR k.until_ms > $2) AND u.ended_ms IS NULL
         """
 
-    /// Finds whose key this is; nil: nobody's, or one that is over, or that its user's role does not include any more.
+    /// Finds the operator of a key; nil: the key is unknown or ended, or exceeds the operator's role now.
     ///
     /// - Parameter now: ms since 1970.
     package static func caller(

@@ -6,7 +6,8 @@ package enum CommandTree {
         "entitled", "Receive App Store notifications, keep subscriber records, send webhooks.",
         [
             CommandNode(RunCommand.self), CommandNode(IngestCommand.self), CommandNode(WorkerCommand.self),
-            CommandNode(APICommand.self), CommandNode(MigrateCommand.self), CommandNode(VerifyCommand.self),
+            CommandNode(APICommand.self), CommandNode(ConsoleCommand.self), CommandNode(MigrateCommand.self),
+            CommandNode(VerifyCommand.self),
             CommandNode(
                 "endpoints", "Manage webhook endpoints.",
                 [
@@ -38,6 +39,9 @@ package enum CommandTree {
             CommandNode("catalog", "Check products, entitlements and offerings.", [CatalogCheckCommand.self]),
             CommandNode(
                 "keys", "Manage API keys.", [KeyCreateCommand.self, KeyListCommand.self, KeyRevokeCommand.self]),
+            CommandNode(
+                "users", "Manage operators and their keys.",
+                [UserAddCommand.self, UserListCommand.self, UserKeyCommand.self, UserRemoveCommand.self]),
             CommandNode(
                 "apple", "Query Apple's App Store Server API.",
                 [

@@ -7,16 +7,18 @@ import HTTP
 import Postgres
 import Schemas
 
-/// The process of `entitled ingest`, `worker`, `api` and `run`, until it is told to end.
+/// The process of `entitled ingest`, `worker`, `api`, `console` and `run`, until it is told to end.
 struct RoleProcess {
     enum Role: String, Sendable {
-        case ingest, worker, api, run
+        case ingest, worker, api, console, run
 
+        /// Those that must reach the database. `run` does without the console, whose role an older schema lacks.
         var databaseRoles: [DatabaseRole] {
             switch self {
             case .ingest: [.ingest]
             case .worker: [.worker]
             case .api: [.api]
+            case .console: [.console]
             case .run: [.ingest, .worker, .api]
             }
         }
@@ -61,9 +63,13 @@ struct RoleProcess {
         _ metrics: Metrics, _ logger: Logger
     ) throws -> Int32 {
         let refusals = FatalConditions()
-        let revocation = try RevocationServices(
-            configuration.trust.ocsp,
-            file: "\(configuration.stateDirectory)/revocation-\(role.rawValue).json", logger: logger, metrics: metrics)
+        let revocation =
+            role == .console
+            ? nil
+            : try RevocationServices(
+                configuration.trust.ocsp,
+                file: "\(configuration.stateDirectory)/revocation-\(role.rawValue).json", logger: logger,
+                metrics: metrics)
         let verifier = SignedDataVerifier(
             trust: try configuration.trustAnchors(), revocation: revocation?.policyOfAdmission)
         let process = Composition(
@@ -74,6 +80,8 @@ struct RoleProcess {
         if role == .ingest || role == .run { parts.append(try process.ingest()) }
         if role == .worker || role == .run { parts.append(try process.worker()) }
         if role == .api || role == .run { parts.append(try process.api()) }
+        if role == .console { parts.append(try process.console()) }
+        if role == .run, let part = process.optionalConsole() { parts.append(part) }
         parts.compactMap(\.reloading).forEach(reloads.add)
         let asking = revocation.map { [$0.services] } ?? []
         let chains = asking + parts.map(\.services) + [[process.admin(parts)]]

@@ -10,6 +10,7 @@ import Duties
 import Foundation
 import HTTP
 import Ingest
+import Operator
 import Postgres
 import Schemas
 import Subscriptions
@@ -32,7 +33,7 @@ struct Composition {
     /// A listener with what works behind it, in the order in which they drain, and what keeps it from being ready.
     struct Part {
         let services: [any Service]
-        let notReady: @Sendable () -> [String]
+        var notReady: @Sendable () -> [String]
         /// What SIGHUP reads again, if anything.
         var reloading: ReloadingListener?
     }
@@ -123,6 +124,38 @@ struct Composition {
         settings.maxConnectionsPerAddress = configuration.api.maxConnectionsPerAddress
         let server = HTTPServer(settings, handler: role.handler, logger: logger, metrics: metrics)
         return Part(services: [server] + role.services + [transports], notReady: role.unreadyReasons)
+    }
+
+    // MARK: - console
+
+    func console() throws -> Part {
+        try console(refused) { $0 }
+    }
+
+    /// The same for a process that does without: a taken port, an older schema or a missing URL is a warning.
+    func optionalConsole() -> Part? {
+        do {
+            let refusal = OptionalRefusal(logger: logger)
+            var part = try console({ refusal.tell($0) }) { [logger] in OptionalService(service: $0, logger: logger) }
+            part.notReady = { [] }
+            return part
+        } catch {
+            OptionalService.warn("\(error)", logger)
+            return nil
+        }
+    }
+
+    private func console(
+        _ refused: @escaping @Sendable (String) -> Void, _ listening: (HTTPServer) -> any Service
+    ) throws -> Part {
+        let context = ProcessContext(clock: clock, logger: logger, metrics: metrics) { [database, logger] prepare in
+            try database.session(.console, logger: logger, check: prepare, refused: refused)
+        }
+        let role = try ConsoleRole(ConsoleSettings(configuration), context)
+        let server = HTTPServer(
+            ConsoleRole.listener(on: configuration.console.listen.description), handler: role.handler, logger: logger,
+            metrics: metrics)
+        return Part(services: [listening(server)] + role.services, notReady: role.unreadyReasons)
     }
 
     /// The listener for those who watch over the process.

@@ -20,6 +20,7 @@ package struct Configuration: Sendable {
     package let restoreBehavior: RestoreBehavior
     package let privacy: Privacy
     package let api: API
+    package let console: Console
     package let admin: Admin
     package let trust: Trust
     package let apps: [App]
@@ -69,6 +70,7 @@ package struct Configuration: Sendable {
                 + " joins the two.")
         privacy = section.section("privacy", "Personal data of customers.", Privacy.init)
         api = section.section("api", "The REST API for apps, backends and operators.", API.init)
+        console = section.section("console", "The operator API, by the keys of `entitled users key`.", Console.init)
         admin = section.section("admin", "Health and metrics.", Admin.init)
         trust = section.section(
             "trust",

@@ -147,7 +147,9 @@ extension DatabaseDesk {
             }
         }
         // In an order that purchases keep; the cursor counts, since no purchase leaves it but by a deletion.
-        keys.sort { ($0.originalTransactionID, $0.app, $0.environment) < ($1.originalTransactionID, $1.app, $1.environment) }
+        keys.sort {
+            ($0.originalTransactionID, $0.app, $0.environment) < ($1.originalTransactionID, $1.app, $1.environment)
+        }
         let range = question.part.range
         let start = min(keys.count, Int(clamping: max(0, range.after?.order ?? 0)))
         let found = try rows(of: Array(keys.dropFirst(start).prefix(range.limit + 1)))

@@ -74,7 +74,8 @@ extension DatabaseDesk {
     package func jobs(_ question: JobsQuestion) throws -> DeskList<JobRow> {
         try viewer.check(.jobs)
         return question.part.list(
-            try JobTable.list(in: question.state, question.part.range, on: connection)) { $0 }
+            try JobTable.list(in: question.state, question.part.range, on: connection)
+        ) { $0 }
     }
 
     package func job(_ number: Int64) throws -> JobRow {

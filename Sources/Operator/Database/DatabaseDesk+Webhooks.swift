@@ -16,7 +16,8 @@ extension DatabaseDesk {
                 customer: try appUserIDs(of: customer, field: "customer"), on: connection)
         }
         return question.part.list(
-            try EventQuery.list(filter, question.part.range, now: now, on: connection)) { $0 }
+            try EventQuery.list(filter, question.part.range, now: now, on: connection)
+        ) { $0 }
     }
 
     private func summary(ofEvent id: String, field: String? = nil) throws -> EventSummary {

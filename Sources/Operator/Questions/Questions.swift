@@ -13,7 +13,9 @@ package struct SearchQuestion: DeskQuestion {
     package let text: String
 
     package init(_ parameters: inout DeskParameters, now: Int64) throws(DeskError) {
-        guard let given = parameters.text("q") else { throw .badRequest("q is missing: the id to search for.", field: "q") }
+        guard let given = parameters.text("q") else {
+            throw .badRequest("q is missing: the id to search for.", field: "q")
+        }
         try parameters.finish()
         try self.init(given)
     }

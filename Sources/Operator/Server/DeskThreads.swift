@@ -74,7 +74,8 @@ package final class DeskThreads: Service {
     package func drain(until deadline: ContinuousClock.Instant) {
         state.change { $0.isEnding = true }
         let isDone =
-            state.wait(timeout: max(.zero, deadline - .now)) { $0.waiting.isEmpty && $0.busy == 0 ? true : nil } ?? false
+            state.wait(timeout: max(.zero, deadline - .now)) { $0.waiting.isEmpty && $0.busy == 0 ? true : nil }
+            ?? false
         for session in sessions { isDone ? session.close() : session.cut() }
     }
 }

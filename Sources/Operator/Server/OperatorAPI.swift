@@ -47,7 +47,8 @@ package struct OperatorAPI: HTTPHandler {
 
     private func wrongMethod(_ head: HTTPRequestHead) -> HTTPResponse? {
         guard head.method != "GET", head.method != "HEAD" else { return nil }
-        let error = DeskError(405, "method_not_allowed", "This path does not support \(head.method); it answers GET, HEAD.")
+        let error = DeskError(
+            405, "method_not_allowed", "This path does not support \(head.method); it answers GET, HEAD.")
         var response = response(error, RequestID())
         response.headers.append(("Allow", "GET, HEAD"))
         return response

@@ -24,7 +24,8 @@ final class OperatorKeys: Sendable {
     static func key(of head: HTTPRequestHead) throws(DeskError) -> String {
         // A page that a browser shows could only have it from a copy that is where it does not belong.
         guard head.header("origin") == nil else {
-            throw DeskError(403, "forbidden", "Operator keys are not accepted from web pages: the request has an Origin.")
+            throw DeskError(
+                403, "forbidden", "Operator keys are not accepted from web pages: the request has an Origin.")
         }
         let values = head.headers.filter { $0.name == "authorization" }.map(\.value)
         guard let value = values.first, values.count == 1 else { throw missing }

@@ -85,6 +85,9 @@ final class APIFixture: Sendable {
         return port
     }
 
+    /// Of the operator API.
+    func consolePort() throws -> UInt16 { try APIFixture.port(process.address("console")) }
+
     // MARK: - Requests
 
     /// - Parameter key: nil for none.

@@ -8,6 +8,8 @@ enum ContractFiles {
         .deletingLastPathComponent().deletingLastPathComponent()
 
     static let contract = package.appending(path: "schemas/openapi.yaml").path
+    /// The operator API's.
+    static let operators = package.appending(path: "schemas/operator.yaml").path
     static let released = package.appending(path: "schemas/openapi.released.json")
     /// RevenueCat's own, which is beside the repository and not in it.
     static let revenueCat = shared.appending(path: "openapi-v1.yaml").path
@@ -33,6 +35,12 @@ enum ContractFiles {
         let file = "\(folder)/input.json"
         try input.text.write(toFile: file, atomically: true, encoding: .utf8)
         return try run(script, arguments + [file])
+    }
+
+    /// The names of what a contract describes.
+    static func operations(of contract: String) throws -> [String] {
+        let said = try run("document.py", [contract])
+        return ContractDocument(root: said["document"] ?? .null).operations.keys.sorted()
     }
 
     struct Reading {

@@ -60,7 +60,8 @@ enum EndpointCommands {
     ) throws {
         let endpoint = try find(id, on: connection)
         let page = EndpointPage(
-            endpoint, health: try EndpointHealthPage.load(id: id, configuration.healthPolicy, on: connection).of(endpoint),
+            endpoint,
+            health: try EndpointHealthPage.load(id: id, configuration.healthPolicy, on: connection).of(endpoint),
             live: try EndpointSecrets.list(of: id, now: SystemClock().now(), on: connection),
             standard: RetrySchedule(waits: configuration.webhooks.retrySchedule.map(\.milliseconds)),
             blocked: try DeliveryOrder.blocked(of: id, atMost: EndpointPage.blockedLimit, on: connection))

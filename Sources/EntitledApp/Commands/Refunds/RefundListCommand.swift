@@ -23,7 +23,9 @@ struct RefundListCommand: ReadingCommand {
             app: app, openAt: isOpen ? now : nil, atMost: limit, on: connection)
         if context.json {
             context.terminal.document(
-                .object(["refunds": .array(found.map { RefundRow(request: $0.request, owner: $0.owner, now: now).json })]))
+                .object([
+                    "refunds": .array(found.map { RefundRow(request: $0.request, owner: $0.owner, now: now).json })
+                ]))
             return 0
         }
         guard !found.isEmpty else {

@@ -1,0 +1,13 @@
+import CLI
+
+/// `entitled console`.
+struct ConsoleCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        "console", "Run the listener for operators: the operator API.",
+        discussion:
+            "It reads only, as the Postgres role entitled_console. `entitled users` makes operators and their keys. "
+            + RoleProcess.ending,
+        examples: ["console --config /etc/entitled/entitled.json5"])
+
+    func run(_ context: CommandContext) throws -> Int32 { try RoleProcess(.console).run(context) }
+}

@@ -1,0 +1,113 @@
+import Base
+import TestSupport
+import Testing
+
+/// `schemas/operator.yaml` beside a running console: every path is answered, and every answer is one of the contract.
+///
+/// Serialised: each test runs a Python program that takes a processor.
+@Suite(
+    .serialized, .enabled(if: PythonChecks.isThere, "\(PythonChecks.absence)"),
+    .enabled(if: Program.isBuilt, "skipped: \(Program.path) is not built"))
+struct OperatorContractTests {
+    @Test func `the document is one of OpenAPI, with an example of every body that is sent`() throws {
+        let said = try ContractFiles.run("document.py", [ContractFiles.operators])
+        #expect(said["faults"] == .array([]))
+    }
+
+    @Test(.timeLimit(.minutes(3)))
+    func `every path of the operator API answers as the contract has it`() throws {
+        let scene = try APIFixture()
+        let consumer = try Consumer()
+        let endpoint = try scene.site.addEndpoint(consumer)
+        let id = try scene.makeCustomer()
+        scene.call(
+            "POST", "/v1/subscribers/\(id)/attributes",
+            .object([
+                "attributes": .object([
+                    "$email": .object(["value": .string("anna@example.com"), "updated_at_ms": .int(1_767_225_600_000)])
+                ])
+            ]))
+        scene.call(
+            "POST", "/v1/subscribers/\(id)/entitlements/pro/promotional", .object(["duration": .string("daily")]))
+        try scene.site.run("users", "add", "anna", "--role", "operator")
+        let made = try scene.site.run("users", "key", "anna", "--json").document
+        let key = try #require(made?["key"]?.stringValue)
+        let desk = try OperatorFixture(scene, key: key)
+        try desk.visit(customer: id, endpoint: endpoint.id)
+        let (faults, seen) = try desk.judge()
+        #expect(faults == [])
+        let successes = try ContractFiles.operations(of: ContractFiles.operators).map { "\($0) 200" }
+        #expect(Set(successes).subtracting(seen) == ["GET /operator/v1/jobs/{n} 200"])
+        #expect(
+            seen.isSuperset(of: [
+                "GET /operator/v1/me 304", "GET /operator/v1/me 401", "GET /operator/v1/me 403",
+                "GET /operator/v1/events 400", "GET /operator/v1/events/{id} 404",
+            ]))
+    }
+}
+
+/// The console of an installation, and what was asked of it.
+private final class OperatorFixture {
+    private let port: UInt16
+    private let key: String
+    private var exchanges: [APIFixture.Exchange] = []
+
+    init(_ scene: APIFixture, key: String) throws {
+        port = try scene.consolePort()
+        self.key = key
+    }
+
+    @discardableResult
+    func get(_ path: String, key: String? = nil, headers: [String: String] = [:]) -> HTTPCall {
+        var headers = headers
+        headers["Authorization"] = "Bearer \(key ?? self.key)"
+        let answer = HTTPCall.send("GET", path, headers: headers, body: [], to: port)
+        exchanges.append(APIFixture.Exchange(method: "GET", path: path, request: [], answer: answer))
+        return answer
+    }
+
+    private func items(_ path: String) -> [JSON] { get("/operator/v1\(path)").json["items"]?.arrayValue ?? [] }
+
+    private func text(_ item: JSON?, _ name: String) throws -> String {
+        guard let text = item?[name]?.stringValue else { throw TestFailure("no \(name) in \(item?.text ?? "nothing")") }
+        return text
+    }
+
+    func visit(customer: String, endpoint: String) throws {
+        let root = "/operator/v1"
+        for path in ["/healthz", "/readyz", "\(root)/openapi.yaml"] { get(path) }
+        let me = get("\(root)/me")
+        get("\(root)/me", headers: ["If-None-Match": me.header("ETag") ?? ""])
+        get("\(root)/me", key: "op_unknown")
+        get("\(root)/me", headers: ["Origin": "https://example.com"])
+        get("\(root)/events?tpe=RENEWAL")
+        get("\(root)/events/00000000-0000-4000-8000-000000000000")
+        for path in [
+            "overview", "search?q=\(customer)", "customers", "customers/\(customer)",
+            "customers/\(customer)/timeline?limit=2", "customers/\(customer)/timeline?order=heard",
+            "customers/\(customer)/events", "endpoints", "endpoints/\(endpoint)", "outages", "refunds?open=true",
+            "products", "jobs", "actions", "workers", "doctor", "deliveries?customer=\(customer)&state=delivered",
+        ] {
+            get("\(root)/\(path)")
+        }
+        let purchase = items("/purchases?customer=\(customer)").first
+        get(
+            "\(root)/purchases/\(try text(purchase, "app").replacing("$", with: "%24"))/\(try text(purchase, "environment"))/"
+                + (try text(purchase, "original_transaction_id")))
+        get("\(root)/events/\(try text(items("/events").first, "id"))")
+        get("\(root)/deliveries/\(try text(items("/deliveries").first, "id"))")
+        let notification = items("/notifications?limit=1").first
+        get(
+            "\(root)/notifications/\(try text(notification, "app"))/\(try text(notification, "environment"))/"
+                + (try text(notification, "uuid")))
+    }
+
+    func judge() throws -> (faults: [String], seen: Set<String>) {
+        let said = try ContractFiles.run(
+            "answers.py", [ContractFiles.operators], input: .array(exchanges.map(\.json)))
+        guard let faults = said["faults"]?.arrayValue, let seen = said["seen"]?.arrayValue else {
+            throw TestFailure("answers.py did not say all")
+        }
+        return (faults.compactMap(\.stringValue), Set(seen.compactMap(\.stringValue)))
+    }
+}

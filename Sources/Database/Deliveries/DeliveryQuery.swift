@@ -187,7 +187,8 @@ package enum DeliveryQuery {
             "SELECT body, sequence FROM entitled.event WHERE lane = $1 AND id = $2",
             [.int2(lane.number), .uuid(try row.uuid("event"))])
         guard let event = events.first else { return ([], nil) }
-        return (try EventBodyCodec.restore(try event.bytes("body")), try event.optionalInt("sequence"))
+        let stored = try event.bytes("body")
+        return (stored.isEmpty ? [] : try EventBodyCodec.restore(stored), try event.optionalInt("sequence"))
     }
 
     private static func summary(_ row: PostgresRow) throws -> DeliverySummary {

@@ -40,6 +40,11 @@ struct DatabaseAccess: Sendable {
         return PostgresTarget(url: url, applicationName: "entitled migrate")
     }
 
+    /// Whether a URL is known by which the role connects.
+    func hasURL(of role: DatabaseRole) -> Bool {
+        configuration.isPrivateCluster || configuration.url(for: role.configurationRole) != nil
+    }
+
     /// Its own URL logs in as the role; the owner's URL takes it when it connects.
     func target(_ role: DatabaseRole) throws -> PostgresTarget {
         let name = "entitled \(role)"

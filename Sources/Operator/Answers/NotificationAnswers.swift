@@ -20,7 +20,7 @@ extension NotificationSummary: DeskAnswer {
 }
 
 /// A notification with what Apple signed.
-package struct NotificationAnswer: DeskAnswer {
+package struct StoredNotificationAnswer: DeskAnswer {
     package let whole: NotificationQuery.Whole
 
     package var json: JSON {

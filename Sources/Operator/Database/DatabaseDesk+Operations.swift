@@ -21,7 +21,7 @@ extension DatabaseDesk {
         return question.part.list(try NotificationQuery.list(filter, question.part.range, on: connection)) { $0 }
     }
 
-    package func notification(_ name: NotificationName) throws -> NotificationAnswer {
+    package func notification(_ name: NotificationName) throws -> StoredNotificationAnswer {
         try viewer.check(.notifications)
         let found = try NotificationQuery.find(
             uuid: name.uuid, app: name.app, environment: name.environment, on: connection)
@@ -33,7 +33,7 @@ extension DatabaseDesk {
             throw DeskError.notKept(
                 "The notification came \(Timestamp.text(received)) and is not kept any more (retention.notifications).")
         }
-        return NotificationAnswer(whole: whole)
+        return StoredNotificationAnswer(whole: whole)
     }
 
     // MARK: - Outages

@@ -29,7 +29,7 @@ package protocol Desk {
     func delivery(_ id: String) throws -> DeliveryAnswer
 
     func notifications(_ question: NotificationsQuestion) throws -> DeskList<NotificationRow>
-    func notification(_ id: NotificationName) throws -> NotificationAnswer
+    func notification(_ id: NotificationName) throws -> StoredNotificationAnswer
 
     func outages() throws -> DeskList<OutageRow>
     func refunds(_ question: RefundsQuestion) throws -> DeskList<RefundRow>

@@ -11,6 +11,12 @@ struct DatabaseReach: Sendable {
     /// Roles that do not answer cost their time once.
     init(_ context: CheckContext) {
         for role in DatabaseRole.allCases {
+            // Installations may do without the console; all else they need.
+            guard role != .console || context.database.hasURL(of: role) else {
+                findings.append(
+                    .ok("\(role.rawValue) has no URL; \(role.configurationKey) is for `entitled console` alone"))
+                continue
+            }
             let isReached = Monitor(false)
             let check = Check("database.connection", within: .seconds(15)) { context in
                 let version = try DatabaseReach.serverVersion(try context.connect(role))

@@ -43,7 +43,7 @@ extension DatabaseDesk {
     // MARK: - What happened
 
     /// Steps of a purchase with more facts are not told one by one: each is a fold of all before it.
-    static let foldedFacts = 2_000
+    static let foldedFacts = 500
 
     package func timeline(of id: String, _ question: TimelineQuestion) throws -> DeskList<TimelineRow> {
         try viewer.check(.customers)

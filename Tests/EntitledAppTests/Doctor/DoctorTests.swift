@@ -51,7 +51,8 @@ struct DoctorTests {
         let bench = try DoctorFixture()
         let guest = "guest_of_\(bench.database.name)"
         for sql in [
-            "CREATE ROLE \(guest) LOGIN", "GRANT entitled_ingest, entitled_worker, entitled_api TO \(guest)",
+            "CREATE ROLE \(guest) LOGIN",
+            "GRANT entitled_ingest, entitled_worker, entitled_api, entitled_console TO \(guest)",
             "GRANT CREATE ON DATABASE \(bench.database.name) TO \(guest)",
             "GRANT USAGE, CREATE ON SCHEMA entitled TO \(guest)",
             "GRANT SELECT ON entitled.schema_version TO \(guest)",
@@ -450,7 +451,7 @@ struct DoctorTests {
         let bench = try DoctorFixture(cluster)
         try cluster.stop()
         let complaints = bench.complaints()
-        #expect(complaints.count { $0.hasPrefix("database.connection error entitled_") } == 3)
+        #expect(complaints.count { $0.hasPrefix("database.connection error entitled_") } == 4)
         #expect(complaints.contains { $0.contains("not checked without the database: database.server") })
         let all = bench.run(["doctor", "--json"]).document?["checks"]?.arrayValue ?? []
         #expect(all.contains { $0["name"]?.stringValue == "app_store.key" && $0["status"]?.stringValue == "ok" })

@@ -1,4 +1,4 @@
--- The schema of entitled, version 29, for reading: what the migrations in schemas/sql come to, with the grants of
+-- The schema of entitled, version 30, for reading: what the migrations in schemas/sql come to, with the grants of
 -- Privileges.swift. `entitled migrate` makes databases; this file does not.
 --
 -- Generated: UPDATE_GENERATED=1 swift test --filter SchemaDocumentTests writes it from a migrated empty database.
@@ -11,6 +11,7 @@ CREATE SCHEMA entitled;
 GRANT USAGE ON SCHEMA entitled TO entitled_ingest;
 GRANT USAGE ON SCHEMA entitled TO entitled_worker;
 GRANT USAGE ON SCHEMA entitled TO entitled_api;
+GRANT USAGE ON SCHEMA entitled TO entitled_console;
 
 -- MARK: The log
 
@@ -45,6 +46,7 @@ ALTER TABLE entitled.notification ALTER COLUMN payload SET STORAGE EXTERNAL;
 GRANT INSERT ON entitled.notification TO entitled_ingest;
 GRANT SELECT, INSERT, UPDATE, DELETE ON entitled.notification TO entitled_worker;
 GRANT SELECT, INSERT ON entitled.notification TO entitled_api;
+GRANT SELECT ON entitled.notification TO entitled_console;
 
 -- Takes the rows that no partition was created for, so that a missing day never rejects a notification. Empty as a
 -- rule.
@@ -66,6 +68,7 @@ CREATE TABLE entitled.notification_key (
 GRANT SELECT (seq), INSERT ON entitled.notification_key TO entitled_ingest;
 GRANT SELECT, INSERT, UPDATE, DELETE ON entitled.notification_key TO entitled_worker;
 GRANT SELECT, INSERT ON entitled.notification_key TO entitled_api;
+GRANT SELECT ON entitled.notification_key TO entitled_console;
 
 -- The first part of a JWS: algorithm and certificates. Few different ones exist at a time. Stored payloads name theirs
 -- and are compressed with it as the dictionary, because the parts inside a notification repeat it.
@@ -77,6 +80,7 @@ CREATE TABLE entitled.jws_header (
 GRANT SELECT (id), INSERT ON entitled.jws_header TO entitled_ingest;
 GRANT SELECT, INSERT, UPDATE, DELETE ON entitled.jws_header TO entitled_worker;
 GRANT SELECT, INSERT ON entitled.jws_header TO entitled_api;
+GRANT SELECT ON entitled.jws_header TO entitled_console;
 
 -- Notifications that are not applied yet. One row is inserted and deleted for each notification, hence the eager
 -- autovacuum.
@@ -88,6 +92,7 @@ CREATE TABLE entitled.pending (
 GRANT SELECT (seq), INSERT ON entitled.pending TO entitled_ingest;
 GRANT SELECT, INSERT, UPDATE, DELETE ON entitled.pending TO entitled_worker;
 GRANT SELECT, INSERT ON entitled.pending TO entitled_api;
+GRANT SELECT ON entitled.pending TO entitled_console;
 
 -- Notifications that could not be applied. They are retried with growing pauses.
 CREATE TABLE entitled.held_notification (
@@ -105,6 +110,7 @@ CREATE TABLE entitled.held_notification (
 CREATE INDEX held_notification_due ON entitled.held_notification USING btree (lane, next_ms) WHERE (next_ms IS NOT NULL);
 GRANT SELECT, INSERT, UPDATE, DELETE ON entitled.held_notification TO entitled_worker;
 GRANT SELECT ON entitled.held_notification TO entitled_api;
+GRANT SELECT ON entitled.held_notification TO entitled_console;
 
 -- What operators and apps did with customers and nobody signed: records are rebuilt from actions and facts. Rows never
 -- change, except that a deletion replaces ids by pseudonyms.
@@ -130,6 +136,7 @@ CREATE INDEX action_app_user_id ON entitled.action USING btree (app_user_id, seq
 CREATE INDEX action_other ON entitled.action USING btree (other, seq) WHERE (other IS NOT NULL);
 GRANT SELECT, INSERT, UPDATE, DELETE ON entitled.action TO entitled_worker;
 GRANT SELECT, INSERT ON entitled.action TO entitled_api;
+GRANT SELECT ON entitled.action TO entitled_console;
 
 -- Minutes in which an ingest process could store notifications. A gap is an outage of ours: Apple sends again what it
 -- could not deliver then, so that silence proves nothing.
@@ -141,6 +148,7 @@ CREATE TABLE entitled.listening (
 GRANT INSERT ON entitled.listening TO entitled_ingest;
 GRANT SELECT, INSERT, UPDATE, DELETE ON entitled.listening TO entitled_worker;
 GRANT SELECT ON entitled.listening TO entitled_api;
+GRANT SELECT ON entitled.listening TO entitled_console;
 
 -- How far Apple's notification history has been scanned, for each app and environment with a Server API key.
 CREATE TABLE entitled.history_look (
@@ -167,6 +175,7 @@ CREATE TABLE entitled.history_look (
 ) WITH (fillfactor=50);
 GRANT SELECT, INSERT, UPDATE, DELETE ON entitled.history_look TO entitled_worker;
 GRANT SELECT ON entitled.history_look TO entitled_api;
+GRANT SELECT ON entitled.history_look TO entitled_console;
 
 -- Purchases whose end Apple has not explained, and when Apple is asked for their status. The worker of the lane inserts
 -- a row when access ends without a notification or a charge is being retried; reconciliation deletes it once nothing is
@@ -185,6 +194,7 @@ CREATE TABLE entitled.status_look (
 CREATE INDEX status_look_due ON entitled.status_look USING btree (app, environment, next_ms);
 GRANT SELECT, INSERT, UPDATE, DELETE ON entitled.status_look TO entitled_worker;
 GRANT SELECT ON entitled.status_look TO entitled_api;
+GRANT SELECT ON entitled.status_look TO entitled_console;
 
 -- MARK: Lanes and workers
 
@@ -205,6 +215,7 @@ CREATE TABLE entitled.lane (
 ) WITH (fillfactor=10);
 GRANT SELECT, INSERT, UPDATE, DELETE ON entitled.lane TO entitled_worker;
 GRANT SELECT, UPDATE (epoch, touched) ON entitled.lane TO entitled_api;
+GRANT SELECT ON entitled.lane TO entitled_console;
 
 -- Workers that were seen recently, so that each takes its share of the lanes.
 CREATE TABLE entitled.worker (
@@ -218,6 +229,7 @@ CREATE TABLE entitled.worker (
 );
 GRANT SELECT, INSERT, UPDATE, DELETE ON entitled.worker TO entitled_worker;
 GRANT SELECT ON entitled.worker TO entitled_api;
+GRANT SELECT ON entitled.worker TO entitled_console;
 
 -- MARK: Facts and purchases
 
@@ -250,6 +262,7 @@ CREATE TABLE entitled.fact (
 ) WITH (autovacuum_vacuum_insert_scale_factor=0, autovacuum_vacuum_insert_threshold=500000, autovacuum_freeze_min_age=0, autovacuum_vacuum_scale_factor=0.01, autovacuum_analyze_scale_factor=0.01);
 GRANT SELECT, INSERT, UPDATE, DELETE ON entitled.fact TO entitled_worker;
 GRANT SELECT, INSERT ON entitled.fact TO entitled_api;
+GRANT SELECT ON entitled.fact TO entitled_console;
 
 -- The record of a purchase: what the facts of one original transaction id fold to.
 CREATE TABLE entitled.purchase (
@@ -288,6 +301,7 @@ CREATE INDEX purchase_wake ON entitled.purchase USING btree (lane, wake_ms) WHER
 CREATE INDEX purchase_without_claims ON entitled.purchase USING btree (lane, original_transaction_id) WHERE ((claims IS NULL) AND (app <> '$promotional'::text));
 GRANT SELECT, INSERT, UPDATE, DELETE ON entitled.purchase TO entitled_worker;
 GRANT SELECT, INSERT, UPDATE (access_ends_ms, account, claims, grace_ends_ms, owner, product_id, revoked_ms, tell_ms, told_owner, updated_ms, version, wake_ms, will_renew) ON entitled.purchase TO entitled_api;
+GRANT SELECT ON entitled.purchase TO entitled_console;
 
 -- Folded state of purchases with many facts, so that applying a notification costs what is new. It follows from fact,
 -- and is computed again where it is missing or has another format.
@@ -311,6 +325,7 @@ ALTER TABLE entitled.purchase_fold ALTER COLUMN state SET STORAGE EXTERNAL;
 ALTER TABLE entitled.purchase_fold ALTER COLUMN tail SET STORAGE MAIN;
 GRANT SELECT, INSERT, UPDATE, DELETE ON entitled.purchase_fold TO entitled_worker;
 GRANT SELECT, INSERT, UPDATE, DELETE ON entitled.purchase_fold TO entitled_api;
+GRANT SELECT ON entitled.purchase_fold TO entitled_console;
 
 -- Transaction ids and web order line item ids, for finding the purchase that one belongs to.
 CREATE TABLE entitled.purchase_identifier (
@@ -323,6 +338,7 @@ CREATE TABLE entitled.purchase_identifier (
 ) WITH (autovacuum_vacuum_insert_scale_factor=0, autovacuum_vacuum_insert_threshold=500000, autovacuum_freeze_min_age=0, autovacuum_vacuum_scale_factor=0.01, autovacuum_analyze_scale_factor=0.01);
 GRANT SELECT, INSERT, UPDATE, DELETE ON entitled.purchase_identifier TO entitled_worker;
 GRANT SELECT, INSERT ON entitled.purchase_identifier TO entitled_api;
+GRANT SELECT ON entitled.purchase_identifier TO entitled_console;
 
 -- Cached fold of a purchase for REST. The API writes it when it reads a customer; workers never wait for it.
 CREATE TABLE entitled.purchase_snapshot (
@@ -339,6 +355,7 @@ CREATE TABLE entitled.purchase_snapshot (
 ) WITH (fillfactor=85, autovacuum_vacuum_scale_factor=0.05);
 GRANT SELECT, INSERT, UPDATE, DELETE ON entitled.purchase_snapshot TO entitled_worker;
 GRANT SELECT, INSERT, UPDATE ON entitled.purchase_snapshot TO entitled_api;
+GRANT SELECT ON entitled.purchase_snapshot TO entitled_console;
 
 -- Product ids that purchases had, for finding those that the catalogue leaves out.
 CREATE TABLE entitled.product (
@@ -353,6 +370,7 @@ CREATE TABLE entitled.product (
 );
 GRANT SELECT, INSERT, UPDATE, DELETE ON entitled.product TO entitled_worker;
 GRANT SELECT ON entitled.product TO entitled_api;
+GRANT SELECT ON entitled.product TO entitled_console;
 
 -- MARK: Customers
 
@@ -376,6 +394,7 @@ CREATE TABLE entitled.customer (
 ) WITH (autovacuum_vacuum_scale_factor=0.05);
 GRANT SELECT, INSERT, UPDATE, DELETE ON entitled.customer TO entitled_worker;
 GRANT SELECT, INSERT, UPDATE, DELETE ON entitled.customer TO entitled_api;
+GRANT SELECT ON entitled.customer TO entitled_console;
 
 -- Every id that names a customer.
 CREATE TABLE entitled.app_user_id (
@@ -393,6 +412,7 @@ CREATE INDEX app_user_id_caseless ON entitled.app_user_id USING btree (lower(id)
 CREATE INDEX app_user_id_customer ON entitled.app_user_id USING btree (original_app_user_id);
 GRANT SELECT, INSERT, UPDATE, DELETE ON entitled.app_user_id TO entitled_worker;
 GRANT SELECT, INSERT, UPDATE, DELETE ON entitled.app_user_id TO entitled_api;
+GRANT SELECT ON entitled.app_user_id TO entitled_console;
 
 -- Attributes of customers, under the id under which they were set. Of several ids of one customer the newest value of a
 -- key counts. No record depends on attributes, so they are not in the log.
@@ -406,6 +426,7 @@ CREATE TABLE entitled.customer_attribute (
 );
 GRANT SELECT, INSERT, UPDATE, DELETE ON entitled.customer_attribute TO entitled_worker;
 GRANT SELECT, INSERT, UPDATE, DELETE ON entitled.customer_attribute TO entitled_api;
+GRANT SELECT ON entitled.customer_attribute TO entitled_console;
 
 -- Apple accounts of an app and environment. Judging the owners of an account's purchases locks its row, after the
 -- lanes.
@@ -425,6 +446,7 @@ CREATE TABLE entitled.account (
 CREATE INDEX account_rules_differ ON entitled.account USING btree (app, environment, id) WHERE rules_differ;
 GRANT SELECT, INSERT, UPDATE, DELETE ON entitled.account TO entitled_worker;
 GRANT SELECT, INSERT, UPDATE, DELETE ON entitled.account TO entitled_api;
+GRANT SELECT ON entitled.account TO entitled_console;
 
 -- Ids that are one customer because of what an account bought. With the joins in action these are all. They follow from
 -- facts: a row goes when a later fact says otherwise.
@@ -442,6 +464,7 @@ CREATE INDEX account_join_account ON entitled.account_join USING btree (account)
 CREATE INDEX account_join_other ON entitled.account_join USING btree (other);
 GRANT SELECT, INSERT, UPDATE, DELETE ON entitled.account_join TO entitled_worker;
 GRANT SELECT, INSERT, UPDATE, DELETE ON entitled.account_join TO entitled_api;
+GRANT SELECT ON entitled.account_join TO entitled_console;
 
 -- Accounts that a worker judges again, because customers were joined or separated elsewhere.
 CREATE TABLE entitled.account_due (
@@ -451,6 +474,7 @@ CREATE TABLE entitled.account_due (
 );
 GRANT SELECT, INSERT, UPDATE, DELETE ON entitled.account_due TO entitled_worker;
 GRANT SELECT, INSERT ON entitled.account_due TO entitled_api;
+GRANT SELECT ON entitled.account_due TO entitled_console;
 
 -- The configured rules for owners, and since when: tokens that were signed at a time are judged by the rules of then.
 CREATE TABLE entitled.owner_setting (
@@ -463,6 +487,7 @@ CREATE TABLE entitled.owner_setting (
 );
 GRANT SELECT, INSERT, UPDATE, DELETE ON entitled.owner_setting TO entitled_worker;
 GRANT SELECT ON entitled.owner_setting TO entitled_api;
+GRANT SELECT ON entitled.owner_setting TO entitled_console;
 
 -- The secret from which anonymous ids of owners follow: a program that knows the id of a customer may act for them in
 -- an app. Empty in databases that had customers before it.
@@ -481,6 +506,7 @@ CREATE TABLE entitled.app_post (
 );
 GRANT SELECT, INSERT, UPDATE, DELETE ON entitled.app_post TO entitled_worker;
 GRANT SELECT, INSERT, UPDATE ON entitled.app_post TO entitled_api;
+GRANT SELECT ON entitled.app_post TO entitled_console;
 
 -- Purchases that apps posted, and whether Apple was asked for everything of their Apple accounts. The API asks while
 -- the app waits; where Apple does not answer in time, a row becomes due in the transaction that keeps the post, and the
@@ -515,6 +541,7 @@ CREATE INDEX account_look_account ON entitled.account_look USING btree (account,
 CREATE INDEX account_look_due ON entitled.account_look USING btree (app, environment, turn, next_ms) WHERE (next_ms IS NOT NULL);
 GRANT SELECT, INSERT, UPDATE, DELETE ON entitled.account_look TO entitled_worker;
 GRANT SELECT, INSERT, UPDATE ON entitled.account_look TO entitled_api;
+GRANT SELECT ON entitled.account_look TO entitled_console;
 
 -- MARK: Events and deliveries
 
@@ -542,6 +569,7 @@ CREATE INDEX event_sequence ON entitled.event USING btree (hashtext(original_tra
 CREATE INDEX event_unnumbered ON entitled.event USING btree (hashtext(original_transaction_id)) WHERE ((sequence IS NULL) AND (original_transaction_id IS NOT NULL));
 GRANT SELECT, INSERT, UPDATE, DELETE ON entitled.event TO entitled_worker;
 GRANT SELECT, INSERT ON entitled.event TO entitled_api;
+GRANT SELECT ON entitled.event TO entitled_console;
 
 -- Events that were made to be sent to one endpoint again under another id. No other endpoint gets them.
 CREATE TABLE entitled.event_copy (
@@ -554,6 +582,7 @@ CREATE TABLE entitled.event_copy (
 );
 GRANT SELECT, INSERT, UPDATE, DELETE ON entitled.event_copy TO entitled_worker;
 GRANT SELECT ON entitled.event_copy TO entitled_api;
+GRANT SELECT ON entitled.event_copy TO entitled_console;
 
 -- One row for each event and endpoint; its id follows from both.
 CREATE TABLE entitled.delivery (
@@ -595,6 +624,7 @@ CREATE INDEX delivery_notification ON entitled.delivery USING btree (notificatio
 CREATE INDEX delivery_ordered ON entitled.delivery USING btree (lane, endpoint, ordered_by, sequence) WHERE ((ordered_by IS NOT NULL) AND (state = ANY (ARRAY[0, 3, 4])));
 GRANT SELECT, INSERT, UPDATE, DELETE ON entitled.delivery TO entitled_worker;
 GRANT SELECT, INSERT ON entitled.delivery TO entitled_api;
+GRANT SELECT ON entitled.delivery TO entitled_console;
 
 -- Requests of deliveries and their outcomes, partitioned by the day (UTC) of their start. What is usual or unknown is
 -- NULL and takes no room: nearly every attempt succeeds at once over an open connection.
@@ -634,6 +664,7 @@ CREATE TABLE entitled.attempt (
 ) PARTITION BY RANGE (started_ms);
 GRANT SELECT, INSERT, UPDATE, DELETE ON entitled.attempt TO entitled_worker;
 GRANT SELECT ON entitled.attempt TO entitled_api;
+GRANT SELECT ON entitled.attempt TO entitled_console;
 
 -- Takes the rows that no partition was created for. Empty as a rule.
 CREATE TABLE entitled.attempt_default PARTITION OF entitled.attempt DEFAULT;
@@ -652,6 +683,7 @@ CREATE TABLE entitled.sender (
 );
 GRANT SELECT, INSERT, UPDATE, DELETE ON entitled.sender TO entitled_worker;
 GRANT SELECT ON entitled.sender TO entitled_api;
+GRANT SELECT ON entitled.sender TO entitled_console;
 
 -- MARK: Endpoints and keys
 
@@ -694,6 +726,7 @@ CREATE TABLE entitled.endpoint (
 );
 GRANT SELECT, INSERT, UPDATE, DELETE ON entitled.endpoint TO entitled_worker;
 GRANT SELECT (apps, created_ms, disabled_reason, environments, events, excepted_events, extension_version, format, has_authorization, header_names, id, includes_subscriber, ordering, paused_until_ms, removed_ms, retry_schedule_ms, url), UPDATE (created_ms) ON entitled.endpoint TO entitled_api;
+GRANT SELECT (apps, created_ms, disabled_reason, environments, events, excepted_events, extension_version, format, has_authorization, header_names, id, includes_subscriber, ordering, paused_until_ms, removed_ms, retry_schedule_ms, url) ON entitled.endpoint TO entitled_console;
 
 -- What webhooks are signed with. During a rotation an endpoint has several that are valid.
 CREATE TABLE entitled.endpoint_secret (
@@ -709,6 +742,7 @@ CREATE TABLE entitled.endpoint_secret (
 );
 GRANT SELECT, INSERT, UPDATE, DELETE ON entitled.endpoint_secret TO entitled_worker;
 GRANT SELECT (created_ms, endpoint, expires_ms, kind, public_key) ON entitled.endpoint_secret TO entitled_api;
+GRANT SELECT (created_ms, endpoint, expires_ms, kind, public_key) ON entitled.endpoint_secret TO entitled_console;
 
 -- How the consumers of endpoints are doing, from the samples of all workers. A streak of failures begins with the first
 -- failure after the last success, and ends with a later success or when an operator enables the endpoint. Written
@@ -741,6 +775,7 @@ CREATE TABLE entitled.endpoint_health (
 ) WITH (fillfactor=50);
 GRANT SELECT, INSERT, UPDATE, DELETE ON entitled.endpoint_health TO entitled_worker;
 GRANT SELECT ON entitled.endpoint_health TO entitled_api;
+GRANT SELECT ON entitled.endpoint_health TO entitled_console;
 
 -- Fingerprints of the keys that seal secrets, so that a process with another key reports it instead of failing later.
 CREATE TABLE entitled.sealing_key (
@@ -773,6 +808,7 @@ CREATE TABLE entitled.api_key (
 );
 GRANT SELECT, INSERT, UPDATE, DELETE ON entitled.api_key TO entitled_worker;
 GRANT SELECT, UPDATE (last_used_ms) ON entitled.api_key TO entitled_api;
+GRANT SELECT (app, created_ms, hint, id, kind, last_used_ms, name, revoked_ms, scope) ON entitled.api_key TO entitled_console;
 
 -- MARK: Refunds
 
@@ -809,6 +845,7 @@ CREATE INDEX refund_request_asked ON entitled.refund_request USING btree (asked_
 CREATE INDEX refund_request_open ON entitled.refund_request USING btree (deadline_ms) WHERE ((decided_ms IS NULL) AND (state = ANY (ARRAY['open'::text, 'ready'::text, 'sending'::text])));
 GRANT SELECT, INSERT, UPDATE, DELETE ON entitled.refund_request TO entitled_worker;
 GRANT SELECT ON entitled.refund_request TO entitled_api;
+GRANT SELECT ON entitled.refund_request TO entitled_console;
 
 -- MARK: Jobs
 
@@ -848,6 +885,7 @@ CREATE TABLE entitled.job (
 CREATE UNIQUE INDEX job_running ON entitled.job USING btree (md5(request)) WHERE (state = 'running'::text);
 GRANT SELECT, INSERT, UPDATE, DELETE ON entitled.job TO entitled_worker;
 GRANT SELECT ON entitled.job TO entitled_api;
+GRANT SELECT ON entitled.job TO entitled_console;
 
 -- How far rebuilds came, so that the next one with the same settings goes on there.
 CREATE TABLE entitled.rebuild (
@@ -865,6 +903,7 @@ CREATE TABLE entitled.rebuild (
 );
 GRANT SELECT, INSERT, UPDATE, DELETE ON entitled.rebuild TO entitled_worker;
 GRANT SELECT ON entitled.rebuild TO entitled_api;
+GRANT SELECT ON entitled.rebuild TO entitled_console;
 
 -- MARK: Deletions
 
@@ -895,6 +934,7 @@ CREATE TABLE entitled.deletion (
 CREATE INDEX deletion_open ON entitled.deletion USING btree (id) WHERE (state <> 'done'::text);
 GRANT SELECT, INSERT, UPDATE, DELETE ON entitled.deletion TO entitled_worker;
 GRANT SELECT, INSERT ON entitled.deletion TO entitled_api;
+GRANT SELECT ON entitled.deletion TO entitled_console;
 
 -- Purchases that a deletion has still to sweep; the transaction that does it deletes the row.
 CREATE TABLE entitled.deletion_purchase (
@@ -909,6 +949,7 @@ CREATE TABLE entitled.deletion_purchase (
 );
 GRANT SELECT, INSERT, UPDATE, DELETE ON entitled.deletion_purchase TO entitled_worker;
 GRANT SELECT, INSERT ON entitled.deletion_purchase TO entitled_api;
+GRANT SELECT ON entitled.deletion_purchase TO entitled_console;
 
 -- Deliveries that may have been on their way: their responses arrive later, and are deleted then.
 CREATE TABLE entitled.deletion_delivery (
@@ -919,6 +960,7 @@ CREATE TABLE entitled.deletion_delivery (
 );
 GRANT SELECT, INSERT, UPDATE, DELETE ON entitled.deletion_delivery TO entitled_worker;
 GRANT SELECT ON entitled.deletion_delivery TO entitled_api;
+GRANT SELECT ON entitled.deletion_delivery TO entitled_console;
 
 -- HMAC-SHA256 of deleted ids and app account tokens in lower case, under the salt: whether a customer was deleted, and
 -- what keeps later data from Apple from restoring it.
@@ -931,6 +973,7 @@ CREATE TABLE entitled.deletion_id (
 );
 GRANT SELECT, INSERT, UPDATE, DELETE ON entitled.deletion_id TO entitled_worker;
 GRANT SELECT, INSERT ON entitled.deletion_id TO entitled_api;
+GRANT SELECT ON entitled.deletion_id TO entitled_console;
 
 -- The key of the hashes in deletion_id.
 CREATE TABLE entitled.deletion_salt (
@@ -938,6 +981,49 @@ CREATE TABLE entitled.deletion_salt (
 );
 GRANT SELECT ON entitled.deletion_salt TO entitled_worker;
 GRANT SELECT ON entitled.deletion_salt TO entitled_api;
+
+-- MARK: Operators
+
+-- People who operate this installation. `entitled users` on the host makes and removes them; removed ones keep their
+-- row.
+CREATE TABLE entitled.console_user (
+    name text COLLATE "C" NOT NULL,
+    -- support, integrator, operator, finance or read.
+    role text COLLATE "C" NOT NULL,
+    -- Parameters, salt and hash of the password. NULL: the user has none.
+    password text COLLATE "C",
+    -- IANA name of the time zone in which times are shown. NULL: UTC.
+    zone text COLLATE "C",
+    created_ms bigint NOT NULL,
+    -- When the user was removed. NULL: the user is there.
+    ended_ms bigint,
+    CONSTRAINT console_user_pkey PRIMARY KEY (name)
+);
+GRANT SELECT, INSERT, UPDATE, DELETE ON entitled.console_user TO entitled_worker;
+GRANT SELECT ON entitled.console_user TO entitled_console;
+
+-- Keys of the operator API, of which only the hash is kept.
+CREATE TABLE entitled.operator_key (
+    id text COLLATE "C" NOT NULL,
+    user_name text COLLATE "C" NOT NULL,
+    -- At most that of the user, who decides anew at every request.
+    role text COLLATE "C" NOT NULL,
+    -- How the key begins.
+    hint text COLLATE "C" NOT NULL,
+    -- SHA-256 of the key.
+    hash bytea NOT NULL,
+    created_ms bigint NOT NULL,
+    -- When the key ends by itself. NULL: never.
+    until_ms bigint,
+    last_used_ms bigint,
+    -- When the key was revoked. NULL: it was not.
+    ended_ms bigint,
+    CONSTRAINT operator_key_pkey PRIMARY KEY (id),
+    CONSTRAINT operator_key_hash_key UNIQUE (hash)
+);
+CREATE INDEX operator_key_user ON entitled.operator_key USING btree (user_name);
+GRANT SELECT, INSERT, UPDATE, DELETE ON entitled.operator_key TO entitled_worker;
+GRANT SELECT, UPDATE (last_used_ms) ON entitled.operator_key TO entitled_console;
 
 -- MARK: The schema's version
 
@@ -954,6 +1040,7 @@ CREATE TABLE entitled.schema_version (
 GRANT SELECT (oldest_program, version) ON entitled.schema_version TO entitled_ingest;
 GRANT SELECT (oldest_program, version) ON entitled.schema_version TO entitled_worker;
 GRANT SELECT (oldest_program, version) ON entitled.schema_version TO entitled_api;
+GRANT SELECT (oldest_program, version) ON entitled.schema_version TO entitled_console;
 
 -- Index builds and backfills that a migration leaves to be done after its transaction, while the processes work.
 -- `entitled migrate` runs them, and goes on where it was interrupted.
@@ -971,6 +1058,7 @@ CREATE TABLE entitled.migration_step (
 );
 GRANT SELECT ON entitled.migration_step TO entitled_worker;
 GRANT SELECT ON entitled.migration_step TO entitled_api;
+GRANT SELECT ON entitled.migration_step TO entitled_console;
 
 -- MARK: Functions and triggers
 

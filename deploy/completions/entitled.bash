@@ -5,7 +5,7 @@ _entitled() {
     for ((index = 1; index < COMP_CWORD; index++)); do
         next=${path:+$path }${COMP_WORDS[index]}
         case $next in
-            "run" | "ingest" | "worker" | "api" | "migrate" | "verify" | "endpoints" | "endpoints add" | "endpoints update" | "endpoints list" | "endpoints show" | "endpoints enable" | "endpoints disable" | "endpoints rotate-secret" | "endpoints test" | "endpoints remove" | "secrets" | "secrets rewrap" | "secrets reset" | "notifications" | "notifications list" | "notifications show" | "notifications reprocess" | "events" | "events list" | "events show" | "deliveries" | "deliveries list" | "deliveries show" | "deliveries resend" | "customers" | "customers show" | "customers list" | "customers alias" | "customers transfer" | "customers restore-behavior" | "customers delete" | "customers deletions" | "customers export" | "customers grant" | "customers revoke-grant" | "purchases" | "purchases list" | "purchases claim" | "products" | "products list" | "catalog" | "catalog check" | "keys" | "keys create" | "keys list" | "keys revoke" | "apple" | "apple order" | "apple status" | "apple refunds" | "apple transactions" | "apple extend" | "apple extend-all" | "apple test-notification" | "replay" | "replay history" | "replay webhooks" | "replay list" | "replay show" | "replay cancel" | "import" | "compare" | "export" | "export transactions" | "export customers" | "refunds" | "refunds list" | "refunds answer" | "report" | "listen" | "rebuild" | "retention" | "backup" | "restore" | "upgrade-postgres" | "doctor" | "check-config" | "version") path=$next ;;
+            "run" | "ingest" | "worker" | "api" | "console" | "migrate" | "verify" | "endpoints" | "endpoints add" | "endpoints update" | "endpoints list" | "endpoints show" | "endpoints enable" | "endpoints disable" | "endpoints rotate-secret" | "endpoints test" | "endpoints remove" | "secrets" | "secrets rewrap" | "secrets reset" | "notifications" | "notifications list" | "notifications show" | "notifications reprocess" | "events" | "events list" | "events show" | "deliveries" | "deliveries list" | "deliveries show" | "deliveries resend" | "customers" | "customers show" | "customers list" | "customers alias" | "customers transfer" | "customers restore-behavior" | "customers delete" | "customers deletions" | "customers export" | "customers grant" | "customers revoke-grant" | "purchases" | "purchases list" | "purchases claim" | "products" | "products list" | "catalog" | "catalog check" | "keys" | "keys create" | "keys list" | "keys revoke" | "users" | "users add" | "users list" | "users key" | "users remove" | "apple" | "apple order" | "apple status" | "apple refunds" | "apple transactions" | "apple extend" | "apple extend-all" | "apple test-notification" | "replay" | "replay history" | "replay webhooks" | "replay list" | "replay show" | "replay cancel" | "import" | "compare" | "export" | "export transactions" | "export customers" | "refunds" | "refunds list" | "refunds answer" | "report" | "listen" | "rebuild" | "retention" | "backup" | "restore" | "upgrade-postgres" | "doctor" | "check-config" | "version") path=$next ;;
         esac
     done
     case "$path $previous" in
@@ -125,6 +125,11 @@ _entitled() {
         "keys create --scope") mapfile -t COMPREPLY < <(compgen -W "read write" -- "$current"); return ;;
         "keys create --name") return ;;
         "keys list --watch") return ;;
+        "users add --role") mapfile -t COMPREPLY < <(compgen -W "support integrator operator finance read" -- "$current"); return ;;
+        "users list --watch") return ;;
+        "users key --role") mapfile -t COMPREPLY < <(compgen -W "support integrator operator finance read" -- "$current"); return ;;
+        "users key --until") return ;;
+        "users remove --key") return ;;
         "apple order --app") return ;;
         "apple order --environment") mapfile -t COMPREPLY < <(compgen -W "Sandbox Production" -- "$current"); return ;;
         "apple status --app") return ;;
@@ -206,11 +211,12 @@ _entitled() {
     esac
     local words
     case $path in
-        "") words="run ingest worker api migrate verify endpoints secrets notifications events deliveries customers purchases products catalog keys apple replay import compare export refunds report listen rebuild retention backup restore upgrade-postgres doctor check-config version help --version --config --json --help" ;;
+        "") words="run ingest worker api console migrate verify endpoints secrets notifications events deliveries customers purchases products catalog keys users apple replay import compare export refunds report listen rebuild retention backup restore upgrade-postgres doctor check-config version help --version --config --json --help" ;;
         "run") words="--config --json --help" ;;
         "ingest") words="--config --json --help" ;;
         "worker") words="--config --json --help" ;;
         "api") words="--routes --config --json --help" ;;
+        "console") words="--config --json --help" ;;
         "migrate") words="--status --dry-run --wait --config --json --help" ;;
         "verify") words="--root --bundle-id --apple-app-id --environment --kind --at --config --json --help" ;;
         "endpoints") words="add update list show enable disable rotate-secret test remove --config --json --help" ;;
@@ -259,6 +265,11 @@ _entitled() {
         "keys create") words="--kind --app --scope --name --config --json --help" ;;
         "keys list") words="--watch --config --json --help" ;;
         "keys revoke") words="--yes --config --json --help" ;;
+        "users") words="add list key remove --config --json --help" ;;
+        "users add") words="--role --config --json --help" ;;
+        "users list") words="--watch --config --json --help" ;;
+        "users key") words="--role --until --config --json --help" ;;
+        "users remove") words="--key --yes --config --json --help" ;;
         "apple") words="order status refunds transactions extend extend-all test-notification --config --json --help" ;;
         "apple order") words="--app --environment --config --json --help" ;;
         "apple status") words="--app --environment --config --json --help" ;;

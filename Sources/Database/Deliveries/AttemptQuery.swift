@@ -27,6 +27,9 @@ package struct AttemptSummary: Sendable {
 
 /// Reads the log of attempts.
 enum AttemptQuery {
+    /// Of one delivery, the newest.
+    private static let most: Int64 = 1000
+
     /// In their order.
     ///
     /// - Parameter since: milliseconds; days before are not looked into.
@@ -39,9 +42,9 @@ enum AttemptQuery {
                 first_byte_ms, http_version, host(peer) AS address, reused IS TRUE AS is_reused,
                 truncated IS TRUE AS is_truncated, head, s.worker, s.host
             FROM entitled.attempt a LEFT JOIN entitled.sender s ON s.number = a.sender
-            WHERE lane = $1 AND delivery = $2 AND started_ms >= $3 ORDER BY started_ms
-            """, [.int2(delivery.lane.number), .uuid(delivery.bytes), .int8(since)]
-        ).map(summary)
+            WHERE lane = $1 AND delivery = $2 AND started_ms >= $3 ORDER BY started_ms DESC LIMIT $4
+            """, [.int2(delivery.lane.number), .uuid(delivery.bytes), .int8(since), .int8(most)]
+        ).map(summary).reversed()
     }
 
     private static func summary(_ row: PostgresRow) throws -> AttemptSummary {

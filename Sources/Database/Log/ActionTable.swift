@@ -188,12 +188,16 @@ package enum ActionTable {
         SELECT seq, kind, at_ms, actor, reason, app_user_id, other, detail FROM (
             SELECT * FROM entitled.action WHERE app_user_id = ANY($1::text[])
             UNION SELECT * FROM entitled.action WHERE other = ANY($1::text[])
-        ) AS found ORDER BY seq
+        ) AS found ORDER BY seq DESC LIMIT $2
         """
 
     /// Everything that names one of these ids, the oldest first.
-    package static func entries(naming ids: [String], on connection: PostgresConnection) throws -> [Entry] {
-        try connection.query(select, [.texts(ids)]).map(entry)
+    ///
+    /// - Parameter limit: the newest of them; nil: all.
+    package static func entries(
+        naming ids: [String], atMost limit: Int? = nil, on connection: PostgresConnection
+    ) throws -> [Entry] {
+        try connection.query(select, [.texts(ids), .int8(limit.map { Int64($0) })]).map(entry).reversed()
     }
 
     private static let selectImport = """

@@ -92,11 +92,15 @@ package enum NotificationQuery {
         let last = end == .max ? Int64.max : SequenceGenerator.instant(of: end) + 1
         var scan = BackwardScan(
             from: SequenceGenerator.instant(of: least), to: last, now: SystemClock().now(), budget: range.budget)
-        while found.count <= range.limit, let part = scan.next() {
-            let until = part.upperBound == .max ? end : min(end, SequenceGenerator.least(at: part.upperBound) - 1)
-            found += try rows(
-                filter, range, from: max(least, SequenceGenerator.least(at: part.lowerBound)), to: until,
-                range.limit + 1 - found.count, on: connection)
+        while found.count <= range.limit,
+            let more = try scan.next(on: connection, { part in
+                let until = part.upperBound == .max ? end : min(end, SequenceGenerator.least(at: part.upperBound) - 1)
+                return try rows(
+                    filter, range, from: max(least, SequenceGenerator.least(at: part.lowerBound)), to: until,
+                    range.limit + 1 - found.count, on: connection)
+            })
+        {
+            found += more
         }
         return page(found, range, stop: scan.stop)
     }

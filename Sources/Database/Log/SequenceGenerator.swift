@@ -21,7 +21,9 @@ package final class SequenceGenerator: Sendable {
     /// The least number of an instant: where a number need not differ from others.
     ///
     /// - Parameter instant: ms since 1970.
-    package static func least(at instant: Int64) -> Int64 { max(0, instant - epoch) << 22 }
+    package static func least(at instant: Int64) -> Int64 {
+        instant < epoch ? 0 : min(instant - epoch, (1 << 41) - 1) << 22
+    }
 
     package func next() -> Int64 {
         let now = max(0, clock.now() - SequenceGenerator.epoch)

@@ -10,6 +10,10 @@ package enum CustomerQuery {
         package let purchases: [Purchase]
         /// When anything about the customer changed last, in milliseconds.
         package let lastSeen: Int64
+        /// Purchases with more facts than were read.
+        package let unread: [PurchaseKey]
+        /// Whether the customer has more purchases than were looked at.
+        package let isCut: Bool
     }
 
     private static let caseless = """
@@ -30,7 +34,7 @@ package enum CustomerQuery {
 
     private static let purchases = """
         SELECT p.app, p.environment, p.original_transaction_id, p.updated_ms FROM entitled.purchase p
-        WHERE p.owner = ANY($1::text[])
+        WHERE p.owner = ANY($1::text[]) ORDER BY p.updated_ms DESC, p.original_transaction_id
         """
 
     /// Whom an id names that an operator gave: every command asks here. An app user id, an alias or an app account token; a
@@ -64,9 +68,11 @@ package enum CustomerQuery {
 
     /// By app user id; nil where it names no customer.
     ///
-    /// - Parameter foldSettings: what the configuration adds to facts.
+    /// - Parameters:
+    ///   - foldSettings: what the configuration adds to facts.
+    ///   - limits: how much is read; nil: everything.
     package static func find(
-        _ id: String, foldSettings: FoldSettings, on connection: PostgresConnection
+        _ id: String, foldSettings: FoldSettings, within limits: Limits? = nil, on connection: PostgresConnection
     ) throws -> Found? {
         guard let customer = try CustomerTable.load([id], on: connection)[id] else { return nil }
         var keys: [PurchaseKey] = []
@@ -76,16 +82,37 @@ package enum CustomerQuery {
                 try PurchaseKey(row))
             lastSeen = max(lastSeen, try row.int("updated_ms"))
         }
-        let facts = try FactTable.load(keys, on: connection)
-        let folded = zip(keys, facts).compactMap { Purchase(folding: $1, key: $0, foldSettings: foldSettings) }
-        return Found(customer: customer, purchases: folded, lastSeen: lastSeen)
+        let isCut = keys.count > limits?.purchases ?? .max
+        if let most = limits?.purchases { keys = Array(keys.prefix(most)) }
+        let bounds = limits?.facts ?? FactTable.Bounds(rows: nil, bytes: nil)
+        var (folded, unread) = ([Purchase](), [PurchaseKey]())
+        for (key, known) in zip(keys, try FactTable.known(of: keys, within: bounds, on: connection)) {
+            guard let known, known.isWhole else {
+                unread.append(key)
+                continue
+            }
+            if let purchase = Purchase(folding: known.facts, key: key, foldSettings: foldSettings) {
+                folded.append(purchase)
+            }
+        }
+        return Found(customer: customer, purchases: folded, lastSeen: lastSeen, unread: unread, isCut: isCut)
     }
 
-    /// The purchases that these ids own, in no order.
+    /// How much is read of a customer.
+    package struct Limits: Sendable {
+        package let purchases: Int
+        package let facts: FactTable.Bounds
+
+        package init(purchases: Int, facts: FactTable.Bounds) {
+            (self.purchases, self.facts) = (purchases, facts)
+        }
+    }
+
+    /// The purchases that these ids own, those that changed last first.
     package static func purchases(
-        ofOwners ids: [String], on connection: PostgresConnection
+        ofOwners ids: [String], atMost limit: Int, on connection: PostgresConnection
     ) throws -> [PurchaseKey] {
-        try connection.query(purchases, [.texts(ids)]).map { try PurchaseKey($0) }
+        try connection.query("\(purchases) LIMIT $2", [.texts(ids), .int8(Int64(limit))]).map { try PurchaseKey($0) }
     }
 
     /// The hash tells customers of one instant apart.
@@ -97,18 +124,42 @@ package enum CustomerQuery {
                     AND (first_seen_ms, md5(original_app_user_id)::uuid) < ($4, $5::uuid))
             ORDER BY first_seen_ms DESC, md5(original_app_user_id)::uuid DESC LIMIT $1
         ) c
-        LEFT JOIN entitled.app_user_id a ON a.original_app_user_id = c.original_app_user_id
+        LEFT JOIN LATERAL (
+            SELECT id, first_seen_ms FROM entitled.app_user_id WHERE original_app_user_id = c.original_app_user_id LIMIT 100
+        ) a ON true
         ORDER BY c.first_seen_ms DESC, c.tie DESC, a.first_seen_ms, a.id
         """
 
-    /// A page of all customers, the newest first.
+    /// A page of all customers, the newest first; read in parts by the index of blocks on `first_seen_ms`.
     package static func list(
-        _ range: ListRange, on connection: PostgresConnection
+        _ range: ListRange, now: Int64, on connection: PostgresConnection
     ) throws -> ListPage<Customer> {
-        var found: [(customer: Customer, tie: [UInt8])] = []
+        var found: [PageRow] = []
+        let least = max(0, range.since ?? 0)
+        let end = range.after.map { $0.order == .max ? .max : min(range.until ?? .max, $0.order + 1) }
+        var scan = BackwardScan(from: least, to: end ?? range.until ?? .max, now: now, budget: range.budget)
+        while found.count <= range.limit,
+            let more = try scan.next(on: connection, { part in
+                try rows(range, part, range.limit + 1 - found.count, on: connection)
+            })
+        {
+            found += more
+        }
+        let stop = scan.stop.map { ($0, ListCursor(order: $0, lane: 0)) }
+        return ListPage(found, limit: range.limit, stop: stop) {
+            ListCursor(order: $0.customer.firstSeen, lane: 0, id: $0.tie)
+        }.map { $0.map(\.customer) }
+    }
+
+    private typealias PageRow = (customer: Customer, tie: [UInt8])
+
+    private static func rows(
+        _ range: ListRange, _ part: Range<Int64>, _ limit: Int, on connection: PostgresConnection
+    ) throws -> [PageRow] {
+        var found: [PageRow] = []
         let parameters: [PostgresValue] = [
-            .int8(Int64(range.limit + 1)), .int8(range.since ?? .min), .int8(range.until ?? .max),
-            .int8(range.after?.order), .uuid(range.after?.id),
+            .int8(Int64(limit)), .int8(part.lowerBound), .int8(part.upperBound), .int8(range.after?.order),
+            .uuid(range.after?.id),
         ]
         for row in try connection.query(page, parameters) {
             let (original, id) = (try row.text("original_app_user_id"), try row.optionalText("id"))
@@ -119,9 +170,7 @@ package enum CustomerQuery {
                 firstSeen: try row.int("first_seen_ms"))
             found.append((customer, try row.uuid("tie")))
         }
-        return ListPage(found, limit: range.limit) {
-            ListCursor(order: $0.customer.firstSeen, lane: 0, id: $0.tie)
-        }.map { $0.map(\.customer) }
+        return found
     }
 
     private static let newest = """

@@ -49,12 +49,16 @@ package enum EventQuery {
         }
 
         /// The events about the purchases that these ids own, and about the transfers from and to them.
-        package init(customer ids: [String], on connection: PostgresConnection) throws {
+        ///
+        /// - Parameter limit: purchases, and the newest actions, that are looked at; nil: all.
+        package init(customer ids: [String], atMost limit: Int? = nil, on connection: PostgresConnection) throws {
             let rows = try connection.query(
-                "SELECT DISTINCT original_transaction_id FROM entitled.purchase WHERE owner = ANY($1::text[])",
-                [.texts(ids)])
+                """
+                SELECT original_transaction_id FROM entitled.purchase WHERE owner = ANY($1::text[])
+                ORDER BY updated_ms DESC LIMIT $2
+                """, [.texts(ids), .int8(limit.map { Int64($0) })])
             originalTransactionIDs = Set(try rows.map { try $0.text("original_transaction_id") })
-            for action in try ActionTable.entries(naming: ids, on: connection) {
+            for action in try ActionTable.entries(naming: ids, atMost: limit, on: connection) {
                 for key in action.transfers {
                     names.insert(EventTraceQuery.EventName(lane: key.lane, id: action.event(about: key).id))
                 }
@@ -110,10 +114,14 @@ package enum EventQuery {
         }
         var found: [EventSummary] = []
         var scan = BackwardScan(from: least, to: end, now: now, budget: range.budget)
-        while found.count <= range.limit, let part = scan.next() {
-            found += try rows(
-                filter, range, from: part.lowerBound, to: part.upperBound, nil, range.limit + 1 - found.count,
-                on: connection)
+        while found.count <= range.limit,
+            let more = try scan.next(on: connection, { part in
+                try rows(
+                    filter, range, from: part.lowerBound, to: part.upperBound, nil, range.limit + 1 - found.count,
+                    on: connection)
+            })
+        {
+            found += more
         }
         return page(found, range, stop: scan.stop)
     }

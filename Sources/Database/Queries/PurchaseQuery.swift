@@ -51,8 +51,11 @@ package enum PurchaseQuery {
         """
 
     /// Those of these purchases that there are, in their order.
+    ///
+    /// - Parameter bounds: how much is read; a purchase of which that is not all is left out.
     package static func find(
-        _ keys: [PurchaseKey], foldSettings: FoldSettings, on connection: PostgresConnection
+        _ keys: [PurchaseKey], foldSettings: FoldSettings, within bounds: FactTable.Bounds,
+        on connection: PostgresConnection
     ) throws -> [Found] {
         guard !keys.isEmpty else { return [] }
         let rows = try connection.query(
@@ -61,17 +64,20 @@ package enum PurchaseQuery {
                 .int2s(keys.map(\.lane.number)), .texts(keys.map(\.originalTransactionID)), .texts(keys.map(\.app)),
                 .int2s(keys.map(\.environment.code)),
             ])
-        return try found(rows, foldSettings: foldSettings, on: connection)
+        return try found(rows, foldSettings: foldSettings, within: bounds, on: connection)
     }
 
     private static func found(
-        _ rows: PostgresRows, foldSettings: FoldSettings, on connection: PostgresConnection
+        _ rows: PostgresRows, foldSettings: FoldSettings,
+        within bounds: FactTable.Bounds = FactTable.Bounds(rows: nil, bytes: nil), on connection: PostgresConnection
     ) throws -> [Found] {
         let owned = try rows.map { (key: try PurchaseKey($0), owner: try $0.text("owner")) }
         let customers = try CustomerTable.load(Set(owned.map(\.owner)), on: connection)
-        let facts = try FactTable.load(owned.map(\.key), on: connection)
-        return zip(owned, facts).compactMap { item, facts in
-            guard let purchase = Purchase(folding: facts, key: item.key, foldSettings: foldSettings) else { return nil }
+        let facts = try FactTable.known(of: owned.map(\.key), within: bounds, on: connection)
+        return zip(owned, facts).compactMap { item, known in
+            guard let known, known.isWhole,
+                let purchase = Purchase(folding: known.facts, key: item.key, foldSettings: foldSettings)
+            else { return nil }
             let nobody = Customer(originalAppUserID: item.owner, appUserIDs: [item.owner], firstSeen: 0)
             return Found(purchase: purchase, owner: item.owner, customer: customers[item.owner] ?? nobody)
         }

@@ -10,10 +10,11 @@ package enum TimelineQuery {
     ///   - patience: as the worker's, in ms.
     ///   - foldSettings: as the worker's.
     ///   - now: ms.
+    ///   - limit: the newest actions that are told; nil: all.
     ///   - order: how entries are ordered, and by what was known when their changes are told.
     package static func timeline(
         of keys: [PurchaseKey], appUserIDs: [String], patience: Int64, foldSettings: FoldSettings, now: Int64,
-        order: TimelineOrder = .happened, on connection: PostgresConnection
+        order: TimelineOrder = .happened, actions limit: Int? = nil, on connection: PostgresConnection
     ) throws -> Timeline {
         let confirmationRule = try ExpiryConfirmationRule.read(patience: patience, now: now, on: connection)
         let arrivals = try ArrivalQuery.arrivals(of: keys, on: connection)
@@ -30,7 +31,7 @@ package enum TimelineQuery {
         let names = drafts.map {
             EventTraceQuery.EventName(lane: $0.purchase.lane, id: $0.id)
         }
-        let actions = try ActionTable.entries(naming: appUserIDs, on: connection)
+        let actions = try ActionTable.entries(naming: appUserIDs, atMost: limit, on: connection)
         let told = Dictionary(grouping: replays.flatMap(\.steps), by: \.action).mapValues { steps in
             steps.flatMap { $0.drafts + $0.ends }
         }

@@ -1,8 +1,10 @@
 import Base
+import Postgres
 
 /// The past, read in parts from its end on, for lists that no index orders with their filters.
 ///
-/// Parts grow while they are quick. With a budget they shrink where they are slow, and the scan stops when the budget is used up.
+/// Parts grow while they are quick. With a budget they shrink where they are slow, a part that takes too long is cut and read in
+/// smaller ones, and the scan stops when the budget is used up.
 struct BackwardScan {
     /// Exclusive, ms since 1970: what is later was read.
     private var end: Int64
@@ -10,7 +12,7 @@ struct BackwardScan {
     private let now: Int64
     private var part: Int64
     private let deadline: ContinuousClock.Instant?
-    private var began: ContinuousClock.Instant?
+    private var isBegun = false
 
     /// The instant up to which was read when the budget ended, in ms since 1970; nil: it did not end.
     private(set) var stop: Int64?
@@ -19,8 +21,11 @@ struct BackwardScan {
     private static let firstPart: Int64 = 900_000
     /// Longer than there are rows for; some centuries.
     private static let longestPart: Int64 = 1 << 44
+    private static let shortestPart: Int64 = 1000
     /// The time of a part that the next may be longer than.
     private static let quick = Duration.milliseconds(20)
+    /// The time after which a part is cut.
+    private static let patience = "250ms"
 
     /// - Parameters:
     ///   - least: inclusive, ms since 1970.
@@ -30,21 +35,51 @@ struct BackwardScan {
         deadline = budget.map { .now + $0 }
     }
 
-    /// The next part; nil: the beginning was reached, or the budget is used up.
-    mutating func next() -> Range<Int64>? {
-        guard end > least else { return nil }
-        let instant = ContinuousClock.now
-        if let began {
-            if let deadline, instant >= deadline {
+    /// The rows of the next part; nil: the beginning was reached, or the budget is used up.
+    mutating func next<Row>(
+        on connection: PostgresConnection, _ read: (Range<Int64>) throws -> [Row]
+    ) throws -> [Row]? {
+        while end > least {
+            if let deadline, isBegun, .now >= deadline {
                 stop = end
                 return nil
             }
-            let isQuick = deadline == nil || instant - began < BackwardScan.quick
-            part = isQuick ? min(BackwardScan.longestPart, part * 2) : max(1000, part / 2)
+            let start = max(least, min(end, now) - part)
+            let began = ContinuousClock.now
+            guard let rows = try rows(of: start..<end, on: connection, read) else {
+                guard part > BackwardScan.shortestPart else { throw BackwardScan.slow }
+                if isBegun {
+                    stop = end
+                    return nil
+                }
+                part = max(BackwardScan.shortestPart, part / 4)
+                continue
+            }
+            let isQuick = deadline == nil || .now - began < BackwardScan.quick
+            part = isQuick ? min(BackwardScan.longestPart, part * 2) : max(BackwardScan.shortestPart, part / 2)
+            (end, isBegun) = (start, true)
+            return rows
         }
-        began = instant
-        let start = max(least, min(end, now) - part)
-        defer { end = start }
-        return start..<end
+        return nil
+    }
+
+    private static let slow = PostgresError(.query, "a part of a list takes too long", sqlstate: "57014")
+
+    /// Nil where it takes too long, which does not end the transaction.
+    private func rows<Row>(
+        of part: Range<Int64>, on connection: PostgresConnection, _ read: (Range<Int64>) throws -> [Row]
+    ) throws -> [Row]? {
+        guard deadline != nil, connection.isInTransaction else { return try read(part) }
+        _ = try connection.query("SAVEPOINT part")
+        let found: [Row]?
+        do {
+            _ = try connection.query("SET LOCAL statement_timeout = '\(BackwardScan.patience)'")
+            found = try read(part)
+        } catch let error as PostgresError where error.sqlstate == "57014" {
+            found = nil
+        }
+        // With it the time limit is again the one before.
+        _ = try connection.query("ROLLBACK TO SAVEPOINT part")
+        return found
     }
 }

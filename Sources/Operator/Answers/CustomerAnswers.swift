@@ -42,6 +42,10 @@ package struct CustomerAnswer: DeskAnswer {
     /// The same as rows, for programs.
     let purchaseRows: JSON
     package let spending: Spending
+    /// Purchases with more facts than are folded for an answer.
+    package let unread: [PurchaseKey]
+    /// Whether there are more purchases than were looked at.
+    package let isCut: Bool
     package let attributes: [AttributeRow]
 
     package var profile: CustomerProfile { explanation.profile }
@@ -60,6 +64,7 @@ package struct CustomerAnswer: DeskAnswer {
             ]),
             "entitlements": explanation.entitlementsJSON, "purchases": purchaseRows,
             "spending": spending.json, "attributes": .array(attributes.map(\.json)),
+            "unread_purchases": .strings(unread.map(\.originalTransactionID)), "is_cut": .bool(isCut),
         ])
     }
 }
@@ -75,12 +80,12 @@ package struct TimelineRow: DeskAnswer {
 /// A purchase in a list.
 package struct PurchaseRow: DeskAnswer {
     package let purchase: Purchase
-    /// The app user id that owns it.
-    package let owner: String
+    /// The app user id that owns it; nil for a viewer who sees no persons.
+    package let owner: String?
     let row: JSON
 
     package var json: JSON {
-        .object((row.members ?? []) + [JSON.Member(name: "app_user_id", value: .string(owner))])
+        .object((row.members ?? []) + [JSON.Member(name: "app_user_id", value: .text(owner))])
     }
 }
 
@@ -88,13 +93,13 @@ package struct PurchaseRow: DeskAnswer {
 package struct PurchaseAnswer: DeskAnswer {
     package let row: PurchaseRow
     package let explanation: PurchaseExplanation
-    /// Original id of the customer who owns it.
-    package let customer: String
+    /// Original id of the customer who owns it; nil for a viewer who sees no persons.
+    package let customer: String?
 
     package var json: JSON {
         .object(
             (row.json.members ?? []) + [
-                JSON.Member(name: "customer", value: .string(customer)),
+                JSON.Member(name: "customer", value: .text(customer)),
                 JSON.Member(name: "title", value: .string(explanation.title)),
                 JSON.Member(
                     name: "facts",

@@ -39,6 +39,11 @@ package struct EventAnswer: DeskAnswer {
 package enum ShownBody {
     private static let attributes = "subscriber_attributes"
 
+    /// The body as a viewer sees it; empty for one who sees no persons, whose ids are in it.
+    package static func of(_ body: [UInt8], for viewer: Viewer) -> [UInt8] {
+        viewer.seesPersons ? of(body, for: viewer.personalData) : []
+    }
+
     /// The body with the values of attributes masked; as it is where it has none, or where all of it is seen.
     package static func of(_ body: [UInt8], for view: PersonalDataView) -> [UInt8] {
         guard view != .whole, !body.isEmpty else { return body }
@@ -53,7 +58,7 @@ package enum ShownBody {
         case .object(let members):
             var isChanged = false
             let shown = members.map { member -> JSON.Member in
-                if member.name == attributes, member.value.members?.isEmpty == false {
+                if member.name == attributes, ![.null, .object([]), .array([])].contains(member.value) {
                     isChanged = true
                     return JSON.Member(name: member.name, value: hidden(member.value, view))
                 }
@@ -70,14 +75,19 @@ package enum ShownBody {
         }
     }
 
-    /// Every text in it masked.
+    /// Every value in it masked, but when it was set.
     private static func hidden(_ json: JSON, _ view: PersonalDataView) -> JSON {
         switch json {
         case .object(let members):
-            .object(members.map { JSON.Member(name: $0.name, value: hidden($0.value, view)) })
+            .object(
+                members.map { member in
+                    let isDate = member.name == "updated_at_ms" && member.value.intValue != nil
+                    return isDate ? member : JSON.Member(name: member.name, value: hidden(member.value, view))
+                })
         case .array(let values): .array(values.map { hidden($0, view) })
         case .string(let text): .string(view.shown(text))
-        default: json
+        case .null: .null
+        case .bool, .int, .double, .raw: .string(PersonalDataView.mask)
         }
     }
 }

@@ -22,16 +22,18 @@ extension NotificationSummary: DeskAnswer {
 /// A notification with what Apple signed.
 package struct StoredNotificationAnswer: DeskAnswer {
     package let whole: NotificationQuery.Whole
+    /// Whether what Apple signed is shown, which may name an account of the app.
+    package let isPayloadShown: Bool
 
     package var json: JSON {
         .object(
             whole.summary.members + [
-                JSON.Member(name: "payload", value: whole.gap == nil ? .raw(whole.payload) : .null),
+                JSON.Member(name: "payload", value: whole.gap == nil && isPayloadShown ? .raw(whole.payload) : .null),
                 JSON.Member(name: "gap", value: .text(whole.gap)),
                 JSON.Member(
                     name: "signed_payload",
                     value: .text(
-                        whole.signedPayload.isEmpty ? nil : String(decoding: whole.signedPayload, as: UTF8.self))),
+                        whole.signedPayload.isEmpty || !isPayloadShown ? nil : String(decoding: whole.signedPayload, as: UTF8.self))),
             ])
     }
 }

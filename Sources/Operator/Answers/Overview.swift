@@ -50,7 +50,7 @@ package struct Overview: DeskAnswer {
     package struct Source: Sendable, Equatable {
         package let app: String
         package let environment: StoreEnvironment
-        /// When Apple's newest notification came; nil: none within 45 days.
+        /// When Apple's newest notification came; nil: it is not among the newest of any lane, or older than 45 days.
         package let lastReceived: Int64?
     }
 
@@ -74,7 +74,7 @@ package struct Overview: DeskAnswer {
 
     package var json: JSON {
         .object([
-            "now": .date(now), "findings": .array(findings.map(\.json)),
+            "findings": .array(findings.map(\.json)),
             "notifications": .object([
                 "sources": .array(
                     sources.map {

@@ -7,7 +7,7 @@ import Subscriptions
 extension DatabaseDesk {
     package func customers(_ question: CustomersQuestion) throws -> DeskList<CustomerRow> {
         try viewer.check(.customers)
-        return question.part.list(try CustomerQuery.list(question.part.range, on: connection)) {
+        return question.part.list(try CustomerQuery.list(question.part.range, now: now, on: connection)) {
             CustomerRow(customer: $0)
         }
     }
@@ -16,7 +16,10 @@ extension DatabaseDesk {
         try viewer.check(.customers)
         let resolved = try resolve(id)
         guard let appUserID = resolved.appUserID,
-            let found = try CustomerQuery.find(appUserID, foldSettings: settings.foldSettings, on: connection)
+            let found = try CustomerQuery.find(
+                appUserID, foldSettings: settings.foldSettings,
+                within: CustomerQuery.Limits(purchases: DatabaseDesk.mostPurchases, facts: DatabaseDesk.bounds),
+                on: connection)
         else { throw DeskError.notFound("No customer has the id \(id).") }
         let ids = found.customer.appUserIDs
         let attributes = try AttributeTable.load(ids, own: found.customer.originalAppUserID, on: connection).all
@@ -30,7 +33,7 @@ extension DatabaseDesk {
                 profile, found.purchases, catalogue: settings.catalogue, sandboxRule: settings.sandboxRule, now: now),
             purchases: found.purchases,
             purchaseRows: summary.json(found.purchases, of: profile, now: now), spending: Spending(found.purchases),
-            attributes: shown(attributes))
+            unread: found.unread, isCut: found.isCut, attributes: shown(attributes))
     }
 
     private func shown(_ attributes: CustomerAttributes) -> [AttributeRow] {
@@ -42,26 +45,50 @@ extension DatabaseDesk {
 
     // MARK: - What happened
 
+    /// Of one customer.
+    static let mostPurchases = 500
+    /// Facts that were not folded before, of one purchase; bytes of folds together.
+    static let bounds = FactTable.Bounds(rows: 2_000, bytes: 4 << 20)
+
     /// Steps of a purchase with more facts are not told one by one: each is a fold of all before it.
     static let foldedFacts = 500
 
     package func timeline(of id: String, _ question: TimelineQuestion) throws -> DeskList<TimelineRow> {
         try viewer.check(.customers)
         let ids = try appUserIDs(of: id)
-        let keys = try CustomerQuery.purchases(ofOwners: ids, on: connection)
+        let keys = try CustomerQuery.purchases(
+            ofOwners: ids, atMost: DatabaseDesk.mostPurchases, on: connection)
         let (few, many) = try split(keys)
         let told = try TimelineQuery.timeline(
             of: few, appUserIDs: ids, patience: settings.expiryPatience.milliseconds,
-            foldSettings: settings.foldSettings, now: now, order: question.order, on: connection)
+            foldSettings: settings.foldSettings, now: now, order: question.order,
+            actions: DatabaseDesk.consideredRows, on: connection)
         let range = question.part.range
-        var entries = told.entries
-        var lookedBackTo: Int64?
-        if !many.isEmpty {
-            let (events, least) = try events(of: many, before: range)
-            entries = Timeline(entries + events, order: question.order).entries
-            lookedBackTo = least
+        let steps = ranked(told.entries, question.order) + (try events(of: many, range))
+        let wanted = steps.filter { step in
+            step.rank.order >= range.since ?? .min && step.rank.order < range.until ?? .max
+                && range.after.map { step.rank.isBefore($0) } ?? true
+        }.sorted { $1.rank.isBefore($0.rank) }
+        let page = ListPage(Array(wanted.prefix(range.limit + 1)), limit: range.limit) { $0.rank }
+        return question.part.list(page) { TimelineRow(entry: $0.entry, order: question.order) }
+    }
+
+    private struct Step: Sendable {
+        let rank: ListCursor
+        let entry: TimelineEntry
+    }
+
+    /// Steps with their positions: of one instant those that came last come last, and events behind them.
+    private func ranked(_ entries: [TimelineEntry], _ order: TimelineOrder) -> [Step] {
+        var known: [[Int64]: UInt64] = [:]
+        return entries.map { entry in
+            let place = [entry.date(in: order), entry.instant]
+            let number = known[place, default: 0]
+            known[place] = number + 1
+            let instant = withUnsafeBytes(of: UInt64(bitPattern: entry.instant).bigEndian) { Array($0) }
+            let tie = withUnsafeBytes(of: number.bigEndian) { Array($0) }
+            return Step(rank: ListCursor(order: place[0], lane: -1, id: instant + tie), entry: entry)
         }
-        return page(entries, question, lookedBackTo)
     }
 
     /// The purchases whose steps are told, and those that have too many facts for it. The facts of the first together are few.
@@ -79,55 +106,29 @@ extension DatabaseDesk {
         return (few, many)
     }
 
-    /// The newest events about purchases, each as a step of its own: what these purchases told.
-    private func events(
-        of keys: [PurchaseKey], before range: ListRange
-    ) throws -> (entries: [TimelineEntry], lookedBackTo: Int64?) {
-        var until = range.until
-        if let after = range.after, after.order < .max { until = min(until ?? .max, after.order + 1) }
-        let byID = Dictionary(keys.map { ($0.originalTransactionID, $0) }) { first, _ in first }
-        var filter = EventQuery.Filter()
-        filter.subject = EventQuery.Subject(originalTransactionIDs: Set(byID.keys))
-        let page = try EventQuery.list(
-            filter, ListRange(since: range.since, until: until, limit: 2 * range.limit), now: now, on: connection)
-        let traces = try EventTraceQuery.traces(of: page.rows.map(\.name), on: connection)
-        let entries = page.rows.map { event in
-            TimelineEntry(
-                .observation, at: event.created, purchase: event.originalTransactionID.flatMap { byID[$0] },
-                events: [TimelineEntry.Event(id: event.id, type: event.type, reason: nil, trace: traces[event.id])])
+    /// The newest events about purchases behind a position, each as a step of its own: what these purchases told. There are more
+    /// than a page has, or they are all.
+    private func events(of keys: [PurchaseKey], _ range: ListRange) throws -> [Step] {
+        let scopes = Dictionary(grouping: keys) { AppScope(app: $0.app, environment: $0.environment) }
+        return try scopes.flatMap { scope, keys in
+            let byID = Dictionary(keys.map { ($0.originalTransactionID, $0) }) { first, _ in first }
+            var filter = EventQuery.Filter()
+            (filter.app, filter.environment) = (scope.app, scope.environment)
+            filter.subject = EventQuery.Subject(originalTransactionIDs: Set(byID.keys))
+            let part = ListRange(
+                since: range.since, until: range.until, after: range.after, limit: range.limit + 1)
+            let rows = try EventQuery.list(filter, part, now: now, on: connection).rows
+            let traces = try EventTraceQuery.traces(of: rows.map(\.name), on: connection)
+            return rows.map { event in
+                let told = TimelineEntry.Event(id: event.id, type: event.type, reason: nil, trace: traces[event.id])
+                return Step(
+                    rank: ListCursor(
+                        order: event.created, lane: event.lane.number, id: UUIDText.bytes(event.id) ?? []),
+                    entry: TimelineEntry(
+                        .observation, at: event.created, purchase: event.originalTransactionID.flatMap { byID[$0] },
+                        events: [told]))
+            }
         }
-        return (entries, page.next == nil ? nil : page.rows.last?.created)
-    }
-
-    /// The newest first.
-    private func page(
-        _ entries: [TimelineEntry], _ question: TimelineQuestion, _ lookedBackTo: Int64?
-    ) -> DeskList<TimelineRow> {
-        let range = question.part.range
-        // Of one instant those that came last come first; the number tells apart what has both in common.
-        var known: [[Int64]: Int16] = [:]
-        let ranked = entries.map { entry -> (rank: ListCursor, entry: TimelineEntry) in
-            let place = [entry.date(in: question.order), entry.instant]
-            let number = known[place, default: 0]
-            known[place] = number == .max ? .max : number + 1
-            let instant = withUnsafeBytes(of: UInt64(bitPattern: entry.instant).bigEndian) { Array($0) }
-            return (ListCursor(order: place[0], lane: number, id: instant), entry)
-        }
-        func isBefore(_ one: ListCursor, _ other: ListCursor) -> Bool {
-            if one.order != other.order { return one.order < other.order }
-            if one.id != other.id { return one.id.lexicographicallyPrecedes(other.id) }
-            return one.lane < other.lane
-        }
-        let wanted = ranked.reversed().filter { rank, _ in
-            // What is older than the events that were read is told with them, on a later page.
-            rank.order >= max(range.since ?? 0, lookedBackTo ?? 0) && rank.order < range.until ?? .max
-                && range.after.map { isBefore(rank, $0) } ?? true
-        }
-        let page = ListPage(
-            wanted.prefix(range.limit + 1).map { $0 }, limit: range.limit,
-            stop: lookedBackTo.map { ($0, ListCursor(order: $0, lane: .min)) }
-        ) { $0.rank }
-        return question.part.list(page) { TimelineRow(entry: $0.entry, order: question.order) }
     }
 
     // MARK: - Purchases
@@ -139,8 +140,10 @@ extension DatabaseDesk {
             keys = try PurchaseQuery.keys(
                 of: id, app: question.app, environment: question.environment, on: connection)
         } else if let customer = question.customer {
+            guard viewer.seesPersons else { throw DeskError.forbidden(viewer.role, parameter: "customer") }
             keys = try CustomerQuery.purchases(
-                ofOwners: try appUserIDs(of: customer, field: "customer"), on: connection
+                ofOwners: try appUserIDs(of: customer, field: "customer"), atMost: DatabaseDesk.consideredRows,
+                on: connection
             ).filter { key in
                 (question.app.map { $0 == key.app } ?? true)
                     && (question.environment.map { $0 == key.environment } ?? true)
@@ -152,31 +155,50 @@ extension DatabaseDesk {
         }
         let range = question.part.range
         let start = min(keys.count, Int(clamping: max(0, range.after?.order ?? 0)))
-        let found = try rows(of: Array(keys.dropFirst(start).prefix(range.limit + 1)))
-        let page = ListPage(found, limit: range.limit) { _ in
+        // A purchase with more facts than are read is left out, so that the keys are counted.
+        let wanted = Array(keys.dropFirst(start).prefix(range.limit + 1))
+        let page = ListPage(wanted, limit: range.limit) { _ in
             ListCursor(order: Int64(start + range.limit), lane: 0)
         }
-        return question.part.list(page) { $0 }
+        return question.part.list(try page.map { rows(try find($0)) }) { $0 }
     }
 
     package func purchase(_ key: PurchaseKey) throws -> PurchaseAnswer {
         try viewer.check(.purchases)
-        guard let row = try rows(of: [key]).first else {
+        let found = try find([key])
+        guard let purchase = found.first?.purchase, let row = rows(found).first else {
+            guard try FactTable.counts(of: [key], upTo: 1, on: connection) == [0] else {
+                throw DeskError.unavailable(
+                    "\(key.originalTransactionID) has more facts than are folded for an answer; a worker folds them.")
+            }
             throw DeskError.notFound(
                 "There is no purchase \(key.originalTransactionID) of \(key.app) in \(key.environment.rawValue).")
         }
-        let customer = try CustomerTable.load([row.owner], on: connection)[row.owner]
         return PurchaseAnswer(
-            row: row, explanation: PurchaseExplanation(row.purchase, now: now),
-            customer: customer?.originalAppUserID ?? row.owner)
+            row: row, explanation: PurchaseExplanation(purchase, now: now),
+            customer: viewer.seesPersons ? found.first?.customer.originalAppUserID : nil)
     }
 
-    private func rows(of keys: [PurchaseKey]) throws -> [PurchaseRow] {
+    private func find(_ keys: [PurchaseKey]) throws -> [PurchaseQuery.Found] {
+        try PurchaseQuery.find(
+            keys, foldSettings: settings.foldSettings, within: DatabaseDesk.bounds, on: connection)
+    }
+
+    private func rows(_ found: [PurchaseQuery.Found]) -> [PurchaseRow] {
         let summary = PurchaseSummary(catalogue: settings.catalogue, sandboxRule: settings.sandboxRule)
-        return try PurchaseQuery.find(keys, foldSettings: settings.foldSettings, on: connection).map { found in
+        return found.map { found in
             PurchaseRow(
-                purchase: found.purchase, owner: found.owner,
+                purchase: found.purchase, owner: viewer.seesPersons ? found.owner : nil,
                 row: summary.row(found.purchase, ofCustomer: found.customer.appUserIDs, now: now))
         }
+    }
+}
+
+extension ListCursor {
+    /// Whether it stands before another one in a list, whose greatest come first.
+    fileprivate func isBefore(_ other: ListCursor) -> Bool {
+        if order != other.order { return order < other.order }
+        if lane != other.lane { return lane < other.lane }
+        return id.lexicographicallyPrecedes(other.id)
     }
 }

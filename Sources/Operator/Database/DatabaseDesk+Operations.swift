@@ -33,7 +33,7 @@ extension DatabaseDesk {
             throw DeskError.notKept(
                 "The notification came \(Timestamp.text(received)) and is not kept any more (retention.notifications).")
         }
-        return StoredNotificationAnswer(whole: whole)
+        return StoredNotificationAnswer(whole: whole, isPayloadShown: viewer.seesPersons)
     }
 
     // MARK: - Outages

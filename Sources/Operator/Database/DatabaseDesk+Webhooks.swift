@@ -12,12 +12,22 @@ extension DatabaseDesk {
         if let purchase = question.purchase {
             filter.subject = EventQuery.Subject(originalTransactionID: purchase)
         } else if let customer = question.customer {
-            filter.subject = try EventQuery.Subject(
-                customer: try appUserIDs(of: customer, field: "customer"), on: connection)
+            filter.subject = try subject(customer)
         }
         return question.part.list(
             try EventQuery.list(filter, question.part.range, now: now, on: connection)
         ) { $0 }
+    }
+
+    /// What is looked at of one customer: purchases, and the newest actions.
+    static let consideredRows = 2_000
+
+    /// The events about a customer who is given by any id.
+    private func subject(_ customer: String) throws -> EventQuery.Subject {
+        guard viewer.seesPersons else { throw DeskError.forbidden(viewer.role, parameter: "customer") }
+        return try EventQuery.Subject(
+            customer: try appUserIDs(of: customer, field: "customer"), atMost: DatabaseDesk.consideredRows,
+            on: connection)
     }
 
     private func summary(ofEvent id: String, field: String? = nil) throws -> EventSummary {
@@ -38,7 +48,7 @@ extension DatabaseDesk {
         filter.events = [event.name]
         return EventAnswer(
             event: event,
-            body: ShownBody.of(try EventQuery.body(of: event, on: connection), for: viewer.personalData),
+            body: ShownBody.of(try EventQuery.body(of: event, on: connection), for: viewer),
             deliveries: viewer.may(.deliveries)
                 ? try DeliveryQuery.list(filter, ListRange(limit: 1000), on: connection).rows : [],
             repeats: try EventCopy.original(of: event.id, in: event.lane, on: connection))
@@ -55,21 +65,31 @@ extension DatabaseDesk {
         filter.eventType = question.type
         filter.lastStatus = question.status
         filter.attemptsAtLeast = question.attemptsAtLeast
-        var lookedBackTo: Int64?
+        let range = question.part.range
+        var last: Int64?
         if let event = question.event {
             filter.events = [try summary(ofEvent: event, field: "event").name]
         } else if let customer = question.customer {
             var events = EventQuery.Filter()
-            events.subject = try EventQuery.Subject(
-                customer: try appUserIDs(of: customer, field: "customer"), on: connection)
+            events.subject = try subject(customer)
+            // A delivery is never older than its event.
+            let until = range.after.map { $0.order == .max ? .max : min(range.until ?? .max, $0.order + 1) }
             let page = try EventQuery.list(
-                events, ListRange(limit: DatabaseDesk.consideredEvents), now: now, on: connection)
+                events, ListRange(until: until ?? range.until, limit: DatabaseDesk.consideredEvents), now: now,
+                on: connection)
             filter.events = Set(page.rows.map(\.name))
-            lookedBackTo = page.next == nil ? nil : page.rows.last?.created
+            last = page.next == nil ? nil : page.rows.last?.created
         }
-        let list = question.part.list(try DeliveryQuery.list(filter, question.part.range, on: connection)) { $0 }
-        return DeskList(list.items, next: list.next, lookedBackTo: list.lookedBackTo ?? lookedBackTo)
+        let page = try DeliveryQuery.list(filter, range, on: connection)
+        guard page.next == nil, let last else { return question.part.list(page) { $0 } }
+        let cut = ListPage(
+            page.rows, limit: range.limit, stop: (last, ListCursor(order: last, lane: .max, id: DatabaseDesk.lastID))
+        ) { ListCursor(order: $0.created, lane: $0.id.lane.number, id: $0.id.bytes) }
+        return question.part.list(cut) { $0 }
     }
+
+    /// The last of an instant, so that the page goes on with all of that instant.
+    private static let lastID = [UInt8](repeating: 0xff, count: 16)
 
     package func delivery(_ id: String) throws -> DeliveryAnswer {
         try viewer.check(.deliveries)
@@ -83,7 +103,7 @@ extension DatabaseDesk {
         return DeliveryAnswer(
             delivery: found.delivery,
             attempts: found.attempts.map { AttemptRow(attempt: $0, isAnswerShown: isAnswerShown) },
-            body: ShownBody.of(found.body, for: viewer.personalData), sequence: found.sequence,
+            body: ShownBody.of(found.body, for: viewer), sequence: found.sequence,
             blockedBy: found.blockedBy,
             repeats: try EventCopy.original(of: found.delivery.event, in: name.lane, on: connection))
     }

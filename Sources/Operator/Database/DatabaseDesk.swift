@@ -74,6 +74,8 @@ package struct DatabaseDesk: Desk {
         let resolved = try CustomerQuery.resolve(id, on: connection)
         guard resolved.appUserID == nil else { return resolved }
         let given = resolved.given
+        // Candidates are customers, of whom nothing is told to a role that does not see them.
+        guard viewer.may(.customers) else { throw DeskError.notFound("No customer has the id \(given).", field: field) }
         if resolved.owners.count > 1 {
             let owners = resolved.owners.map(\.id).joined(separator: ", ")
             throw DeskError.notFound(

@@ -46,6 +46,14 @@ package struct DeskError: Error, Sendable, Equatable {
                 + "\(needs.map(\.rawValue).joined(separator: ", ")).", needs: needs)
     }
 
+    /// The role sees the list, and not by what this parameter names.
+    package static func forbidden(_ role: OperatorRole, parameter name: String) -> DeskError {
+        let needs = OperatorRole.allCases.filter { Viewer(user: "", role: $0).seesPersons }
+        return DeskError(
+            403, "forbidden", "The role \(role.rawValue) does not see customers, so that it cannot ask by \(name).",
+            field: name, needs: needs)
+    }
+
     package static func unavailable(_ message: String) -> DeskError {
         DeskError(503, "unavailable", message, retryAfter: 5)
     }

@@ -20,6 +20,9 @@ package struct Viewer: Sendable, Equatable {
         guard may(section) else { throw .forbidden(role, section) }
     }
 
+    /// Whether ids of customers are shown, and what else tells persons apart.
+    package var seesPersons: Bool { role == .operator || role == .support || role == .integrator }
+
     /// How much is shown of attributes and of the answers of consumers.
     package var personalData: PersonalDataView {
         switch role {
@@ -45,9 +48,10 @@ package enum PersonalDataView: String, Sendable, CaseIterable {
         case .whole: return value
         case .hidden: return PersonalDataView.mask
         case .masked:
-            guard value.count >= 6 else { return PersonalDataView.mask }
-            let domain = value.lastIndex(of: "@").map { String(value[$0...]) } ?? ""
-            return value.prefix(2) + PersonalDataView.mask + domain
+            let domain = value.lastIndex(of: "@").map { value[$0...] } ?? ""
+            // Of what names a person at most a third is shown.
+            guard value.count - domain.count >= 6 else { return PersonalDataView.mask }
+            return "\(value.prefix(2))\(PersonalDataView.mask)\(domain)"
         }
     }
 }
@@ -61,7 +65,8 @@ package enum DeskSection: String, Sendable, CaseIterable {
         switch self {
         case .me, .overview: Set(OperatorRole.allCases)
         case .search: [.support, .integrator, .operator, .read]
-        case .customers, .purchases, .products, .notifications: [.support, .operator, .read]
+        case .customers: [.support, .operator]
+        case .purchases, .products, .notifications: [.support, .operator, .read]
         case .events, .deliveries: [.support, .integrator, .operator, .read]
         case .endpoints: [.integrator, .operator, .read]
         case .outages: [.operator, .read]

@@ -70,7 +70,7 @@ final class OperatorFixture: Sendable {
         try database.execute(
             """
             INSERT INTO entitled.customer_attribute (app_user_id, key, value, updated_ms)
-            VALUES ('anna', '$email', 'anna@example.com', 5000)
+            VALUES ('anna', '$email', 'annabel@example.com', 5000)
             """)
         try database.execute(
             """

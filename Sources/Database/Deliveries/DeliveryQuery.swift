@@ -82,11 +82,13 @@ package enum DeliveryQuery {
         let last = range.after.map { $0.order == .max ? .max : min(end, $0.order + 1) } ?? end
         var scan = BackwardScan(from: least, to: last, now: SystemClock().now(), budget: range.budget)
         while found.count <= range.limit,
-            let more = try scan.next(on: connection, { part in
-                try rows(
-                    filter, range, from: part.lowerBound, to: part.upperBound, nil, range.limit + 1 - found.count,
-                    on: connection)
-            })
+            let more = try scan.next(
+                on: connection,
+                { part in
+                    try rows(
+                        filter, range, from: part.lowerBound, to: part.upperBound, nil, range.limit + 1 - found.count,
+                        on: connection)
+                })
         {
             found += more
         }

@@ -93,12 +93,15 @@ package enum NotificationQuery {
         var scan = BackwardScan(
             from: SequenceGenerator.instant(of: least), to: last, now: SystemClock().now(), budget: range.budget)
         while found.count <= range.limit,
-            let more = try scan.next(on: connection, { part in
-                let until = part.upperBound == .max ? end : min(end, SequenceGenerator.least(at: part.upperBound) - 1)
-                return try rows(
-                    filter, range, from: max(least, SequenceGenerator.least(at: part.lowerBound)), to: until,
-                    range.limit + 1 - found.count, on: connection)
-            })
+            let more = try scan.next(
+                on: connection,
+                { part in
+                    let until =
+                        part.upperBound == .max ? end : min(end, SequenceGenerator.least(at: part.upperBound) - 1)
+                    return try rows(
+                        filter, range, from: max(least, SequenceGenerator.least(at: part.lowerBound)), to: until,
+                        range.limit + 1 - found.count, on: connection)
+                })
         {
             found += more
         }

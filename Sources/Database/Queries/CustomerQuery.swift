@@ -139,9 +139,11 @@ package enum CustomerQuery {
         let end = range.after.map { $0.order == .max ? .max : min(range.until ?? .max, $0.order + 1) }
         var scan = BackwardScan(from: least, to: end ?? range.until ?? .max, now: now, budget: range.budget)
         while found.count <= range.limit,
-            let more = try scan.next(on: connection, { part in
-                try rows(range, part, range.limit + 1 - found.count, on: connection)
-            })
+            let more = try scan.next(
+                on: connection,
+                { part in
+                    try rows(range, part, range.limit + 1 - found.count, on: connection)
+                })
         {
             found += more
         }

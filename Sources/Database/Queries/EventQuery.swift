@@ -115,11 +115,13 @@ package enum EventQuery {
         var found: [EventSummary] = []
         var scan = BackwardScan(from: least, to: end, now: now, budget: range.budget)
         while found.count <= range.limit,
-            let more = try scan.next(on: connection, { part in
-                try rows(
-                    filter, range, from: part.lowerBound, to: part.upperBound, nil, range.limit + 1 - found.count,
-                    on: connection)
-            })
+            let more = try scan.next(
+                on: connection,
+                { part in
+                    try rows(
+                        filter, range, from: part.lowerBound, to: part.upperBound, nil, range.limit + 1 - found.count,
+                        on: connection)
+                })
         {
             found += more
         }

@@ -33,7 +33,8 @@ package struct StoredNotificationAnswer: DeskAnswer {
                 JSON.Member(
                     name: "signed_payload",
                     value: .text(
-                        whole.signedPayload.isEmpty || !isPayloadShown ? nil : String(decoding: whole.signedPayload, as: UTF8.self))),
+                        whole.signedPayload.isEmpty || !isPayloadShown
+                            ? nil : String(decoding: whole.signedPayload, as: UTF8.self))),
             ])
     }
 }

@@ -41,6 +41,8 @@ let modules: [Target] = [
     .target(name: "Base"),
     // What any daemon needs: log lines, metrics, services, threads, settings, fail points.
     .target(name: "Daemon", dependencies: ["Base"]),
+    // PURE: pages as trees of elements and text; the only writer of HTML.
+    .target(name: "Markup", dependencies: ["Base"]),
     // Arguments, terminal, tables.
     .target(name: "CLI", dependencies: ["Base", "Daemon"]),
     // Certificates, revocation answers, signatures, digests and sealing, by OpenSSL.
@@ -103,12 +105,23 @@ let modules: [Target] = [
             "Base", "Daemon", "CLI", "Crypto", "Postgres", "HTTP", "AppStore", "Subscriptions", "Database", "Customers",
             "Worker", "API",
         ]),
+    // Operators on the web: how they log in, and what a request of theirs must have.
+    .target(name: "Accounts", dependencies: ["Base", "Crypto", "Postgres", "HTTP", "Database"]),
+    // The web console: pages of the operators' values, for browsers.
+    .target(
+        name: "Console",
+        dependencies: [
+            "Base", "Daemon", "Markup", "Crypto", "Postgres", "HTTP", "AppStore", "Subscriptions", "Database", "Operator",
+            "Accounts",
+        ],
+        resources: [.embedInCode("Frame/console.css")]),
     // Commands, configuration, doctor, composition.
     .target(
         name: "EntitledApp",
         dependencies: [
             "CBuild", "Base", "Daemon", "CLI", "Crypto", "Postgres", "HTTP", "AppStore", "AppStoreAPI", "Subscriptions",
-            "Schemas", "Database", "Ingest", "Customers", "Worker", "Duties", "API", "Operator",
+            "Schemas", "Database", "Ingest", "Customers", "Worker", "Duties", "API", "Operator", "Accounts",
+            "Console",
         ]),
     .executableTarget(name: "entitled", dependencies: ["EntitledApp"], linkerSettings: binding),
     // The App Store for tests, demonstrations and benchmarks. Shares no code with verification.
@@ -138,6 +151,7 @@ let testSupport: [Target] = [
 let tests: [Target] = [
     .testTarget(name: "BaseTests", dependencies: ["Base"]),
     .testTarget(name: "DaemonTests", dependencies: ["Base", "Daemon", "TestSupport"]),
+    .testTarget(name: "MarkupTests", dependencies: ["Base", "Markup"]),
     .testTarget(name: "CryptoTests", dependencies: ["Base", "Crypto"]),
     .testTarget(name: "PostgresTests", dependencies: ["Base", "Postgres", "Schemas", "TestSupport"]),
     .testTarget(name: "HTTPTests", dependencies: ["Base", "Daemon", "HTTP", "TestSupport"]),
@@ -176,6 +190,12 @@ let tests: [Target] = [
         dependencies: [
             "Base", "Daemon", "Crypto", "Postgres", "HTTP", "AppStore", "Subscriptions", "Schemas", "Database",
             "Ingest", "Customers", "API", "StoreSimulator", "TestSupport",
+        ]),
+    .testTarget(
+        name: "ConsoleTests",
+        dependencies: [
+            "Base", "Daemon", "Markup", "Crypto", "Postgres", "HTTP", "AppStore", "Subscriptions", "Schemas", "Database",
+            "Operator", "Accounts", "Console", "TestSupport",
         ]),
     .testTarget(
         name: "StoreSimulatorTests", dependencies: ["Base", "Daemon", "CLI", "Crypto", "AppStore", "StoreSimulator"]),

@@ -170,8 +170,15 @@ package enum Privileges {
 
     /// Of operators. Commands on the host make and remove them, as the worker's role; the console decides who calls.
     private static let accounts = [
-        Table("console_user", worker: everything, api: [], console: [.select]),
+        Table(
+            "console_user", worker: everything, api: [],
+            console: [.select, .update(columns: "password", "zone")]),
         Table("operator_key", worker: everything, api: [], console: [.select, .update(columns: "last_used_ms")]),
+        Table(
+            "console_session", worker: everything, api: [],
+            console: [.select, .insert, .delete, .update(columns: "seen_ms", "ended_ms")]),
+        Table("console_link", worker: everything, api: [], console: [.select, .update(columns: "used_ms")]),
+        Table("console_try", worker: everything, api: [], console: [.select, .insert, .delete]),
     ]
 
     /// Every function of the schema that any role but its owner may call.

@@ -102,5 +102,9 @@ package enum Schemas {
         Migration(
             version: 30, name: "console", sql: String(decoding: PackageResources.v0030_console_sql, as: UTF8.self),
             oldestProgram: 26, isNeeded: false),
+        Migration(
+            version: 31, name: "console_sessions",
+            sql: String(decoding: PackageResources.v0031_console_sessions_sql, as: UTF8.self),
+            oldestProgram: 26, isNeeded: false),
     ]
 }

@@ -1,3 +1,5 @@
+import Base
+
 /// An address on another server that a page may lead to: `https:` alone, without control characters or spaces.
 package struct ExternalAddress: Sendable, Equatable {
     package let text: String

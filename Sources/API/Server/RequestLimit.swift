@@ -1,4 +1,5 @@
 import Base
+import HTTP
 
 /// How many points requests may cost in a time: a bucket that holds all of them and fills up evenly over that time.
 package struct RequestLimit: Sendable, Equatable {

@@ -242,8 +242,19 @@ extension Metric {
         "entitled_operator_answers_total", .counter, labels: ["route", "status"],
         "Answers of the operator API, by the route as operator.yaml names it, or `none`, and the status.")
 
+    package static let consoleSeconds = Metric(
+        "entitled_console_seconds", .histogram(seconds), labels: ["page"],
+        "Time from a request for a page of the console to its answer, by the page's path with names for its parameters.")
+    package static let consoleLogins = Metric(
+        "entitled_logins_total", .counter, labels: ["outcome"],
+        "Attempts of operators to log in to the console: `done`, `wrong`, or `wait` after too many that failed.")
+    package static let consoleReports = Metric(
+        "entitled_csp_reports_total", .counter,
+        "Reports of browsers that a page of the console tried to load or run what its policy forbids; 0 is right.")
+
     private static let listening = [
         buildInfo, certificateEnds, privateDatabaseRestarts, connections, requests, malformed, timeouts, turnedAway,
-        apiAnswers, apiSeconds, apiLimited, operatorAnswers,
+        apiAnswers, apiSeconds, apiLimited, operatorAnswers, consoleSeconds, consoleLogins,
+        consoleReports,
     ]
 }

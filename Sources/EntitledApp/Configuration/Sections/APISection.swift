@@ -1,6 +1,7 @@
 import API
 import Base
 import Daemon
+import HTTP
 import Subscriptions
 
 extension Configuration {

@@ -1,11 +1,9 @@
-import HTTP
-
 /// The client address of a request, as limits count it: an IPv4 address, or the leading 64 bits of an IPv6 address,
 /// since one household or host has all addresses of a /64.
 package struct ClientAddress: Hashable, Sendable, CustomStringConvertible {
     private let address: IPAddress
 
-    init(_ address: IPAddress) {
+    package init(_ address: IPAddress) {
         if case .v6(let high, _) = address.unmapped {
             self.address = .v6(high: high, low: 0)
         } else {
@@ -13,8 +11,11 @@ package struct ClientAddress: Hashable, Sendable, CustomStringConvertible {
         }
     }
 
+    /// Of IPv6 the leading half alone.
+    package var ip: IPAddress { address }
+
     /// Whether it is of this host or of a private network, where proxies are.
-    var isLocal: Bool { TrustedProxies.isLocal(address) }
+    package var isLocal: Bool { TrustedProxies.isLocal(address) }
 
     package var description: String {
         if case .v6 = address { "\(address)/64" } else { "\(address)" }
@@ -47,7 +48,7 @@ package struct TrustedProxies: Sendable {
     /// names this host by a public name, so that something between passed it on.
     ///
     /// - Parameter peer: numeric.
-    func client(_ head: HTTPRequestHead, peer: String) -> ClientAddress? {
+    package func client(_ head: HTTPRequestHead, peer: String) -> ClientAddress? {
         guard let sender = IPAddress(parsing: peer)?.unmapped else { return nil }
         guard trusts(sender) else { return TrustedProxies.distinct(sender, head) }
         let hops = TrustedProxies.hops(head)

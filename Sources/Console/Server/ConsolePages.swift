@@ -1,0 +1,266 @@
+import Accounts
+import Base
+import Crypto
+import Daemon
+import Database
+import HTTP
+import Markup
+import Postgres
+import Synchronization
+
+/// Everything below `/console`: finds the page, checks the request and its session, and answers.
+package final class ConsolePages: HTTPHandler, Service {
+    package let name = "console-pages"
+
+    private static let prefix = "/console"
+    private static let reportPath = "/console/csp"
+    private static let reportLimit = 8192
+
+    private let settings: ConsoleSettings
+    private let routes: [ConsoleRoute]
+    private let pages: PageQueue
+    /// Two at a time: each takes 32 MiB and a core.
+    private let passwords: PageQueue
+    private let clock: any WallClock
+    private let logger: Logger
+    private let metrics: Metrics
+    private let reports = Mutex((count: 0, loggedAt: ContinuousClock.Instant?.none))
+
+    /// - Parameter process: of the Postgres role `entitled_console`.
+    package init(_ settings: ConsoleSettings, _ process: ProcessContext) throws {
+        self.settings = settings
+        clock = process.clock
+        logger = process.logger
+        metrics = process.metrics
+        routes =
+            LoginPages(clock: process.clock, logger: process.logger, metrics: process.metrics).routes
+            + MePages(clock: process.clock, logger: process.logger).routes
+            + OverviewPage().routes
+        pages = try PageQueue("console-page", threads: 4, limit: 256, patience: .seconds(5)) { try process.session() }
+        passwords = try PageQueue("console-password", threads: 2, limit: 32, patience: .seconds(5)) {
+            try process.session()
+        }
+        metrics.count(.consoleReports, by: 0)
+    }
+
+    package func start() {
+        pages.start()
+        passwords.start()
+    }
+
+    package func drain(until deadline: ContinuousClock.Instant) {
+        passwords.end(until: deadline)
+        pages.end(until: deadline)
+    }
+
+    /// Whether a path is of the console's pages.
+    package static func has(_ path: String) -> Bool { path == prefix || path.hasPrefix(prefix + "/") }
+
+    // MARK: - Before the body
+
+    package func refuse(_ head: HTTPRequestHead) -> HTTPResponse? {
+        guard settings.address.origin(of: head) != nil else {
+            return text(421, "This console answers its own address only; console.public_url sets it.")
+        }
+        if head.path == ConsolePages.reportPath {
+            return length(head) <= ConsolePages.reportLimit && head.method == "POST" ? nil : text(413, "Not read.")
+        }
+        if head.path == StyleSheet.path.text { return isReading(head) ? nil : text(405, "GET only.", ("Allow", "GET, HEAD")) }
+        let found = match(head)
+        guard found.route == nil else {
+            return length(head) <= Form.limits.bytes ? nil : text(413, "A form has at most \(Form.limits.bytes) bytes.")
+        }
+        guard found.allowed.isEmpty else {
+            return text(405, "This page does not support this method.", ("Allow", found.allowed.joined(separator: ", ")))
+        }
+        return nil
+    }
+
+    private func length(_ head: HTTPRequestHead) -> Int { head.header("content-length").flatMap { Int($0) } ?? 0 }
+    private func isReading(_ head: HTTPRequestHead) -> Bool { head.method == "GET" || head.method == "HEAD" }
+
+    private func text(_ status: Int, _ text: String, _ header: (name: String, value: String)? = nil) -> HTTPResponse {
+        .text(status, text + "\n", headers: PageHeaders.unkept + (header.map { [$0] } ?? []))
+    }
+
+    private func match(_ head: HTTPRequestHead) -> (route: ConsoleRoute?, parameters: [String: String], allowed: [String]) {
+        let method = head.method == "HEAD" ? "GET" : head.method
+        var allowed: Set<String> = []
+        guard let segments = ConsoleRoute.segments(of: head.path) else { return (nil, [:], []) }
+        for route in routes {
+            guard let parameters = route.parameters(of: segments) else { continue }
+            if route.method == method { return (route, parameters, []) }
+            allowed.insert(route.method)
+            if route.method == "GET" { allowed.insert("HEAD") }
+        }
+        return (nil, [:], allowed.sorted())
+    }
+
+    // MARK: - Answering
+
+    package func handle(_ request: HTTPRequest, _ responder: HTTPResponder) {
+        if let refusal = refuse(request.head) { return responder.respond(refusal) }
+        guard let origin = settings.address.origin(of: request.head) else { return }
+        if request.head.path == StyleSheet.path.text { return responder.respond(StyleSheet.response) }
+        if request.head.path == ConsolePages.reportPath { return responder.respond(report(request)) }
+        let (route, parameters, _) = match(request.head)
+        guard let route else {
+            return responder.respond(
+                plain(404, "Not found", "There is no page at this address.", request.head))
+        }
+        let began = ContinuousClock.now
+        let answered = HTTPResponder { [metrics] response in
+            responder.respond(response)
+            metrics.observe(.consoleSeconds, .now - began, ["page": route.name])
+        }
+        let form: Form
+        let query: Form
+        do {
+            query = try Form(query: request.head.query ?? "")
+            form = route.method == "POST" ? try checked(request, route, origin) : Form([:])
+        } catch let fault as Form.Fault {
+            return answered.respond(plain(fault.status, "The request was not read", "\(fault).".capitalizedFirst, request.head))
+        } catch {
+            return answered.respond(
+                plain(
+                    403, "This form was not taken",
+                    error as? RequestOrigin.Refusal == .otherSite
+                        ? "It was not sent by a page of this console. Open the page here, and send it again."
+                        : "It belongs to a session that is over. Load the page again, and send it again.", request.head))
+        }
+        let queue = route.work == .password ? passwords : pages
+        let isTaken = queue.add { [self] session in
+            guard let session else { return answered.respond(busy(request.head)) }
+            answered.respond(
+                answer(route, parameters, request, query: query, form: form, origin: origin, session))
+        }
+        if !isTaken { answered.respond(busy(request.head)) }
+    }
+
+    /// The form of a POST.
+    ///
+    /// - Throws: `Form.Fault`, `RequestOrigin.Refusal`.
+    private func checked(_ request: HTTPRequest, _ route: ConsoleRoute, _ origin: String) throws -> Form {
+        try RequestOrigin.check(request.head, origin: origin)
+        let form = try Form(request)
+        guard let path = ConsolePath.reading(request.head.path),
+            FormToken.isRight(
+                form[FormToken.field], for: path, cookie: SessionCookie.value(request.head, settings.address))
+        else { throw RequestOrigin.Refusal.otherForm }
+        return form
+    }
+
+    private func answer(
+        _ route: ConsoleRoute, _ parameters: [String: String], _ request: HTTPRequest, query: Form, form: Form,
+        origin: String, _ session: PostgresSession
+    ) -> HTTPResponse {
+        do {
+            return try session.withConnection { connection in
+                try answer(
+                    route, parameters, request, query: query, form: form, origin: origin, on: connection)
+            }
+        } catch {
+            return failed(error, route, request.head)
+        }
+    }
+
+    private func answer(
+        _ route: ConsoleRoute, _ parameters: [String: String], _ request: HTTPRequest, query: Form, form: Form,
+        origin: String, on connection: PostgresConnection
+    ) throws -> HTTPResponse {
+        let given = SessionCookie.value(request.head, settings.address)
+        let found = try given.flatMap {
+            try SessionTable.use($0, settings.limits, now: clock.now(), on: connection)
+        }
+        if route.access == .operators, found == nil { return withoutSession(request.head) }
+        let isNew = given == nil
+        let cookie = given ?? SessionCookie.fresh()
+        let call = PageCall(
+            request: request, parameters: parameters, query: query, form: form,
+            viewer: route.access == .operators
+                ? found.map { PageViewer(session: $0.session, role: $0.role, zone: $0.zone) } : nil,
+            cookie: cookie, settings: settings, origin: origin,
+            clock: PageClock(now: clock.now()), connection: connection)
+        switch try route.answer(call) {
+        case .page(let page):
+            let response = html(PageFrame.document(page, call), status: page.status, retryAfter: page.retryAfter, request.head)
+            return isNew ? response.setting(SessionCookie.setting(cookie, settings.address)) : response
+        case .redirect(let path): return .seeOther(path, headers: PageHeaders.unkept)
+        case .begin(let value, let path):
+            return HTTPResponse.seeOther(path, headers: PageHeaders.unkept)
+                .setting(SessionCookie.setting(value.exposed, settings.address))
+        case .end:
+            return HTTPResponse.seeOther(ConsolePath.login, headers: PageHeaders.unkept)
+                .setting(SessionCookie.removing(settings.address))
+        }
+    }
+
+    private func withoutSession(_ head: HTTPRequestHead) -> HTTPResponse {
+        if RequestOrigin.isFollowed(head) { return html(PageFrame.again, status: 200, head) }
+        let isPage = isReading(head)
+        let to = isPage && head.path != ConsolePath.home.text ? ConsolePath.reading(head.target)?.text : nil
+        return .seeOther(ConsolePath.login.with("to", to), headers: PageHeaders.unkept)
+    }
+
+    private func html(_ node: Node, status: Int, retryAfter: Int? = nil, _ head: HTTPRequestHead) -> HTTPResponse {
+        let bytes = HTMLRenderer.document(node)
+        var headers: HTTPResponse.Headers = [("Content-Type", "text/html; charset=utf-8")] + PageHeaders.unkept
+        if let retryAfter { headers.append(("Retry-After", String(retryAfter))) }
+        let response = HTTPResponse(status: status, headers: headers, body: bytes)
+        return response.tagged(Hex.encode(Digest.sha256(bytes).prefix(16)), for: head)
+    }
+
+    private func plain(_ status: Int, _ title: String, _ text: String, retryAfter: Int? = nil, _ head: HTTPRequestHead) -> HTTPResponse {
+        let page = PageFrame.plain(title) {
+            Tag.h1 { title }
+            Tag.p { Node.untrusted(text) }
+            Tag.p { Node.link(to: ConsolePath.home) { "To the overview" } }
+        }
+        return html(page, status: status, retryAfter: retryAfter, head)
+    }
+
+    private func busy(_ head: HTTPRequestHead) -> HTTPResponse {
+        plain(503, "Busy", "Too many requests are waiting. Try again in some seconds.", retryAfter: 5, head)
+    }
+
+    private func failed(_ error: any Error, _ route: ConsoleRoute, _ head: HTTPRequestHead) -> HTTPResponse {
+        let id = Hex.encode(SecureRandom.bytes(6))
+        let fields: Logger.Fields = [
+            "page": .string(route.name), "request.id": .string(id), "error": .string("\(error)"),
+        ]
+        if let error = error as? PostgresError, error.isRetryable {
+            logger.warning("console page not answered", fields)
+            return plain(
+                503, "The database is not available", "Trying again may help. Request \(id).", retryAfter: 5, head)
+        }
+        logger.error("console page failed", fields)
+        return plain(
+            500, "This page failed", "The log has the reason under request \(id). Trying again does not help.", head)
+    }
+
+    // MARK: - Reports of browsers
+
+    /// Counts what browsers did not load because the page's policy forbids it, and logs it once a minute.
+    private func report(_ request: HTTPRequest) -> HTTPResponse {
+        metrics.count(.consoleReports)
+        let count: Int? = reports.withLock { state in
+            state.count += 1
+            if let at = state.loggedAt, .now - at < .seconds(60) { return nil }
+            defer { state = (0, .now) }
+            return state.count
+        }
+        if let count {
+            logger.warning(
+                "console content blocked",
+                [
+                    "count": .int(Int64(count)),
+                    "report": .string(String(decoding: request.body.prefix(1000), as: UTF8.self)),
+                ])
+        }
+        return HTTPResponse(status: 204, headers: PageHeaders.unkept)
+    }
+}
+
+extension String {
+    fileprivate var capitalizedFirst: String { prefix(1).uppercased() + dropFirst() }
+}

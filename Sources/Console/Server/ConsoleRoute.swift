@@ -1,0 +1,120 @@
+import Base
+
+/// A page or a form: its path, who may ask for it, and what answers.
+struct ConsoleRoute: Sendable {
+    enum Part: Sendable, Equatable {
+        case word(String)
+        case parameter(String)
+    }
+
+    enum Access: Sendable {
+        /// Everybody, also without a session.
+        case everybody
+        case operators
+    }
+
+    /// Which threads do it.
+    enum Work: Sendable {
+        case page
+        /// Checks a password, which takes a core and 32 MiB.
+        case password
+    }
+
+    let method: String
+    let parts: [Part]
+    let access: Access
+    let work: Work
+    let answer: @Sendable (PageCall) throws -> PageAnswer
+
+    /// - Parameter path: behind `/console`, such as `/customers/ID`; capital letters name parameters.
+    init(
+        _ method: String, _ path: StaticString, _ access: Access = .operators, _ work: Work = .page,
+        _ answer: @escaping @Sendable (PageCall) throws -> PageAnswer
+    ) {
+        self.method = method
+        parts = "\(path)".split(separator: "/").map { part in
+            part.allSatisfy(\.isUppercase) ? .parameter(String(part)) : .word(String(part))
+        }
+        self.access = access
+        self.work = work
+        self.answer = answer
+    }
+
+    /// As metrics name it.
+    var name: String {
+        "/" + parts.map { part in switch part { case .word(let text), .parameter(let text): text } }.joined(separator: "/")
+    }
+
+    /// The parameters of a path behind `/console`, decoded; nil: it is another route's.
+    func parameters(of segments: [String]) -> [String: String]? {
+        guard segments.count == parts.count else { return nil }
+        var found: [String: String] = [:]
+        for (part, segment) in zip(parts, segments) {
+            switch part {
+            case .word(let word): guard word == segment else { return nil }
+            case .parameter(let name):
+                guard !segment.isEmpty else { return nil }
+                found[name] = segment
+            }
+        }
+        return found
+    }
+
+    /// The decoded segments of a path behind `/console`; nil for paths that are none of the console's.
+    static func segments(of path: String) -> [String]? {
+        let parts = path.split(separator: "/", omittingEmptySubsequences: false).dropFirst()
+        guard parts.first == "console" else { return nil }
+        var decoded: [String] = []
+        for part in parts.dropFirst() {
+            guard let text = PercentEncoding.decode(part) else { return nil }
+            decoded.append(text)
+        }
+        return decoded.last == "" ? decoded.dropLast() : decoded
+    }
+}
+
+/// Paths of the console.
+enum ConsolePath {
+    static let home = LocalPath("console")
+    static let login = LocalPath("console", "login")
+    static let logout = LocalPath("console", "logout")
+    static let me = LocalPath("console", "me")
+    static let password = LocalPath("console", "me", "password")
+    static let otherSessions = LocalPath("console", "me", "sessions")
+    static let search = LocalPath("console", "search")
+
+    static func link(_ token: String) -> LocalPath { LocalPath("console", "link", token) }
+
+    /// A path of the console that a browser gave back, read anew; nil for everything else.
+    static func reading(_ text: String) -> LocalPath? {
+        let parts = text.split(separator: "?", maxSplits: 1, omittingEmptySubsequences: false)
+        guard let segments = ConsoleRoute.segments(of: parts.first.map(String.init) ?? "") else { return nil }
+        var path = home
+        for segment in segments { path = path.appending(segment) }
+        for pair in (parts.count > 1 ? parts[1] : "").split(separator: "&") {
+            let sides = pair.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
+            guard let name = PercentEncoding.decode(sides[0]),
+                let value = PercentEncoding.decode((sides.count > 1 ? sides[1] : "").map { $0 == "+" ? "%20" : String($0) }.joined())
+            else { return nil }
+            path = path.with(name, value)
+        }
+        return path
+    }
+}
+
+/// The entries of the navigation.
+enum ConsoleSection: String, Sendable, CaseIterable {
+    case overview
+
+    var title: String {
+        switch self {
+        case .overview: "Overview"
+        }
+    }
+
+    var path: LocalPath {
+        switch self {
+        case .overview: ConsolePath.home
+        }
+    }
+}

@@ -88,6 +88,7 @@ package enum ElementRole: String, Sendable {
     case status
     case group
     case region
+    case search
     case image = "img"
 }
 

@@ -29,7 +29,7 @@ final class RunningConsole: Sendable {
         let process = ProcessContext(clock: clock, logger: log.logger, metrics: metrics) { [log] prepare in
             PostgresSession(target, logger: log.logger, prepare: prepare)
         }
-        pages = try ConsolePages(ConsoleSettings(address: address), process)
+        pages = try ConsolePages(PageSettings(address: address), process)
         server = HTTPServer(
             HTTPServerConfiguration(role: "console", listen: "127.0.0.1:0"), handler: pages, logger: log.logger)
         pages.start()

@@ -1,7 +1,9 @@
 import Accounts
 import Base
 import Database
+import HTTP
 import Markup
+import Operator
 
 /// What is around every page: the navigation, the search, the operator's menu, and the foot.
 enum PageFrame {
@@ -52,14 +54,25 @@ enum PageFrame {
             Tag.a(.classes(.brand), .href(ConsolePath.home)) { "entitled" }
             Tag.nav(.classes(.menu), .spoken("Pages")) {
                 Tag.ul {
-                    for section in ConsoleSection.allCases where section.isSeen(by: viewer.role) {
+                    for section in ConsoleSection.allCases where call.sees(section.desk) {
                         Tag.li {
                             Tag.a(.href(section.path), section == page.section ? .current : nil) { section.title }
                         }
                     }
                 }
             }
+            if call.sees(.search) { find(call) }
             account(viewer, call)
+        }
+    }
+
+    private static func find(_ call: PageCall) -> Node {
+        Tag.form(.classes(.find), .get, .action(ConsolePath.search), .role(.search)) {
+            Tag.input(
+                .id(.query), .name("q"), .type(.search), .placeholder("Any id"), .spoken("Search for any id"),
+                .value(call.request.head.path == ConsolePath.search.text ? call.query["q"] ?? "" : ""), .unspelled,
+                .uncapitalised, .autocomplete(.off), .shortcut("s"), .maxLength(1024))
+            Tag.button(.type(.submit)) { "Search" }
         }
     }
 
@@ -99,8 +112,4 @@ enum PageFrame {
             }
         }
     }
-}
-
-extension ConsoleSection {
-    func isSeen(by role: OperatorRole) -> Bool { true }
 }

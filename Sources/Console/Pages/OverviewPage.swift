@@ -1,12 +1,132 @@
+import Base
+import HTTP
 import Markup
+import Operator
 
-/// The first page.
-struct OverviewPage: Sendable {
-    var routes: [ConsoleRoute] { [ConsoleRoute("GET", "/") { call in .page(page(call)) }] }
+/// The installation at a glance: what needs an operator first.
+enum OverviewPage {
+    static let routes = [ConsoleRoute("GET", "/") { call in .page(try page(call)) }]
 
-    private func page(_ call: PageCall) -> Page {
-        Page("Overview", section: .overview) {
+    private static func page(_ call: PageCall) throws -> Page {
+        try DeskParameters.none(call)
+        let overview = try call.ask { try $0.overview() }
+        return Page("Overview", section: .overview, api: call.api("overview")) {
             Tag.h1 { "Overview" }
+            findings(overview, call)
+            Tag.div(.classes(.cards)) {
+                notifications(overview, call)
+                webhooks(overview, call)
+                work(overview, call)
+            }
+            if !overview.sources.isEmpty {
+                Tag.h2 { "Last heard from Apple" }
+                PageParts.table(
+                    "The newest notification of each app and environment", overview.sources,
+                    [
+                        Column("App", text: { $0.app }),
+                        Column("Environment") { PageParts.badge($0.environment) },
+                        Column("Received") { source in
+                            source.lastReceived.map { call.clock.time($0) }
+                                ?? Tag.span(.classes(.quiet)) { "none within 45 days" }
+                        },
+                    ])
+            }
         }
+    }
+
+    private static func findings(_ overview: Overview, _ call: PageCall) -> Node {
+        guard !overview.findings.isEmpty else {
+            return Tag.div(.classes(.notice, .good), .role(.status)) { Tag.p { "Nothing needs an operator." } }
+        }
+        return .group(
+            overview.findings.map { finding in
+                let path = ConsolePath.section(finding.section, id: finding.id)
+                return Tag.div(.classes(.notice, finding.level == .error ? .bad : .warn)) {
+                    Tag.p {
+                        Tag.strong(.classes(finding.level == .error ? .bad : .warn)) {
+                            finding.level == .error ? "Error: " : "Warning: "
+                        }
+                        Node.untrusted(finding.text)
+                        if let path, call.sees(finding.section) {
+                            " "
+                            Node.link(to: path) { "Show \(finding.section.rawValue)" }
+                        }
+                    }
+                }
+            })
+    }
+
+    private static func card(_ title: String, _ kind: StyleClass?, @MarkupBuilder _ content: () -> [Node]) -> Node {
+        Tag.section(kind.map { .classes(.card, $0) } ?? .classes(.card)) {
+            Tag.h3 { title }
+            content()
+        }
+    }
+
+    private static func figure(
+        _ text: String, _ unit: String, _ section: ConsoleSection, state: String? = nil, _ call: PageCall
+    ) -> Node {
+        Tag.p(.classes(.figure)) {
+            PageParts.link(section.path.with("state", state), section.desk, call, .text(text))
+            " "
+            Tag.small { unit }
+        }
+    }
+
+    private static func notifications(_ overview: Overview, _ call: PageCall) -> Node {
+        card("Notifications", overview.held.value > 0 ? .warn : nil) {
+            figure(PageParts.count(overview.held), "held", .notifications, state: "held", call)
+            Tag.p(.classes(.quiet)) {
+                if let oldest = overview.oldestPending {
+                    "Waiting since "
+                    call.clock.time(oldest)
+                } else {
+                    "All others are applied."
+                }
+            }
+        }
+    }
+
+    private static func webhooks(_ overview: Overview, _ call: PageCall) -> Node {
+        let isBad = overview.dead.value > 0 || !overview.failingEndpoints.isEmpty
+        return card("Webhooks", isBad ? .bad : nil) {
+            figure(PageParts.count(overview.dead), "dead", .deliveries, state: "dead", call)
+            Tag.p(.classes(.quiet)) {
+                "\(PageParts.count(overview.duePending)) due, \(PageParts.count(overview.heldDeliveries)) held"
+            }
+            for endpoint in overview.failingEndpoints.prefix(5) {
+                Tag.p {
+                    PageParts.link(ConsolePath.endpoint(endpoint), .endpoints, call, .identifier(endpoint))
+                    " fails"
+                }
+            }
+        }
+    }
+
+    private static func work(_ overview: Overview, _ call: PageCall) -> Node {
+        card("Work", overview.ownedLanes < overview.lanes ? .bad : nil) {
+            Tag.p(.classes(.figure)) {
+                "\(overview.workers) "
+                Tag.small { overview.workers == 1 ? "worker" : "workers" }
+            }
+            Tag.p(.classes(.quiet)) {
+                "\(overview.ownedLanes) of \(overview.lanes) lanes have one. "
+                "\(PageParts.count(overview.runningJobs)) jobs run."
+            }
+            Tag.p(.classes(.quiet)) {
+                "Open refund questions: \(PageParts.count(overview.openRefunds))"
+                if let deadline = overview.nextRefundDeadline {
+                    "; the next is over "
+                    call.clock.time(deadline)
+                }
+            }
+        }
+    }
+}
+
+extension DeskParameters {
+    /// Checks that a page without parameters got none.
+    static func none(_ call: PageCall) throws(DeskError) {
+        try DeskParameters(query: call.request.head.query, of: "page").finish()
     }
 }

@@ -5,53 +5,51 @@ import Daemon
 import Database
 import HTTP
 import Markup
+import Operator
 import Postgres
 import Synchronization
 
 /// Everything below `/console`: finds the page, checks the request and its session, and answers.
 package final class ConsolePages: HTTPHandler, Service {
-    package let name = "console-pages"
+    package let name = "console-passwords"
 
     private static let prefix = "/console"
     private static let reportPath = "/console/csp"
     private static let reportLimit = 8192
 
-    private let settings: ConsoleSettings
+    private let settings: PageSettings
     private let routes: [ConsoleRoute]
-    private let pages: PageQueue
+    private let desk: DeskSettings
+    private let pages: DeskThreads
     /// Two at a time: each takes 32 MiB and a core.
-    private let passwords: PageQueue
+    private let passwords: PasswordQueue
     private let clock: any WallClock
     private let logger: Logger
     private let metrics: Metrics
     private let reports = Mutex((count: 0, loggedAt: ContinuousClock.Instant?.none))
 
-    /// - Parameter process: of the Postgres role `entitled_console`.
-    package init(_ settings: ConsoleSettings, _ process: ProcessContext) throws {
+    /// - Parameter sessions: makes a session of the Postgres role `entitled_console`.
+    package init(
+        _ settings: PageSettings, _ parts: ConsoleParts, sessions: () throws -> PostgresSession
+    ) rethrows {
         self.settings = settings
-        clock = process.clock
-        logger = process.logger
-        metrics = process.metrics
+        desk = parts.settings.desk
+        clock = parts.clock
+        logger = parts.logger
+        metrics = parts.metrics
+        pages = parts.threads
+        let login = LoginPages(clock: parts.clock, logger: parts.logger, metrics: parts.metrics).routes
         routes =
-            LoginPages(clock: process.clock, logger: process.logger, metrics: process.metrics).routes
-            + MePages(clock: process.clock, logger: process.logger).routes
-            + OverviewPage().routes
-        pages = try PageQueue("console-page", threads: 4, limit: 256, patience: .seconds(5)) { try process.session() }
-        passwords = try PageQueue("console-password", threads: 2, limit: 32, patience: .seconds(5)) {
-            try process.session()
-        }
+            login + MePages(clock: parts.clock, logger: parts.logger).routes + OverviewPage.routes + SearchPage.routes
+            + CustomerPages.routes + EventPages.routes + DeliveryPages.routes + EndpointPages.routes
+            + NotificationPages.routes
+        passwords = try PasswordQueue(sessions: sessions)
         metrics.count(.consoleReports, by: 0)
     }
 
-    package func start() {
-        pages.start()
-        passwords.start()
-    }
+    package func start() { passwords.start() }
 
-    package func drain(until deadline: ContinuousClock.Instant) {
-        passwords.end(until: deadline)
-        pages.end(until: deadline)
-    }
+    package func drain(until deadline: ContinuousClock.Instant) { passwords.end(until: deadline) }
 
     /// Whether a path is of the console's pages.
     package static func has(_ path: String) -> Bool { path == prefix || path.hasPrefix(prefix + "/") }
@@ -128,13 +126,14 @@ package final class ConsolePages: HTTPHandler, Service {
                         ? "It was not sent by a page of this console. Open the page here, and send it again."
                         : "It belongs to a session that is over. Load the page again, and send it again.", request.head))
         }
-        let queue = route.work == .password ? passwords : pages
-        let isTaken = queue.add { [self] session in
-            guard let session else { return answered.respond(busy(request.head)) }
-            answered.respond(
-                answer(route, parameters, request, query: query, form: form, origin: origin, session))
+        let failed: @Sendable (any Error) -> HTTPResponse = { [self] in self.failed($0, route, request.head) }
+        let work: DeskThreads.Work = { [self] connection in
+            try answer(route, parameters, request, query: query, form: form, origin: origin, on: connection)
         }
-        if !isTaken { answered.respond(busy(request.head)) }
+        switch route.work {
+        case .page: pages.run(answered, failed: failed, work)
+        case .password: passwords.run(answered, failed: failed, work)
+        }
     }
 
     /// The form of a POST.
@@ -152,20 +151,6 @@ package final class ConsolePages: HTTPHandler, Service {
 
     private func answer(
         _ route: ConsoleRoute, _ parameters: [String: String], _ request: HTTPRequest, query: Form, form: Form,
-        origin: String, _ session: PostgresSession
-    ) -> HTTPResponse {
-        do {
-            return try session.withConnection { connection in
-                try answer(
-                    route, parameters, request, query: query, form: form, origin: origin, on: connection)
-            }
-        } catch {
-            return failed(error, route, request.head)
-        }
-    }
-
-    private func answer(
-        _ route: ConsoleRoute, _ parameters: [String: String], _ request: HTTPRequest, query: Form, form: Form,
         origin: String, on connection: PostgresConnection
     ) throws -> HTTPResponse {
         let given = SessionCookie.value(request.head, settings.address)
@@ -179,9 +164,9 @@ package final class ConsolePages: HTTPHandler, Service {
             request: request, parameters: parameters, query: query, form: form,
             viewer: route.access == .operators
                 ? found.map { PageViewer(session: $0.session, role: $0.role, zone: $0.zone) } : nil,
-            cookie: cookie, settings: settings, origin: origin,
+            cookie: cookie, settings: settings, desk: desk, origin: origin,
             clock: PageClock(now: clock.now()), connection: connection)
-        switch try route.answer(call) {
+        switch try answer(route, call) {
         case .page(let page):
             let response = html(PageFrame.document(page, call), status: page.status, retryAfter: page.retryAfter, request.head)
             return isNew ? response.setting(SessionCookie.setting(cookie, settings.address)) : response
@@ -192,6 +177,14 @@ package final class ConsolePages: HTTPHandler, Service {
         case .end:
             return HTTPResponse.seeOther(ConsolePath.login, headers: PageHeaders.unkept)
                 .setting(SessionCookie.removing(settings.address))
+        }
+    }
+
+    private func answer(_ route: ConsoleRoute, _ call: PageCall) throws -> PageAnswer {
+        do {
+            return try route.answer(call)
+        } catch let error as DeskError where call.viewer != nil {
+            return .page(ErrorPage.page(error))
         }
     }
 
@@ -219,11 +212,10 @@ package final class ConsolePages: HTTPHandler, Service {
         return html(page, status: status, retryAfter: retryAfter, head)
     }
 
-    private func busy(_ head: HTTPRequestHead) -> HTTPResponse {
-        plain(503, "Busy", "Too many requests are waiting. Try again in some seconds.", retryAfter: 5, head)
-    }
-
     private func failed(_ error: any Error, _ route: ConsoleRoute, _ head: HTTPRequestHead) -> HTTPResponse {
+        if let error = error as? DeskError, error.status == 503 {
+            return plain(503, "Busy", "Too many requests are waiting. Try again in some seconds.", retryAfter: 5, head)
+        }
         let id = Hex.encode(SecureRandom.bytes(6))
         let fields: Logger.Fields = [
             "page": .string(route.name), "request.id": .string(id), "error": .string("\(error)"),

@@ -1,4 +1,5 @@
 import Base
+import Operator
 
 /// A page or a form: its path, who may ask for it, and what answers.
 struct ConsoleRoute: Sendable {
@@ -104,17 +105,38 @@ enum ConsolePath {
 
 /// The entries of the navigation.
 enum ConsoleSection: String, Sendable, CaseIterable {
-    case overview
+    case overview, customers, events, deliveries, endpoints, notifications
 
-    var title: String {
+    var title: String { rawValue.prefix(1).uppercased() + rawValue.dropFirst() }
+
+    var path: LocalPath { self == .overview ? ConsolePath.home : ConsolePath.home.appending(rawValue) }
+
+    /// The part of the desk that it shows.
+    var desk: DeskSection {
         switch self {
-        case .overview: "Overview"
+        case .overview: .overview
+        case .customers: .customers
+        case .events: .events
+        case .deliveries: .deliveries
+        case .endpoints: .endpoints
+        case .notifications: .notifications
         }
     }
+}
 
-    var path: LocalPath {
-        switch self {
-        case .overview: ConsolePath.home
-        }
+extension ConsolePath {
+    static func customer(_ id: String) -> LocalPath { LocalPath("console", "customers", id) }
+    static func event(_ id: String) -> LocalPath { LocalPath("console", "events", id) }
+    static func delivery(_ id: String) -> LocalPath { LocalPath("console", "deliveries", id) }
+    static func endpoint(_ id: String) -> LocalPath { LocalPath("console", "endpoints", id) }
+
+    static func notification(app: String, environment: StoreEnvironment, uuid: String) -> LocalPath {
+        LocalPath("console", "notifications", app, environment.rawValue, uuid)
+    }
+
+    /// Where more of a part of the desk is shown; nil: there is no page.
+    static func section(_ section: DeskSection, id: String? = nil) -> LocalPath? {
+        guard let page = ConsoleSection.allCases.first(where: { $0.desk == section }) else { return nil }
+        return id.map { page.path.appending($0) } ?? page.path
     }
 }

@@ -3,6 +3,7 @@ import Base
 import Database
 import HTTP
 import Markup
+import Operator
 import Postgres
 
 /// The operator who looks at a page.
@@ -27,7 +28,8 @@ struct PageCall {
     let viewer: PageViewer?
     /// What forms of this page are tied to.
     let cookie: String
-    let settings: ConsoleSettings
+    let settings: PageSettings
+    let desk: DeskSettings
     /// Of the console, as this browser reaches it.
     let origin: String
     let clock: PageClock
@@ -47,6 +49,57 @@ struct PageCall {
     }
 
     func parameter(_ name: String) -> String { parameters[name] ?? "" }
+
+    // MARK: - The desk
+
+    /// Asks the desk as the viewer, within one snapshot of the database.
+    ///
+    /// - Throws: `DeskError`.
+    func ask<Answer>(_ body: (DatabaseDesk) throws -> Answer) throws -> Answer {
+        guard let viewer else { throw DeskError(401, "unauthorized", "Nobody is logged in.") }
+        return try DatabaseDesk.ask(
+            desk, for: Viewer(user: viewer.name, role: viewer.role, zone: viewer.zone), now: clock.now, on: connection,
+            body)
+    }
+
+    /// The question that the query asks.
+    ///
+    /// - Throws: `DeskError`.
+    func question<Question: DeskQuestion>(_: Question.Type, of list: String) throws(DeskError) -> Question {
+        var parameters = try DeskParameters(query: request.head.query, of: list)
+        return try Question(&parameters, now: clock.now)
+    }
+
+    func sees(_ section: DeskSection) -> Bool { viewer.map { section.roles.contains($0.role) } ?? false }
+
+    /// The question to the API that is as this page's: the path behind `/operator/v1` with the page's query.
+    func api(_ segments: String...) -> LocalPath {
+        var path = LocalPath("operator", "v1")
+        for segment in segments { path = path.appending(segment) }
+        for name in query.names.sorted() where query[name] != "" { path = path.with(name, query[name]) }
+        return path
+    }
+
+    /// `events list --type RENEWAL`, with the options that the page's query has.
+    func command(_ words: String, _ options: [String: String]) -> String {
+        options.sorted { $0.key < $1.key }.reduce(words) { text, option in
+            guard let value = query[option.key], !value.isEmpty else { return text }
+            return text + " \(option.value) \(PageCall.quoted(value))"
+        }
+    }
+
+    /// A word of a shell's command line.
+    static func quoted(_ text: String) -> String {
+        let isPlain = !text.isEmpty && text.utf8.allSatisfy { byte in
+            switch byte {
+            case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+                UInt8(ascii: "0")...UInt8(ascii: "9"):
+                true
+            default: "._@:+-/".utf8.contains(byte)
+            }
+        }
+        return isPlain ? text : "'" + text.split(separator: "'", omittingEmptySubsequences: false).joined(separator: "'\\''") + "'"
+    }
 }
 
 /// What a page comes to.

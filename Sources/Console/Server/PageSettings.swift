@@ -3,7 +3,7 @@ import Database
 import HTTP
 
 /// What the console needs to know.
-package struct ConsoleSettings: Sendable {
+package struct PageSettings: Sendable {
     package var address: ConsoleAddress
     package var limits: SessionLimits
     /// The proxies that say which address a browser has.

@@ -1,0 +1,70 @@
+import Base
+import Database
+import HTTP
+import Markup
+import Operator
+
+/// What any id names: the one page of it, or a list where there are several.
+enum SearchPage {
+    static let routes = [ConsoleRoute("GET", "/search", .operators, .page, answer)]
+
+    private static func answer(_ call: PageCall) throws -> PageAnswer {
+        guard let text = call.query["q"], text.contains(where: { !$0.isWhitespace }) else {
+            return .page(
+                Page("Search") {
+                    Tag.h1 { "Search" }
+                    Tag.p(.classes(.lead)) { kinds }
+                })
+        }
+        let list = try call.ask { try $0.search(try call.question(SearchQuestion.self, of: "search")) }
+        if list.items.count == 1, let hit = list.items.first, call.sees(section(hit)) {
+            return .redirect(path(hit))
+        }
+        return .page(
+            Page("Search", api: call.api("search")) {
+                Tag.h1 {
+                    "Search for "
+                    Node.untrusted(text)
+                }
+                if list.items.isEmpty {
+                    PageParts.empty("Nothing is known by this id.", Tag.p { kinds })
+                } else {
+                    PageParts.table("What the id may mean", list.items, columns(call))
+                }
+            })
+    }
+
+    private static let kinds =
+        "Any id works: of a customer, a transaction, an order line, an event (webhook-id), a delivery, a notification, an endpoint;"
+        + " an e-mail address or telephone number as it is kept in an attribute."
+
+    private static func columns(_ call: PageCall) -> [Column<SearchHit>] {
+        [
+            Column("Id") { hit in PageParts.link(path(hit), section(hit), call, .identifier(hit.id, shown: 48)) },
+            Column("What", text: { $0.kind.rawValue }),
+            Column("App", text: { hit in hit.app.map { app in "\(app) \(hit.environment?.rawValue ?? "")" } }),
+            Column("Found by", text: { $0.matched }),
+        ]
+    }
+
+    private static func section(_ hit: SearchHit) -> DeskSection {
+        switch hit.kind {
+        case .customer: .customers
+        case .event: .events
+        case .delivery: .deliveries
+        case .notification: .notifications
+        case .endpoint: .endpoints
+        }
+    }
+
+    private static func path(_ hit: SearchHit) -> LocalPath {
+        switch hit.kind {
+        case .customer: ConsolePath.customer(hit.id)
+        case .event: ConsolePath.event(hit.id)
+        case .delivery: ConsolePath.delivery(hit.id)
+        case .endpoint: ConsolePath.endpoint(hit.id)
+        case .notification:
+            ConsolePath.notification(app: hit.app ?? "", environment: hit.environment ?? .production, uuid: hit.id)
+        }
+    }
+}

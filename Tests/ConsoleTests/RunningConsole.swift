@@ -4,8 +4,10 @@ import Console
 import Daemon
 import Database
 import HTTP
+import Operator
 import Postgres
 import Schemas
+import Subscriptions
 import TestSupport
 
 /// The console's pages behind a listener of this process, as the role that they have in production.
@@ -17,7 +19,7 @@ final class RunningConsole: Sendable {
     let log = LogTape()
     let metrics = Metrics()
     private let cluster: TestCluster
-    private let pages: ConsolePages
+    private let services: [any Service]
     private let server: HTTPServer
     let port: UInt16
 
@@ -29,17 +31,24 @@ final class RunningConsole: Sendable {
         let process = ProcessContext(clock: clock, logger: log.logger, metrics: metrics) { [log] prepare in
             PostgresSession(target, logger: log.logger, prepare: prepare)
         }
-        pages = try ConsolePages(PageSettings(address: address), process)
-        server = HTTPServer(
-            HTTPServerConfiguration(role: "console", listen: "127.0.0.1:0"), handler: pages, logger: log.logger)
-        pages.start()
+        var pages: [any Service] = []
+        let desk = DeskSettings(
+            catalogue: EntitlementCatalogue(["pro": ["monthly"]]), retrySchedule: RetrySchedule(waits: [1000, 60_000]))
+        let role = try ConsoleRole(ConsoleSettings(desk: desk), process) { parts in
+            let made = try ConsolePages(PageSettings(address: address), parts) { try process.session() }
+            pages = [made]
+            return made
+        }
+        services = pages + role.services
+        server = HTTPServer(ConsoleRole.listener(on: "127.0.0.1:0"), handler: role.handler, logger: log.logger)
+        for service in services { try service.start() }
         try server.start()
         port = server.boundPort ?? 0
     }
 
     deinit {
         server.drain(until: .now + .seconds(5))
-        pages.drain(until: .now + .seconds(5))
+        for service in services { service.drain(until: .now + .seconds(5)) }
     }
 
     /// Does what commands do on the host.

@@ -13,7 +13,6 @@ import Synchronization
 package final class ConsolePages: HTTPHandler, Service {
     package let name = "console-passwords"
 
-    private static let prefix = "/console"
     private static let reportPath = "/console/csp"
     private static let reportLimit = 8192
 
@@ -50,9 +49,6 @@ package final class ConsolePages: HTTPHandler, Service {
     package func start() { passwords.start() }
 
     package func drain(until deadline: ContinuousClock.Instant) { passwords.end(until: deadline) }
-
-    /// Whether a path is of the console's pages.
-    package static func has(_ path: String) -> Bool { path == prefix || path.hasPrefix(prefix + "/") }
 
     // MARK: - Before the body
 
@@ -101,6 +97,9 @@ package final class ConsolePages: HTTPHandler, Service {
         guard let origin = settings.address.origin(of: request.head) else { return }
         if request.head.path == StyleSheet.path.text { return responder.respond(StyleSheet.response) }
         if request.head.path == ConsolePages.reportPath { return responder.respond(report(request)) }
+        if request.head.path == "/", isReading(request.head) {
+            return responder.respond(.seeOther(ConsolePath.home, headers: PageHeaders.unkept))
+        }
         let (route, parameters, _) = match(request.head)
         guard let route else {
             return responder.respond(

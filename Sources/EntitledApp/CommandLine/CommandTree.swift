@@ -41,7 +41,10 @@ package enum CommandTree {
                 "keys", "Manage API keys.", [KeyCreateCommand.self, KeyListCommand.self, KeyRevokeCommand.self]),
             CommandNode(
                 "users", "Manage operators and their keys.",
-                [UserAddCommand.self, UserListCommand.self, UserKeyCommand.self, UserRemoveCommand.self]),
+                [
+                    UserAddCommand.self, UserListCommand.self, UserLinkCommand.self, UserPasswordCommand.self,
+                    UserSessionsCommand.self, UserRevokeCommand.self, UserKeyCommand.self, UserRemoveCommand.self,
+                ]),
             CommandNode(
                 "apple", "Query Apple's App Store Server API.",
                 [

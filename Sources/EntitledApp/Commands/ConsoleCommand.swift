@@ -3,9 +3,10 @@ import CLI
 /// `entitled console`.
 struct ConsoleCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
-        "console", "Run the listener for operators: the operator API.",
+        "console", "Run the listener for operators: the web console and the operator API.",
         discussion:
-            "It reads only, as the Postgres role entitled_console. `entitled users` makes operators and their keys. "
+            "It reads only, as the Postgres role entitled_console; but for sessions, passwords and the use of keys. `entitled users` makes"
+            + " operators, their log-in links and their keys. "
             + RoleProcess.ending,
         examples: ["console --config /etc/entitled/entitled.json5"])
 

@@ -2,6 +2,7 @@ import API
 import AppStore
 import AppStoreAPI
 import Base
+import Console
 import Crypto
 import Customers
 import Daemon
@@ -151,11 +152,17 @@ struct Composition {
         let context = ProcessContext(clock: clock, logger: logger, metrics: metrics) { [database, logger] prepare in
             try database.session(.console, logger: logger, check: prepare, refused: refused)
         }
-        let role = try ConsoleRole(ConsoleSettings(configuration), context)
+        var pages: ConsolePages?
+        let role = try ConsoleRole(ConsoleSettings(configuration), context) { parts in
+            let made = try ConsolePages(PageSettings(configuration), parts) { try context.session() }
+            pages = made
+            return made
+        }
         let server = HTTPServer(
             ConsoleRole.listener(on: configuration.console.listen.description), handler: role.handler, logger: logger,
             metrics: metrics)
-        return Part(services: [listening(server)] + role.services, notReady: role.unreadyReasons)
+        return Part(
+            services: [listening(server)] + (pages.map { [$0] } ?? []) + role.services, notReady: role.unreadyReasons)
     }
 
     /// The listener for those who watch over the process.

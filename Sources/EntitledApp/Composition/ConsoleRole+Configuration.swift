@@ -1,4 +1,5 @@
 import Base
+import Console
 import Daemon
 import Database
 import Operator
@@ -8,6 +9,12 @@ import Synchronization
 extension ConsoleSettings {
     init(_ configuration: Configuration) {
         self.init(desk: DeskSettings(configuration), openAPI: OpenAPIDocument.operatorBytes)
+    }
+}
+
+extension PageSettings {
+    init(_ configuration: Configuration) {
+        self.init(address: configuration.console.address, limits: configuration.console.limits)
     }
 }
 

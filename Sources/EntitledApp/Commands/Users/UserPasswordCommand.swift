@@ -1,0 +1,52 @@
+import Base
+import CLI
+import Database
+import Postgres
+import Schemas
+
+/// `entitled users password`.
+struct UserPasswordCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        "password", "Set the console password of an operator, or take it away.",
+        discussion: "All sessions of the operator end. Operators set their own with a log-in link; see `users link`.",
+        examples: ["users password anna --password-file -", "users password anna --remove"])
+
+    @Argument(UserCommands.name) private var name: String
+    @Option("--password-file", .text("FILE"), "File with the password on its only line; - for standard input.")
+    private var file: String?
+    @Flag("--remove", "Take the password away; log-in links go on to work.") private var removes: Bool
+
+    func validate() throws {
+        guard (file == nil) == removes else { throw UsageError("one of --password-file and --remove is needed") }
+    }
+
+    func run(_ context: CommandContext) throws -> Int32 {
+        var hash: PasswordHash?
+        if let file {
+            let password = try SecretFile.line(file, of: "--password-file")
+            guard PasswordHash.lengths.contains(password.count) else {
+                throw UsageError(
+                    "--password-file: a password has from \(PasswordHash.lengths.lowerBound) to"
+                        + " \(PasswordHash.lengths.upperBound) characters")
+            }
+            hash = PasswordHash(of: Redacted(password))
+            if hash == nil { throw CommandFailure("there is no memory to make the hash of the password; try again") }
+        }
+        let connection = try DatabaseAccess(try context.configuration()).connect(.worker)
+        let ended = try connection.transaction { () -> Int? in
+            guard try PasswordTable.set(hash, of: name, on: connection) else { return nil }
+            return try SessionTable.end(nil, of: name, now: SystemClock().now(), on: connection)
+        }
+        guard let ended else { throw try UserCommands.noSuch(name, on: connection) }
+        if context.json {
+            context.terminal.document(
+                .object([
+                    "name": .string(name), "has_password": .bool(!removes), "sessions_ended": .int(Int64(ended)),
+                ]))
+        } else {
+            context.terminal.print(
+                "\(removes ? "removed" : "set") the password of \(name); \(ended.counted("session")) ended")
+        }
+        return 0
+    }
+}

@@ -111,7 +111,8 @@ let modules: [Target] = [
     .target(
         name: "Console",
         dependencies: [
-            "Base", "Daemon", "Markup", "Crypto", "Postgres", "HTTP", "AppStore", "Subscriptions", "Database", "Operator",
+            "Base", "Daemon", "Markup", "Crypto", "Postgres", "HTTP", "AppStore", "Subscriptions", "Database",
+            "Operator",
             "Accounts",
         ],
         resources: [.embedInCode("Frame/console.css")]),
@@ -194,7 +195,8 @@ let tests: [Target] = [
     .testTarget(
         name: "ConsoleTests",
         dependencies: [
-            "Base", "Daemon", "Markup", "Crypto", "Postgres", "HTTP", "AppStore", "Subscriptions", "Schemas", "Database",
+            "Base", "Daemon", "Markup", "Crypto", "Postgres", "HTTP", "AppStore", "Subscriptions", "Schemas",
+            "Database",
             "Operator", "Accounts", "Console", "TestSupport",
         ]),
     .testTarget(

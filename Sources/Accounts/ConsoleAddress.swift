@@ -51,7 +51,8 @@ package struct ConsoleAddress: Sendable, Equatable {
     package func origin(of head: HTTPRequestHead) -> String? {
         guard let host = head.header("host")?.lowercased() else { return nil }
         guard let origin else { return ConsoleAddress.isLocal(host) ? "http://\(host)" : nil }
-        let named = (isSecure ? "https://" : "http://") + (isSecure && host.hasSuffix(":443") ? String(host.dropLast(4)) : host)
+        let named =
+            (isSecure ? "https://" : "http://") + (isSecure && host.hasSuffix(":443") ? String(host.dropLast(4)) : host)
         return named == origin ? origin : nil
     }
 

@@ -11,13 +11,15 @@ package enum RequestOrigin {
         case otherForm
     }
 
+    /// Browsers write `Origin: null` for forms of pages that tell no referrer, as the console's do (Fetch, "append a request
+    /// `Origin` header"); `Sec-Fetch-Site`, which no page can write, says then whose form it was.
+    ///
     /// - Parameter origin: of the console.
     package static func check(_ head: HTTPRequestHead, origin: String) throws(Refusal) {
         let site = head.header("sec-fetch-site")
         let from = head.header("origin")
-        guard site != nil || from != nil, site ?? "same-origin" == "same-origin", from ?? origin == origin else {
-            throw .otherSite
-        }
+        let isOwn = from == origin || from == nil && site != nil || from == "null" && site == "same-origin"
+        guard isOwn, site ?? "same-origin" == "same-origin" else { throw .otherSite }
     }
 
     /// Whether a browser was sent here by another site: it keeps `SameSite=Strict` cookies back then.

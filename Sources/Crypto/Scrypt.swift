@@ -25,7 +25,8 @@ package enum Scrypt {
             var empty: CChar = 0
             return withUnsafePointer(to: &empty) { empty in
                 EVP_PBE_scrypt(
-                    password.baseAddress?.assumingMemoryBound(to: CChar.self) ?? empty, password.count, salt, salt.count,
+                    password.baseAddress?.assumingMemoryBound(to: CChar.self) ?? empty, password.count, salt,
+                    salt.count,
                     UInt64(1) << UInt64(cost.logN), UInt64(cost.r), UInt64(cost.p), memoryLimit, &output, count)
             }
         }

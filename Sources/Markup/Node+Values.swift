@@ -29,11 +29,15 @@ extension Node {
 private enum JSONMarkup {
     static func nodes(of value: JSON, depth: Int) -> [Node] {
         switch value {
-        case .object(let members): return members.isEmpty ? [.text("{}")] : lines("{", "}", depth, members) { member in
-            [Tag.span(.classes(.jsonName)) { quoted(member.name) }, .text(": ")]
-                + nodes(of: member.value, depth: depth + 1)
-        }
-        case .array(let values): return values.isEmpty ? [.text("[]")] : lines("[", "]", depth, values) { nodes(of: $0, depth: depth + 1) }
+        case .object(let members):
+            return members.isEmpty
+                ? [.text("{}")]
+                : lines("{", "}", depth, members) { member in
+                    [Tag.span(.classes(.jsonName)) { quoted(member.name) }, .text(": ")]
+                        + nodes(of: member.value, depth: depth + 1)
+                }
+        case .array(let values):
+            return values.isEmpty ? [.text("[]")] : lines("[", "]", depth, values) { nodes(of: $0, depth: depth + 1) }
         case .string(let text): return [Tag.span(.classes(.jsonText)) { quoted(text) }]
         case .raw(let bytes):
             if let parsed = try? JSON(parsing: bytes) { return nodes(of: parsed, depth: depth) }

@@ -34,7 +34,6 @@ package struct Tag: Sendable, Equatable {
     package static let form = Tag("form")
     package static let h1 = Tag("h1")
     package static let h2 = Tag("h2")
-    package static let h3 = Tag("h3")
     package static let head = Tag("head")
     package static let header = Tag("header")
     package static let html = Tag("html")

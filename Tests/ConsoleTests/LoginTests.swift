@@ -157,7 +157,9 @@ struct PasswordHashTests {
             derived.map(Hex.encode)
                 == "7023bdcb3afd7348461c06cd81fd38ebfda8fbba904f8e3ea9b543f6545da1f2d5432955613f0fcf62d49705242a9af9e61e85dc0d651e40dfcf017b45575887"
         )
-        #expect(Scrypt.derive([], salt: [], .init(logN: 4, r: 1, p: 1), count: 64).map { Hex.encode($0.prefix(4)) } == "77d6576238")
+        #expect(
+            Scrypt.derive([], salt: [], .init(logN: 4, r: 1, p: 1), count: 64).map { Hex.encode($0.prefix(4)) }
+                == "77d6576238")
         #expect(Scrypt.derive([1], salt: [1], .init(logN: 20, r: 8, p: 1), count: 32) == nil)
     }
 
@@ -171,7 +173,10 @@ struct PasswordHashTests {
         #expect(!read.isOf(Redacted("päss")))
         #expect(!read.isOf(Redacted("")))
         #expect(!read.isCurrent)
-        #expect(try #require(PasswordHash(of: Redacted("x"), cost: cheap)) != PasswordHash(of: Redacted("x"), cost: cheap))
-        for text in ["", "scrypt$15$8$3$$", "bcrypt$15$8$3$AA$AA", "scrypt$a$8$3$AA$AA"] { #expect(PasswordHash(text) == nil) }
+        #expect(
+            try #require(PasswordHash(of: Redacted("x"), cost: cheap)) != PasswordHash(of: Redacted("x"), cost: cheap))
+        for text in ["", "scrypt$15$8$3$$", "bcrypt$15$8$3$AA$AA", "scrypt$a$8$3$AA$AA"] {
+            #expect(PasswordHash(text) == nil)
+        }
     }
 }

@@ -27,7 +27,8 @@ private struct Installation {
                 INSERT INTO entitled.app_user_id (id, original_app_user_id, first_seen_ms) VALUES ($1, $1, $2)
                 """, [.text(hostile), .int8(now)])
             let added = try EndpointTable.add(
-                url: "https://example.com/hooks?token=secret", authorization: nil, environments: [], events: [], apps: [],
+                url: "https://example.com/hooks?token=secret", authorization: nil, environments: [], events: [],
+                apps: [],
                 ordering: .none, sealer: sealer, now: now, on: connection)
             _ = try connection.transaction {
                 try EventTable.insert(

@@ -101,7 +101,8 @@ final class TestBrowser {
 
     /// Sends the form of this page that has this action, with these fields beside the hidden ones.
     @discardableResult
-    func submit(_ action: String, _ fields: [String: String] = [:], headers: [String: String] = [:]) throws -> HTTPCall {
+    func submit(_ action: String, _ fields: [String: String] = [:], headers: [String: String] = [:]) throws -> HTTPCall
+    {
         guard let html = page?.text, let start = html.range(of: "action=\"\(action)\"") else {
             throw TestFailure("no form \(action) on this page:\n\(page?.text ?? "none")")
         }

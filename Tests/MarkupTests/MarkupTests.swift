@@ -4,10 +4,13 @@ import Testing
 
 /// Texts that break pages whose texts are not escaped.
 private let hostile = [
-    "<script>alert(1)</script>", "\"><img src=x onerror=alert(1)>", "' onmouseover='alert(1)", "</title><svg onload=alert(1)>",
+    "<script>alert(1)</script>", "\"><img src=x onerror=alert(1)>", "' onmouseover='alert(1)",
+    "</title><svg onload=alert(1)>",
     "javascript:alert(1)", "{{7*7}}${7*7}<%= 7*7 %>", "<!--", "-->", "<![CDATA[x]]>", "&lt;script&gt;", "&#x3c;b&#62;",
-    "+ADw-script+AD4-", "a\u{202E}gnp.exe", "\u{2066}x\u{2069}", "\u{0}\u{1}\u{1B}[31m", "a\r\nSet-Cookie: x=1", "\u{2028}\u{2029}",
-    "\u{200B}\u{FEFF}\u{00AD}\u{3164}", "</textarea></style></pre>", "😀 ünï", "", " ", "\n\n<b>", String(repeating: "<", count: 10_000),
+    "+ADw-script+AD4-", "a\u{202E}gnp.exe", "\u{2066}x\u{2069}", "\u{0}\u{1}\u{1B}[31m", "a\r\nSet-Cookie: x=1",
+    "\u{2028}\u{2029}",
+    "\u{200B}\u{FEFF}\u{00AD}\u{3164}", "</textarea></style></pre>", "😀 ünï", "", " ", "\n\n<b>",
+    String(repeating: "<", count: 10_000),
 ]
 
 private func rendered(_ node: Node) -> String { String(decoding: HTMLRenderer.fragment(node), as: UTF8.self) }
@@ -55,7 +58,10 @@ struct MarkupTests {
 
     @Test("addresses elsewhere are https and tell nothing of this page")
     func checksAddresses() throws {
-        for text in ["javascript:alert(1)", "http://example.com", "data:text/html,x", "//example.com", "https://", "https://a b", "https://a\\b"] {
+        for text in [
+            "javascript:alert(1)", "http://example.com", "data:text/html,x", "//example.com", "https://", "https://a b",
+            "https://a\\b",
+        ] {
             #expect(ExternalAddress(text) == nil)
         }
         let address = try #require(ExternalAddress("https://example.com/?a=\"b"))
@@ -67,7 +73,8 @@ struct MarkupTests {
     @Test(
         "what cannot be seen is shown by its number",
         arguments: [
-            ("\u{202E}", "U+202E"), ("\u{200B}", "U+200B"), ("\u{0}", "U+0000"), ("\u{A0}", "U+00A0"), ("\u{3164}", "U+3164"),
+            ("\u{202E}", "U+202E"), ("\u{200B}", "U+200B"), ("\u{0}", "U+0000"), ("\u{A0}", "U+00A0"),
+            ("\u{3164}", "U+3164"),
             ("\u{E000}", "U+E000"), ("\u{2028}", "U+2028"), ("\n", "U+000A"), ("\u{E0001}", "U+E0001"),
         ])
     func showsUnseen(_ text: String, _ name: String) {
@@ -87,10 +94,14 @@ struct MarkupTests {
     @Test("JSON is elements, and reads as JSON")
     func rendersJSON() throws {
         let value = JSON.object([
-            "a": .array([.int(1), .null, .bool(true)]), "<b>": .string("</pre>\"\u{202E}"), "c": .object([]), "d": .array([]),
+            "a": .array([.int(1), .null, .bool(true)]), "<b>": .string("</pre>\"\u{202E}"), "c": .object([]),
+            "d": .array([]),
         ])
         let parts = split(rendered(.json(value, spoken: "Body")))
-        #expect(parts.tags.allSatisfy { $0.hasPrefix("/") || ["pre", "code", "span", "bdi"].contains($0.split(separator: " ")[0]) })
+        #expect(
+            parts.tags.allSatisfy {
+                $0.hasPrefix("/") || ["pre", "code", "span", "bdi"].contains($0.split(separator: " ")[0])
+            })
         let text = parts.text.replacing("&quot;", with: "\"").replacing("&lt;", with: "<").replacing("&gt;", with: ">")
         #expect(text.contains("\"<b>\": \"</pre>\\\"U+202E\""))
         #expect(text.contains("  \"a\": [\n    1,\n    null,\n    true\n  ]"))
@@ -113,6 +124,7 @@ struct MarkupTests {
     @Test("a document begins with its type, and a pre keeps its first line end")
     func rendersDocuments() {
         let bytes = HTMLRenderer.document(Tag.html(.lang("en")) { Tag.pre { "\nx" } })
-        #expect(String(decoding: bytes, as: UTF8.self) == "<!DOCTYPE html>\n<html lang=\"en\"><pre>\n\nx</pre></html>\n")
+        #expect(
+            String(decoding: bytes, as: UTF8.self) == "<!DOCTYPE html>\n<html lang=\"en\"><pre>\n\nx</pre></html>\n")
     }
 }

@@ -107,7 +107,8 @@ enum PageFrame {
                 Tag.details {
                     Tag.summary { "As API call" }
                     Node.lines(
-                        "curl -H \"Authorization: Bearer $ENTITLED_KEY\" '\(call.origin)\(api.text)'", spoken: "API call")
+                        "curl -H \"Authorization: Bearer $ENTITLED_KEY\" '\(call.origin)\(api.text)'",
+                        spoken: "API call")
                 }
             }
         }

@@ -204,7 +204,9 @@ enum PageParts {
         let isFiltered = call.query.names.contains { call.query[$0] != "" }
         return .group([
             list.items.isEmpty
-                ? empty(isFiltered ? "Nothing fits these filters." : none, isFiltered ? Tag.p { Node.link(to: path) { "Take all filters away" } } : .none)
+                ? empty(
+                    isFiltered ? "Nothing fits these filters." : none,
+                    isFiltered ? Tag.p { Node.link(to: path) { "Take all filters away" } } : .none)
                 : table(caption, list.items, columns),
             more(list, of: path, call),
         ])

@@ -24,7 +24,8 @@ enum CustomerPages {
             Tag.h1 { "Customers" }
             Tag.p(.classes(.lead)) { "The newest first. Search finds one by any id." }
             PageParts.filters(
-                [.init("since", "First seen since", .since), .init("until", "First seen until", .until)], of: path, call)
+                [.init("since", "First seen since", .since), .init("until", "First seen until", .until)], of: path, call
+            )
             PageParts.rows(
                 "Customers by when they were first seen", list, of: path, none: "There is no customer yet.", call,
                 [
@@ -85,7 +86,8 @@ enum CustomerPages {
                         Node.untrusted(resolved.given)
                         " is "
                         Node.untrusted(resolved.appUserID ?? "")
-                        resolved.match == .purchase ? ": a purchase of theirs is known by it." : ": it differs in case only."
+                        resolved.match == .purchase
+                            ? ": a purchase of theirs is known by it." : ": it differs in case only."
                     }
                 } : .none,
         ])
@@ -95,7 +97,8 @@ enum CustomerPages {
         let parts = spending.totals.compactMap { total -> String? in
             guard let currency = total.currency, total.environment == .production else { return nil }
             let paid = Money.text(milliunits: total.paid, currency: currency)
-            let back = total.refunded > 0 ? ", \(Money.text(milliunits: total.refunded, currency: currency)) went back" : ""
+            let back =
+                total.refunded > 0 ? ", \(Money.text(milliunits: total.refunded, currency: currency)) went back" : ""
             return "\(paid) \(currency)\(back)"
         }
         return parts.isEmpty ? nil : "Paid " + parts.joined(separator: "; ")
@@ -109,7 +112,7 @@ enum CustomerPages {
         return Tag.div(.classes(.cards)) {
             for entitlement in entitlements {
                 Tag.section(.classes(.card, kind(entitlement))) {
-                    Tag.h3 {
+                    Tag.h2 {
                         Node.untrusted(entitlement.name)
                         " "
                         PageParts.badge(entitlement.isActive ? "active" : "not active", kind(entitlement))
@@ -143,7 +146,9 @@ enum CustomerPages {
             for purchase in answer.explanation.oneTimePurchases {
                 Tag.div(.classes(.card)) {
                     Tag.strong { Node.untrusted(purchase.productID) }
-                    Tag.p { Node.untrusted([purchase.state, purchase.price].compactMap(\.self).joined(separator: ", ")) }
+                    Tag.p {
+                        Node.untrusted([purchase.state, purchase.price].compactMap(\.self).joined(separator: ", "))
+                    }
                 }
             }
         }
@@ -160,7 +165,8 @@ enum CustomerPages {
                     ConsoleSection.events.path.with("customer", answer.profile.originalAppUserID), .events, call,
                     .text("Events"))
                 PageParts.link(
-                    ConsoleSection.deliveries.path.with("customer", answer.profile.originalAppUserID), .deliveries, call,
+                    ConsoleSection.deliveries.path.with("customer", answer.profile.originalAppUserID), .deliveries,
+                    call,
                     .text("Deliveries"))
             },
         ])
@@ -231,14 +237,14 @@ enum CustomerPages {
                     }
                 }
             }
-            for change in entry.changes { Tag.p { Node.untrusted(change.sentence.capitalisedStart) } }
+            for change in entry.changes { Tag.p { Node.untrusted(change.sentence) } }
             for event in entry.events { events(event, call) }
         }
     }
 
     private static func title(_ entry: TimelineEntry, _ call: PageCall) -> Node {
         guard case .notification(let fact) = entry.kind, let purchase = entry.purchase else {
-            return .untrusted(entry.title.capitalisedStart)
+            return .untrusted(entry.title)
         }
         return PageParts.link(
             ConsolePath.notification(app: purchase.app, environment: purchase.environment, uuid: fact.uuid),
@@ -257,7 +263,8 @@ enum CustomerPages {
             for delivery in event.trace?.deliveries ?? [] {
                 Tag.span {
                     PageParts.link(
-                        ConsolePath.endpoint(delivery.endpoint), .endpoints, call, .identifier(delivery.endpoint, shown: 16))
+                        ConsolePath.endpoint(delivery.endpoint), .endpoints, call,
+                        .identifier(delivery.endpoint, shown: 16))
                     " "
                     PageParts.badge(deliveryState: delivery.state)
                     if delivery.state != "delivered", let status = delivery.lastStatus {

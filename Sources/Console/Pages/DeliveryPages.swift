@@ -64,7 +64,8 @@ enum DeliveryPages {
         let delivery = answer.delivery
         return Page(
             "Delivery of \(delivery.eventType)", section: .deliveries,
-            command: "deliveries show \(PageCall.quoted(delivery.id.text))", api: call.api("deliveries", delivery.id.text)
+            command: "deliveries show \(PageCall.quoted(delivery.id.text))",
+            api: call.api("deliveries", delivery.id.text)
         ) {
             PageParts.path(.deliveries, call)
             Tag.h1 {
@@ -77,7 +78,8 @@ enum DeliveryPages {
             facts(answer, call)
             Tag.h2 { "Attempts" }
             if answer.attempts.isEmpty {
-                PageParts.empty(delivery.attempts == 0 ? "It was not tried yet." : "The attempts are not kept any more.")
+                PageParts.empty(
+                    delivery.attempts == 0 ? "It was not tried yet." : "The attempts are not kept any more.")
             } else {
                 attempts(answer.attempts.reversed(), call)
             }
@@ -88,7 +90,9 @@ enum DeliveryPages {
     private static func lead(_ answer: DeliveryAnswer, _ call: PageCall) -> Node {
         let delivery = answer.delivery
         if let since = delivery.blockedSince {
-            return .group([.text("Waits for an earlier event of its purchase since "), call.clock.time(since), .text(".")])
+            return .group([
+                .text("Waits for an earlier event of its purchase since "), call.clock.time(since), .text("."),
+            ])
         }
         switch delivery.state {
         case .pending:
@@ -107,12 +111,14 @@ enum DeliveryPages {
                 "Event",
                 UUIDText.bytes(delivery.event) == nil
                     ? .identifier(delivery.event, shown: 64)
-                    : PageParts.link(ConsolePath.event(delivery.event), .events, call, .identifier(delivery.event, shown: 64))
+                    : PageParts.link(
+                        ConsolePath.event(delivery.event), .events, call, .identifier(delivery.event, shown: 64))
             ),
             (
                 "Endpoint",
                 PageParts.link(
-                    ConsolePath.endpoint(delivery.endpoint), .endpoints, call, .identifier(delivery.endpoint, shown: 40))
+                    ConsolePath.endpoint(delivery.endpoint), .endpoints, call, .identifier(delivery.endpoint, shown: 40)
+                )
             ),
             ("Made", call.clock.time(delivery.created)),
             ("Attempts", .text(String(delivery.attempts))),
@@ -144,12 +150,13 @@ enum DeliveryPages {
                     Column("Address", text: { $0.attempt.peer }),
                     Column("Host", text: { $0.attempt.host }),
                 ]),
-            .group(rows.prefix(20).map { row in
-                Tag.details(.classes(.card), row.attempt.number == rows.first?.attempt.number ? .open : nil) {
-                    Tag.summary { "Answer to attempt \(row.attempt.number)" }
-                    answer(row)
-                }
-            }),
+            .group(
+                rows.prefix(20).map { row in
+                    Tag.details(.classes(.card), row.attempt.number == rows.first?.attempt.number ? .open : nil) {
+                        Tag.summary { "Answer to attempt \(row.attempt.number)" }
+                        answer(row)
+                    }
+                }),
         ])
     }
 

@@ -20,7 +20,9 @@ enum EndpointPages {
                 none: "No endpoint yet: entitled endpoints add URL", call,
                 [
                     Column("Endpoint") { row in
-                        Node.link(to: ConsolePath.endpoint(row.endpoint.id)) { Node.identifier(row.endpoint.id, shown: 24) }
+                        Node.link(to: ConsolePath.endpoint(row.endpoint.id)) {
+                            Node.identifier(row.endpoint.id, shown: 24)
+                        }
                     },
                     Column("URL") { row in .untrusted(row.url) },
                     Column("State") { row in badge(row.health.word) },
@@ -68,7 +70,7 @@ enum EndpointPages {
                 backlog("held", answer.held, .warn, endpoint, call)
                 backlog("dead", answer.dead, .bad, endpoint, call)
                 Tag.section(.classes(.card)) {
-                    Tag.h3 { "Waiting for an earlier event" }
+                    Tag.h2 { "Waiting for an earlier event" }
                     Tag.p(.classes(.figure)) { PageParts.count(answer.blocked) }
                 }
             }
@@ -82,10 +84,11 @@ enum EndpointPages {
     ) -> Node {
         let isMarked = count.value > 0 && kind != nil
         return Tag.section(isMarked ? kind.map { .classes(.card, $0) } : .classes(.card)) {
-            Tag.h3 { state.capitalisedStart }
+            Tag.h2 { state.capitalisedStart }
             Tag.p(.classes(.figure)) {
                 PageParts.link(
-                    ConsoleSection.deliveries.path.with("endpoint", endpoint.id).with("state", state), .deliveries, call,
+                    ConsoleSection.deliveries.path.with("endpoint", endpoint.id).with("state", state), .deliveries,
+                    call,
                     .text(PageParts.count(count)))
             }
         }
@@ -95,7 +98,10 @@ enum EndpointPages {
         let endpoint = answer.endpoint
         return PageParts.facts([
             ("Events", .untrusted(endpoint.events.isEmpty ? "all" : endpoint.events.joined(separator: ", "))),
-            ("Except", endpoint.exceptedEvents.isEmpty ? nil : .untrusted(endpoint.exceptedEvents.joined(separator: ", "))),
+            (
+                "Except",
+                endpoint.exceptedEvents.isEmpty ? nil : .untrusted(endpoint.exceptedEvents.joined(separator: ", "))
+            ),
             ("Environments", .untrusted(all(endpoint.environments.map(\.rawValue)))),
             ("Apps", .untrusted(endpoint.apps.isEmpty ? "all" : endpoint.apps.joined(separator: ", "))),
             ("Order", .text(endpoint.ordering.rawValue)),
@@ -106,7 +112,8 @@ enum EndpointPages {
                 "Attempts",
                 .text(
                     "\(answer.schedule.attempts), with "
-                        + answer.schedule.waits.map { Duration.milliseconds($0).text }.joined(separator: ", ") + " between them")
+                        + answer.schedule.waits.map { Duration.milliseconds($0).text }.joined(separator: ", ")
+                        + " between them")
             ),
             (
                 "Secrets",

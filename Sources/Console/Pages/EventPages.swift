@@ -27,7 +27,8 @@ enum EventPages {
                 [
                     .init("environment", "Environment", .environment, .choice(PageParts.environments)),
                     .init("type", "Type", .type), .init("app", "App", .app), .init("customer", "Customer", .customer),
-                    .init("purchase", "Purchase", .purchase), .init("since", "Since", .since), .init("until", "Until", .until),
+                    .init("purchase", "Purchase", .purchase), .init("since", "Since", .since),
+                    .init("until", "Until", .until),
                 ], of: path, call)
             PageParts.rows(
                 "Events, the newest first", list, of: path, none: "No event was made yet.", call,
@@ -78,7 +79,8 @@ enum EventPages {
                 if answer.deliveries.isEmpty {
                     PageParts.empty("No endpoint takes this event.")
                 } else {
-                    PageParts.table("One for each endpoint", answer.deliveries, DeliveryPages.columns(call, ofEvent: true))
+                    PageParts.table(
+                        "One for each endpoint", answer.deliveries, DeliveryPages.columns(call, ofEvent: true))
                 }
             }
             body(answer.body)

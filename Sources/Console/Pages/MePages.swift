@@ -31,7 +31,9 @@ struct MePages: Sendable {
         let user = try ConsoleUserTable.find(viewer.name, on: call.connection)
         return Page("Me", status: status) {
             Tag.h1 { Node.untrusted(viewer.name) }
-            Tag.p(.classes(.lead)) { "Role \(viewer.role.rawValue). Roles are given on the host alone, by `entitled users`." }
+            Tag.p(.classes(.lead)) {
+                "Role \(viewer.role.rawValue). Roles are given on the host alone, by `entitled users`."
+            }
             Tag.div(.classes(.columns)) {
                 Tag.section {
                     Tag.h2 { user?.hasPassword == true ? "Change the password" : "Set a password" }
@@ -97,7 +99,9 @@ struct MePages: Sendable {
                                             Tag.span(.classes(.badge, .good)) { "this one" }
                                             " "
                                         }
-                                        Tag.span(.title(session.browser)) { Node.untrusted(Browser.name(session.browser)) }
+                                        Tag.span(.title(session.browser)) {
+                                            Node.untrusted(Browser.name(session.browser))
+                                        }
                                     }
                                 }
                                 Tag.td(.cellName("Address")) { Tag.div { Node.untrusted(session.address) } }

@@ -58,7 +58,7 @@ enum OverviewPage {
 
     private static func card(_ title: String, _ kind: StyleClass?, @MarkupBuilder _ content: () -> [Node]) -> Node {
         Tag.section(kind.map { .classes(.card, $0) } ?? .classes(.card)) {
-            Tag.h3 { title }
+            Tag.h2 { title }
             content()
         }
     }

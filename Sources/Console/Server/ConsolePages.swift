@@ -59,13 +59,16 @@ package final class ConsolePages: HTTPHandler, Service {
         if head.path == ConsolePages.reportPath {
             return length(head) <= ConsolePages.reportLimit && head.method == "POST" ? nil : text(413, "Not read.")
         }
-        if head.path == StyleSheet.path.text { return isReading(head) ? nil : text(405, "GET only.", ("Allow", "GET, HEAD")) }
+        if head.path == StyleSheet.path.text {
+            return isReading(head) ? nil : text(405, "GET only.", ("Allow", "GET, HEAD"))
+        }
         let found = match(head)
         guard found.route == nil else {
             return length(head) <= Form.limits.bytes ? nil : text(413, "A form has at most \(Form.limits.bytes) bytes.")
         }
         guard found.allowed.isEmpty else {
-            return text(405, "This page does not support this method.", ("Allow", found.allowed.joined(separator: ", ")))
+            return text(
+                405, "This page does not support this method.", ("Allow", found.allowed.joined(separator: ", ")))
         }
         return nil
     }
@@ -77,7 +80,9 @@ package final class ConsolePages: HTTPHandler, Service {
         .text(status, text + "\n", headers: PageHeaders.unkept + (header.map { [$0] } ?? []))
     }
 
-    private func match(_ head: HTTPRequestHead) -> (route: ConsoleRoute?, parameters: [String: String], allowed: [String]) {
+    private func match(_ head: HTTPRequestHead) -> (
+        route: ConsoleRoute?, parameters: [String: String], allowed: [String]
+    ) {
         let method = head.method == "HEAD" ? "GET" : head.method
         var allowed: Set<String> = []
         guard let segments = ConsoleRoute.segments(of: head.path) else { return (nil, [:], []) }
@@ -116,14 +121,16 @@ package final class ConsolePages: HTTPHandler, Service {
             query = try Form(query: request.head.query ?? "")
             form = route.method == "POST" ? try checked(request, route, origin) : Form([:])
         } catch let fault as Form.Fault {
-            return answered.respond(plain(fault.status, "The request was not read", "\(fault).".capitalizedFirst, request.head))
+            return answered.respond(
+                plain(fault.status, "The request was not read", "\(fault).".capitalizedFirst, request.head))
         } catch {
             return answered.respond(
                 plain(
                     403, "This form was not taken",
                     error as? RequestOrigin.Refusal == .otherSite
                         ? "It was not sent by a page of this console. Open the page here, and send it again."
-                        : "It belongs to a session that is over. Load the page again, and send it again.", request.head))
+                        : "It belongs to a session that is over. Load the page again, and send it again.", request.head)
+            )
         }
         let failed: @Sendable (any Error) -> HTTPResponse = { [self] in self.failed($0, route, request.head) }
         let work: DeskThreads.Work = { [self] connection in
@@ -167,7 +174,8 @@ package final class ConsolePages: HTTPHandler, Service {
             clock: PageClock(now: clock.now()), connection: connection)
         switch try answer(route, call) {
         case .page(let page):
-            let response = html(PageFrame.document(page, call), status: page.status, retryAfter: page.retryAfter, request.head)
+            let response = html(
+                PageFrame.document(page, call), status: page.status, retryAfter: page.retryAfter, request.head)
             return isNew ? response.setting(SessionCookie.setting(cookie, settings.address)) : response
         case .redirect(let path): return .seeOther(path, headers: PageHeaders.unkept)
         case .begin(let value, let path):
@@ -202,7 +210,9 @@ package final class ConsolePages: HTTPHandler, Service {
         return response.tagged(Hex.encode(Digest.sha256(bytes).prefix(16)), for: head)
     }
 
-    private func plain(_ status: Int, _ title: String, _ text: String, retryAfter: Int? = nil, _ head: HTTPRequestHead) -> HTTPResponse {
+    private func plain(_ status: Int, _ title: String, _ text: String, retryAfter: Int? = nil, _ head: HTTPRequestHead)
+        -> HTTPResponse
+    {
         let page = PageFrame.plain(title) {
             Tag.h1 { title }
             Tag.p { Node.untrusted(text) }

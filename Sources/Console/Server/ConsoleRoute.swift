@@ -43,7 +43,12 @@ struct ConsoleRoute: Sendable {
 
     /// As metrics name it.
     var name: String {
-        "/" + parts.map { part in switch part { case .word(let text), .parameter(let text): text } }.joined(separator: "/")
+        "/"
+            + parts.map { part in
+                switch part {
+                case .word(let text), .parameter(let text): text
+                }
+            }.joined(separator: "/")
     }
 
     /// The parameters of a path behind `/console`, decoded; nil: it is another route's.
@@ -95,7 +100,8 @@ enum ConsolePath {
         for pair in (parts.count > 1 ? parts[1] : "").split(separator: "&") {
             let sides = pair.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
             guard let name = PercentEncoding.decode(sides[0]),
-                let value = PercentEncoding.decode((sides.count > 1 ? sides[1] : "").map { $0 == "+" ? "%20" : String($0) }.joined())
+                let value = PercentEncoding.decode(
+                    (sides.count > 1 ? sides[1] : "").map { $0 == "+" ? "%20" : String($0) }.joined())
             else { return nil }
             path = path.with(name, value)
         }

@@ -80,7 +80,9 @@ final class PasswordQueue: Sendable {
 
     func end(until deadline: ContinuousClock.Instant) {
         state.change { $0.isEnding = true }
-        let isDone = state.wait(timeout: max(.zero, deadline - .now)) { $0.waiting.isEmpty && $0.busy == 0 ? true : nil }
+        let isDone = state.wait(timeout: max(.zero, deadline - .now)) {
+            $0.waiting.isEmpty && $0.busy == 0 ? true : nil
+        }
         for session in sessions { isDone == true ? session.close() : session.cut() }
     }
 }

@@ -24,6 +24,7 @@ package enum PasswordTable {
     /// - Parameter zone: an IANA name; nil: UTC.
     package static func setZone(_ zone: String?, of user: String, on connection: PostgresConnection) throws {
         _ = try connection.query(
-            "UPDATE entitled.console_user SET zone = $2 WHERE name = $1 AND ended_ms IS NULL", [.text(user), .text(zone)])
+            "UPDATE entitled.console_user SET zone = $2 WHERE name = $1 AND ended_ms IS NULL",
+            [.text(user), .text(zone)])
     }
 }

@@ -41,7 +41,8 @@ package enum SessionTable {
     /// How long an ended session is listed.
     private static let kept: Int64 = 30 * 86_400_000
 
-    private static let columns = "s.id, s.user_name, s.address, s.browser, s.by_link, s.started_ms, s.seen_ms, s.ended_ms"
+    private static let columns =
+        "s.id, s.user_name, s.address, s.browser, s.by_link, s.started_ms, s.seen_ms, s.ended_ms"
 
     private static func session(_ row: PostgresRow) throws -> ConsoleSession {
         ConsoleSession(

@@ -35,8 +35,7 @@ enum SearchPage {
     }
 
     private static let kinds =
-        "Any id works: of a customer, a transaction, an order line, an event (webhook-id), a delivery, a notification, an endpoint;"
-        + " an e-mail address or telephone number as it is kept in an attribute."
+        "Any id works: of a customer, a transaction, an order line, an event (webhook-id), a delivery, a notification, an endpoint."
 
     private static func columns(_ call: PageCall) -> [Column<SearchHit>] {
         [

@@ -176,9 +176,9 @@ package enum Privileges {
         Table("operator_key", worker: everything, api: [], console: [.select, .update(columns: "last_used_ms")]),
         Table(
             "console_session", worker: everything, api: [],
-            console: [.select, .insert, .delete, .update(columns: "seen_ms", "ended_ms")]),
+            console: [.select, .insert, .update(columns: "seen_ms", "ended_ms")]),
         Table("console_link", worker: everything, api: [], console: [.select, .update(columns: "used_ms")]),
-        Table("console_try", worker: everything, api: [], console: [.select, .insert, .delete]),
+        Table("console_try", worker: everything, api: [], console: [.select, .insert]),
     ]
 
     /// Every function of the schema that any role but its owner may call.

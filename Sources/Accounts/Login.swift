@@ -33,7 +33,8 @@ package struct Login: Sendable {
             (self.address, self.browser) = (address, browser)
         }
 
-        fileprivate var text: String { address.map { "\($0)" } ?? "unknown" }
+        /// As sessions and the log name it.
+        package var text: String { address.map { "\($0)" } ?? "unknown" }
 
         /// /24 of IPv4, /64 of IPv6.
         fileprivate var network: LoginTryTable.Subject? {
@@ -63,10 +64,13 @@ package struct Login: Sendable {
         let isRight = password.exposed.count <= PasswordHash.lengths.upperBound && (known ?? .none).isOf(password)
         try LoginTryTable.note(subjects, isFailure: !isRight || known == nil, now: clock.now(), on: connection)
         guard isRight, let known else { return .wrong }
-        if !known.isCurrent, let renewed = PasswordHash(of: password) {
-            _ = try PasswordTable.set(renewed, of: name, on: connection)
+        let renewed = known.isCurrent ? nil : PasswordHash(of: password)
+        return try connection.transaction {
+            // It may have been changed while it was checked.
+            guard try PasswordTable.holds(known, of: name, on: connection) else { return .wrong }
+            if let renewed { _ = try PasswordTable.set(renewed, of: name, on: connection) }
+            return .done(try begin(name, client, isByLink: false, on: connection))
         }
-        return .done(try begin(name, client, isByLink: false, on: connection))
     }
 
     package func byLink(_ token: String, _ client: Client, on connection: PostgresConnection) throws -> Outcome {
@@ -106,19 +110,23 @@ package struct Login: Sendable {
     ) throws -> Change {
         guard password.exposed.count >= PasswordHash.lengths.lowerBound else { return .tooShort }
         guard password.exposed.count <= PasswordHash.lengths.upperBound else { return .tooLong }
+        var checked: PasswordHash?
         if !session.isByLink {
-            let subjects = [LoginTryTable.Subject.name(session.user)]
+            let subjects = [LoginTryTable.Subject.user(session.user)]
             let wait = try LoginTryTable.wait(for: subjects, now: clock.now(), on: connection)
             guard wait == 0 else { return .wait(wait) }
             let known = try PasswordTable.hash(of: session.user, on: connection)
             let isRight = current.map { (known ?? .none).isOf($0) } ?? false
             try LoginTryTable.note(subjects, isFailure: !isRight || known == nil, now: clock.now(), on: connection)
-            guard isRight, known != nil else { return .wrong }
+            guard isRight, let known else { return .wrong }
+            checked = known
         }
         guard let hash = PasswordHash(of: password) else { return .unavailable }
         return try connection.transaction {
+            if let checked, try !PasswordTable.holds(checked, of: session.user, on: connection) { return .wrong }
             guard try PasswordTable.set(hash, of: session.user, on: connection) else { return .wrong }
             try SessionTable.end(nil, of: session.user, now: clock.now(), on: connection)
+            try LoginLinkTable.end(of: session.user, now: clock.now(), on: connection)
             return .done(try begin(session.user, client, isByLink: false, on: connection))
         }
     }

@@ -1,6 +1,9 @@
 import Base
 
 extension Node {
+    /// Text where no element may stand, such as a title, with `⟨U+202E⟩` in place of what cannot be seen.
+    package static func shown(_ text: String) -> Node { .text(Unseen.shown(text)) }
+
     /// An id, shortened in the middle; the whole of it is in `title`.
     ///
     /// - Parameter shown: characters that are shown at most.

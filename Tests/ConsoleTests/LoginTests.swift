@@ -86,9 +86,9 @@ struct LoginTests {
         #expect(running.open("/console/").text.contains("Overview"))
         console.clock.advance(by: .milliseconds(2001))
         #expect(try browser.submit("/console/login", ["name": "anna", "password": password]).text.contains("Overview"))
-        #expect(LoginTryTable.pause(after: 4) == 0)
-        #expect(LoginTryTable.pause(after: 6) == 4000)
-        #expect(LoginTryTable.pause(after: 40) == 900_000)
+        #expect(LoginTryTable.pause(after: 4, atMost: 900_000) == 0)
+        #expect(LoginTryTable.pause(after: 6, atMost: 900_000) == 4000)
+        #expect(LoginTryTable.pause(after: 40, atMost: 900_000) == 900_000)
     }
 
     @Test("sessions end when they are idle, when they are old, and when they are ended")
@@ -105,7 +105,7 @@ struct LoginTests {
         let idle = try logIn()
         console.clock.advance(by: .seconds(1799))
         #expect(idle.open("/console/me").text.contains("Sessions"))
-        console.clock.advance(by: .seconds(1800))
+        console.clock.advance(by: .seconds(1861))
         #expect(idle.open("/console/me").text.contains("Log in to entitled"))
         let old = try logIn()
         for _ in 0..<24 {
@@ -174,7 +174,7 @@ struct PasswordHashTests {
         #expect(!read.isOf(Redacted("")))
         #expect(!read.isCurrent)
         #expect(
-            try #require(PasswordHash(of: Redacted("x"), cost: cheap)) != PasswordHash(of: Redacted("x"), cost: cheap))
+            PasswordHash(of: Redacted("x"), cost: cheap) != PasswordHash(of: Redacted("x"), cost: cheap))
         for text in ["", "scrypt$15$8$3$$", "bcrypt$15$8$3$AA$AA", "scrypt$a$8$3$AA$AA"] {
             #expect(PasswordHash(text) == nil)
         }

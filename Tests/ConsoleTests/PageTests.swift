@@ -56,6 +56,15 @@ private struct Installation {
 
 @Suite("Pages of the console")
 struct PageTests {
+    @Test(
+        "a command line that is shown is one word for each value, whatever the value is",
+        arguments: ["it's", "a\u{27}\u{301}; echo b #", "$(id)", "`id`", "a b", "\\", "-x", "é", "demo@example.com"])
+    func quotesWords(_ text: String) throws {
+        let told = try TestCommand.run(["/bin/sh", "-c", "printf %s \(PageCall.quoted(text))"])
+        #expect(Array(told.utf8) == Array(text.utf8))
+        #expect(PageCall.argument("-x") == "-- '-x'")
+    }
+
     @Test("customer, event and delivery are found, follow from each other, and show every text as text")
     func showsRecords() throws {
         let installation = try Installation()

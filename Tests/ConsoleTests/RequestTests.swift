@@ -1,5 +1,6 @@
 import Accounts
 import Base
+import Daemon
 import HTTP
 import TestSupport
 import Testing

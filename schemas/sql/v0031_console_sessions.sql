@@ -23,11 +23,12 @@ CREATE TABLE entitled.console_link (
 CREATE INDEX console_link_user ON entitled.console_link (user_name);
 
 CREATE TABLE entitled.console_try (
-    subject text COLLATE "C" NOT NULL,
+    subject bytea NOT NULL,
     at_ms bigint NOT NULL,
     is_failure boolean NOT NULL
 );
 CREATE INDEX console_try_subject ON entitled.console_try (subject, at_ms);
+CREATE INDEX console_try_at ON entitled.console_try (at_ms);
 
 COMMENT ON TABLE entitled.console_session IS
     'Browsers that operators are logged in with. Rows go a month after the session''s end.';
@@ -45,4 +46,4 @@ COMMENT ON COLUMN entitled.console_link.until_ms IS 'When the link ends by itsel
 COMMENT ON COLUMN entitled.console_link.used_ms IS 'When it was used. NULL: it was not.';
 COMMENT ON TABLE entitled.console_try IS
     'Attempts to log in with a password, by name and by network, which decide how long the next one waits. Rows go after a day.';
-COMMENT ON COLUMN entitled.console_try.subject IS 'name: and a user''s name, or net: and a network in CIDR notation.';
+COMMENT ON COLUMN entitled.console_try.subject IS 'SHA-256 of a name as it was typed, of a user, or of a network.';

@@ -39,7 +39,7 @@ enum PageFrame {
         Tag.html(.lang("en")) {
             Tag.head {
                 Tag.meta(.utf8)
-                Tag.title { "\(title) · entitled" }
+                Tag.title { Node.shown("\(title) · entitled") }
                 Tag.meta(.metaName("viewport"), .content("width=device-width, initial-scale=1"))
                 Tag.meta(.metaName("color-scheme"), .content("light dark"))
                 Tag.meta(.metaName("robots"), .content("noindex"))

@@ -46,12 +46,12 @@ enum CustomerPages {
     private static func customer(_ call: PageCall) throws -> Page {
         let id = call.parameter("ID")
         let (answer, timeline, order) = try call.ask { desk in
-            let question = try call.question(TimelineQuestion.self, of: "timeline")
+            let question = try call.question(TimelineQuestion.self, of: "timeline of \(id)")
             return (try desk.customer(id), try desk.timeline(of: id, question), question.order)
         }
         let original = answer.profile.originalAppUserID
         return Page(
-            original, section: .customers, command: "customers show \(PageCall.quoted(original))",
+            original, section: .customers, command: "customers show \(PageCall.argument(original))",
             api: LocalPath("operator", "v1", "customers", original)
         ) {
             PageParts.path(.customers, call)

@@ -64,7 +64,7 @@ enum DeliveryPages {
         let delivery = answer.delivery
         return Page(
             "Delivery of \(delivery.eventType)", section: .deliveries,
-            command: "deliveries show \(PageCall.quoted(delivery.id.text))",
+            command: "deliveries show \(PageCall.argument(delivery.id.text))",
             api: call.api("deliveries", delivery.id.text)
         ) {
             PageParts.path(.deliveries, call)
@@ -98,7 +98,8 @@ enum DeliveryPages {
         case .pending:
             return .group([.text("Tried next "), call.clock.time(delivery.next), .text(".")])
         case .delivered: return .text("The consumer took it.")
-        case .dead: return .text("Given up: \(delivery.reason ?? "no attempt is left").")
+        case .dead:
+            return .group([.text("Given up: "), .untrusted(delivery.reason ?? "no attempt is left"), .text(".")])
         case .held: return .text("Its endpoint is disabled; it is sent when that is enabled.")
         }
     }

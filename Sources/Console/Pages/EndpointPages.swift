@@ -52,7 +52,7 @@ enum EndpointPages {
         let answer = try call.ask { try $0.endpoint(call.parameter("ID")) }
         let endpoint = answer.endpoint
         return Page(
-            endpoint.id, section: .endpoints, command: "endpoints show \(PageCall.quoted(endpoint.id))",
+            endpoint.id, section: .endpoints, command: "endpoints show \(PageCall.argument(endpoint.id))",
             api: call.api("endpoints", endpoint.id)
         ) {
             PageParts.path(.endpoints, call)

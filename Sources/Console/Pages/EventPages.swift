@@ -57,7 +57,7 @@ enum EventPages {
         let answer = try call.ask { try $0.event(id) }
         let event = answer.event
         return Page(
-            event.type, section: .events, command: "events show \(PageCall.quoted(event.id))",
+            event.type, section: .events, command: "events show \(PageCall.argument(event.id))",
             api: call.api("events", event.id)
         ) {
             PageParts.path(.events, call)

@@ -87,7 +87,7 @@ struct LoginPages: Sendable {
             logger.notice("operator logged in", ["user": .string(name), "method": .string("password")])
             return .begin(cookie, then: call.form["to"].flatMap(ConsolePath.reading) ?? ConsolePath.home)
         case .wrong:
-            logger.warning("operator login rejected", ["client.address": .string(call.request.remoteAddress)])
+            logger.warning("operator login rejected", ["client.address": .string(call.client.text)])
             return .page(
                 try form(call, status: 403, name: name, problem: "The name or the password is wrong. Try again."))
         case .wait(let time):

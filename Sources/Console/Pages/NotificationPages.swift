@@ -75,7 +75,7 @@ enum NotificationPages {
         let summary = whole.summary
         return Page(
             summary.type, section: .notifications,
-            command: "notifications show \(PageCall.quoted(summary.identity.uuid))",
+            command: "notifications show \(PageCall.argument(summary.identity.uuid))",
             api: call.api("notifications", name.app, environment.rawValue, name.uuid)
         ) {
             PageParts.path(.notifications, call)

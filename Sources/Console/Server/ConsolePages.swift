@@ -57,7 +57,8 @@ package final class ConsolePages: HTTPHandler, Service {
             return text(421, "This console answers its own address only; console.public_url sets it.")
         }
         if head.path == ConsolePages.reportPath {
-            return length(head) <= ConsolePages.reportLimit && head.method == "POST" ? nil : text(413, "Not read.")
+            guard head.method == "POST" else { return text(405, "POST only.", ("Allow", "POST")) }
+            return length(head) <= ConsolePages.reportLimit ? nil : text(413, "Not read.")
         }
         if head.path == StyleSheet.path.text {
             return isReading(head) ? nil : text(405, "GET only.", ("Allow", "GET, HEAD"))
@@ -100,6 +101,10 @@ package final class ConsolePages: HTTPHandler, Service {
     package func handle(_ request: HTTPRequest, _ responder: HTTPResponder) {
         if let refusal = refuse(request.head) { return responder.respond(refusal) }
         guard let origin = settings.address.origin(of: request.head) else { return }
+        // A Host is what the client writes: without a URL of its own the console is for this host alone.
+        guard settings.address != .loopback || ConsolePages.isLocal(request.remoteAddress) else {
+            return responder.respond(text(421, "Without console.public_url the console answers its own host only."))
+        }
         if request.head.path == StyleSheet.path.text { return responder.respond(StyleSheet.response) }
         if request.head.path == ConsolePages.reportPath { return responder.respond(report(request)) }
         if request.head.path == "/", isReading(request.head) {
@@ -179,6 +184,10 @@ package final class ConsolePages: HTTPHandler, Service {
             return isNew ? response.setting(SessionCookie.setting(cookie, settings.address)) : response
         case .redirect(let path): return .seeOther(path, headers: PageHeaders.unkept)
         case .begin(let value, let path):
+            // The session that this browser had is replaced.
+            if let found {
+                try SessionTable.end(found.session.id, of: found.session.user, now: clock.now(), on: connection)
+            }
             return HTTPResponse.seeOther(path, headers: PageHeaders.unkept)
                 .setting(SessionCookie.setting(value.exposed, settings.address))
         case .end:
@@ -243,6 +252,7 @@ package final class ConsolePages: HTTPHandler, Service {
 
     /// Counts what browsers did not load because the page's policy forbids it, and logs it once a minute.
     private func report(_ request: HTTPRequest) -> HTTPResponse {
+        guard request.body.count <= ConsolePages.reportLimit else { return text(413, "Not read.") }
         metrics.count(.consoleReports)
         let count: Int? = reports.withLock { state in
             state.count += 1
@@ -251,14 +261,30 @@ package final class ConsolePages: HTTPHandler, Service {
             return state.count
         }
         if let count {
+            let (directive, origin) = ConsolePages.blocked(request.body)
             logger.warning(
                 "console content blocked",
-                [
-                    "count": .int(Int64(count)),
-                    "report": .string(String(decoding: request.body.prefix(1000), as: UTF8.self)),
-                ])
+                ["count": .int(Int64(count)), "directive": .string(directive), "origin": .string(origin)])
         }
         return HTTPResponse(status: 204, headers: PageHeaders.unkept)
+    }
+
+    /// The directive that was violated, and where the content is from. Paths may name customers, and are left out.
+    private static func blocked(_ body: [UInt8]) -> (directive: String, origin: String) {
+        let report = (try? JSON(parsing: body, deepest: 8))?["csp-report"]
+        let directive = report?["effective-directive"]?.stringValue ?? report?["violated-directive"]?.stringValue ?? ""
+        let parts = (report?["blocked-uri"]?.stringValue ?? "").split(separator: "/", omittingEmptySubsequences: false)
+        let origin = parts.count >= 3 ? parts.prefix(3).joined(separator: "/") : String(parts.first ?? "")
+        func short(_ text: String) -> String { String(text.prefix { $0 != "?" && $0 != "#" }.prefix(100)) }
+        return (short(directive), short(origin))
+    }
+
+    private static func isLocal(_ address: String) -> Bool {
+        switch IPAddress(parsing: address)?.unmapped {
+        case .v4(let bits): bits >> 24 == 127
+        case .v6(let high, let low): high == 0 && low == 1
+        case nil: false
+        }
     }
 }
 

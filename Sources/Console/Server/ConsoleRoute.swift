@@ -72,7 +72,7 @@ struct ConsoleRoute: Sendable {
         guard parts.first == "console" else { return nil }
         var decoded: [String] = []
         for part in parts.dropFirst() {
-            guard let text = PercentEncoding.decode(part) else { return nil }
+            guard let text = PercentEncoding.decode(part), !text.utf8.contains(0) else { return nil }
             decoded.append(text)
         }
         return decoded.last == "" ? decoded.dropLast() : decoded
@@ -89,10 +89,17 @@ enum ConsolePath {
     static let otherSessions = LocalPath("console", "me", "sessions")
     static let search = LocalPath("console", "search")
 
+    /// What is read of a browser's path: bytes, and parameters.
+    private static let longest = 2048
+    private static let mostItems = 50
+
     static func link(_ token: String) -> LocalPath { LocalPath("console", "link", token) }
 
     /// A path of the console that a browser gave back, read anew; nil for everything else.
     static func reading(_ text: String) -> LocalPath? {
+        guard text.utf8.count <= longest, text.utf8.count(where: { $0 == UInt8(ascii: "&") }) < mostItems else {
+            return nil
+        }
         let parts = text.split(separator: "?", maxSplits: 1, omittingEmptySubsequences: false)
         guard let segments = ConsoleRoute.segments(of: parts.first.map(String.init) ?? "") else { return nil }
         var path = home

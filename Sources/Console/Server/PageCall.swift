@@ -38,9 +38,7 @@ struct PageCall {
     /// The browser, as sessions and limits know it.
     var client: Login.Client {
         let address = settings.proxies.client(request.head, peer: request.remoteAddress)
-        return Login.Client(
-            address: address?.ip ?? IPAddress(parsing: request.remoteAddress),
-            browser: request.head.header("user-agent") ?? "")
+        return Login.Client(address: address?.ip, browser: request.head.header("user-agent") ?? "")
     }
 
     /// The hidden field that a form of this page needs.
@@ -88,10 +86,10 @@ struct PageCall {
         }
     }
 
-    /// A word of a shell's command line.
+    /// A word of a shell's command line that is no option.
     static func quoted(_ text: String) -> String {
         let isPlain =
-            !text.isEmpty
+            !text.isEmpty && text.utf8.first != UInt8(ascii: "-")
             && text.utf8.allSatisfy { byte in
                 switch byte {
                 case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
@@ -100,9 +98,20 @@ struct PageCall {
                 default: "._@:+-/".utf8.contains(byte)
                 }
             }
-        return isPlain
-            ? text : "'" + text.split(separator: "'", omittingEmptySubsequences: false).joined(separator: "'\\''") + "'"
+        guard !isPlain else { return text }
+        // By scalars: a mark that combines with an apostrophe makes one character with it.
+        let escaped = text.unicodeScalars.reduce(into: String.UnicodeScalarView()) { result, scalar in
+            if scalar == "'" {
+                result.append(contentsOf: "'\\''".unicodeScalars)
+            } else {
+                result.append(scalar)
+            }
+        }
+        return "'\(String(escaped))'"
     }
+
+    /// The last argument of a command line, also where it begins like an option.
+    static func argument(_ text: String) -> String { (text.hasPrefix("-") ? "-- " : "") + quoted(text) }
 }
 
 /// What a page comes to.

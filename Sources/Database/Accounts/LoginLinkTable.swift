@@ -6,7 +6,6 @@ import Postgres
 package enum LoginLinkTable {
     /// Ms for which a link works.
     package static let life: Int64 = 15 * 60_000
-    private static let kept: Int64 = 30 * 86_400_000
 
     private static let insert = """
         INSERT INTO entitled.console_link (hash, user_name, created_ms, until_ms)
@@ -27,6 +26,15 @@ package enum LoginLinkTable {
             insert,
             [.bytea(Digest.sha256(Array(token.utf8))), .text(user), .int8(now), .int8(now + life)])
         return rows.isEmpty ? nil : (Redacted(token), now + life)
+    }
+
+    /// Uses up what links a user has, without a session.
+    ///
+    /// - Parameter now: ms since 1970.
+    package static func end(of user: String, now: Int64, on connection: PostgresConnection) throws {
+        _ = try connection.query(
+            "UPDATE entitled.console_link SET used_ms = $2 WHERE user_name = $1 AND used_ms IS NULL",
+            [.text(user), .int8(now)])
     }
 
     private static let condition = """

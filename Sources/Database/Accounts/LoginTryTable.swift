@@ -1,24 +1,35 @@
 import Base
+import Crypto
 import Postgres
 
-/// Attempts to log in with a password. They lie in the database, so that all processes count together.
+/// Attempts to log in with a password. They lie in the database, so that all processes count together, under digests: a typed
+/// name may be a password by mistake.
 package enum LoginTryTable {
-    /// Failures that cost nothing, ms in which they count, and the longest wait in ms.
+    /// Failures that cost nothing, and ms in which they count.
     private static let free = 5
     private static let window: Int64 = 15 * 60_000
-    private static let longest: Int64 = 15 * 60_000
-    private static let kept: Int64 = 86_400_000
 
     /// As whom attempts count.
     package enum Subject: Sendable, Equatable {
         case name(String)
+        /// A user who is logged in and has to tell the password again.
+        case user(String)
         /// In CIDR notation.
         case network(String)
 
-        fileprivate var text: String {
+        fileprivate var digest: [UInt8] {
             switch self {
-            case .name(let name): "name:\(name)"
-            case .network(let network): "net:\(network)"
+            case .name(let name): Digest.sha256(Array("name:\(name)".utf8))
+            case .user(let name): Digest.sha256(Array("user:\(name)".utf8))
+            case .network(let network): Digest.sha256(Array("net:\(network)".utf8))
+            }
+        }
+
+        /// The longest wait, in ms. By a name it is short: otherwise any stranger who knows it could keep its owner out.
+        fileprivate var longest: Int64 {
+            switch self {
+            case .name, .user: 30_000
+            case .network: 15 * 60_000
             }
         }
     }
@@ -37,14 +48,17 @@ package enum LoginTryTable {
     package static func wait(
         for subjects: [Subject], now: Int64, on connection: PostgresConnection
     ) throws -> Int64 {
-        let rows = try connection.query(count, [.texts(subjects.map(\.text)), .int8(now - window)])
+        let rows = try connection.query(count, [.byteas(subjects.map(\.digest)), .int8(now - window)])
         return try rows.map { row in
-            max(0, try row.int("last_ms") + pause(after: Int(try row.int("failures"))) - now)
+            let subject = try row.bytes("subject")
+            let longest = subjects.first { $0.digest == subject }?.longest ?? 0
+            let pause = pause(after: Int(try row.int("failures")), atMost: longest)
+            return max(0, try row.int("last_ms") + pause - now)
         }.max() ?? 0
     }
 
     /// 2, 4, 8 … seconds from the fifth failure on; ms.
-    package static func pause(after failures: Int) -> Int64 {
+    package static func pause(after failures: Int, atMost longest: Int64) -> Int64 {
         guard failures >= free else { return 0 }
         return min(longest, 1000 << Int64(min(failures - free + 1, 20)))
     }
@@ -56,11 +70,11 @@ package enum LoginTryTable {
         _ subjects: [Subject], isFailure: Bool, now: Int64, on connection: PostgresConnection
     ) throws {
         let noted = subjects.filter { subject in
-            if case .name = subject { true } else { isFailure }
+            if case .network = subject { isFailure } else { true }
         }
         _ = try connection.query(
-            "INSERT INTO entitled.console_try (subject, at_ms, is_failure) SELECT s, $2, $3 FROM unnest($1::text[]) AS s",
-            [.texts(noted.map(\.text)), .int8(now), .bool(isFailure)])
-        _ = try connection.query("DELETE FROM entitled.console_try WHERE at_ms < $1", [.int8(now - kept)])
+            """
+            INSERT INTO entitled.console_try (subject, at_ms, is_failure) SELECT s, $2, $3 FROM unnest($1::bytea[]) AS s
+            """, [.byteas(noted.map(\.digest)), .int8(now), .bool(isFailure)])
     }
 }

@@ -10,6 +10,13 @@ package enum PasswordTable {
         ).first?.optionalText("password").flatMap { PasswordHash($0) }
     }
 
+    /// Whether this is still what is kept of a user's password; nobody changes it before the transaction is over.
+    package static func holds(_ hash: PasswordHash, of user: String, on connection: PostgresConnection) throws -> Bool {
+        try connection.query(
+            "SELECT password FROM entitled.console_user WHERE name = $1 AND ended_ms IS NULL FOR UPDATE", [.text(user)]
+        ).first?.optionalText("password") == hash.text
+    }
+
     /// - Parameter hash: nil takes the password away.
     /// - Returns: false where there is no such user.
     package static func set(

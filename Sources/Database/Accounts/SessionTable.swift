@@ -38,8 +38,6 @@ package enum SessionTable {
     /// What a browser says of itself is cut off here.
     private static let browserLimit = 200
     private static let minute: Int64 = 60_000
-    /// How long an ended session is listed.
-    private static let kept: Int64 = 30 * 86_400_000
 
     private static let columns =
         "s.id, s.user_name, s.address, s.browser, s.by_link, s.started_ms, s.seen_ms, s.ended_ms"
@@ -72,9 +70,6 @@ package enum SessionTable {
                 .bytea(Digest.sha256(Array(token.utf8))), .text(session.id), .text(user), .text(address),
                 .text(session.browser), .bool(isByLink), .int8(now),
             ])
-        _ = try connection.query(
-            "DELETE FROM entitled.console_session WHERE started_ms < $1 AND user_name = $2",
-            [.int8(now - kept), .text(user)])
         return (session, Redacted(token))
     }
 
@@ -93,7 +88,10 @@ package enum SessionTable {
     ) throws -> (session: ConsoleSession, role: OperatorRole, zone: String?)? {
         let hash = Digest.sha256(Array(token.utf8))
         let rows = try connection.query(
-            find, [.bytea(hash), .int8(now - limits.idleMilliseconds), .int8(now - limits.lifeMilliseconds)])
+            find,
+            [
+                .bytea(hash), .int8(now - limits.idleMilliseconds - minute), .int8(now - limits.lifeMilliseconds),
+            ])
         guard let row = rows.first, let role = OperatorRole(rawValue: try row.text("role")) else { return nil }
         let session = try session(row)
         if now - session.seen >= minute {
@@ -114,7 +112,7 @@ package enum SessionTable {
 
     /// Whether a session has not come to one of its ends.
     package static func isLive(_ session: ConsoleSession, _ limits: SessionLimits, now: Int64) -> Bool {
-        session.ended == nil && now - session.seen < limits.idleMilliseconds
+        session.ended == nil && now - session.seen < limits.idleMilliseconds + minute
             && now - session.started < limits.lifeMilliseconds
     }
 

@@ -173,6 +173,9 @@ package struct RetentionRun {
             }
         }
         try RetentionRun.attempt(&failure, on: connection) {
+            report.cleaned(try ConsoleCleaner.step(now: now, on: connection))
+        }
+        try RetentionRun.attempt(&failure, on: connection) {
             if let gone = try senders.step(before: first.map(times.senderLimit), now: latest, on: connection) {
                 report.cleaned(["sender": gone])
             }

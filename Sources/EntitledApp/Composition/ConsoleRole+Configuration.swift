@@ -14,7 +14,9 @@ extension ConsoleSettings {
 
 extension PageSettings {
     init(_ configuration: Configuration) {
-        self.init(address: configuration.console.address, limits: configuration.console.limits)
+        self.init(
+            address: configuration.console.address, limits: configuration.console.limits,
+            proxies: configuration.api.limits.proxies)
     }
 }
 

@@ -21,7 +21,7 @@ package struct Form: Sendable, Equatable {
             case .otherType: "the body is not of the type \(Form.type)"
             case .tooLarge: "the form has more than \(Form.limits.bytes) bytes"
             case .tooManyFields: "the form has more than \(Form.limits.fields) fields"
-            case .malformed: "the form is not percent-encoded UTF-8"
+            case .malformed: "the form is not percent-encoded UTF-8, or it has a NUL"
             case .duplicate(let name): "the field \(name) comes twice"
             }
         }
@@ -76,8 +76,10 @@ package struct Form: Sendable, Equatable {
 
     private static func decoded(_ bytes: ArraySlice<UInt8>) -> String? {
         let spaced = bytes.map { $0 == UInt8(ascii: "+") ? UInt8(ascii: " ") : $0 }
-        guard let text = String(validating: spaced, as: UTF8.self) else { return nil }
-        return PercentEncoding.decode(text)
+        guard let text = String(validating: spaced, as: UTF8.self), let decoded = PercentEncoding.decode(text),
+            !decoded.utf8.contains(0)
+        else { return nil }
+        return decoded
     }
 }
 

@@ -35,6 +35,7 @@ struct UserPasswordCommand: ParsableCommand {
         let connection = try DatabaseAccess(try context.configuration()).connect(.worker)
         let ended = try connection.transaction { () -> Int? in
             guard try PasswordTable.set(hash, of: name, on: connection) else { return nil }
+            try LoginLinkTable.end(of: name, now: SystemClock().now(), on: connection)
             return try SessionTable.end(nil, of: name, now: SystemClock().now(), on: connection)
         }
         guard let ended else { throw try UserCommands.noSuch(name, on: connection) }

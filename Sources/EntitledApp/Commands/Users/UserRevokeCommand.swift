@@ -7,7 +7,7 @@ import Schemas
 /// `entitled users revoke`.
 struct UserRevokeCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
-        "revoke", "End the console sessions of an operator; takes effect at once.",
+        "revoke", "End the console sessions and log-in links of an operator; takes effect at once.",
         examples: ["users revoke anna", "users revoke anna --session ses_0123456789abcdef"])
 
     @Argument(UserCommands.name) private var name: String
@@ -21,6 +21,7 @@ struct UserRevokeCommand: ParsableCommand {
         if let id, try !SessionTable.list(of: name, on: connection).contains(where: { $0.id == id }) {
             throw CommandFailure("\(name) has no session with this id; see: entitled users sessions \(name)")
         }
+        if id == nil { try LoginLinkTable.end(of: name, now: SystemClock().now(), on: connection) }
         let ended = try SessionTable.end(id, of: name, now: SystemClock().now(), on: connection)
         if context.json {
             context.terminal.document(.object(["name": .string(name), "sessions_ended": .int(Int64(ended))]))

@@ -185,8 +185,12 @@ package enum Privileges {
     package static let functions = [
         Function(signature: "make_day(text, date)", roles: [.worker]),
         Function(signature: "drop_day(text, date)", roles: [.worker]),
+        Function(signature: "advance_actions(bigint)", roles: [.worker]),
         Function(signature: "facts_changed()", roles: []),
         Function(signature: "facts_allowed()", roles: []),
         Function(signature: "minutes_allowed()", roles: []),
+        Function(signature: "endpoint_changed()", roles: []),
+        Function(signature: "endpoint_secret_changed()", roles: []),
+        Function(signature: "offering_overridden()", roles: []),
     ]
 }

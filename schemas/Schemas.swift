@@ -106,5 +106,8 @@ package enum Schemas {
             version: 31, name: "console_sessions",
             sql: String(decoding: PackageResources.v0031_console_sessions_sql, as: UTF8.self),
             oldestProgram: 26, isNeeded: false),
+        Migration(
+            version: 32, name: "journal", sql: String(decoding: PackageResources.v0032_journal_sql, as: UTF8.self),
+            oldestProgram: 26, isNeeded: false),
     ]
 }

@@ -13,20 +13,35 @@ extension CustomerActions {
         package let purchases: [PurchaseKey]
     }
 
+    /// A deletion that was made before and that the database lost.
+    package struct PastDeletion: Sendable {
+        /// ms since 1970.
+        let at: Int64
+        /// Its number in the log then, from which the anonymous ids of new owners followed.
+        let action: Int64
+
+        package init(at: Int64, action: Int64) {
+            (self.at, self.action) = (at, action)
+        }
+    }
+
     /// Deletes a customer with every id, at once: from here on nothing that is told names them, and what was granted ends.
     /// What is stored about them is swept afterwards, by a command or a worker (`CustomerErasure`). No consumer is told.
     ///
     /// Apple goes on charging for subscriptions, so whatever comes about them has anonymous owners.
     ///
+    /// - Parameter past: the deletion that is made once more: at its time, and with the owners that it gave.
     /// - Throws: `Rejection` where the id names no customer.
     package func delete(
-        _ id: String, policy: DeletionPolicy = .pseudonymise, on connection: PostgresConnection
+        _ id: String, policy: DeletionPolicy = .pseudonymise, again past: PastDeletion? = nil,
+        on connection: PostgresConnection
     ) throws -> Deletion {
         try holding(
             { try belongings(of: try ids(of: id, on: connection), on: connection) }, on: connection
         ) { purchases in
             try settlement.hold(purchases.filter { !$0.isGrant }, on: connection)
-            let (root, now) = try lock(id, on: connection)
+            let (root, time) = try lock(id, on: connection)
+            let now = min(past?.at ?? time, time)
             let ids = try CustomerTable.delete(root, on: connection)
             let accounts = try AccountJoins.accounts(naming: Set(ids), on: connection)
             // A transaction that gave them a purchase held the customer or the id, and has committed by now.
@@ -34,22 +49,29 @@ extension CustomerActions {
             try removeRows(of: ids, on: connection)
             let entries = try ActionTable.entries(naming: ids, on: connection)
             var action: Int64 = 0
-            for id in ids {
-                action = try ActionTable.add(
-                    ActionTable.New(.delete, id, other: root.originalAppUserID), by: origin, now: now, on: connection)
+            for (place, id) in ids.enumerated() {
+                let entry = ActionTable.New(.delete, id, other: root.originalAppUserID)
+                action =
+                    try past.map { past in
+                        // The last one had the number of the deletion, and the others had those before it.
+                        try ActionTable.restore(
+                            entry, number: past.action - Int64(ids.count - 1 - place), by: origin, now: now,
+                            on: connection)
+                    } ?? ActionTable.add(entry, by: origin, now: now, on: connection)
             }
+            let number = past?.action ?? action
             // A grant costs no one anything and ends with its customer.
-            try endGrants(purchases, action, now: now, on: connection)
+            try endGrants(purchases, number, now: now, on: connection)
             let known = try FactTable.load(purchases, on: connection)
             let digest = try OwnerSalt().digest(on: connection)
             let owners = zip(purchases, known).map { key, facts in
                 let owner = Owner.anonymousID(
-                    for: key, account: Purchase(folding: facts, key: key)?.appTransactionID, deletion: action,
+                    for: key, account: Purchase(folding: facts, key: key)?.appTransactionID, deletion: number,
                     digest: digest)
                 return (key: key, owner: owner)
             }
             try CustomerTable.makeOfAccounts(Set(owners.map(\.owner)), now: now, on: connection)
-            let claims = try assign(owners, action, now: now, on: connection)
+            let claims = try assign(owners, number, now: now, on: connection)
             let kept = try AccountTable.members(Array(claims.keys), on: connection)
             _ = try settlement.settle(
                 claims.filter { kept[$0.key] != nil }, of: accounts, tells: false, by: origin, now: now,
@@ -60,7 +82,7 @@ extension CustomerActions {
                 policy, Pseudonyms.random(for: ids), tokens: try nobodys(known, on: connection),
                 owners.map { DeletionTable.Subject(key: $0.key, owner: $0.owner) }
                     + former.map { DeletionTable.Subject(key: $0, owner: nil) },
-                action: action, by: origin, now: now, on: connection)
+                action: action, number: number, by: origin, now: now, on: connection)
             return Deletion(id: deletion, appUserIDs: ids, purchases: purchases)
         }
     }

@@ -20,24 +20,33 @@ struct CustomerRebuild {
         after cursor: Int64, atMost limit: Int, writes: Bool, on connection: PostgresConnection
     ) throws -> Page {
         let entries = try ActionTable.entries(after: cursor, atMost: limit, on: connection)
+        let missing = try missing(
+            of: entries.map { ($0.kind, [$0.appUserID, $0.other].compactMap { $0 }, $0.at, $0.number) }, on: connection)
+        if writes { try CustomerTable.restore(missing, on: connection) }
+        return Page(
+            next: entries.last.map { String($0.number) },
+            differences: missing.keys.sorted().map {
+                Difference(subject: .customer($0), member: "app_user_id", found: nil, expected: .string($0))
+            })
+    }
+
+    /// Ids that actions name, that no deletion followed, and that name no customer; with the time of the first action, in ms.
+    ///
+    /// - Parameter later: further deletions, by the id: their numbers.
+    func missing(
+        of actions: [(kind: ActionTable.Kind?, ids: [String], at: Int64, number: Int64)],
+        _ later: [String: Int64] = [:], on connection: PostgresConnection
+    ) throws -> [String: Int64] {
         var named: [String: (at: Int64, action: Int64)] = [:]
-        for entry in entries where entry.kind != .delete && entry.kind != .keep {
-            for id in [entry.appUserID, entry.other].compactMap({ $0 }) {
-                named[id] = (min(named[id]?.at ?? .max, entry.at), max(named[id]?.action ?? 0, entry.number))
+        for action in actions where action.kind != .delete && action.kind != .keep {
+            for id in action.ids {
+                named[id] = (min(named[id]?.at ?? .max, action.at), max(named[id]?.action ?? 0, action.number))
             }
         }
         let missing = Set(named.keys).subtracting(try CustomerTable.known(Set(named.keys), on: connection))
-        let deleted = try ActionTable.deletions(of: missing, on: connection)
+        let deleted = try ActionTable.deletions(of: missing, on: connection).merging(later, uniquingKeysWith: max)
         let wanted = missing.filter { id in (deleted[id] ?? 0) < (named[id]?.action ?? 0) }
-        if writes {
-            try CustomerTable.restore(
-                Dictionary(uniqueKeysWithValues: wanted.map { ($0, named[$0]?.at ?? 0) }), on: connection)
-        }
-        return Page(
-            next: entries.last.map { String($0.number) },
-            differences: wanted.sorted().map {
-                Difference(subject: .customer($0), member: "app_user_id", found: nil, expected: .string($0))
-            })
+        return Dictionary(uniqueKeysWithValues: wanted.map { ($0, named[$0]?.at ?? 0) })
     }
 
     // MARK: - Which ids are one customer

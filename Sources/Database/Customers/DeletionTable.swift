@@ -69,10 +69,12 @@ package enum DeletionTable {
 
     /// In the transaction that deletes the customer. Its number.
     ///
-    /// - Parameter tokens: account tokens beside the ids, which name no other customer.
+    /// - Parameters:
+    ///   - tokens: account tokens beside the ids, which name no other customer.
+    ///   - number: its action when it was made first, where the database lost that.
     package static func add(
         _ policy: DeletionPolicy, _ names: Pseudonyms, tokens: Set<String>, _ subjects: [Subject], action: Int64,
-        by origin: ActionTable.Origin, now: Int64, on connection: PostgresConnection
+        number: Int64, by origin: ActionTable.Origin, now: Int64, on connection: PostgresConnection
     ) throws -> Int64 {
         let id = try connection.query(
             insert,
@@ -93,8 +95,39 @@ package enum DeletionTable {
         }
         let hasher = DeletedCustomerHashes()
         let hashes = try tokens.union(names.names.keys).map { try hasher.hash($0, on: connection) }
-        _ = try connection.query(insertHashes, [.byteas(hashes), .int8(id), .int8(now), .int8(action)])
+        _ = try connection.query(insertHashes, [.byteas(hashes), .int8(id), .int8(now), .int8(number)])
         return id
+    }
+
+    private static let insertDone = """
+        INSERT INTO entitled.deletion (policy, at_ms, actor, reason, action, ids, is_log_swept, state, finished_ms)
+        VALUES ($1, $2, $3, $4, $5, $6, true, 'done', $2) RETURNING id
+        """
+    private static let newestWith = """
+        SELECT max(deletion) AS deletion FROM entitled.deletion_id WHERE hash = ANY($1::bytea[]) AND at_ms = $2
+        """
+    private static let insertMissing = """
+        INSERT INTO entitled.deletion_id (hash, deletion, at_ms, action)
+        SELECT DISTINCT t.hash, $2::int8, $3::int8, $4::int8 FROM unnest($1::bytea[]) AS t(hash)
+        WHERE NOT EXISTS (SELECT FROM entitled.deletion_id i WHERE i.hash = t.hash AND i.at_ms >= $3)
+        """
+
+    /// Notes a deletion that the database lost, of customers whom it does not know any more.
+    package static func restore(
+        _ policy: DeletionPolicy, _ hashes: [[UInt8]], ids: Int64, at instant: Int64, action: Int64,
+        by origin: ActionTable.Origin, on connection: PostgresConnection
+    ) throws {
+        let known = try connection.query(newestWith, [.byteas(hashes), .int8(instant)]).one().optionalInt("deletion")
+        let id =
+            try known
+            ?? connection.query(
+                insertDone,
+                [
+                    .text(policy.rawValue), .int8(instant), .text(origin.actor), .text(origin.reason), .int8(action),
+                    .int4(Int32(clamping: ids)),
+                ]
+            ).one().int("id")
+        _ = try connection.query(insertMissing, [.byteas(hashes), .int8(id), .int8(instant), .int8(action)])
     }
 
     // MARK: - Working off

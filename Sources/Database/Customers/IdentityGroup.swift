@@ -120,8 +120,15 @@ extension IdentityGroup {
 
     // MARK: - Mending
 
+    /// The ids among these about whose customers the log says something: what joins them, or their restore behaviour.
+    package static func named(_ ids: Set<String>, on connection: PostgresConnection) throws -> Set<String> {
+        let joins = try ActionTable.joins(of: ids.sorted(), on: connection).flatMap { [$0.one, $0.other] }
+        let words = try ActionTable.restoreWords(about: ids.sorted(), on: connection).map(\.appUserID)
+        return ids.intersection(joins + words)
+    }
+
     /// Brings the customers of these ids, and all whom joins make one with them, to what the joins say.
-    static func regroup(_ ids: Set<String>, on connection: PostgresConnection) throws {
+    package static func regroup(_ ids: Set<String>, on connection: PostgresConnection) throws {
         var done: Set<String> = []
         for id in ids.sorted() where !done.contains(id) {
             guard let root = try CustomerTable.lock([id], on: connection).first ?? nil else { continue }

@@ -153,15 +153,29 @@ package enum ActionTable {
     package static func add(
         _ action: New, by origin: Origin, now: Int64, on connection: PostgresConnection
     ) throws -> Int64 {
-        let rows = try connection.query(
-            insert,
-            [
-                .text(action.kind.rawValue), .int8(now), .text(origin.actor), .text(origin.reason),
-                .text(action.appUserID), .text(action.other),
-                .text(action.detail.map { String(decoding: $0.bytes, as: UTF8.self) }),
-            ])
+        let rows = try connection.query(insert, values(action, origin, now))
         guard let row = rows.first else { throw PostgresError(.decoding, "an action has no number") }
         return try row.int("seq")
+    }
+
+    private static let insertNumbered = """
+        INSERT INTO entitled.action (seq, kind, at_ms, actor, reason, app_user_id, other, detail)
+        VALUES ($8, $1, $2, $3, $4, $5, $6, $7) ON CONFLICT DO NOTHING RETURNING seq
+        """
+
+    /// Writes an action down that the database lost, under the number that it had, unless another has it now.
+    package static func restore(
+        _ action: New, number: Int64, by origin: Origin, now: Int64, on connection: PostgresConnection
+    ) throws -> Int64 {
+        let rows = try connection.query(insertNumbered, values(action, origin, now) + [.int8(number)])
+        return try rows.first?.int("seq") ?? add(action, by: origin, now: now, on: connection)
+    }
+
+    private static func values(_ action: New, _ origin: Origin, _ now: Int64) -> [PostgresValue] {
+        [
+            .text(action.kind.rawValue), .int8(now), .text(origin.actor), .text(origin.reason), .text(action.appUserID),
+            .text(action.other), .text(action.detail.map { String(decoding: $0.bytes, as: UTF8.self) }),
+        ]
     }
 
     private static let next = """

@@ -63,6 +63,9 @@ package enum CommandTree {
                 "export", "Export tables for analysts.",
                 [ExportTransactionsCommand.self, ExportCustomersCommand.self]),
             CommandNode(
+                "journal", "Keep what no history of Apple's gives back, and apply it after a restore.",
+                [JournalExportCommand.self, JournalApplyCommand.self]),
+            CommandNode(
                 "refunds", "Answer Apple's consumption requests.", [RefundListCommand.self, RefundAnswerCommand.self]),
             CommandNode(ReportCommand.self), CommandNode(ListenCommand.self), CommandNode(RebuildCommand.self),
             CommandNode(RetentionCommand.self), CommandNode(BackupCommand.self), CommandNode(RestoreCommand.self),

@@ -1,3 +1,4 @@
+import API
 import Base
 import Console
 import Daemon

@@ -10,7 +10,7 @@ package enum PasswordTable {
         ).first?.optionalText("password").flatMap { PasswordHash($0) }
     }
 
-    /// Whether this is still what is kept of a user's password; nobody changes it before the transaction is over.
+    /// Whether this is still what is kept of a user's password; it stays so until the transaction is over.
     package static func holds(_ hash: PasswordHash, of user: String, on connection: PostgresConnection) throws -> Bool {
         try connection.query(
             "SELECT password FROM entitled.console_user WHERE name = $1 AND ended_ms IS NULL FOR UPDATE", [.text(user)]

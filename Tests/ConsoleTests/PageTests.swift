@@ -99,7 +99,7 @@ struct PageTests {
         let installation = try Installation()
         let seen: [OperatorRole: Set<String>] = [
             .operator: ["customers", "events", "deliveries", "endpoints", "notifications"],
-            .read: ["customers", "events", "deliveries", "endpoints", "notifications"],
+            .read: ["events", "deliveries", "endpoints", "notifications"],
             .support: ["customers", "events", "deliveries", "notifications"],
             .integrator: ["events", "deliveries", "endpoints"], .finance: [],
         ]

@@ -77,13 +77,14 @@ final class RunningConsole: Sendable {
 
 /// A browser: keeps the cookie, and sends forms as they are on the page.
 final class TestBrowser {
-    private let port: UInt16
+    /// It runs as long as a browser looks at it.
+    private let console: RunningConsole
     private(set) var cookie: String?
     private(set) var page: HTTPCall?
     var host: String
 
     init(_ console: RunningConsole, host: String? = nil) {
-        port = console.port
+        self.console = console
         self.host = host ?? "localhost:\(console.port)"
     }
 
@@ -96,7 +97,7 @@ final class TestBrowser {
     func send(_ method: String, _ path: String, headers: [String: String] = [:], body: String = "") -> HTTPCall {
         var headers = headers.merging(["Host": host]) { given, _ in given }
         if let cookie { headers["Cookie"] = cookie }
-        return HTTPCall.send(method, path, headers: headers, body: Array(body.utf8), to: port)
+        return HTTPCall.send(method, path, headers: headers, body: Array(body.utf8), to: console.port)
     }
 
     /// Sends the form of this page that has this action, with these fields beside the hidden ones.

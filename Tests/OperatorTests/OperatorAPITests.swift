@@ -208,7 +208,7 @@ struct OperatorAPITests {
                 OperatorRoute.all.first { $0.path == "/operator/v1/\(path.replacing("anna", with: "{id}"))" })
             let name = route.path + (list.hasPrefix("customers/") ? " anna" : "")
             let filters = list.contains("?") ? "operator \(name) customer=4:anna" : "operator \(name)"
-            for order in [Int64.min, -1, 0, OperatorFixture.now, 3_903_882_455_552, .max - 1, .max] {
+            for order in [Int64.min, -1, 0, OperatorFixture.now, 3_903_882_455_552, Int64.max - 1, Int64.max] {
                 for lane in [Int16.min, 0, .max] {
                     let cursor = ListCursor(order: order, lane: lane, id: [UInt8](repeating: 0xff, count: 16))
                     let separator = list.contains("?") ? "&" : "?"

@@ -1,4 +1,4 @@
--- The schema of entitled, version 30, for reading: what the migrations in schemas/sql come to, with the grants of
+-- The schema of entitled, version 32, for reading: what the migrations in schemas/sql come to, with the grants of
 -- Privileges.swift. `entitled migrate` makes databases; this file does not.
 --
 -- Generated: UPDATE_GENERATED=1 swift test --filter SchemaDocumentTests writes it from a migrated empty database.
@@ -390,6 +390,8 @@ CREATE TABLE entitled.customer (
     -- Replaces the configured behaviour for what this customer owns. Follows from the log: the newest action on any of
     -- the ids counts.
     restore_behavior text,
+    -- When offering_override changed last. NULL: it did not change since this column exists.
+    offering_override_ms bigint,
     CONSTRAINT customer_pkey PRIMARY KEY (original_app_user_id)
 ) WITH (autovacuum_vacuum_scale_factor=0.05);
 -- Finds the newest customers by the blocks of a time: rows come nearly in that order.
@@ -723,6 +725,8 @@ CREATE TABLE entitled.endpoint (
     -- The version of RevenueCat's Firebase extension that receives the events, each in a token of its own. NULL: they
     -- are sent as they are.
     extension_version text,
+    -- Grows with each change of the endpoint or of its secrets, except for pauses.
+    revision bigint NOT NULL DEFAULT 0,
     CONSTRAINT endpoint_pkey PRIMARY KEY (id),
     CONSTRAINT endpoint_ordering_check CHECK ((ordering = ANY (ARRAY['none'::text, 'purchase'::text])))
 );
@@ -1002,7 +1006,7 @@ CREATE TABLE entitled.console_user (
     CONSTRAINT console_user_pkey PRIMARY KEY (name)
 );
 GRANT SELECT, INSERT, UPDATE, DELETE ON entitled.console_user TO entitled_worker;
-GRANT SELECT ON entitled.console_user TO entitled_console;
+GRANT SELECT, UPDATE (password, zone) ON entitled.console_user TO entitled_console;
 
 -- Keys of the operator API, of which only the hash is kept.
 CREATE TABLE entitled.operator_key (
@@ -1063,6 +1067,23 @@ GRANT SELECT ON entitled.migration_step TO entitled_api;
 GRANT SELECT ON entitled.migration_step TO entitled_console;
 
 -- MARK: Functions and triggers
+
+-- Makes the next action get a greater number than this one. Numbers are drawn and discarded, so that the counter never
+-- goes back beside transactions that draw from it.
+CREATE OR REPLACE FUNCTION entitled.advance_actions(passed bigint)
+ RETURNS void
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO 'pg_catalog', 'pg_temp'
+AS $function$
+DECLARE
+    counter regclass := pg_get_serial_sequence('entitled.action', 'seq')::regclass;
+    drawn bigint := nextval(counter);
+BEGIN
+    PERFORM nextval(counter) FROM generate_series(drawn + 1, least(passed, drawn + 100000000));
+END $function$;
+REVOKE ALL ON FUNCTION entitled.advance_actions(bigint) FROM PUBLIC;
+GRANT EXECUTE ON FUNCTION entitled.advance_actions(bigint) TO entitled_worker;
 
 -- Why a day of notifications must stay: pending, held or NULL. One short index scan of each lane.
 CREATE OR REPLACE FUNCTION entitled.day_need(least_seq bigint, end_seq bigint)
@@ -1146,6 +1167,33 @@ BEGIN
 END $function$;
 REVOKE ALL ON FUNCTION entitled.drop_day(text, date) FROM PUBLIC;
 GRANT EXECUTE ON FUNCTION entitled.drop_day(text, date) TO entitled_worker;
+
+-- Raises the revision of an endpoint that changes.
+CREATE OR REPLACE FUNCTION entitled.endpoint_changed()
+ RETURNS trigger
+ LANGUAGE plpgsql
+ SET search_path TO 'pg_catalog', 'entitled'
+AS $function$
+BEGIN
+    NEW.revision := greatest(OLD.revision + 1, NEW.revision);
+    RETURN NEW;
+END
+$function$;
+GRANT EXECUTE ON FUNCTION entitled.endpoint_changed() TO PUBLIC;
+
+-- Raises the revision of the endpoint whose secret changes.
+CREATE OR REPLACE FUNCTION entitled.endpoint_secret_changed()
+ RETURNS trigger
+ LANGUAGE plpgsql
+ SET search_path TO 'pg_catalog', 'entitled'
+AS $function$
+BEGIN
+    UPDATE entitled.endpoint SET revision = revision + 1
+    WHERE id = CASE TG_OP WHEN 'INSERT' THEN NEW.endpoint ELSE OLD.endpoint END;
+    RETURN NULL;
+END
+$function$;
+GRANT EXECUTE ON FUNCTION entitled.endpoint_secret_changed() TO PUBLIC;
 
 -- The API adds assignments (4), grants (6), contexts (7) and posts (8). Facts that Apple signed come from the worker
 -- alone, which has checked the signatures. Called once for each statement.
@@ -1259,6 +1307,28 @@ BEGIN
 END
 $function$;
 GRANT EXECUTE ON FUNCTION entitled.minutes_allowed() TO PUBLIC;
+
+-- Sets the time of a chosen offering, unless the statement does.
+CREATE OR REPLACE FUNCTION entitled.offering_overridden()
+ RETURNS trigger
+ LANGUAGE plpgsql
+ SET search_path TO 'pg_catalog', 'entitled'
+AS $function$
+BEGIN
+    NEW.offering_override_ms := (extract(epoch FROM clock_timestamp()) * 1000)::bigint;
+    RETURN NEW;
+END
+$function$;
+GRANT EXECUTE ON FUNCTION entitled.offering_overridden() TO PUBLIC;
+
+-- Notes when the offering of a customer was chosen.
+CREATE TRIGGER offering_overridden BEFORE UPDATE OF offering_override ON entitled.customer FOR EACH ROW WHEN (((old.offering_override IS DISTINCT FROM new.offering_override) AND (NOT (old.offering_override_ms IS DISTINCT FROM new.offering_override_ms)))) EXECUTE FUNCTION offering_overridden();
+
+-- Counts the changes of an endpoint.
+CREATE TRIGGER endpoint_changed BEFORE UPDATE ON entitled.endpoint FOR EACH ROW WHEN (((to_jsonb(old.*) - 'paused_until_ms'::text) IS DISTINCT FROM (to_jsonb(new.*) - 'paused_until_ms'::text))) EXECUTE FUNCTION endpoint_changed();
+
+-- Counts a changed secret as a change of its endpoint.
+CREATE TRIGGER endpoint_secret_changed AFTER INSERT OR DELETE OR UPDATE ON entitled.endpoint_secret FOR EACH ROW EXECUTE FUNCTION endpoint_secret_changed();
 
 -- Drops stored folds that do not contain the new facts.
 CREATE TRIGGER facts_added AFTER INSERT ON entitled.fact REFERENCING NEW TABLE AS changed FOR EACH STATEMENT EXECUTE FUNCTION facts_changed();

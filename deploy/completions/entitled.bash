@@ -5,7 +5,7 @@ _entitled() {
     for ((index = 1; index < COMP_CWORD; index++)); do
         next=${path:+$path }${COMP_WORDS[index]}
         case $next in
-            "run" | "ingest" | "worker" | "api" | "console" | "migrate" | "verify" | "endpoints" | "endpoints add" | "endpoints update" | "endpoints list" | "endpoints show" | "endpoints enable" | "endpoints disable" | "endpoints rotate-secret" | "endpoints test" | "endpoints remove" | "secrets" | "secrets rewrap" | "secrets reset" | "notifications" | "notifications list" | "notifications show" | "notifications reprocess" | "events" | "events list" | "events show" | "deliveries" | "deliveries list" | "deliveries show" | "deliveries resend" | "customers" | "customers show" | "customers list" | "customers alias" | "customers transfer" | "customers restore-behavior" | "customers delete" | "customers deletions" | "customers export" | "customers grant" | "customers revoke-grant" | "purchases" | "purchases list" | "purchases claim" | "products" | "products list" | "catalog" | "catalog check" | "keys" | "keys create" | "keys list" | "keys revoke" | "users" | "users add" | "users list" | "users key" | "users remove" | "apple" | "apple order" | "apple status" | "apple refunds" | "apple transactions" | "apple extend" | "apple extend-all" | "apple test-notification" | "replay" | "replay history" | "replay webhooks" | "replay list" | "replay show" | "replay cancel" | "import" | "compare" | "export" | "export transactions" | "export customers" | "refunds" | "refunds list" | "refunds answer" | "report" | "listen" | "rebuild" | "retention" | "backup" | "restore" | "upgrade-postgres" | "doctor" | "check-config" | "version") path=$next ;;
+            "run" | "ingest" | "worker" | "api" | "console" | "migrate" | "verify" | "endpoints" | "endpoints add" | "endpoints update" | "endpoints list" | "endpoints show" | "endpoints enable" | "endpoints disable" | "endpoints rotate-secret" | "endpoints test" | "endpoints remove" | "secrets" | "secrets rewrap" | "secrets reset" | "notifications" | "notifications list" | "notifications show" | "notifications reprocess" | "events" | "events list" | "events show" | "deliveries" | "deliveries list" | "deliveries show" | "deliveries resend" | "customers" | "customers show" | "customers list" | "customers alias" | "customers transfer" | "customers restore-behavior" | "customers delete" | "customers deletions" | "customers export" | "customers grant" | "customers revoke-grant" | "purchases" | "purchases list" | "purchases claim" | "products" | "products list" | "catalog" | "catalog check" | "keys" | "keys create" | "keys list" | "keys revoke" | "users" | "users add" | "users list" | "users link" | "users password" | "users sessions" | "users revoke" | "users key" | "users remove" | "apple" | "apple order" | "apple status" | "apple refunds" | "apple transactions" | "apple extend" | "apple extend-all" | "apple test-notification" | "replay" | "replay history" | "replay webhooks" | "replay list" | "replay show" | "replay cancel" | "import" | "compare" | "export" | "export transactions" | "export customers" | "journal" | "journal export" | "journal apply" | "refunds" | "refunds list" | "refunds answer" | "report" | "listen" | "rebuild" | "retention" | "backup" | "restore" | "upgrade-postgres" | "doctor" | "check-config" | "version") path=$next ;;
         esac
     done
     case "$path $previous" in
@@ -127,6 +127,9 @@ _entitled() {
         "keys list --watch") return ;;
         "users add --role") mapfile -t COMPREPLY < <(compgen -W "support integrator operator finance read" -- "$current"); return ;;
         "users list --watch") return ;;
+        "users password --password-file") return ;;
+        "users sessions --watch") return ;;
+        "users revoke --session") return ;;
         "users key --role") mapfile -t COMPREPLY < <(compgen -W "support integrator operator finance read" -- "$current"); return ;;
         "users key --until") return ;;
         "users remove --key") return ;;
@@ -185,6 +188,8 @@ _entitled() {
         "export customers --to") return ;;
         "export customers --format") mapfile -t COMPREPLY < <(compgen -W "csv" -- "$current"); return ;;
         "export customers --output") mapfile -t COMPREPLY < <(compgen -f -- "$current"); return ;;
+        "journal export --to") mapfile -t COMPREPLY < <(compgen -f -- "$current"); return ;;
+        "journal export --since") return ;;
         "refunds list --app") return ;;
         "refunds list --limit") return ;;
         "refunds list --watch") return ;;
@@ -211,7 +216,7 @@ _entitled() {
     esac
     local words
     case $path in
-        "") words="run ingest worker api console migrate verify endpoints secrets notifications events deliveries customers purchases products catalog keys users apple replay import compare export refunds report listen rebuild retention backup restore upgrade-postgres doctor check-config version help --version --config --json --help" ;;
+        "") words="run ingest worker api console migrate verify endpoints secrets notifications events deliveries customers purchases products catalog keys users apple replay import compare export journal refunds report listen rebuild retention backup restore upgrade-postgres doctor check-config version help --version --config --json --help" ;;
         "run") words="--config --json --help" ;;
         "ingest") words="--config --json --help" ;;
         "worker") words="--config --json --help" ;;
@@ -265,9 +270,13 @@ _entitled() {
         "keys create") words="--kind --app --scope --name --config --json --help" ;;
         "keys list") words="--watch --config --json --help" ;;
         "keys revoke") words="--yes --config --json --help" ;;
-        "users") words="add list key remove --config --json --help" ;;
+        "users") words="add list link password sessions revoke key remove --config --json --help" ;;
         "users add") words="--role --config --json --help" ;;
         "users list") words="--watch --config --json --help" ;;
+        "users link") words="--config --json --help" ;;
+        "users password") words="--password-file --remove --config --json --help" ;;
+        "users sessions") words="--watch --config --json --help" ;;
+        "users revoke") words="--session --config --json --help" ;;
         "users key") words="--role --until --config --json --help" ;;
         "users remove") words="--key --yes --config --json --help" ;;
         "apple") words="order status refunds transactions extend extend-all test-notification --config --json --help" ;;
@@ -289,6 +298,9 @@ _entitled() {
         "export") words="transactions customers --config --json --help" ;;
         "export transactions") words="--from --to --format --attributes --raw --output --app --config --json --help" ;;
         "export customers") words="--from --to --format --attributes --raw --output --config --json --help" ;;
+        "journal") words="export apply --config --json --help" ;;
+        "journal export") words="--to --since --follow --config --json --help" ;;
+        "journal apply") words="--dry-run --without-key --config --json --help" ;;
         "refunds") words="list answer --config --json --help" ;;
         "refunds list") words="--open --app --limit --watch --config --json --help" ;;
         "refunds answer") words="--consent --preference --consumed --delivery --sample-content --app --environment --config --json --help" ;;

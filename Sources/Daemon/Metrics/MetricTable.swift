@@ -244,7 +244,8 @@ extension Metric {
 
     package static let consoleSeconds = Metric(
         "entitled_console_seconds", .histogram(seconds), labels: ["page"],
-        "Time from a request for a page of the console to its answer, by the page's path with names for its parameters.")
+        "Time from a request for a page of the console to its answer, by the page's path with names for its parameters."
+    )
     package static let consoleLogins = Metric(
         "entitled_logins_total", .counter, labels: ["outcome"],
         "Attempts of operators to log in to the console: `done`, `wrong`, or `wait` after too many that failed.")

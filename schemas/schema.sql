@@ -1031,6 +1031,62 @@ CREATE INDEX operator_key_user ON entitled.operator_key USING btree (user_name);
 GRANT SELECT, INSERT, UPDATE, DELETE ON entitled.operator_key TO entitled_worker;
 GRANT SELECT, UPDATE (last_used_ms) ON entitled.operator_key TO entitled_console;
 
+-- Browsers that operators are logged in with. Rows go a month after the session's end.
+CREATE TABLE entitled.console_session (
+    -- SHA-256 of the cookie's value, which is kept nowhere.
+    hash bytea NOT NULL,
+    -- As commands and pages name it; it opens nothing.
+    id text COLLATE "C" NOT NULL,
+    user_name text COLLATE "C" NOT NULL,
+    -- Of the client at its start.
+    address text COLLATE "C" NOT NULL,
+    -- The User-Agent at its start, cut off.
+    browser text COLLATE "C" NOT NULL,
+    -- Whether a log-in link began it: its user may set a password without the one before.
+    by_link boolean NOT NULL,
+    started_ms bigint NOT NULL,
+    -- The minute of its last use.
+    seen_ms bigint NOT NULL,
+    -- When it was logged out or revoked. NULL: neither.
+    ended_ms bigint,
+    CONSTRAINT console_session_pkey PRIMARY KEY (hash),
+    CONSTRAINT console_session_id_key UNIQUE (id),
+    CONSTRAINT console_session_user_name_fkey FOREIGN KEY (user_name) REFERENCES console_user(name)
+);
+CREATE INDEX console_session_user ON entitled.console_session USING btree (user_name, started_ms);
+GRANT SELECT, INSERT, UPDATE, DELETE ON entitled.console_session TO entitled_worker;
+GRANT SELECT, INSERT, UPDATE (ended_ms, seen_ms) ON entitled.console_session TO entitled_console;
+
+-- Log-in links, each for one use.
+CREATE TABLE entitled.console_link (
+    -- SHA-256 of the link's token, which is kept nowhere.
+    hash bytea NOT NULL,
+    user_name text COLLATE "C" NOT NULL,
+    created_ms bigint NOT NULL,
+    -- When the link ends by itself.
+    until_ms bigint NOT NULL,
+    -- When it was used. NULL: it was not.
+    used_ms bigint,
+    CONSTRAINT console_link_pkey PRIMARY KEY (hash),
+    CONSTRAINT console_link_user_name_fkey FOREIGN KEY (user_name) REFERENCES console_user(name)
+);
+CREATE INDEX console_link_user ON entitled.console_link USING btree (user_name);
+GRANT SELECT, INSERT, UPDATE, DELETE ON entitled.console_link TO entitled_worker;
+GRANT SELECT, UPDATE (used_ms) ON entitled.console_link TO entitled_console;
+
+-- Attempts to log in with a password, by name and by network, which decide how long the next one waits. Rows go after a
+-- day.
+CREATE TABLE entitled.console_try (
+    -- SHA-256 of a name as it was typed, of a user, or of a network.
+    subject bytea NOT NULL,
+    at_ms bigint NOT NULL,
+    is_failure boolean NOT NULL
+);
+CREATE INDEX console_try_at ON entitled.console_try USING btree (at_ms);
+CREATE INDEX console_try_subject ON entitled.console_try USING btree (subject, at_ms);
+GRANT SELECT, INSERT, UPDATE, DELETE ON entitled.console_try TO entitled_worker;
+GRANT SELECT, INSERT ON entitled.console_try TO entitled_console;
+
 -- MARK: The schema's version
 
 -- The migrations that were applied. A process works only with the version that its program carries.

@@ -48,6 +48,8 @@ package struct Attribute: Sendable, Equatable {
     /// A thing that scrolls by itself must be reached by the keyboard.
     package static let focusable = Attribute("tabindex", "0")
     package static let open = Attribute("open", nil)
+    /// Neither shown nor spoken.
+    package static let unshown = Attribute("hidden", nil)
 
     // MARK: - Forms
 

@@ -129,7 +129,7 @@ struct LoginTests {
         #expect(revoked.open("/console/me").text.contains("Log in to entitled"))
         let removed = try logIn()
         _ = try console.onHost { try ConsoleUserTable.remove("anna", now: console.clock.now(), on: $0) }
-        #expect(removed.open("/console/me").text.contains("Nobody can log in yet"))
+        #expect(removed.open("/console/me").text.contains("There is no operator yet"))
         #expect(!console.log.text.contains(cookie ?? "none"))
     }
 

@@ -66,11 +66,13 @@ struct PrivilegeTests {
         _ = try Migrator.migrate(on: other, upTo: Self.granting)
         for sql in Self.withdrawn { try other.query(sql) }
         #expect(try PrivilegeGranting.apply(on: other).count > 60)
-        #expect(Set(try privileges(database)) == Set(before).union(Self.later))
+        // The console's role is younger than these migrations.
+        let isFormer = { (text: String) in !text.contains("entitled_console") }
+        #expect(Set(try privileges(database).filter(isFormer)) == Set(before.filter(isFormer)).union(Self.later))
         #expect(try PrivilegeGranting.differences(on: other) == [])
         // What was granted needs no statement.
         #expect(
-            try PrivilegeGranting.apply(on: connection).map(\.sql) == [
+            try PrivilegeGranting.apply(on: connection).map(\.sql).filter(isFormer) == [
                 "GRANT DELETE, UPDATE ON TABLE entitled.sender TO entitled_worker"
             ])
     }

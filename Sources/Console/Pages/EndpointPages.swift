@@ -68,10 +68,17 @@ enum EndpointPages {
             Tag.div(.classes(.cards)) {
                 backlog("pending", answer.pending, nil, endpoint, call)
                 backlog("held", answer.held, .warn, endpoint, call)
-                backlog("dead", answer.dead, .bad, endpoint, call)
                 Tag.section(.classes(.card)) {
                     Tag.h2 { "Waiting for an earlier event" }
                     Tag.p(.classes(.figure)) { PageParts.count(answer.blocked) }
+                }
+                Tag.section(.classes(.card)) {
+                    Tag.h2 { "Given up" }
+                    Tag.p {
+                        PageParts.link(
+                            ConsoleSection.deliveries.path.with("endpoint", endpoint.id).with("state", "dead"),
+                            .deliveries, call, .text("Dead deliveries"))
+                    }
                 }
             }
             Tag.h2 { "Settings" }

@@ -67,7 +67,7 @@ struct LoginPages: Sendable {
     }
 
     private static let noUser = Page("Log in") {
-        Tag.h1 { "Nobody can log in yet" }
+        Tag.h1 { "There is no operator yet" }
         Tag.p { "Make the first operator on the host of entitled:" }
         Node.lines("entitled users add NAME --role operator\nentitled users link NAME", spoken: "Commands")
         Tag.p(.classes(.quiet)) { "The second command prints a link, which opens a session here." }

@@ -52,7 +52,7 @@ struct MePages: Sendable {
         Tag.form(.classes(.form), .post, .action(ConsolePath.password)) {
             call.token(for: ConsolePath.password)
             // So that password managers know whose it is.
-            Tag.input(.type(.hidden), .name("name"), .value(viewer.name), .autocomplete(.username))
+            Tag.input(.type(.text), .unshown, .name("name"), .value(viewer.name), .autocomplete(.username))
             if !viewer.session.isByLink {
                 field("Password now", .currentPassword, "current", .currentPassword)
             }

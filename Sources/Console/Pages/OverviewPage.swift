@@ -88,12 +88,9 @@ enum OverviewPage {
     }
 
     private static func webhooks(_ overview: Overview, _ call: PageCall) -> Node {
-        let isBad = overview.dead.value > 0 || !overview.failingEndpoints.isEmpty
-        return card("Webhooks", isBad ? .bad : nil) {
-            figure(PageParts.count(overview.dead), "dead", .deliveries, state: "dead", call)
-            Tag.p(.classes(.quiet)) {
-                "\(PageParts.count(overview.duePending)) due, \(PageParts.count(overview.heldDeliveries)) held"
-            }
+        card("Webhooks", overview.failingEndpoints.isEmpty ? nil : .bad) {
+            figure(PageParts.count(overview.duePending), "due", .deliveries, state: "pending", call)
+            Tag.p(.classes(.quiet)) { "\(PageParts.count(overview.heldDeliveries)) held" }
             for endpoint in overview.failingEndpoints.prefix(5) {
                 Tag.p {
                     PageParts.link(ConsolePath.endpoint(endpoint), .endpoints, call, .identifier(endpoint))

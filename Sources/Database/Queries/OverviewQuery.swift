@@ -29,7 +29,6 @@ package enum OverviewQuery {
         package let held: Int64
         package let pendingDeliveries: Int64
         package let heldDeliveries: Int64
-        package let deadDeliveries: Int64
         package let openRefunds: Int64
         /// ms since 1970.
         package let nextRefundDeadline: Int64?
@@ -37,15 +36,13 @@ package enum OverviewQuery {
         package let failingEndpoints: [String]
 
         package static let columns = """
-            held, pending_deliveries, held_deliveries, dead_deliveries, open_refunds, next_deadline, running_jobs,
-            failing_endpoints
+            held, pending_deliveries, held_deliveries, open_refunds, next_deadline, running_jobs, failing_endpoints
             """
 
         package init(_ row: PostgresRow) throws {
             held = try row.int("held")
             pendingDeliveries = try row.int("pending_deliveries")
             heldDeliveries = try row.int("held_deliveries")
-            deadDeliveries = try row.int("dead_deliveries")
             openRefunds = try row.int("open_refunds")
             nextRefundDeadline = try row.optionalInt("next_deadline")
             runningJobs = try row.int("running_jobs")
@@ -64,7 +61,6 @@ package enum OverviewQuery {
                 SELECT FROM unnest($1::int2[]) AS l(lane) CROSS JOIN entitled.endpoint e
                 JOIN entitled.delivery d ON d.lane = l.lane AND d.endpoint = e.id
                     AND d.state = \(DeliveryCode.held) LIMIT $2) d) AS held_deliveries,
-            (SELECT coalesce(sum(h.dead), 0)::int8 FROM entitled.endpoint_health h) AS dead_deliveries,
             (SELECT count(*) FROM (
                 SELECT FROM entitled.refund_request WHERE decided_ms IS NULL AND state IN ('open', 'ready', 'sending')
                     AND deadline_ms > $3 LIMIT $2) r) AS open_refunds,
@@ -127,11 +123,9 @@ package enum OverviewQuery {
             SELECT FROM unnest($1::int2[]) AS l(lane) JOIN entitled.delivery d ON d.lane = l.lane AND d.endpoint = $2
                 AND d.state = \(DeliveryCode.blocked) LIMIT $3) d) AS number
         FROM (VALUES (\(DeliveryCode.blocked))) AS c(code)
-        UNION ALL SELECT \(DeliveryCode.dead), coalesce(
-            (SELECT h.dead FROM entitled.endpoint_health h WHERE h.endpoint = $2), 0)::int8
         """
 
-    /// How many deliveries of an endpoint are open, each state counted up to a limit, and how many were given up.
+    /// How many deliveries of an endpoint are open, each state counted up to a limit. No index finds the dead ones.
     package static func backlog(
         of endpoint: String, upTo limit: Int64, on connection: PostgresConnection
     ) throws -> [DeliveryCode: Int64] {

@@ -53,7 +53,6 @@ package struct EndpointAnswer: DeskAnswer {
     package let pending: CappedCount
     package let held: CappedCount
     package let blocked: CappedCount
-    package let dead: CappedCount
 
     package var endpoint: Endpoint { row.endpoint }
 
@@ -76,9 +75,7 @@ package struct EndpointAnswer: DeskAnswer {
                         ])
                     }
                 }),
-            "backlog": .object([
-                "pending": pending.json, "held": held.json, "blocked": blocked.json, "dead": dead.json,
-            ]),
+            "backlog": .object(["pending": pending.json, "held": held.json, "blocked": blocked.json]),
         ])
         return .object((row.json.members ?? []) + (more.members ?? []))
     }

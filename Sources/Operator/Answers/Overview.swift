@@ -62,7 +62,6 @@ package struct Overview: DeskAnswer {
     package let held: CappedCount
     package let duePending: CappedCount
     package let heldDeliveries: CappedCount
-    package let dead: CappedCount
     /// Ids of endpoints that fail; empty for roles that do not see endpoints.
     package let failingEndpoints: [String]
     package let openRefunds: CappedCount
@@ -85,7 +84,7 @@ package struct Overview: DeskAnswer {
                     }),
                 "oldest_pending_at": .date(oldestPending), "held": held.json,
             ]),
-            "deliveries": .object(["pending": duePending.json, "held": heldDeliveries.json, "dead": dead.json]),
+            "deliveries": .object(["pending": duePending.json, "held": heldDeliveries.json]),
             "failing_endpoints": .strings(failingEndpoints),
             "refunds": .object(["open": openRefunds.json, "next_deadline": .date(nextRefundDeadline)]),
             "jobs": .object(["running": runningJobs.json]),

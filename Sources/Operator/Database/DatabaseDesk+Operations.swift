@@ -124,7 +124,6 @@ extension DatabaseDesk {
             },
             oldestPending: seen.oldestPending, held: CappedCount(counts.held),
             duePending: CappedCount(counts.pendingDeliveries), heldDeliveries: CappedCount(counts.heldDeliveries),
-            dead: CappedCount(counts.deadDeliveries),
             failingEndpoints: viewer.may(.endpoints) ? counts.failingEndpoints : [],
             openRefunds: CappedCount(counts.openRefunds), nextRefundDeadline: counts.nextRefundDeadline,
             runningJobs: CappedCount(counts.runningJobs), workers: Int64(seen.workers.count),

@@ -129,6 +129,6 @@ extension DatabaseDesk {
             row: EndpointRow(endpoint: endpoint, health: health),
             live: try EndpointSecrets.list(of: id, now: now, on: connection),
             schedule: endpoint.retrySchedule ?? settings.retrySchedule, pending: count(.pending), held: count(.held),
-            blocked: count(.blocked), dead: count(.dead))
+            blocked: count(.blocked))
     }
 }

@@ -42,6 +42,9 @@ enum ChildProcess {
         posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0)
         posix_spawn_file_actions_adddup2(&actions, output, 1)
         posix_spawn_file_actions_adddup2(&actions, output, 2)
+        // A server must keep none of its starter's sockets and pipes open, whose other ends wait for their end. Closing what is not
+        // open is no error; a few more numbers are for what other threads open meanwhile.
+        for descriptor in 3...(highestDescriptor() + 64) { posix_spawn_file_actions_addclose(&actions, descriptor) }
 
         var attributes = posix_spawnattr_t()
         posix_spawnattr_init(&attributes)
@@ -66,6 +69,19 @@ enum ChildProcess {
         let status = posix_spawn(&process, arguments[0], &actions, &attributes, argv, envp)
         guard status == 0 else { throw failure(arguments[0], status) }
         return process
+    }
+
+    private static func highestDescriptor() -> Int32 {
+        guard let folder = opendir("/proc/self/fd") else { return 1024 }
+        defer { closedir(folder) }
+        var highest: Int32 = 3
+        while let entry = readdir(folder) {
+            let name = withUnsafeBytes(of: &entry.pointee.d_name) { bytes in
+                String(decoding: bytes.prefix { $0 != 0 }, as: UTF8.self)
+            }
+            highest = max(highest, Int32(name) ?? 0)
+        }
+        return highest
     }
 
     private static func readAll(_ descriptor: Int32) -> String {

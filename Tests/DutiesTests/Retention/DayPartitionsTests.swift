@@ -249,7 +249,8 @@ import Testing
             """)
         #expect(
             functions
-                == ["drop_day", "make_day"].map {
+                == ["advance_actions entitled search_path=pg_catalog, pg_temp"]
+                + ["drop_day", "make_day"].map {
                     "\($0) entitled search_path=pg_catalog, pg_temp lock_timeout=50ms"
                 })
     }

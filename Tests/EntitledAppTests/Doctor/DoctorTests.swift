@@ -32,7 +32,8 @@ struct DoctorTests {
         ] {
             try bench.database.execute(sql)
         }
-        #expect(bench.complaints().count == 3)
+        // The worker misses one, and the three others have one too many.
+        #expect(bench.complaints().count == 4)
         let outcome = bench.run(["migrate"])
         #expect(outcome.status == 0)
         #expect(outcome.errors.isEmpty)

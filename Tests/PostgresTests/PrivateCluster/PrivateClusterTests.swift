@@ -107,6 +107,22 @@ import Testing
         }
     }
 
+    @Test func `a server keeps no descriptor of its starter open`() throws {
+        try TemporaryFolder.with { folder in
+            var ends = [Int32](repeating: -1, count: 2)
+            // Without O_CLOEXEC, as other libraries of a process may open them.
+            try #require(pipe(&ends) == 0)
+            defer { close(ends[0]) }
+            let cluster = try cluster(folder)
+            try cluster.start()
+            close(ends[1])
+            // The end of the pipe comes only where no process has its other end.
+            var end = pollfd(fd: ends[0], events: Int16(POLLIN), revents: 0)
+            #expect(poll(&end, 1, 0) == 1 && end.revents & Int16(POLLHUP) != 0)
+            try cluster.stop(.immediate)
+        }
+    }
+
     @Test func `a server has ended only where that can be told`() throws {
         try TemporaryFolder.with { folder in
             let cluster = try cluster(folder)

@@ -101,7 +101,7 @@ class Checks:
         self.faults, self.looked = [], 0
         self.refused = {
             f"{self.base}/console/search?q={urllib.parse.quote(HOSTILE)}", f"{self.base}/console/events?typ=x",
-            f"{self.base}/console/login",
+            f"{self.base}/console/login", f"{self.base}/favicon.ico",
         }  # fmt: skip
 
     def context(self, **options):

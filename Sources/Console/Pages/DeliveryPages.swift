@@ -99,7 +99,9 @@ enum DeliveryPages {
             return .group([.text("Tried next "), call.clock.time(delivery.next), .text(".")])
         case .delivered: return .text("The consumer took it.")
         case .dead:
-            return .group([.text("Given up: "), .untrusted(delivery.reason ?? "no attempt is left"), .text(".")])
+            return .group([
+                .untrusted((delivery.reason ?? "given up: no attempt is left").capitalisedStart), .text("."),
+            ])
         case .held: return .text("Its endpoint is disabled; it is sent when that is enabled.")
         }
     }
@@ -181,7 +183,10 @@ enum DeliveryPages {
         return .group([
             head.isEmpty ? .none : .lines(head, spoken: "Header of the answer"),
             text.isEmpty
-                ? Tag.p(.classes(.quiet)) { "The answer had no body." } : .lines(text, spoken: "Body of the answer"),
+                ? Tag.p(.classes(.quiet)) {
+                    row.attempt.status == nil ? "There was no answer." : "The answer had no body."
+                }
+                : .lines(text, spoken: "Body of the answer"),
             row.attempt.truncated ? Tag.p(.classes(.quiet)) { "There was more of it." } : .none,
         ])
     }

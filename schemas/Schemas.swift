@@ -101,7 +101,14 @@ package enum Schemas {
             isNeeded: false),
         Migration(
             version: 30, name: "console", sql: String(decoding: PackageResources.v0030_console_sql, as: UTF8.self),
-            oldestProgram: 26, isNeeded: false),
+            oldestProgram: 26, isNeeded: false,
+            steps: [
+                // Finds the newest customers by the blocks of a time: rows come nearly in that order.
+                .index(
+                    name: "customer_first_seen",
+                    definition: "ON entitled.customer USING brin (first_seen_ms int8_minmax_multi_ops) "
+                        + "WITH (autosummarize = on)")
+            ]),
         Migration(
             version: 31, name: "console_sessions",
             sql: String(decoding: PackageResources.v0031_console_sessions_sql, as: UTF8.self),

@@ -394,7 +394,6 @@ CREATE TABLE entitled.customer (
     offering_override_ms bigint,
     CONSTRAINT customer_pkey PRIMARY KEY (original_app_user_id)
 ) WITH (autovacuum_vacuum_scale_factor=0.05);
--- Finds the newest customers by the blocks of a time: rows come nearly in that order.
 CREATE INDEX customer_first_seen ON entitled.customer USING brin (first_seen_ms int8_minmax_multi_ops) WITH (autosummarize='on');
 GRANT SELECT, INSERT, UPDATE, DELETE ON entitled.customer TO entitled_worker;
 GRANT SELECT, INSERT, UPDATE, DELETE ON entitled.customer TO entitled_api;

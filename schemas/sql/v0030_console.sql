@@ -22,11 +22,6 @@ CREATE TABLE entitled.operator_key (
 );
 CREATE INDEX operator_key_user ON entitled.operator_key (user_name);
 
-CREATE INDEX customer_first_seen ON entitled.customer USING brin (first_seen_ms int8_minmax_multi_ops)
-    WITH (autosummarize = on);
-COMMENT ON INDEX entitled.customer_first_seen IS
-    'Finds the newest customers by the blocks of a time: rows come nearly in that order.';
-
 COMMENT ON TABLE entitled.console_user IS
     'People who operate this installation. `entitled users` on the host makes and removes them; removed ones keep their row.';
 COMMENT ON COLUMN entitled.console_user.role IS 'support, integrator, operator, finance or read.';

@@ -21,7 +21,7 @@ package final class ConsolePages: HTTPHandler, Service {
     private let desk: DeskSettings
     private let pages: DeskThreads
     /// Two at a time: each takes 32 MiB and a core.
-    private let passwords: PasswordQueue
+    private let passwords: DeskThreads
     private let clock: any WallClock
     private let logger: Logger
     private let metrics: Metrics
@@ -42,13 +42,15 @@ package final class ConsolePages: HTTPHandler, Service {
             login + MePages(clock: parts.clock, logger: parts.logger).routes + OverviewPage.routes + SearchPage.routes
             + CustomerPages.routes + EventPages.routes + DeliveryPages.routes + EndpointPages.routes
             + NotificationPages.routes
-        passwords = try PasswordQueue(sessions: sessions)
+        passwords = try DeskThreads(
+            name: "console-password", count: 2, waitingLimit: 32, patience: .seconds(5),
+            busy: .unavailable("Too many log-ins are waiting."), sessions: sessions)
         metrics.count(.consoleReports, by: 0)
     }
 
     package func start() { passwords.start() }
 
-    package func drain(until deadline: ContinuousClock.Instant) { passwords.end(until: deadline) }
+    package func drain(until deadline: ContinuousClock.Instant) { passwords.drain(until: deadline) }
 
     // MARK: - Before the body
 

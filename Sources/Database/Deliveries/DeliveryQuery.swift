@@ -78,19 +78,10 @@ package enum DeliveryQuery {
         guard range.budget != nil, ids == nil else {
             return page(try rows(filter, range, from: least, to: end, ids, range.limit + 1, on: connection), range)
         }
-        var found: [DeliverySummary] = []
         let last = range.after.map { $0.order == .max ? .max : min(end, $0.order + 1) } ?? end
         var scan = BackwardScan(from: least, to: last, now: SystemClock().now(), budget: range.budget)
-        while found.count <= range.limit,
-            let more = try scan.next(
-                on: connection,
-                { part in
-                    try rows(
-                        filter, range, from: part.lowerBound, to: part.upperBound, nil, range.limit + 1 - found.count,
-                        on: connection)
-                })
-        {
-            found += more
+        let found = try scan.collect(range.limit + 1, on: connection) { part, limit in
+            try rows(filter, range, from: part.lowerBound, to: part.upperBound, nil, limit, on: connection)
         }
         return page(found, range, stop: scan.stop)
     }

@@ -88,22 +88,14 @@ package enum NotificationQuery {
     private static func scanned(
         _ filter: Filter, _ range: ListRange, _ least: Int64, _ end: Int64, on connection: PostgresConnection
     ) throws -> ListPage<NotificationSummary> {
-        var found: [NotificationSummary] = []
         let last = end == .max ? Int64.max : SequenceGenerator.instant(of: end) + 1
         var scan = BackwardScan(
             from: SequenceGenerator.instant(of: least), to: last, now: SystemClock().now(), budget: range.budget)
-        while found.count <= range.limit,
-            let more = try scan.next(
-                on: connection,
-                { part in
-                    let until =
-                        part.upperBound == .max ? end : min(end, SequenceGenerator.least(at: part.upperBound) - 1)
-                    return try rows(
-                        filter, range, from: max(least, SequenceGenerator.least(at: part.lowerBound)), to: until,
-                        range.limit + 1 - found.count, on: connection)
-                })
-        {
-            found += more
+        let found = try scan.collect(range.limit + 1, on: connection) { part, limit in
+            let until = part.upperBound == .max ? end : min(end, SequenceGenerator.least(at: part.upperBound) - 1)
+            return try rows(
+                filter, range, from: max(least, SequenceGenerator.least(at: part.lowerBound)), to: until, limit,
+                on: connection)
         }
         return page(found, range, stop: scan.stop)
     }

@@ -134,18 +134,11 @@ package enum CustomerQuery {
     package static func list(
         _ range: ListRange, now: Int64, on connection: PostgresConnection
     ) throws -> ListPage<Customer> {
-        var found: [PageRow] = []
         let least = max(0, range.since ?? 0)
         let end = range.after.map { $0.order == .max ? .max : min(range.until ?? .max, $0.order + 1) }
         var scan = BackwardScan(from: least, to: end ?? range.until ?? .max, now: now, budget: range.budget)
-        while found.count <= range.limit,
-            let more = try scan.next(
-                on: connection,
-                { part in
-                    try rows(range, part, range.limit + 1 - found.count, on: connection)
-                })
-        {
-            found += more
+        let found = try scan.collect(range.limit + 1, on: connection) { part, limit in
+            try rows(range, part, limit, on: connection)
         }
         let stop = scan.stop.map { ($0, ListCursor(order: $0, lane: 0)) }
         return ListPage(found, limit: range.limit, stop: stop) {

@@ -112,18 +112,9 @@ package enum EventQuery {
             let found = try rows(filter, range, from: least, to: end, subject, range.limit + 1, on: connection)
             return page(found, range)
         }
-        var found: [EventSummary] = []
         var scan = BackwardScan(from: least, to: end, now: now, budget: range.budget)
-        while found.count <= range.limit,
-            let more = try scan.next(
-                on: connection,
-                { part in
-                    try rows(
-                        filter, range, from: part.lowerBound, to: part.upperBound, nil, range.limit + 1 - found.count,
-                        on: connection)
-                })
-        {
-            found += more
+        let found = try scan.collect(range.limit + 1, on: connection) { part, limit in
+            try rows(filter, range, from: part.lowerBound, to: part.upperBound, nil, limit, on: connection)
         }
         return page(found, range, stop: scan.stop)
     }

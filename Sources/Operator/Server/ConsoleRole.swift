@@ -41,7 +41,10 @@ package struct ConsoleRole: Sendable {
         _ settings: ConsoleSettings, _ process: ProcessContext,
         pages: (ConsoleParts) throws -> (any HTTPHandler)? = { _ in nil }
     ) throws {
-        let threads = try DeskThreads(count: ConsoleRole.threads) { try process.session() }
+        let threads = try DeskThreads(
+            name: "console", count: ConsoleRole.threads, waitingLimit: 256,
+            busy: .unavailable("Too many questions are waiting.")
+        ) { try process.session() }
         let probe = DatabaseProbe(session: try process.session())
         let parts = ConsoleParts(
             settings: settings, threads: threads, clock: process.clock, logger: process.logger,

@@ -7,9 +7,10 @@ import Postgres
 package final class DeskThreads: Service {
     package typealias Work = @Sendable (PostgresConnection) throws -> HTTPResponse
 
-    package let name = "console-threads"
+    package let name: String
 
     private struct Piece: Sendable {
+        let added = ContinuousClock.now
         let work: Work
         let failed: @Sendable (any Error) -> HTTPResponse
         let responder: HTTPResponder
@@ -21,28 +22,42 @@ package final class DeskThreads: Service {
         var isEnding = false
     }
 
-    /// Questions that wait for a thread at most; beyond, 503.
-    private static let waitingLimit = 256
-
     private let sessions: [PostgresSession]
+    private let waitingLimit: Int
+    private let patience: Duration?
+    private let busy: DeskError
     private let state = Monitor(State())
 
-    package init(count: Int, sessions: () throws -> PostgresSession) rethrows {
+    /// - Parameters:
+    ///   - name: of the threads, before a number.
+    ///   - waitingLimit: pieces of work that wait for a thread at most.
+    ///   - patience: how long a piece may wait; nil: as long as its client does.
+    ///   - busy: the failure of work that finds no room, or waited longer.
+    package init(
+        name: String, count: Int, waitingLimit: Int, patience: Duration? = nil, busy: DeskError,
+        sessions: () throws -> PostgresSession
+    ) rethrows {
+        (self.name, self.waitingLimit, self.patience, self.busy) = (name, waitingLimit, patience, busy)
         self.sessions = try (0..<max(1, count)).map { _ in try sessions() }
     }
 
     package func start() {
         for (number, session) in sessions.enumerated() {
-            _ = ServiceThread("console-\(number)") { [self] in
+            _ = ServiceThread("\(name)-\(number)") { [self] in
                 while let piece = take() {
-                    do {
-                        piece.responder.respond(try session.withConnection(piece.work))
-                    } catch {
-                        piece.responder.respond(piece.failed(error))
-                    }
+                    perform(piece, session)
                     state.change { $0.busy -= 1 }
                 }
             }
+        }
+    }
+
+    private func perform(_ piece: Piece, _ session: PostgresSession) {
+        if let patience, .now - piece.added > patience { return piece.responder.respond(piece.failed(busy)) }
+        do {
+            piece.responder.respond(try session.withConnection(piece.work))
+        } catch {
+            piece.responder.respond(piece.failed(error))
         }
     }
 
@@ -53,11 +68,11 @@ package final class DeskThreads: Service {
         _ responder: HTTPResponder, failed: @escaping @Sendable (any Error) -> HTTPResponse, _ work: @escaping Work
     ) {
         let isAdded = state.change { state in
-            guard !state.isEnding, state.waiting.count < DeskThreads.waitingLimit else { return false }
+            guard !state.isEnding, state.waiting.count < waitingLimit else { return false }
             state.waiting.append(Piece(work: work, failed: failed, responder: responder))
             return true
         }
-        if !isAdded { responder.respond(failed(DeskError.unavailable("Too many questions are waiting."))) }
+        if !isAdded { responder.respond(failed(busy)) }
     }
 
     private func take() -> Piece? {

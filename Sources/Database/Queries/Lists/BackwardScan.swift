@@ -35,8 +35,21 @@ struct BackwardScan {
         deadline = budget.map { .now + $0 }
     }
 
+    /// The rows of one part after the other, until there are so many, the beginning is reached or the budget used up.
+    ///
+    /// - Parameter read: gets a part, and how many rows of it are wanted at most.
+    mutating func collect<Row>(
+        _ limit: Int, on connection: PostgresConnection, _ read: (Range<Int64>, Int) throws -> [Row]
+    ) throws -> [Row] {
+        var found: [Row] = []
+        while found.count < limit, let more = try next(on: connection, { try read($0, limit - found.count) }) {
+            found += more
+        }
+        return found
+    }
+
     /// The rows of the next part; nil: the beginning was reached, or the budget is used up.
-    mutating func next<Row>(
+    private mutating func next<Row>(
         on connection: PostgresConnection, _ read: (Range<Int64>) throws -> [Row]
     ) throws -> [Row]? {
         while end > least {

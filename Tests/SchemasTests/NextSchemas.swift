@@ -58,7 +58,7 @@ enum NextSchemas {
                         AND attrelid = 'entitled.fact'::regclass) AS fact,
                     (SELECT count(*) FROM pg_attribute WHERE attname = 'counted' AND NOT attisdropped
                         AND attrelid = 'entitled.customer'::regclass) AS customer,
-                    (SELECT count(*) FROM entitled.migration_step) AS steps
+                    (SELECT count(*) FROM entitled.migration_step WHERE version > $1::int) AS steps
             )
             SELECT has::text FROM has WHERE (version, fact, customer, steps) NOT IN (
                 ($1::int, 0, 0, 0), ($1 + 1, 1, 1, 2), ($1 + 2, 1, 0, 2))

@@ -34,11 +34,13 @@ let systemLibraries: [Target] = [
     .target(name: "CLinux", cSettings: hardening),
     // Which source the program was built from, and which build it is.
     .target(name: "CBuild", cSettings: hardening + revision),
+    // Migrations, contracts and the style sheet, as bytes of the program.
+    .target(name: "CEmbedded", cSettings: hardening),
 ]
 
 let modules: [Target] = [
     // Values without I/O: instants, identifiers, JSON, base64, durations, dates of HTTP.
-    .target(name: "Base"),
+    .target(name: "Base", dependencies: ["CEmbedded"]),
     // What any daemon needs: log lines, metrics, services, threads, settings, fail points.
     .target(name: "Daemon", dependencies: ["Base"]),
     // PURE: pages as trees of elements and text; the only writer of HTML.
@@ -60,14 +62,16 @@ let modules: [Target] = [
     // The schema of the database: migrations, embedded, and their application.
     .target(
         name: "Schemas", dependencies: ["Base", "Daemon", "Postgres"], path: "schemas",
-        exclude: ["cli", "events", "config.schema.json", "openapi.released.json", "schema.sql"],
+        exclude: [
+            "cli", "events", "config.schema.json", "openapi.released.json", "schema.sql", "sql", "openapi.yaml",
+            "operator.yaml",
+        ],
         sources: [
             "Schemas.swift", "OpenAPIDocument.swift", "SchemaVersion.swift", "Migrator.swift", "MigrationLocks.swift",
             "MigrationPlan.swift",
             "OnlineStep.swift", "OnlineStepRunner.swift", "DatabaseRole.swift", "Privileges.swift",
             "PrivilegeGranting.swift", "PublicPrivileges.swift", "RoleMaking.swift",
-        ],
-        resources: [.embedInCode("sql"), .embedInCode("openapi.yaml"), .embedInCode("operator.yaml")]),
+        ]),
     // The SQL of log, lanes and records; the packing of rows, by zstd.
     .target(
         name: "Database", dependencies: ["CZstd", "Base", "Crypto", "Postgres", "AppStore", "Subscriptions"]),
@@ -115,7 +119,7 @@ let modules: [Target] = [
             "Operator",
             "Accounts",
         ],
-        resources: [.embedInCode("Frame/console.css")]),
+        exclude: ["Frame/console.css"]),
     // Commands, configuration, doctor, composition.
     .target(
         name: "EntitledApp",
@@ -154,7 +158,7 @@ let tests: [Target] = [
     .testTarget(name: "DaemonTests", dependencies: ["Base", "Daemon", "TestSupport"]),
     .testTarget(name: "MarkupTests", dependencies: ["Base", "Markup"]),
     .testTarget(name: "CryptoTests", dependencies: ["Base", "Crypto"]),
-    .testTarget(name: "PostgresTests", dependencies: ["Base", "Postgres", "Schemas", "TestSupport"]),
+    .testTarget(name: "PostgresTests", dependencies: ["Base", "Daemon", "Postgres", "Schemas", "TestSupport"]),
     .testTarget(name: "HTTPTests", dependencies: ["Base", "Daemon", "HTTP", "TestSupport"]),
     .testTarget(name: "AppStoreTests", dependencies: ["Base", "Crypto", "AppStore", "TestSupport"]),
     .testTarget(

@@ -11,7 +11,7 @@ package enum PublicPrivileges {
     }
 
     /// Withdraws them as far as the user who runs it may; may be run again.
-    package static let script = String(decoding: PackageResources.public_privileges_sql, as: UTF8.self)
+    package static let script = EmbeddedFile.text("public_privileges.sql")
 
     package static func withdraw(on connection: PostgresConnection) throws {
         try connection.execute(script: script)

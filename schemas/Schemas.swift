@@ -1,3 +1,5 @@
+import Base
+
 /// The migrations that this program carries, in their order.
 package enum Schemas {
     package struct Migration: Sendable {
@@ -30,77 +32,77 @@ package enum Schemas {
 
     package static let migrations = [
         Migration(
-            version: 1, name: "initial", sql: String(decoding: PackageResources.v0001_initial_sql, as: UTF8.self)),
+            version: 1, name: "initial", sql: EmbeddedFile.text("v0001_initial.sql")),
         Migration(
-            version: 2, name: "actions", sql: String(decoding: PackageResources.v0002_actions_sql, as: UTF8.self)),
+            version: 2, name: "actions", sql: EmbeddedFile.text("v0002_actions.sql")),
         Migration(
-            version: 3, name: "retention", sql: String(decoding: PackageResources.v0003_retention_sql, as: UTF8.self)),
+            version: 3, name: "retention", sql: EmbeddedFile.text("v0003_retention.sql")),
         Migration(
             version: 4, name: "held_retries",
-            sql: String(decoding: PackageResources.v0004_held_retries_sql, as: UTF8.self)),
+            sql: EmbeddedFile.text("v0004_held_retries.sql")),
         Migration(
             version: 5, name: "attempt_log",
-            sql: String(decoding: PackageResources.v0005_attempt_log_sql, as: UTF8.self)),
+            sql: EmbeddedFile.text("v0005_attempt_log.sql")),
         Migration(
-            version: 6, name: "order", sql: String(decoding: PackageResources.v0006_order_sql, as: UTF8.self)),
-        Migration(version: 7, name: "jobs", sql: String(decoding: PackageResources.v0007_jobs_sql, as: UTF8.self)),
+            version: 6, name: "order", sql: EmbeddedFile.text("v0006_order.sql")),
+        Migration(version: 7, name: "jobs", sql: EmbeddedFile.text("v0007_jobs.sql")),
         Migration(
             version: 8, name: "endpoint_settings",
-            sql: String(decoding: PackageResources.v0008_endpoint_settings_sql, as: UTF8.self)),
+            sql: EmbeddedFile.text("v0008_endpoint_settings.sql")),
         Migration(
-            version: 9, name: "health", sql: String(decoding: PackageResources.v0009_health_sql, as: UTF8.self)),
+            version: 9, name: "health", sql: EmbeddedFile.text("v0009_health.sql")),
         Migration(
-            version: 10, name: "refunds", sql: String(decoding: PackageResources.v0010_refunds_sql, as: UTF8.self)),
+            version: 10, name: "refunds", sql: EmbeddedFile.text("v0010_refunds.sql")),
         Migration(
-            version: 11, name: "history", sql: String(decoding: PackageResources.v0011_history_sql, as: UTF8.self)),
+            version: 11, name: "history", sql: EmbeddedFile.text("v0011_history.sql")),
         Migration(
-            version: 12, name: "status", sql: String(decoding: PackageResources.v0012_status_sql, as: UTF8.self)),
+            version: 12, name: "status", sql: EmbeddedFile.text("v0012_status.sql")),
         Migration(
-            version: 13, name: "rest", sql: String(decoding: PackageResources.v0013_rest_sql, as: UTF8.self)),
+            version: 13, name: "rest", sql: EmbeddedFile.text("v0013_rest.sql")),
         Migration(
-            version: 14, name: "grants", sql: String(decoding: PackageResources.v0014_grants_sql, as: UTF8.self)),
-        Migration(version: 15, name: "keys", sql: String(decoding: PackageResources.v0015_keys_sql, as: UTF8.self)),
+            version: 14, name: "grants", sql: EmbeddedFile.text("v0014_grants.sql")),
+        Migration(version: 15, name: "keys", sql: EmbeddedFile.text("v0015_keys.sql")),
         Migration(
             version: 16, name: "snapshots",
-            sql: String(decoding: PackageResources.v0016_snapshots_sql, as: UTF8.self)),
+            sql: EmbeddedFile.text("v0016_snapshots.sql")),
         Migration(
-            version: 17, name: "privacy", sql: String(decoding: PackageResources.v0017_privacy_sql, as: UTF8.self)),
+            version: 17, name: "privacy", sql: EmbeddedFile.text("v0017_privacy.sql")),
         Migration(
-            version: 18, name: "posted", sql: String(decoding: PackageResources.v0018_posted_sql, as: UTF8.self)),
+            version: 18, name: "posted", sql: EmbeddedFile.text("v0018_posted.sql")),
         Migration(
             version: 19, name: "identities",
-            sql: String(decoding: PackageResources.v0019_identities_sql, as: UTF8.self)),
+            sql: EmbeddedFile.text("v0019_identities.sql")),
         Migration(
             version: 20, name: "last_seen",
-            sql: String(decoding: PackageResources.v0020_last_seen_sql, as: UTF8.self)),
+            sql: EmbeddedFile.text("v0020_last_seen.sql")),
         Migration(
-            version: 21, name: "owners", sql: String(decoding: PackageResources.v0021_owners_sql, as: UTF8.self)),
+            version: 21, name: "owners", sql: EmbeddedFile.text("v0021_owners.sql")),
         Migration(
-            version: 22, name: "folded", sql: String(decoding: PackageResources.v0022_folded_sql, as: UTF8.self)),
+            version: 22, name: "folded", sql: EmbeddedFile.text("v0022_folded.sql")),
         Migration(
             version: 23, name: "privileges",
-            sql: String(decoding: PackageResources.v0023_privileges_sql, as: UTF8.self)),
+            sql: EmbeddedFile.text("v0023_privileges.sql")),
         Migration(
             version: 24, name: "entropy_tables",
-            sql: String(decoding: PackageResources.v0024_entropy_tables_sql, as: UTF8.self)),
+            sql: EmbeddedFile.text("v0024_entropy_tables.sql")),
         Migration(
-            version: 25, name: "comments", sql: String(decoding: PackageResources.v0025_comments_sql, as: UTF8.self)),
+            version: 25, name: "comments", sql: EmbeddedFile.text("v0025_comments.sql")),
         Migration(
-            version: 26, name: "fleets", sql: String(decoding: PackageResources.v0026_fleets_sql, as: UTF8.self),
+            version: 26, name: "fleets", sql: EmbeddedFile.text("v0026_fleets.sql"),
             oldestProgram: 26, isNeeded: false),
         Migration(
             version: 27, name: "endpoint_content",
-            sql: String(decoding: PackageResources.v0027_endpoint_content_sql, as: UTF8.self), oldestProgram: 26,
+            sql: EmbeddedFile.text("v0027_endpoint_content.sql"), oldestProgram: 26,
             isNeeded: false),
         Migration(
-            version: 28, name: "growth", sql: String(decoding: PackageResources.v0028_growth_sql, as: UTF8.self),
+            version: 28, name: "growth", sql: EmbeddedFile.text("v0028_growth.sql"),
             oldestProgram: 26, isNeeded: false),
         Migration(
             version: 29, name: "account_looks",
-            sql: String(decoding: PackageResources.v0029_account_looks_sql, as: UTF8.self), oldestProgram: 26,
+            sql: EmbeddedFile.text("v0029_account_looks.sql"), oldestProgram: 26,
             isNeeded: false),
         Migration(
-            version: 30, name: "console", sql: String(decoding: PackageResources.v0030_console_sql, as: UTF8.self),
+            version: 30, name: "console", sql: EmbeddedFile.text("v0030_console.sql"),
             oldestProgram: 26, isNeeded: false,
             steps: [
                 // Finds the newest customers by the blocks of a time: rows come nearly in that order.
@@ -111,10 +113,10 @@ package enum Schemas {
             ]),
         Migration(
             version: 31, name: "console_sessions",
-            sql: String(decoding: PackageResources.v0031_console_sessions_sql, as: UTF8.self),
+            sql: EmbeddedFile.text("v0031_console_sessions.sql"),
             oldestProgram: 26, isNeeded: false),
         Migration(
-            version: 32, name: "journal", sql: String(decoding: PackageResources.v0032_journal_sql, as: UTF8.self),
+            version: 32, name: "journal", sql: EmbeddedFile.text("v0032_journal.sql"),
             oldestProgram: 26, isNeeded: false),
     ]
 }

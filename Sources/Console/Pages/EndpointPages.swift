@@ -118,14 +118,14 @@ enum EndpointPages {
             (
                 "Attempts",
                 .text(
-                    "\(answer.schedule.attempts), with "
-                        + answer.schedule.waits.map { Duration.milliseconds($0).text }.joined(separator: ", ")
+                    "\(answer.settings.schedule.attempts), with "
+                        + answer.settings.schedule.waits.map { Duration.milliseconds($0).text }.joined(separator: ", ")
                         + " between them")
             ),
             (
                 "Secrets",
                 .group(
-                    answer.live.secrets.map { secret in
+                    answer.settings.live.secrets.map { secret in
                         Tag.div {
                             "made "
                             call.clock.time(secret.created)

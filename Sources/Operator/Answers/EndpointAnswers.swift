@@ -47,9 +47,7 @@ package struct EndpointRow: DeskAnswer {
 /// An endpoint with its settings and what waits for it.
 package struct EndpointAnswer: DeskAnswer {
     package let row: EndpointRow
-    /// Live secrets and key pairs, by their dates.
-    package let live: (secrets: [EndpointSecrets.Summary], keyPairs: [EndpointSecrets.Summary])
-    package let schedule: RetrySchedule
+    package let settings: EndpointSettings
     package let pending: CappedCount
     package let held: CappedCount
     package let blocked: CappedCount
@@ -57,26 +55,8 @@ package struct EndpointAnswer: DeskAnswer {
     package var endpoint: Endpoint { row.endpoint }
 
     package var json: JSON {
-        let more = JSON.object([
-            "authorization": .bool(endpoint.hasAuthorization), "headers": .strings(endpoint.headerNames),
-            "retry_schedule": .object([
-                "waits": .strings(schedule.waits.map { Duration.milliseconds($0).text }),
-                "attempts": .int(Int64(schedule.attempts)), "seconds": .int(schedule.waits.reduce(0, +) / 1000),
-                "default": .bool(endpoint.retrySchedule == nil),
-            ]),
-            "secrets": .array(
-                live.secrets.map { .object(["created_at": .date($0.created), "expires_at": .date($0.expires)]) }),
-            "public_keys": .array(
-                live.keyPairs.compactMap { pair in
-                    pair.publicKey.map {
-                        .object([
-                            "public_key": .string(WebhookPublicKey.text($0)), "created_at": .date(pair.created),
-                            "expires_at": .date(pair.expires),
-                        ])
-                    }
-                }),
-            "backlog": .object(["pending": pending.json, "held": held.json, "blocked": blocked.json]),
-        ])
-        return .object((row.json.members ?? []) + (more.members ?? []))
+        let backlog = JSON.object(["pending": pending.json, "held": held.json, "blocked": blocked.json])
+        return .object(
+            (row.json.members ?? []) + settings.members + [JSON.Member(name: "backlog", value: backlog)])
     }
 }

@@ -127,8 +127,9 @@ extension DatabaseDesk {
         func count(_ code: DeliveryCode) -> CappedCount { CappedCount(backlog[code] ?? 0) }
         return EndpointAnswer(
             row: EndpointRow(endpoint: endpoint, health: health),
-            live: try EndpointSecrets.list(of: id, now: now, on: connection),
-            schedule: endpoint.retrySchedule ?? settings.retrySchedule, pending: count(.pending), held: count(.held),
-            blocked: count(.blocked))
+            settings: EndpointSettings(
+                endpoint, live: try EndpointSecrets.list(of: id, now: now, on: connection),
+                standard: settings.retrySchedule),
+            pending: count(.pending), held: count(.held), blocked: count(.blocked))
     }
 }

@@ -60,10 +60,10 @@ enum EndpointCommands {
     ) throws {
         let endpoint = try find(id, on: connection)
         let page = EndpointPage(
-            endpoint,
+            EndpointSettings(
+                endpoint, live: try EndpointSecrets.list(of: id, now: SystemClock().now(), on: connection),
+                standard: RetrySchedule(waits: configuration.webhooks.retrySchedule.map(\.milliseconds))),
             health: try EndpointHealthPage.load(id: id, configuration.healthPolicy, on: connection).of(endpoint),
-            live: try EndpointSecrets.list(of: id, now: SystemClock().now(), on: connection),
-            standard: RetrySchedule(waits: configuration.webhooks.retrySchedule.map(\.milliseconds)),
             blocked: try DeliveryOrder.blocked(of: id, atMost: EndpointPage.blockedLimit, on: connection))
         let unreadable = UnreadableEndpoints.load(configuration, id: id)
         if context.json {

@@ -27,7 +27,7 @@ enum TestEventMaker {
     /// Whatever the endpoint's filters are: a test is asked for by hand.
     static func insert(_ event: NewEvent, for endpoint: Endpoint, on connection: PostgresConnection) throws {
         try connection.transaction {
-            _ = try connection.query("SELECT set_config('synchronous_commit', 'on', true)")
+            _ = try connection.query("SELECT \(Durability.setting)")
             _ = try EventTable.insert([event], only: endpoint.id, now: SystemClock().now(), on: connection)
         }
     }

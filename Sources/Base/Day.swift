@@ -23,5 +23,10 @@ package struct Day: Hashable, Sendable, Comparable {
     /// As in `2026-11-21`.
     package var text: String { String(Timestamp.text(start).prefix(10)) }
 
+    /// The first day of its month.
+    package var monthStart: Day {
+        Timestamp.parse("\(text.prefix(8))01").map { Day(of: $0) } ?? self
+    }
+
     package static func < (a: Day, b: Day) -> Bool { a.number < b.number }
 }

@@ -194,6 +194,10 @@ extension TimeArgument: InputValue {
     package init?(input text: String, as kind: ValueKind) { self.init(text: text) }
 }
 
+extension TimeZoneName: InputValue {
+    package init?(input text: String, as kind: ValueKind) { self.init(text) }
+}
+
 extension StoreEnvironment: InputValue {}
 
 extension ValueKind {

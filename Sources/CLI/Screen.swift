@@ -48,20 +48,7 @@ package struct Screen: Sendable {
     }
 }
 
-/// A time zone: how far its clocks are from UTC at an instant.
-package struct LocalZone: Sendable {
-    /// Seconds east of UTC, and the zone's abbreviation.
-    package typealias Offset = (seconds: Int64, name: String)
-
-    private let offset: @Sendable (_ instant: Int64) -> Offset
-
-    /// - Parameter offset: the offset at an instant, in ms since 1970.
-    package init(_ offset: @escaping @Sendable (_ instant: Int64) -> Offset) {
-        self.offset = offset
-    }
-
-    package static let utc = LocalZone { _ in (0, "UTC") }
-
+extension LocalZone {
     /// The zone that `TZ` names, else the zone of this host.
     package static let ofProcess = LocalZone { instant in
         var seconds = time_t((Double(instant) / 1000).rounded(.down))
@@ -70,15 +57,32 @@ package struct LocalZone: Sendable {
         return (Int64(parts.tm_gmtoff), parts.tm_zone.map { String(cString: $0) } ?? "")
     }
 
-    /// `02:02:03 CET`, after the date where that differs from the date in UTC; nil where clocks show UTC, and for an instant
-    /// at the end of what can be counted, as a payload may have it.
-    package func text(_ instant: Int64) -> String? {
-        let (seconds, name) = offset(instant)
-        let (shifted, overflow) = instant.addingReportingOverflow(seconds * 1000)
-        guard seconds != 0, !overflow else { return nil }
-        let local = Timestamp.text(shifted).dropLast()
-        let time = local.suffix(8)
-        let isSameDay = local.prefix(10) == Timestamp.text(instant).prefix(10)
-        return (isSameDay ? "" : "\(local.prefix(10)) ") + "\(time) \(name)"
+    /// Makes the zone that of the process: libc knows one zone at a time.
+    package static func adopt(_ name: TimeZoneName) -> LocalZone {
+        guard name != .utc else { return .utc }
+        setenv("TZ", ":\(name.text)", 1)
+        tzset()
+        return .ofProcess
+    }
+}
+
+extension TimeZoneName {
+    /// Where the time zone database is (tzset(3)).
+    private static let folder = "/usr/share/zoneinfo"
+
+    /// For help and messages.
+    package static let allowed =
+        "a time zone that this host knows, such as UTC or Europe/Vienna (Debian's package tzdata has them)"
+
+    /// Whether this host knows the zone.
+    ///
+    /// Zones of `right/` count leap seconds, which no instant here does.
+    package var isKnown: Bool {
+        guard self != .utc else { return true }
+        guard !text.hasPrefix("right/"), let file = fopen("\(TimeZoneName.folder)/\(text)", "r") else { return false }
+        defer { fclose(file) }
+        var magic: [UInt8] = [0, 0, 0, 0]
+        // RFC 8536, 3.1. A folder gives no bytes.
+        return fread(&magic, 1, 4, file) == 4 && magic == Array("TZif".utf8)
     }
 }

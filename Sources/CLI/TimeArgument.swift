@@ -4,14 +4,16 @@ import Base
 package struct TimeArgument: Sendable, Equatable {
     private enum Meaning: Equatable {
         case instant(Int64)
+        /// The beginning of a day.
+        case day(Day)
         /// Milliseconds.
         case ago(Int64)
         case word(Word)
     }
 
-    /// Beginnings of days and months, in UTC.
+    /// Beginnings of days and months.
     private enum Word: String, CaseIterable {
-        case today
+        case today, yesterday
         case thisMonth = "this-month"
         case lastMonth = "last-month"
     }
@@ -25,7 +27,9 @@ package struct TimeArgument: Sendable, Equatable {
         self.text = text
         if let word = Word(rawValue: text) {
             meaning = .word(word)
-        } else if let instant = Timestamp.parse(text) ?? TimeArgument.month(text) {
+        } else if let day = TimeArgument.day(text) {
+            meaning = .day(day)
+        } else if let instant = Timestamp.parse(text) {
             meaning = .instant(instant)
         } else if let duration = Duration(text: text) {
             meaning = .ago(duration.milliseconds)
@@ -41,29 +45,34 @@ package struct TimeArgument: Sendable, Equatable {
         + " such as 24h"
 
     /// Milliseconds since 1970.
-    package func milliseconds(now: Int64) -> Int64 {
-        switch meaning {
+    ///
+    /// - Parameter zone: in which days and months begin.
+    package func milliseconds(now: Int64, in zone: LocalZone = .utc) -> Int64 {
+        let today = zone.day(of: now)
+        return switch meaning {
         case .instant(let instant): instant
         case .ago(let duration): now - duration
-        case .word(.today): Day(of: now).start
-        case .word(.thisMonth): TimeArgument.monthStart(of: now)
-        case .word(.lastMonth): TimeArgument.monthStart(of: TimeArgument.monthStart(of: now) - 1)
+        case .day(let day): zone.start(of: day)
+        case .word(.today): zone.start(of: today)
+        case .word(.yesterday): zone.start(of: today.adding(-1))
+        case .word(.thisMonth): zone.start(of: today.monthStart)
+        case .word(.lastMonth): zone.start(of: today.monthStart.adding(-1).monthStart)
         }
     }
 
     /// The same for a beginning, which cannot be in the future.
-    package func milliseconds(ofOption name: String, now: Int64) throws(UsageError) -> Int64 {
-        let found = milliseconds(now: now)
+    package func milliseconds(
+        ofOption name: String, now: Int64, in zone: LocalZone = .utc
+    ) throws(UsageError) -> Int64 {
+        let found = milliseconds(now: now, in: zone)
         guard found <= now else { throw UsageError("\(name) \(text) is in the future") }
         return found
     }
 
-    /// The beginning of a month such as `2026-11`.
-    private static func month(_ text: String) -> Int64? {
-        text.count == 7 ? Timestamp.parse("\(text)-01") : nil
-    }
-
-    private static func monthStart(of instant: Int64) -> Int64 {
-        month(String(Timestamp.text(instant).prefix(7))) ?? instant
+    /// A plain date, or the first day of a month such as `2026-11`.
+    private static func day(_ text: String) -> Day? {
+        let date = text.utf8.count == 7 ? "\(text)-01" : text
+        guard date.utf8.count == 10 else { return nil }
+        return Timestamp.parse(date).map { Day(of: $0) }
     }
 }

@@ -10,6 +10,7 @@ package enum ValueKind: Sendable {
     case time
     /// The same, or how long ago.
     case moment
+    case timeZone
     case integer(ClosedRange<Int64>, String)
     /// As configurations spell them.
     case duration(ClosedRange<Duration>)
@@ -20,6 +21,7 @@ package enum ValueKind: Sendable {
         case .text(let name), .choice(_, let name), .integer(_, let name): name
         case .file: "FILE"
         case .time, .moment: "TIME"
+        case .timeZone: "ZONE"
         case .duration: "DURATION"
         }
     }
@@ -32,6 +34,7 @@ package enum ValueKind: Sendable {
         case .choice(let words, _): "one of \(words.joined(separator: ", "))"
         case .time: "a time in ISO 8601, such as 2026-11-21T01:02:03Z"
         case .moment: TimeArgument.allowed
+        case .timeZone: TimeZoneName.allowed
         case .integer(let range, _):
             "a whole number from \(range.lowerBound)" + (range.upperBound == .max ? "" : " to \(range.upperBound)")
         case .duration(let range):
@@ -44,7 +47,7 @@ package enum ValueKind: Sendable {
     package var isWorthExplaining: Bool {
         switch self {
         case .text, .file: false
-        case .choice, .time, .moment, .duration: true
+        case .choice, .time, .moment, .timeZone, .duration: true
         case .integer(let range, _): range.upperBound != .max
         }
     }
@@ -55,6 +58,7 @@ package enum ValueKind: Sendable {
         case .choice(let words, _): words.contains(text)
         case .time: Timestamp.parse(text) != nil
         case .moment: TimeArgument(text: text) != nil
+        case .timeZone: TimeZoneName(text)?.isKnown ?? false
         case .integer(let range, _): Int64(text).map(range.contains) ?? false
         case .duration(let range): Duration(text: text).map(range.contains) ?? false
         }

@@ -106,6 +106,26 @@ struct ReportCommandTests {
         #expect(try site.run("customers", "show", customer).text.contains("MONEY"))
     }
 
+    @Test func `days begin in the zone of the business`() throws {
+        let site = try Site(TestCluster.shared.makeMigratedDatabase())
+        let arguments = ["report", "--from", "2026-10-24", "--to", "2026-10-27", "--by", "day"]
+        func begins(_ more: [String]) throws -> [String?] {
+            let document = try #require(try site.run(arguments + ["--json"] + more).document)
+            return (document["parts"]?.arrayValue ?? []).map { $0["from"]?.stringValue }
+        }
+        let utc = ["2026-10-24T00:00:00Z", "2026-10-25T00:00:00Z", "2026-10-26T00:00:00Z"]
+        #expect(try begins([]) == utc)
+        // Clocks went back on the 25th, which had 25 hours.
+        #expect(
+            try begins(["--time-zone", "Europe/Vienna"]) == [
+                "2026-10-23T22:00:00Z", "2026-10-24T22:00:00Z", "2026-10-25T23:00:00Z",
+            ])
+        #expect(try site.run(arguments + ["--time-zone", "Europe/Vienna"]).text.contains("Europe/Vienna"))
+        try site.configure(["reports": .object(["time_zone": .string("Asia/Kathmandu")])])
+        #expect(try begins([]).first == "2026-10-23T18:15:00Z")
+        #expect(try begins(["--time-zone", "UTC"]) == utc)
+    }
+
     @Test func `nothing is zeros, and nonsense is refused`() throws {
         let site = try Site(TestCluster.shared.makeMigratedDatabase())
         let document = try site.run("report", "--from", "2d", "--json").document
@@ -118,7 +138,8 @@ struct ReportCommandTests {
         let refusals: [([String], String)] = [
             (["--from", "2099-01-01"], "in the future"), (["--from", "2d", "--to", "2d"], "--to must be after --from"),
             (["--from", "2d", "--to", "3d"], "--to must be after --from"), ([], "entitled report needs --from TIME"),
-            (["--from", "2d", "--app", "nobody"], "there are: demo"), (["--from", "yesterday"], "--from"),
+            (["--from", "2d", "--app", "nobody"], "there are: demo"), (["--from", "tomorrow"], "--from"),
+            (["--from", "2d", "--time-zone", "Europe/Wien"], "a time zone that this host knows"),
             (["--from", "1990-01-01", "--by", "day"], "4000 parts"), (["--from", "2d", "--by", "year"], "--by"),
             (["--from", "2d", "--csv", "--json"], "exclude each other"),
             (["--from", "2d", "--environment", "Xcode"], "--environment"),

@@ -6,7 +6,8 @@ extension Report {
     package var json: JSON {
         .object([
             "from": .date(total.from), "to": .date(total.to), "environment": .string(question.environment.rawValue),
-            "app": .text(question.app), "by": .string(question.step.rawValue), "purchases": .int(purchases),
+            "app": .text(question.app), "by": .string(question.step.rawValue),
+            "time_zone": .string(question.timeZone.text), "purchases": .int(purchases),
             "parts": .array(parts.map(\.json)), "total": total.json,
             "gross_method": .string(ReportDefinitions.gross), "mrr_method": .string(ReportDefinitions.mrr),
         ])

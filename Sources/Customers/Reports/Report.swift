@@ -7,8 +7,13 @@ package struct ReportQuestion: Sendable, Equatable {
     package let app: String?
     package let environment: StoreEnvironment
     package let step: ReportCalendar.Step
+    /// In which days, weeks and months begin.
+    package let timeZone: TimeZoneName
 
-    package init(app: String?, environment: StoreEnvironment, step: ReportCalendar.Step) {
+    package init(
+        app: String?, environment: StoreEnvironment, step: ReportCalendar.Step, timeZone: TimeZoneName = .utc
+    ) {
+        self.timeZone = timeZone
         self.app = app
         self.environment = environment
         self.step = step

@@ -1,7 +1,7 @@
 import Base
 
-/// The time that a report is about, in parts: of calendar days, weeks from Monday on or months in UTC, the first and the
-/// last cut where the time begins and ends.
+/// The time that a report is about, in parts: of calendar days, weeks from Monday on or months of a time zone, the first
+/// and the last cut where the time begins and ends.
 package struct ReportCalendar: Sendable, Equatable {
     package enum Step: String, Sendable, CaseIterable {
         case day, week, month, total
@@ -18,12 +18,13 @@ package struct ReportCalendar: Sendable, Equatable {
     /// - Parameters:
     ///   - from: ms since 1970, in it.
     ///   - to: ms since 1970, no more in it.
-    package init?(from: Int64, to: Int64, by step: Step) {
+    ///   - zone: in which days begin.
+    package init?(from: Int64, to: Int64, by step: Step, in zone: LocalZone = .utc) {
         guard from < to else { return nil }
         var bounds = [from]
         while let last = bounds.last, last < to {
             guard bounds.count <= ReportCalendar.limit else { return nil }
-            bounds.append(min(to, ReportCalendar.next(after: last, step) ?? to))
+            bounds.append(min(to, ReportCalendar.next(after: last, step, zone) ?? to))
         }
         self.bounds = bounds
     }
@@ -61,19 +62,19 @@ package struct ReportCalendar: Sendable, Equatable {
         return low
     }
 
-    private static func next(after instant: Int64, _ step: Step) -> Int64? {
-        let day = Day(of: instant)
+    private static func next(after instant: Int64, _ step: Step, _ zone: LocalZone) -> Int64? {
+        let day = zone.day(of: instant)
         switch step {
         case .total: return nil
-        case .day: return day.adding(1).start
+        case .day: return zone.start(of: day.adding(1))
         case .week:
             // 1970-01-01 was a Thursday.
             let sinceMonday = ((day.number + 3) % 7 + 7) % 7
-            return day.adding(7 - sinceMonday).start
+            return zone.start(of: day.adding(7 - sinceMonday))
         case .month:
             var next = day.adding(1)
             while !next.text.hasSuffix("-01") { next = next.adding(1) }
-            return next.start
+            return zone.start(of: next)
         }
     }
 }

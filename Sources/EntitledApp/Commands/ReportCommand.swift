@@ -13,6 +13,7 @@ struct ReportCommand: ReadingCommand {
         examples: [
             "report --from 2026-11-01 --to 2026-12-01", "report --from 30d --by day --json",
             "report --from 2026-01-01 --by month --app demo --csv",
+            "report --from last-month --to this-month --by week --time-zone Europe/Vienna",
         ])
 
     @Option("--from", .moment, "Start of the period, inclusive.") private var from: TimeArgument
@@ -22,12 +23,14 @@ struct ReportCommand: ReadingCommand {
     private var environment: StoreEnvironment = .production
     @Option(
         "--by", .choice(of: ReportCalendar.Step.self, "STEP"),
-        "Split by UTC days, weeks from Monday, or months; default: one total.")
+        "Split by days, weeks from Monday, or months; default: one total.")
     private var step: ReportCalendar.Step = .total
+    @Option(
+        "--time-zone", .timeZone,
+        "Where days, weeks and months begin, also those of --from and --to; default: reports.time_zone.")
+    private var timeZone: TimeZoneName?
     @Flag("--csv", "Print one line per number, for spreadsheets. Texts that begin like formulas get a '.")
     private var isCSV: Bool
-
-    private var question: ReportQuestion { ReportQuestion(app: app, environment: environment, step: step) }
 
     /// More would only wait for the same Postgres.
     private static let mostThreads = 4
@@ -36,6 +39,12 @@ struct ReportCommand: ReadingCommand {
         if isCSV, context.json { throw UsageError("--csv and --json exclude each other") }
         let configuration = try context.configuration()
         try check(configuration)
+        let question = ReportQuestion(
+            app: app, environment: environment, step: step, timeZone: timeZone ?? configuration.reports.timeZone)
+        guard question.timeZone.isKnown else {
+            throw CommandFailure("reports.time_zone is \(question.timeZone.text); it must be \(TimeZoneName.allowed)")
+        }
+        let zone = LocalZone.adopt(question.timeZone)
         let database = try DatabaseAccess(configuration)
         var bar = ProgressBar(context.terminal)
         defer { bar.clear() }
@@ -43,7 +52,7 @@ struct ReportCommand: ReadingCommand {
             question, foldSettings: configuration.foldSettings,
             threads: min(ReportCommand.mostThreads, max(1, sysconf(Int32(_SC_NPROCESSORS_ONLN)))))
         let report = try run.run(
-            connect: { try database.connect(.api) }, calendar: calendar,
+            connect: { try database.connect(.api) }, calendar: { try calendar(now: $0, zone) },
             progress: { share, purchases in bar.show(share, "\(purchases) purchases") })
         bar.clear()
         if isCSV {
@@ -52,7 +61,7 @@ struct ReportCommand: ReadingCommand {
             context.terminal.document(report.json)
         } else {
             context.terminal.print(
-                ReportPage(report, isBold: context.terminal.isInteractive, on: context.terminal.screen).text)
+                ReportPage(report, in: zone, isBold: context.terminal.isInteractive, on: context.terminal.screen).text)
         }
         return 0
     }
@@ -67,11 +76,11 @@ struct ReportCommand: ReadingCommand {
     }
 
     /// Of the time that has passed by now, in ms since 1970.
-    private func calendar(now: Int64) throws -> ReportCalendar {
-        let from = try self.from.milliseconds(ofOption: "--from", now: now)
-        let asked = to?.milliseconds(now: now) ?? now
+    private func calendar(now: Int64, _ zone: LocalZone) throws -> ReportCalendar {
+        let from = try self.from.milliseconds(ofOption: "--from", now: now, in: zone)
+        let asked = to?.milliseconds(now: now, in: zone) ?? now
         guard from < asked else { throw UsageError("--to must be after --from") }
-        guard let calendar = ReportCalendar(from: from, to: min(now, asked), by: step) else {
+        guard let calendar = ReportCalendar(from: from, to: min(now, asked), by: step, in: zone) else {
             throw UsageError(
                 "--by: the period has more than \(ReportCalendar.limit) parts; choose longer parts or a shorter period")
         }

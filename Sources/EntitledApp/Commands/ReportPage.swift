@@ -6,12 +6,16 @@ import Subscriptions
 /// A report for people: what happened, and the money.
 package struct ReportPage {
     private let report: Report
+    private let zone: LocalZone
     private let isBold: Bool
     private let screen: Screen?
 
-    /// - Parameter screen: nil for a file or a pipe.
-    package init(_ report: Report, isBold: Bool = false, on screen: Screen? = nil) {
+    /// - Parameters:
+    ///   - zone: that of the question.
+    ///   - screen: nil for a file or a pipe.
+    package init(_ report: Report, in zone: LocalZone = .utc, isBold: Bool = false, on screen: Screen? = nil) {
         self.report = report
+        self.zone = zone
         self.isBold = isBold
         self.screen = screen
     }
@@ -23,8 +27,8 @@ package struct ReportPage {
     private var head: String {
         let app = report.question.app.map(Terminal.harmless) ?? "all apps"
         return paragraph(
-            "\(app), \(report.question.environment.rawValue), \(DisplayText.time(report.total.from)) to "
-                + "\(DisplayText.time(report.total.to)) UTC")
+            "\(app), \(report.question.environment.rawValue), \(zone.clock(report.total.from)) to "
+                + "\(zone.clock(report.total.to)) \(report.question.timeZone.text)")
     }
 
     // MARK: - Subscriptions
@@ -48,7 +52,7 @@ package struct ReportPage {
         }
         guard !shown.isEmpty else { return "no subscriptions and no purchases\n" }
         var table = TextTable(["from"] + shown.map { .number(ReportPage.words($0.heading)) })
-        for part in report.parts { table.add([ReportPage.begin(part)] + shown.map { "\($0.value(part))" }) }
+        for part in report.parts { table.add([begin(part)] + shown.map { "\($0.value(part))" }) }
         table.add(["total"] + shown.map { "\($0.value(report.total))" })
         return table.text(bold: isBold, on: screen)
     }
@@ -60,7 +64,7 @@ package struct ReportPage {
         guard report.parts.count > 1, !report.total.revenue.isEmpty else { return "" }
         var table = TextTable(["from"] + ReportPage.moneyColumns)
         for part in report.parts + [report.total] {
-            let name = part == report.total ? "total" : ReportPage.begin(part)
+            let name = part == report.total ? "total" : begin(part)
             for (currency, money) in part.currencies { table.add([name] + ReportPage.cells(currency, money)) }
         }
         return table.text(bold: isBold, on: screen)
@@ -111,8 +115,8 @@ package struct ReportPage {
         (screen.map { text.lines(ofWidth: $0.columns).joined(separator: "\n") } ?? text) + "\n"
     }
 
-    private static func begin(_ part: Report.Part) -> String {
-        let time = DisplayText.time(part.from)
+    private func begin(_ part: Report.Part) -> String {
+        let time = zone.clock(part.from)
         return time.hasSuffix(" 00:00:00") ? String(time.prefix(10)) : time
     }
 

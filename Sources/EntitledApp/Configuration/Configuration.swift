@@ -89,7 +89,7 @@ package struct Configuration: Sendable {
                 + " quantity of two. In hours or days, or in ISO 8601; months and years are the calendar's, in UTC. Not set:"
                 + " forever. A change counts for earlier purchases too; run `entitled rebuild` then.")
         offerings = Configuration.offerings(section)
-        reports = section.section("reports", "Rates that Apple does not sign and that reports need.", Reports.init)
+        reports = section.section("reports", "What reports need and Apple does not sign.", Reports.init)
         webhooks = section.section(
             "webhooks", "Sending events. The consumers are not configuration: see `entitled endpoints --help`.",
             Webhooks.init)

@@ -267,3 +267,10 @@ extension ValueFormat where Value == Redacted<[UInt8]> {
         }
     }
 }
+
+extension ValueFormat where Value == TimeZoneName {
+    /// Whether this host knows it, only reports ask.
+    static let timeZone = ValueFormat.text("the name of a time zone, such as UTC or Europe/Vienna", write: \.text) {
+        TimeZoneName($0)
+    }
+}

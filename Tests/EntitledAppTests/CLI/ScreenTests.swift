@@ -36,6 +36,7 @@ struct ScreenTests {
     @Test(arguments: [
         ("2026-11-21", "2026-11-21T00:00:00Z"), ("2026-11-21T02:00:00+01:00", "2026-11-21T01:00:00Z"),
         ("2026-10", "2026-10-01T00:00:00Z"), ("24h", "2026-11-20T23:30:00Z"), ("today", "2026-11-21T00:00:00Z"),
+        ("yesterday", "2026-11-20T00:00:00Z"),
         ("this-month", "2026-11-01T00:00:00Z"),
         ("last-month", "2026-10-01T00:00:00Z"),
     ])
@@ -45,6 +46,16 @@ struct ScreenTests {
         #expect(argument.text == text && ValueKind.moment.accepts(text))
     }
 
+    /// It is half past midnight on the 22nd in the zone of the question.
+    @Test(arguments: [
+        ("2026-11-21", "2026-11-20T23:00:00Z"), ("2026-10", "2026-09-30T23:00:00Z"), ("today", "2026-11-21T23:00:00Z"),
+        ("yesterday", "2026-11-20T23:00:00Z"), ("2026-11-21T01:00:00Z", "2026-11-21T01:00:00Z"),
+    ])
+    func `days begin in the zone of the question`(text: String, meant: String) throws {
+        let argument = try #require(TimeArgument(text: text))
+        #expect(Timestamp.text(argument.milliseconds(now: Self.now, in: Self.east)) == meant)
+    }
+
     @Test func `in January the last month is that of the year before`() throws {
         let january = try #require(Timestamp.parse("2027-01-01T00:00:00Z"))
         let argument = try #require(TimeArgument(text: "last-month"))
@@ -52,7 +63,7 @@ struct ScreenTests {
     }
 
     @Test(arguments: [
-        "", "tomorrow", "yesterday", "2026-13", "2026-1", "2026", "24", "2026-11-21T", "last month", "-24h",
+        "", "tomorrow", "next-month", "2026-13", "2026-1", "2026", "24", "2026-11-21T", "last month", "-24h",
     ])
     func `other texts are no times`(text: String) {
         #expect(TimeArgument(text: text) == nil && !ValueKind.moment.accepts(text))

@@ -9,6 +9,7 @@ extension Configuration {
         package let headerTimeout: Duration
         package let bodyTimeout: Duration
         package let idleTimeout: Duration
+        package let commitTimeout: Duration
         package let maxConnections: Int
         package let maxConnectionsPerAddress: Int
         /// nil: plain HTTP, behind a proxy.
@@ -34,6 +35,10 @@ extension Configuration {
             idleTimeout = section.value(
                 "idle_timeout", .duration(Ingest.timeouts), default: .seconds(60),
                 "How long a connection stays open between requests.")
+            commitTimeout = section.value(
+                "commit_timeout", .duration(.seconds(2)...(.seconds(60))), default: .seconds(8),
+                "How long a notification may wait to be stored; then the answer is 503, whatever the database does, and"
+                    + " Apple repeats it.")
             maxConnections = Int(
                 section.value(
                     "max_connections", .integer(1...65535, unit: "(connections)"), default: 1000,

@@ -26,8 +26,14 @@ extension Configuration {
     package struct Reports: Sendable {
         /// Share of the price by country (ISO 3166 alpha-2).
         package let tax: [String: Share]
+        /// In which the days of reports begin.
+        package let timeZone: TimeZoneName
 
         init(_ section: ConfigurationSection) {
+            timeZone = section.value(
+                "time_zone", .timeZone, default: .utc,
+                "Time zone of the business, by its IANA name such as Europe/Vienna: days, weeks and months of `entitled report` begin in it."
+            )
             tax = section.value(
                 "tax", .sharesByCountry, default: [:], example: "{ DE: 0.1597, FR: 0.1667 }",
                 "Taxes as a share of the price that customers pay, by country of their storefront, for `tax_percentage` of"

@@ -16,9 +16,9 @@ extension Configuration {
             )
             expiryPatience = section.value(
                 "expiry_patience", .duration(.zero...(.seconds(30 * 86400))), default: .seconds(86400),
-                "How long after its expiry a subscription that should renew counts as ended, without a notification;"
-                    + " six hours at most if a scan of Apple's history since then (apps[].server_api) found"
-                    + " nothing.")
+                "How long after its expiry a subscription that should renew waits for a notification before EXPIRATION is"
+                    + " sent; six hours at most if a scan of Apple's history since then (apps[].server_api) found"
+                    + " nothing. Access ends at the expiry.")
         }
     }
 

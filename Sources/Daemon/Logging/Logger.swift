@@ -23,16 +23,24 @@ package struct Logger: Sendable {
 
     private let minimum: Level
     private let context: [JSON.Member]
+    private let journal: Journal?
     private let sink: @Sendable ([UInt8]) -> Void
 
-    /// Lines go to standard error unless a test takes them.
-    package init(minimum: Level = .info, sink: @escaping @Sendable ([UInt8]) -> Void = Logger.standardError) {
-        self.init(minimum: minimum, context: [], sink: sink)
+    /// Lines go to standard error, with their priorities where that is systemd's journal.
+    package init(minimum: Level = .info) {
+        self.init(minimum: minimum, context: [], journal: Journal.behind(2), sink: Logger.standardError)
     }
 
-    private init(minimum: Level, context: [JSON.Member], sink: @escaping @Sendable ([UInt8]) -> Void) {
+    package init(minimum: Level = .info, sink: @escaping @Sendable ([UInt8]) -> Void) {
+        self.init(minimum: minimum, context: [], journal: nil, sink: sink)
+    }
+
+    private init(
+        minimum: Level, context: [JSON.Member], journal: Journal?, sink: @escaping @Sendable ([UInt8]) -> Void
+    ) {
         self.minimum = minimum
         self.context = context
+        self.journal = journal
         self.sink = sink
     }
 
@@ -41,7 +49,7 @@ package struct Logger: Sendable {
 
     /// The same logger with these fields in every line.
     package func with(_ fields: Fields) -> Logger {
-        Logger(minimum: minimum, context: context + Logger.members(fields), sink: sink)
+        Logger(minimum: minimum, context: context + Logger.members(fields), journal: journal, sink: sink)
     }
 
     package func debug(_ event: StaticString, _ fields: Fields = [:]) { log(.debug, event, fields) }
@@ -57,7 +65,8 @@ package struct Logger: Sendable {
             JSON.Member(name: "level", value: .string(level.rawValue)),
             JSON.Member(name: "message", value: .string(event.description)),
         ]
-        sink(JSON.object(head + context + Logger.members(fields)).bytes + [UInt8(ascii: "\n")])
+        let line = JSON.object(head + context + Logger.members(fields)).bytes + [UInt8(ascii: "\n")]
+        sink((journal?.prefix(level) ?? []) + line)
     }
 
     private static func members(_ fields: Fields) -> [JSON.Member] {

@@ -52,7 +52,7 @@ package final class ServiceGroup: Sendable {
                     logger.error(
                         "service not started", ["service": .string(service.name), "error": .string("\(error)")])
                     drain(started)
-                    return 1
+                    return ExitStatus.failed
                 }
             }
         }

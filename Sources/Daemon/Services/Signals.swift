@@ -1,3 +1,4 @@
+import Base
 import Glibc
 import Synchronization
 
@@ -49,7 +50,7 @@ package enum Signals {
     }
 
     static func endNow() -> Never {
-        _exit(130)
+        _exit(ExitStatus.interrupted)
     }
 
     private static func ending() -> sigset_t {

@@ -30,7 +30,7 @@ package struct Program: Sendable {
                 return 0
             case .group(let node, let path):
                 terminal.printError(help(node, path, terminal))
-                return 2
+                return ExitStatus.wrongUsage
             case .command(let node, let path, let parsed, let global):
                 guard let make = node.make else {
                     throw UsageError("unknown command '\(path.joined(separator: " "))': it is not part of this build")
@@ -43,13 +43,13 @@ package struct Program: Sendable {
             }
         } catch let error as UsageError {
             terminal.complain(error.description)
-            return 2
+            return ExitStatus.wrongUsage
         } catch let mistakes as ConfigurationMistakes {
             Program.complain(mistakes, terminal)
-            return 2
+            return ExitStatus.wrongUsage
         } catch {
             terminal.complain("\(error)")
-            return 1
+            return ExitStatus.failed
         }
     }
 

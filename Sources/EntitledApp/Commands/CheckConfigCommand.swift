@@ -29,7 +29,7 @@ struct CheckConfigCommand: ParsableCommand {
             guard context.json else { throw error }
             context.terminal.document(
                 .object(["ok": .bool(false), "mistakes": .array(error.all.map(\.document))]))
-            return 2
+            return ExitStatus.wrongUsage
         }
     }
 

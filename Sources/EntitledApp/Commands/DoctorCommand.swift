@@ -31,7 +31,7 @@ package struct DoctorCommand: ReadingCommand {
         }
         guard report.isGood else {
             context.terminal.complain("the doctor found \(report.summary)")
-            return 1
+            return ExitStatus.failed
         }
         return 0
     }

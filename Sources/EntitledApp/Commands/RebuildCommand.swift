@@ -49,7 +49,7 @@ struct RebuildCommand: ParsableCommand {
         tell(totals, found, isResumed: hasToldResume, context)
         guard isDry, totals.differences > 0 else { return 0 }
         if !context.json { context.terminal.complain("records differ from the log: `entitled rebuild` repairs them") }
-        return 1
+        return ExitStatus.failed
     }
 
     private func tell(

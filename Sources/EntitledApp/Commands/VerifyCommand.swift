@@ -64,7 +64,7 @@ struct VerifyCommand: ParsableCommand {
             } else {
                 context.terminal.complain("not valid: \(failure.reason.rawValue): \(failure.detail)")
             }
-            return 1
+            return ExitStatus.failed
         }
     }
 

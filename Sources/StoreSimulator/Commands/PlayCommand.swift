@@ -161,6 +161,6 @@ struct PlayCommand: Command {
         let report = playback.run(pki) { if shows { bar.show($0.fraction, $0.text) } }
         bar.clear()
         terminal.print(json ? report.json.text : report.text)
-        return report.failed == 0 ? 0 : 1
+        return report.failed == 0 ? ExitStatus.done : ExitStatus.failed
     }
 }

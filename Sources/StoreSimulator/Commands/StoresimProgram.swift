@@ -30,16 +30,16 @@ package enum StoresimProgram {
                 return 0
             case .group(let node, let path):
                 terminal.printError(HelpText.text(node, path: path, of: .storesim))
-                return 2
+                return ExitStatus.wrongUsage
             case .command(let node, _, let parsed, _):
                 return try node.make?(parsed).run(terminal) ?? 2
             }
         } catch let error as UsageError {
             terminal.complain(error.description)
-            return 2
+            return ExitStatus.wrongUsage
         } catch {
             terminal.complain("\(error)")
-            return 1
+            return ExitStatus.failed
         }
     }
 }

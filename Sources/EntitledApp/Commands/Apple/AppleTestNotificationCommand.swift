@@ -51,7 +51,7 @@ struct AppleTestNotificationCommand: ParsableCommand {
             }
             let outcome = try follow(token, session, environment, connection)
             show(outcome, token, session, environment, context)
-            return outcome.isDone ? 0 : 1
+            return outcome.isDone ? ExitStatus.done : ExitStatus.failed
         }
     }
 

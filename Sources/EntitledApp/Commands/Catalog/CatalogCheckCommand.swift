@@ -48,7 +48,7 @@ struct CatalogCheckCommand: ReadingCommand {
             context.terminal.print(
                 "\(products) bought, \(entitlements), \(offerings): \(count(errors, "error")), \(warnings)")
         }
-        return errors == 0 ? 0 : 1
+        return errors == 0 ? ExitStatus.done : ExitStatus.failed
     }
 
     private func count(_ number: Int, _ what: String) -> String { "\(number) \(what)\(number == 1 ? "" : "s")" }

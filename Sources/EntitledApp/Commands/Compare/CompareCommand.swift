@@ -71,7 +71,7 @@ struct CompareCommand: ParsableCommand {
             })
         bar.clear()
         if context.json { show(outcome, context) } else { tell(outcome, context) }
-        return outcome.count.agrees ? 0 : 1
+        return outcome.count.agrees ? ExitStatus.done : ExitStatus.failed
     }
 
     // MARK: - Telling

@@ -48,7 +48,7 @@ enum MigrationLocks {
         _ = try connection.query(
             """
             SELECT set_config('statement_timeout', '0', true), set_config('lock_timeout', $1, true),
-                set_config('synchronous_commit', 'on', true)
+                \(Durability.setting)
             """, [.text("\(limit)ms")])
     }
 

@@ -175,7 +175,7 @@ package enum PrivilegeGranting {
 
     private static func grant(on connection: PostgresConnection) throws -> [Statement] {
         try connection.transaction {
-            _ = try connection.query("SET LOCAL synchronous_commit = on")
+            _ = try connection.query("SELECT \(Durability.setting)")
             _ = try connection.query("SET LOCAL lock_timeout = '10s'")
             return try applyInTransaction(on: connection)
         }

@@ -61,7 +61,8 @@ final class KeyedAPI: Sendable {
             applyTimeout: .seconds(2))
         role = try APIRole(
             settings, process, verifier: SignedDataVerifier(trust: TrustAnchors()), apple: [:])
-        server = HTTPServer(APIRole.listener(on: "127.0.0.1:0"), handler: role.handler, logger: log.logger)
+        server = HTTPServer(
+            APIRole.listener(on: "127.0.0.1:0", applyTimeout: .seconds(10)), handler: role.handler, logger: log.logger)
         for service in role.services { try service.start() }
         try server.start()
         port = server.boundPort ?? 0

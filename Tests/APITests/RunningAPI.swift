@@ -37,14 +37,14 @@ final class RunningAPI: Sendable {
         engine = RequestExecutor(
             threads: threads,
             sessions: { PostgresSession(database.target(role: DatabaseRole.api.rawValue), logger: logger) },
-            patience: patience, logger: logger)
+            patience: patience, answerTimeout: patience + .seconds(15), logger: logger)
         let answers = SubscriberResponses(
             document: SubscriberDocument(catalogue: catalogue),
             foldSettings: FoldSettings(defaultGrace: .seconds(72 * 3600)), clock: clock)
         batcher = SubscriberBatcher(
             answers: answers,
             sessions: { PostgresSession(database.target(role: DatabaseRole.api.rawValue), logger: logger) },
-            clock: clock, logger: logger)
+            answerTimeout: patience + .seconds(15), clock: clock, logger: logger)
         let routes = HealthRoutes().routes + SubscriberRoutes(batcher: batcher).routes + more
         let keys = KeyTable(
             publicKeys: [Redacted(RunningAPI.publicKey)], secretKeys: [Redacted(RunningAPI.secretKey)])

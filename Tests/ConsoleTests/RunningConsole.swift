@@ -35,7 +35,9 @@ final class RunningConsole: Sendable {
         let desk = DeskSettings(
             catalogue: EntitlementCatalogue(["pro": ["monthly"]]), retrySchedule: RetrySchedule(waits: [1000, 60_000]))
         let role = try ConsoleRole(ConsoleSettings(desk: desk), process) { parts in
-            let made = try ConsolePages(PageSettings(address: address), parts) { try process.session() }
+            let made = try ConsolePages(PageSettings(address: address), parts) {
+                try process.session(patience: ConsoleRole.patience)
+            }
             pages = [made]
             return made
         }

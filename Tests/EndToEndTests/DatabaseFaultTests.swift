@@ -83,7 +83,7 @@ struct DatabaseFaultTests {
         // With the same way open, but nobody telling the old connections: the workers find out by themselves.
         for worker in scene.workers {
             try eventually(timeout: .seconds(30), "it gives the connection up; it said: \(worker.log)") {
-                worker.log.contains("unresponsive database connection cut")
+                worker.log.contains("unresponsive database connections cut")
             }
         }
         try scene.endLoad()

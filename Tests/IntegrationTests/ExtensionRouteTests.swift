@@ -41,7 +41,8 @@ import Testing
                 secretKeys: [Redacted(ExtensionRouteTests.key)])
             role = try APIRole(
                 settings, process, verifier: installation.verifier, apple: hasKey ? ["demo": apple.reader.client] : [:])
-            server = HTTPServer(APIRole.listener(on: "127.0.0.1:0"), handler: role.handler, logger: .silent)
+            server = HTTPServer(
+                APIRole.listener(on: "127.0.0.1:0", applyTimeout: .seconds(10)), handler: role.handler, logger: .silent)
             for service in role.services { try service.start() }
             try server.start()
             try installation.postAll(life.notifications)

@@ -27,6 +27,7 @@ final class Installation: Sendable {
     /// For an endpoint that only reads.
     static var idleCommitter: NotificationCommitter {
         NotificationCommitter(
+            timeout: .seconds(8),
             session: { PostgresSession(PostgresTarget(url: "postgres:///nowhere")) },
             sequence: { SequenceGenerator(clock: SystemClock(), node: 1) }, clock: SystemClock(), logger: .silent,
             metrics: Metrics())

@@ -50,7 +50,8 @@ final class PostingFixture: Sendable {
         role = try APIRole(
             settings, process, verifier: installation.verifier,
             apple: apple.map { [Installation.registered.id: $0.reader.client] } ?? [:])
-        server = HTTPServer(APIRole.listener(on: "127.0.0.1:0"), handler: role.handler, logger: log.logger)
+        server = HTTPServer(
+            APIRole.listener(on: "127.0.0.1:0", applyTimeout: .seconds(10)), handler: role.handler, logger: log.logger)
         for service in role.services { try service.start() }
         try server.start()
         port = server.boundPort ?? 0

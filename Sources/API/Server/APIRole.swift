@@ -70,9 +70,19 @@ package struct APIRole: Sendable {
     /// In the order in which they drain, once the listener has.
     package let services: [any Service]
     private let refresher: KeyRefresher
+    private let probe: DatabaseProbe
 
     /// Connections, each with a thread of its own.
     private static let threads = 8
+    /// How long one statement may stay unanswered; longer than the statement timeout of the role.
+    private static let patience = Duration.seconds(35)
+
+    /// How long a request may stay unanswered: apps give up after 30 s.
+    ///
+    /// - Parameter applyTimeout: how long an answer waits for the worker.
+    private static func answerTimeout(_ applyTimeout: Duration) -> Duration {
+        max(.seconds(25), applyTimeout + .seconds(5))
+    }
 
     /// - Parameters:
     ///   - verifier: what decides about what Apple signed.
@@ -82,16 +92,14 @@ package struct APIRole: Sendable {
         apple: [String: ServerAPIClient]
     ) throws {
         let (clock, logger, metrics) = (process.clock, process.logger, process.metrics)
-        let watch = ConnectionWatchdog(logger: logger)
-        func session() throws -> PostgresSession {
-            let session = try process.session()
-            watch.add(session)
-            return session
-        }
+        func session() throws -> PostgresSession { try process.session(patience: APIRole.patience) }
         let groups = RouteGroups(settings: settings, verifier: verifier, apple: apple, clock: clock)
-        let batcher = try SubscriberBatcher(answers: groups.answers, sessions: session, clock: clock, logger: logger)
+        let answerTimeout = APIRole.answerTimeout(settings.applyTimeout)
+        let batcher = try SubscriberBatcher(
+            answers: groups.answers, sessions: session, answerTimeout: answerTimeout, clock: clock, logger: logger)
         let engine = try RequestExecutor(
-            threads: APIRole.threads, sessions: session, patience: settings.applyTimeout, logger: logger)
+            threads: APIRole.threads, sessions: session, patience: settings.applyTimeout, answerTimeout: answerTimeout,
+            logger: logger)
         let keys = KeyTable(
             publicKeys: settings.publicKeys, secretKeys: settings.secretKeys, appKeys: settings.appKeys, clock: clock)
         refresher = KeyRefresher(keys, session: try session(), logger: logger)
@@ -100,15 +108,21 @@ package struct APIRole: Sendable {
             groups.routes(batcher, calls.cancellation), keys: keys, refresher: refresher,
             cors: CORSPolicy(settings.corsOrigins), engine: engine,
             limiter: RequestLimiter(settings.limits, logger: logger, metrics: metrics), metrics: metrics)
-        services = [refresher, batcher, calls, engine, watch]
+        probe = DatabaseProbe(name: "api-probe", session: try process.session(patience: DatabaseProbe.patience))
+        services = [refresher, batcher, calls, engine, probe]
     }
 
-    package func unreadyReasons() -> [String] { refresher.isReady ? [] : ["the database is unavailable"] }
+    package func unreadyReasons() -> [String] {
+        refresher.isReady ? probe.obstacle.map { [$0] } ?? [] : ["the database is unavailable"]
+    }
 
     /// The listener that fits: RevenueCat's clients post without a body and without its length where there is nothing to say.
-    package static func listener(on address: String) -> HTTPServerConfiguration {
+    ///
+    /// - Parameter applyTimeout: how long an answer waits for the worker.
+    package static func listener(on address: String, applyTimeout: Duration) -> HTTPServerConfiguration {
         var settings = HTTPServerConfiguration(role: "api", listen: address)
         settings.needsLength = false
+        settings.answerTimeout = answerTimeout(applyTimeout)
         return settings
     }
 }

@@ -13,6 +13,8 @@ package final class RequestExecutor: Service {
         let action: APIRoute.Action
         /// When it has to be answered; nil: it has not waited for Apple.
         var deadline: ContinuousClock.Instant?
+        /// Whether something of it was carried out.
+        var isBegun = false
     }
 
     /// Requests that wait for a connection at most; beyond, 503.
@@ -28,13 +30,16 @@ package final class RequestExecutor: Service {
     private let appleCalls: AppleCallLines
     private let looks: AccountLooks
     private let patience: Duration
+    private let answerTimeout: Duration
     private let logger: Logger
 
     /// - Parameters:
     ///   - sessions: makes one for each thread, and one to look what is applied.
     ///   - patience: how long an answer waits for what has to be applied first.
+    ///   - answerTimeout: after how long the listener answers by itself: what was not begun by then is not carried out.
     package init(
-        threads: Int, sessions: () throws -> PostgresSession, patience: Duration, logger: Logger
+        threads: Int, sessions: () throws -> PostgresSession, patience: Duration, answerTimeout: Duration,
+        logger: Logger
     ) rethrows {
         self.sessions = try (0..<max(1, threads)).map { _ in try sessions() }
         watch = AppliedWaiter(session: try sessions())
@@ -47,6 +52,7 @@ package final class RequestExecutor: Service {
         appleCalls = AppleCallLines()
         looks = AccountLooks(appleCalls)
         self.patience = patience
+        self.answerTimeout = answerTimeout
         self.logger = logger
     }
 
@@ -76,12 +82,18 @@ package final class RequestExecutor: Service {
 
     /// - Parameter goesOn: whether the request was begun and has something to show.
     private func add(_ step: Step, goesOn: Bool = false) {
+        var step = step
+        step.isBegun = goesOn
         guard steps.add(step, as: step.request.share, goesOn: goesOn) else {
             return step.responder.respond(APIError.unavailable("Too many requests are waiting.").response)
         }
     }
 
     private func perform(_ step: Step, _ session: PostgresSession) {
+        // The client was told to repeat it, and may have done so.
+        guard step.isBegun || .now - step.request.arrived < answerTimeout else {
+            return step.responder.respond(APIError.unavailable("Too many requests are waiting.").response)
+        }
         do {
             settle(try session.withConnection { try step.action(APICall(step.request, on: $0)) }, step)
         } catch {

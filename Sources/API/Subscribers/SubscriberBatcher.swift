@@ -31,13 +31,18 @@ package final class SubscriberBatcher: Service, BatchedRoute {
     private let sessions: [PostgresSession]
     private let answers: SubscriberResponses
     private let notes: DeferredWrites
+    private let answerTimeout: Duration
     private let clock: any WallClock
     private let logger: Logger
 
-    /// - Parameter sessions: makes one for each reader, and one for what is noted.
+    /// - Parameters:
+    ///   - sessions: makes one for each reader, and one for what is noted.
+    ///   - answerTimeout: after how long the listener answers by itself.
     package init(
-        answers: SubscriberResponses, sessions: () throws -> PostgresSession, clock: any WallClock, logger: Logger
+        answers: SubscriberResponses, sessions: () throws -> PostgresSession, answerTimeout: Duration,
+        clock: any WallClock, logger: Logger
     ) rethrows {
+        self.answerTimeout = answerTimeout
         self.sessions = try (0..<SubscriberBatcher.readers).map { _ in try sessions() }
         notes = DeferredWrites(session: try sessions(), clock: clock, logger: logger)
         self.answers = answers
@@ -82,6 +87,11 @@ package final class SubscriberBatcher: Service, BatchedRoute {
     /// Waits for something; nil when ending and nothing is left.
     private func nextBatch() -> [Question]? {
         let batch = state.wait { state -> [Question]?? in
+            // The listener has answered them.
+            let oldest = ContinuousClock.now - answerTimeout
+            if state.waiting.first.map({ $0.request.arrived < oldest }) ?? false {
+                state.waiting.removeAll { $0.request.arrived < oldest }
+            }
             guard !state.waiting.isEmpty else { return state.isEnding ? .some(nil) : nil }
             let batch = Array(state.waiting.prefix(SubscriberBatcher.batchLimit))
             state.waiting.removeFirst(batch.count)

@@ -59,6 +59,7 @@ struct VerifyScenario {
     private static func handler(_ verifier: SignedDataVerifier) -> IngestHandler {
         let metrics = Metrics()
         let committer = NotificationCommitter(
+            timeout: .seconds(8),
             session: { PostgresSession(PostgresTarget(url: "postgresql:///none")) },
             sequence: { SequenceGenerator(clock: SystemClock(), node: 1) }, clock: SystemClock(), logger: .silent,
             metrics: metrics)

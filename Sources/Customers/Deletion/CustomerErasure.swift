@@ -71,7 +71,7 @@ package struct CustomerErasure: Sendable {
         } else {
             let now = try connection.serverTime()
             try connection.transaction {
-                _ = try connection.query("SELECT set_config('synchronous_commit', 'on', true)")
+                _ = try connection.query("SELECT \(Durability.setting)")
                 try DeletionTable.settle(deletion.id, patience: patience, now: now, on: connection)
             }
         }

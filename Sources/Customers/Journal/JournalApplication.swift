@@ -187,7 +187,7 @@ package struct JournalApplication {
             }
         }
         try connection.transaction {
-            _ = try connection.query("SELECT set_config('synchronous_commit', 'on', true)")
+            _ = try connection.query("SELECT \(Durability.setting)")
             try DeletionTable.restore(
                 policy, deletion.deletedHashes.map(\.hash), ids: row["ids"]?.intValue ?? 0, at: at, action: action,
                 by: origin, on: connection)

@@ -225,6 +225,9 @@ extension Metric {
     package static let turnedAway = Metric(
         "entitled_http_turned_away_total", .counter, labels: ["role"],
         "Connections closed because the listener had too many.")
+    package static let unanswered = Metric(
+        "entitled_http_unanswered_total", .counter, labels: ["role"],
+        "Requests answered 503 because the database or the worker did not answer in time.")
 
     package static let apiAnswers = Metric(
         "entitled_api_answers_total", .counter, labels: ["route", "status"],
@@ -255,6 +258,7 @@ extension Metric {
 
     private static let listening = [
         buildInfo, certificateEnds, privateDatabaseRestarts, connections, requests, malformed, timeouts, turnedAway,
+        unanswered,
         apiAnswers, apiSeconds, apiLimited, operatorAnswers, consoleSeconds, consoleLogins,
         consoleReports,
     ]

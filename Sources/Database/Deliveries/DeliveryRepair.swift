@@ -28,7 +28,7 @@ package enum DeliveryRepair {
             if isOrdered {
                 _ = try Fence.hold([id.lane], on: connection)
             } else {
-                _ = try connection.query("SELECT set_config('synchronous_commit', 'on', true)")
+                _ = try connection.query("SELECT \(Durability.setting)")
             }
             let rows = try connection.query(
                 """

@@ -192,7 +192,7 @@ package enum EndpointTable {
     }
 
     private static let disable = """
-        WITH durable AS MATERIALIZED (SELECT set_config('synchronous_commit', 'on', true)),
+        WITH durable AS MATERIALIZED (SELECT \(Durability.setting)),
         disabled AS (
             UPDATE entitled.endpoint e SET disabled_reason = $2 FROM durable
             WHERE e.id = $1 AND e.removed_ms IS NULL AND e.disabled_reason IS NULL
@@ -234,7 +234,7 @@ package enum EndpointTable {
     package static func enable(_ id: String, on connection: PostgresConnection) throws -> Bool {
         try connection.query(
             """
-            WITH durable AS MATERIALIZED (SELECT set_config('synchronous_commit', 'on', true)),
+            WITH durable AS MATERIALIZED (SELECT \(Durability.setting)),
             enabled AS (
                 UPDATE entitled.endpoint SET disabled_reason = NULL, paused_until_ms = 0 FROM durable
                 WHERE id = $1 AND removed_ms IS NULL RETURNING id
@@ -273,7 +273,7 @@ package enum EndpointTable {
     ) throws -> Bool {
         let rows = try connection.query(
             """
-            WITH durable AS MATERIALIZED (SELECT set_config('synchronous_commit', 'on', true))
+            WITH durable AS MATERIALIZED (SELECT \(Durability.setting))
             UPDATE entitled.endpoint SET \(assignment) FROM durable
             WHERE id = $1 AND removed_ms IS NULL RETURNING id
             """, [.text(id)] + values)

@@ -40,7 +40,7 @@ package enum EventCopy {
         _ delivery: DeliveryID, as id: [UInt8], now: Int64, on connection: PostgresConnection
     ) throws -> CopyResult {
         try connection.transaction {
-            _ = try connection.query("SELECT set_config('synchronous_commit', 'on', true)")
+            _ = try connection.query("SELECT \(Durability.setting)")
             let rows = try connection.query(select, [.int2(delivery.lane.number), .uuid(delivery.bytes)])
             guard let row = rows.first else { return .notFound }
             if try row.bool("is_notification") { return .isNotification }

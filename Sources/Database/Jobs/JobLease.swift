@@ -14,7 +14,7 @@ package struct JobLease: Sendable {
     package struct Lost: Error {}
 
     private static let acquire = """
-        WITH durable AS MATERIALIZED (SELECT set_config('synchronous_commit', 'on', true))
+        WITH durable AS MATERIALIZED (SELECT \(Durability.setting))
         UPDATE entitled.job SET driver = $2, lease_until = clock_timestamp() + interval '10 s' FROM durable
         WHERE id = $1 AND state = 'running' AND (driver IS NULL OR driver = $2 OR lease_until < clock_timestamp())
         RETURNING id
@@ -31,7 +31,7 @@ package struct JobLease: Sendable {
 
     private static let lock = """
         WITH settings AS MATERIALIZED (
-            SELECT set_config('synchronous_commit', 'on', true), set_config('statement_timeout', '5s', true),
+            SELECT \(Durability.setting), set_config('statement_timeout', '5s', true),
                 set_config('idle_in_transaction_session_timeout', '5s', true), set_config('lock_timeout', '2s', true)
         ),
         held AS MATERIALIZED (

@@ -24,7 +24,7 @@ package enum JobTable {
     /// The server's clock decides; `durable` is empty but runs first.
     private static let durable = """
         WITH durable AS MATERIALIZED (
-            SELECT set_config('synchronous_commit', 'on', true),
+            SELECT \(Durability.setting),
                 (extract(epoch FROM clock_timestamp()) * 1000)::int8 AS now
         )
         """

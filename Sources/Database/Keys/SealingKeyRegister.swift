@@ -89,7 +89,7 @@ package enum SealingKeyRegister {
             // stopped half-way must not keep them for long.
             _ = try connection.query(
                 """
-                SELECT set_config('synchronous_commit', 'on', true),
+                SELECT \(Durability.setting),
                     set_config('idle_in_transaction_session_timeout', '5s', true)
                 """)
             _ = try connection.query("LOCK TABLE entitled.sealing_key IN SHARE ROW EXCLUSIVE MODE")

@@ -99,7 +99,7 @@ package enum SecretRewrap {
                 Value(
                     endpoint: id, what: what, bound: bound, sealed: sealed,
                     update: """
-                        WITH durable AS MATERIALIZED (SELECT set_config('synchronous_commit', 'on', true))
+                        WITH durable AS MATERIALIZED (SELECT \(Durability.setting))
                         UPDATE entitled.\(target) SET \(column) = $2 FROM durable WHERE \(key(target)) = $1
                             AND \(column) = $3
                         """)

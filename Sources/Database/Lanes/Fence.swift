@@ -9,7 +9,7 @@ import Postgres
 package enum Fence {
     private static let lock = """
         WITH settings AS MATERIALIZED (
-            SELECT set_config('synchronous_commit', 'on', true), set_config('statement_timeout', $4, true),
+            SELECT \(Durability.setting), set_config('statement_timeout', $4, true),
                 set_config('idle_in_transaction_session_timeout', $4, true), set_config('lock_timeout', $4, true),
                 set_config('entitled.folds', 'on', true)
         ),
@@ -84,7 +84,7 @@ package enum Fence {
 
     private static let take = """
         WITH settings AS MATERIALIZED (
-            SELECT set_config('synchronous_commit', 'on', true), set_config('statement_timeout', '30s', true),
+            SELECT \(Durability.setting), set_config('statement_timeout', '30s', true),
                 set_config('idle_in_transaction_session_timeout', '5s', true), set_config('lock_timeout', '30s', true),
                 set_config('entitled.folds', 'on', true)
         ),

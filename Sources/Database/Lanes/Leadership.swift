@@ -40,7 +40,7 @@ package struct Leadership: Sendable {
     /// they would deadlock with each other and with a transaction that waits for the lane.
     private static let lock = """
         WITH settings AS MATERIALIZED (
-            SELECT set_config('synchronous_commit', 'on', true), set_config('statement_timeout', $3, true),
+            SELECT \(Durability.setting), set_config('statement_timeout', $3, true),
                 set_config('idle_in_transaction_session_timeout', $3, true), set_config('lock_timeout', $3, true)
         ),
         held AS MATERIALIZED (

@@ -15,7 +15,7 @@ package struct NotificationInserter {
     /// is, so that the commit is on disk when the statement returns. Keys are inserted in order, so that two processes
     /// with the same notifications wait for each other instead of deadlocking.
     private static let insert = """
-        WITH durable AS MATERIALIZED (SELECT set_config('synchronous_commit', 'on', true)),
+        WITH durable AS MATERIALIZED (SELECT \(Durability.setting)),
         headers AS (
             INSERT INTO entitled.jws_header (id, header)
             SELECT * FROM unnest($16::uuid[], $17::bytea[]) AS t(id, header) ORDER BY id ON CONFLICT DO NOTHING

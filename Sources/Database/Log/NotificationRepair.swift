@@ -18,7 +18,7 @@ package enum NotificationRepair {
         uuid: String, app: String?, environment: StoreEnvironment?, on connection: PostgresConnection
     ) throws -> RepairResult {
         try connection.transaction {
-            _ = try connection.query("SELECT set_config('synchronous_commit', 'on', true)")
+            _ = try connection.query("SELECT \(Durability.setting)")
             let rows = try connection.query(
                 """
                 SELECT lane, seq, app, environment FROM entitled.notification_key

@@ -53,7 +53,7 @@ struct EmptyCustomerCleaner {
     mutating func step(before limit: Int64, on connection: PostgresConnection) throws -> Int? {
         guard let blocks = try walk.blocks(on: connection) else { return nil }
         return try connection.transaction {
-            _ = try connection.query("SELECT set_config('synchronous_commit', 'on', true)")
+            _ = try connection.query("SELECT \(Durability.setting)")
             let ids = try connection.query(
                 EmptyCustomerCleaner.lock, [.text(blocks.start), .text(blocks.end), .int8(limit)]
             ).map { try $0.text("original_app_user_id") }

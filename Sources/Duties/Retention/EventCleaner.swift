@@ -146,7 +146,7 @@ struct EventCleaner {
         guard !events.isEmpty else { return Step() }
         do {
             return try connection.transaction {
-                _ = try connection.query("SELECT set_config('synchronous_commit', 'on', true)")
+                _ = try connection.query("SELECT \(Durability.setting)")
                 _ = try connection.query(
                     EventCleaner.lock, [.int2s(events.map(\.lane.number)), .uuids(events.map(\.id))])
                 let (events, deliveries) = try finished(events, limit, on: connection)

@@ -19,7 +19,7 @@ struct KeyCleaner {
         guard let blocks = try walk.blocks(on: connection) else { return nil }
         let least = SequenceGenerator.least(at: first.start)
         return try connection.transaction {
-            _ = try connection.query("SELECT set_config('synchronous_commit', 'on', true)")
+            _ = try connection.query("SELECT \(Durability.setting)")
             return try connection.query(
                 KeyCleaner.clean, [.text(blocks.start), .text(blocks.end), .int8(least)]
             ).count

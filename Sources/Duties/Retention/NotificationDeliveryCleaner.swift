@@ -25,7 +25,7 @@ struct NotificationDeliveryCleaner {
     mutating func step(before first: Day, on connection: PostgresConnection) throws -> Int? {
         guard pass.isDue else { return nil }
         let deleted = try connection.transaction {
-            _ = try connection.query("SELECT set_config('synchronous_commit', 'on', true)")
+            _ = try connection.query("SELECT \(Durability.setting)")
             return try connection.query(
                 NotificationDeliveryCleaner.clean,
                 [.int8(SequenceGenerator.least(at: first.start)), .int8(NotificationDeliveryCleaner.stepSize)]

@@ -42,17 +42,17 @@ struct Composition {
     // MARK: - ingest
 
     func ingest() throws -> Part {
-        let role = try IngestRole(
-            apps: configuration.appRegistry, process(.ingest), verifier: try verifier(revocation?.policyOfAdmission))
         let settings = configuration.ingest
-        let identity = try identity(settings.tls)
-        let server = HTTPServer(
-            HTTPServerConfiguration(
-                role: "ingest", listen: settings.listen.description, maxBodyBytes: settings.maxBodyBytes,
-                headerTimeout: settings.headerTimeout, bodyTimeout: settings.bodyTimeout,
-                idleTimeout: settings.idleTimeout, maxConnections: settings.maxConnections,
-                maxConnectionsPerAddress: settings.maxConnectionsPerAddress, identity: identity),
-            handler: role.handler, logger: logger, metrics: metrics)
+        let role = try IngestRole(
+            apps: configuration.appRegistry, process(.ingest), verifier: try verifier(revocation?.policyOfAdmission),
+            commitTimeout: settings.commitTimeout)
+        var listening = HTTPServerConfiguration(
+            role: "ingest", listen: settings.listen.description, maxBodyBytes: settings.maxBodyBytes,
+            headerTimeout: settings.headerTimeout, bodyTimeout: settings.bodyTimeout,
+            idleTimeout: settings.idleTimeout, maxConnections: settings.maxConnections,
+            maxConnectionsPerAddress: settings.maxConnectionsPerAddress, identity: try identity(settings.tls))
+        listening.answerTimeout = settings.commitTimeout
+        let server = HTTPServer(listening, handler: role.handler, logger: logger, metrics: metrics)
         let listener = settings.tls.map {
             ReloadingListener(server: server, files: $0, logger: logger, metrics: metrics)
         }
@@ -94,9 +94,10 @@ struct Composition {
     /// What the worker does beside its lanes while it is the leader, in the order in which it drains.
     private func duties(of worker: [UInt8], _ history: HistoryServices) throws -> [any Service] {
         let leadership = Leadership(worker: worker, lease: configuration.worker.lease)
+        let process = process(.worker)
         func service(_ duty: sending some Duty) throws -> any Service {
             DutyService(
-                duty, session: try database.session(.worker, logger: logger, refused: refused), leadership: leadership,
+                duty, session: try process.session(patience: WorkerRole.longestStatement), leadership: leadership,
                 logger: logger)
         }
         let retention = RetentionRun(
@@ -121,7 +122,8 @@ struct Composition {
         let role = try APIRole(
             APISettings(configuration, logger: logger), process(.api),
             verifier: try verifier(revocation?.policyOfAdmission), apple: accesses.mapValues(\.client))
-        var settings = APIRole.listener(on: configuration.api.listen.description)
+        var settings = APIRole.listener(
+            on: configuration.api.listen.description, applyTimeout: configuration.api.applyTimeout)
         settings.maxConnectionsPerAddress = configuration.api.maxConnectionsPerAddress
         let server = HTTPServer(settings, handler: role.handler, logger: logger, metrics: metrics)
         return Part(services: [server] + role.services + [transports], notReady: role.unreadyReasons)
@@ -154,7 +156,9 @@ struct Composition {
         }
         var pages: ConsolePages?
         let role = try ConsoleRole(ConsoleSettings(configuration), context) { parts in
-            let made = try ConsolePages(PageSettings(configuration), parts) { try context.session() }
+            let made = try ConsolePages(PageSettings(configuration), parts) {
+                try context.session(patience: ConsoleRole.patience)
+            }
             pages = made
             return made
         }

@@ -75,10 +75,11 @@ final class HTTPConnection: @unchecked Sendable {
 
     /// The number under which the request may be answered; nil if the server stops and no handler is to be asked.
     func beginHandling() -> UInt64? {
-        state.withLock { state in
+        let deadline = core.configuration.answerTimeout.map { MonotonicTime.after($0) } ?? .never
+        return state.withLock { state in
             guard !core.isStopping.load(ordering: .sequentiallyConsistent) else { return nil }
             state.phase = .handling
-            state.deadline = .never
+            state.deadline = deadline
             return state.serial
         }
     }
@@ -173,11 +174,12 @@ final class HTTPConnection: @unchecked Sendable {
 
     // MARK: - From any thread
 
-    /// Takes the answer to request `serial`; ignored if that is over or was answered.
-    func answer(_ response: HTTPResponse, to serial: UInt64) {
+    /// Takes the answer to request `serial`; false, and ignored, if that is over or was answered.
+    @discardableResult
+    func answer(_ response: HTTPResponse, to serial: UInt64) -> Bool {
         let deadline = MonotonicTime.after(core.configuration.bodyTimeout)
-        state.withLock { state in
-            guard state.serial == serial, state.phase == .handling else { return }
+        return state.withLock { state in
+            guard state.serial == serial, state.phase == .handling else { return false }
             state.answer = response
             state.phase = .answering
             state.deadline = deadline
@@ -185,7 +187,16 @@ final class HTTPConnection: @unchecked Sendable {
                 state.suspended = 0
                 MHD_resume_connection(suspended)
             }
+            return true
         }
+    }
+
+    /// Answers what the handler still owes past its deadline; whether that was so.
+    func answerLate(at now: MonotonicTime) -> Bool {
+        let serial = state.withLock { $0.phase == .handling && $0.deadline <= now ? $0.serial : nil }
+        guard let serial else { return false }
+        return answer(
+            .unavailable("The request was not answered in time. Whether it was carried out is unknown."), to: serial)
     }
 
     /// Answers what the handler still owes.
@@ -237,7 +248,7 @@ final class HTTPConnection: @unchecked Sendable {
     /// Shuts the socket down if its deadline has passed; libmicrohttpd then finds it closed.
     func cut(at now: MonotonicTime) -> Bool {
         state.withLock { state in
-            guard state.deadline <= now, state.socket >= 0, !state.isCut else { return false }
+            guard state.deadline <= now, state.phase != .handling, state.socket >= 0, !state.isCut else { return false }
             state.isCut = true
             shutdown(state.socket, Int32(SHUT_RDWR))
             return true

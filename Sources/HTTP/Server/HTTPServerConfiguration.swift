@@ -12,6 +12,8 @@ package struct HTTPServerConfiguration: Sendable {
     package var headerTimeout: Duration
     /// From the end of the header fields to the end of the body, and again from the answer to its last byte.
     package var bodyTimeout: Duration
+    /// From the end of a request to its answer; later it is answered 503. Nil: without a limit.
+    package var answerTimeout: Duration?
     /// From an answer to the next request line on the same connection.
     package var idleTimeout: Duration
     /// Of all bodies that are being received, together; beyond it senders are asked to come again (503).

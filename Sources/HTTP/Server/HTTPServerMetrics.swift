@@ -8,6 +8,7 @@ enum HTTPServerMetrics {
         var refusals = 0
         var cuts = 0
         var turnedAway = 0
+        var unanswered = 0
     }
 
     static func collect(_ core: ServerCore, into metrics: Metrics) {
@@ -25,6 +26,7 @@ enum HTTPServerMetrics {
                 add(.malformed, core.refusals, &seen.refusals)
                 add(.timeouts, core.cuts, &seen.cuts)
                 add(.turnedAway, core.turnedAway, &seen.turnedAway)
+                add(.unanswered, core.unanswered, &seen.unanswered)
             }
         }
     }

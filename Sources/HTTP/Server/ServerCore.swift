@@ -19,6 +19,8 @@ final class ServerCore: Sendable {
     let refusals = Atomic(0)
     let cuts = Atomic(0)
     let turnedAway = Atomic(0)
+    /// Requests that were answered 503 because the handler was late.
+    let unanswered = Atomic(0)
 
     /// Connections between accept and close.
     let connections = Monitor(OpenConnections())
@@ -69,11 +71,15 @@ final class ServerCore: Sendable {
 
     var open: [HTTPConnection] { connections.read { Array($0.all.values) } }
 
-    /// Closes what is past its deadline.
+    /// Answers or closes what is past its deadline.
     func sweep() {
         let now = MonotonicTime.now()
-        for connection in open where connection.cut(at: now) {
-            cuts.wrappingAdd(1, ordering: .relaxed)
+        for connection in open {
+            if connection.answerLate(at: now) {
+                unanswered.wrappingAdd(1, ordering: .relaxed)
+            } else if connection.cut(at: now) {
+                cuts.wrappingAdd(1, ordering: .relaxed)
+            }
         }
     }
 }

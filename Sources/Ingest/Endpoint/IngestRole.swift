@@ -9,28 +9,37 @@ import Postgres
 package struct IngestRole: Sendable {
     package let handler: IngestHandler
     private let committer: NotificationCommitter
+    private let probe: DatabaseProbe
+    /// Longer than the statement timeout of the role.
+    private static let longestStatement = Duration.seconds(6)
 
     /// - Parameters:
     ///   - apps: those whose notifications are admitted.
     ///   - verifier: what decides about what Apple signed.
+    ///   - commitTimeout: how long a notification may wait to be stored.
     ///   - sequence: makes a generator with a new node.
     package init(
         apps: AppRegistry, _ process: ProcessContext, verifier: SignedDataVerifier,
+        commitTimeout: Duration = .seconds(8),
         sequence: @escaping @Sendable () -> SequenceGenerator = {
             SequenceGenerator(clock: SystemClock(), node: .random(in: 0...UInt16.max))
         }
     ) throws {
-        let session = try process.session()
+        let session = try process.session(patience: max(commitTimeout, IngestRole.longestStatement))
         committer = NotificationCommitter(
-            session: { session }, sequence: sequence, clock: process.clock, logger: process.logger,
+            timeout: commitTimeout, session: { session }, sequence: sequence, clock: process.clock,
+            logger: process.logger,
             metrics: process.metrics)
+        probe = DatabaseProbe(name: "ingest-probe", session: try process.session(patience: DatabaseProbe.patience))
         handler = IngestHandler(
             apps: apps, verifier: verifier, committer: committer, dictionaries: HeaderDictionaries(),
             logger: process.logger, metrics: process.metrics)
     }
 
     /// In the order in which they drain, once the listener has.
-    package var services: [any Service] { [committer] }
+    package var services: [any Service] { [committer, probe] }
 
-    package func unreadyReasons() -> [String] { committer.isReady ? [] : ["the database is unavailable"] }
+    package func unreadyReasons() -> [String] {
+        committer.isReady ? probe.obstacle.map { [$0] } ?? [] : ["the database is unavailable"]
+    }
 }

@@ -7,7 +7,8 @@ import Postgres
 /// Commits notifications in natural batches: whatever waits when the last commit is done goes into the next one.
 ///
 /// A request is answered 200 only after its notification is committed; when that did not happen, or when that is unknown,
-/// it is answered 503 and Apple comes again.
+/// it is answered 503 and Apple repeats the notification. The listener answers 503 by itself after the commit timeout, and
+/// `SessionWatch` cuts the connection whose statement took as long.
 package final class NotificationCommitter: Service {
     package let name = "committer"
 
@@ -24,8 +25,6 @@ package final class NotificationCommitter: Service {
 
     /// Notifications in one statement; more gain little and make each wait longer.
     private static let batchLimit = 64
-    /// Longer than the statement timeout of the role.
-    private static let patience = Duration.seconds(8)
     private static let lookInterval = Duration.seconds(5)
     /// Twice a minute, so that no minute is left out.
     private static let noteInterval = Duration.seconds(30)
@@ -41,16 +40,17 @@ package final class NotificationCommitter: Service {
     private let metrics: Metrics
     private let isReachable = Monitor(false)
     private let failures = RepeatedFailure()
-    /// Since when the committing thread waits for the database; nil while it does not.
-    private let committing = Monitor<ContinuousClock.Instant?>(nil)
+    private let timeout: Duration
 
     /// - Parameters:
+    ///   - timeout: how long a notification may wait to be stored.
     ///   - session: makes the connection that the committing thread uses.
     ///   - sequence: makes a generator with a new node.
     package init(
-        session: @escaping @Sendable () -> PostgresSession, sequence: @escaping @Sendable () -> SequenceGenerator,
-        clock: any WallClock, logger: Logger, metrics: Metrics
+        timeout: Duration, session: @escaping @Sendable () -> PostgresSession,
+        sequence: @escaping @Sendable () -> SequenceGenerator, clock: any WallClock, logger: Logger, metrics: Metrics
     ) {
+        self.timeout = timeout
         self.session = session
         self.sequence = sequence
         self.clock = clock
@@ -64,7 +64,6 @@ package final class NotificationCommitter: Service {
     package func start() {
         let session = session()
         look(session)
-        _ = ServiceThread("commit-watch") { [self] in watch(session) }
         _ = ServiceThread("committer") { [self] in
             run(session)
             finished.change { $0 = true }
@@ -96,7 +95,6 @@ package final class NotificationCommitter: Service {
         var inserter = NotificationInserter(sequence: sequence(), clock: clock)
         var nextNote = ContinuousClock.now
         while let batch = nextBatch() {
-            committing.change { $0 = ContinuousClock.now }
             if ContinuousClock.now >= nextNote {
                 nextNote = ContinuousClock.now + NotificationCommitter.noteInterval
                 note(session)
@@ -105,19 +103,6 @@ package final class NotificationCommitter: Service {
                 look(session)
             } else {
                 commit(batch, session, &inserter)
-            }
-            committing.change { $0 = nil }
-        }
-    }
-
-    /// A database that neither answers nor hangs up would keep every request waiting: its connection is cut, and the
-    /// requests are answered 503.
-    private func watch(_ session: PostgresSession) {
-        while finished.wait(timeout: .seconds(1), for: { $0 ? true : nil }) == nil {
-            if let since = committing.read({ $0 }), ContinuousClock.now - since > NotificationCommitter.patience {
-                logger.warning("unresponsive database connection cut")
-                session.cut()
-                committing.change { if $0 == since { $0 = nil } }
             }
         }
     }
@@ -128,7 +113,7 @@ package final class NotificationCommitter: Service {
         isReachable.change { $0 = isThere }
     }
 
-    /// Writes down that we listen; without it, silence would be taken for an outage of ours.
+    /// Writes down that ingest is up; without it, silence would be taken for an outage.
     private func note(_ session: PostgresSession) {
         do {
             try session.withConnection { connection in try IngestUptime.note(on: connection) }
@@ -151,7 +136,13 @@ package final class NotificationCommitter: Service {
         } ?? []
     }
 
-    private func commit(_ batch: [Waiting], _ session: PostgresSession, _ inserter: inout NotificationInserter) {
+    private func commit(_ all: [Waiting], _ session: PostgresSession, _ inserter: inout NotificationInserter) {
+        // The listener has answered those that waited too long: Apple repeats them.
+        let oldest = ContinuousClock.now - timeout
+        let late = all.filter { $0.since < oldest }
+        if !late.isEmpty { refuse(late, "not stored in time") }
+        let batch = late.isEmpty ? all : all.filter { $0.since >= oldest }
+        guard !batch.isEmpty else { return }
         // Copies of one notification at the same moment are stored once; the others learn that they are duplicates.
         var groups: [NotificationIdentity: [Waiting]] = [:]
         for waiting in batch {
@@ -175,15 +166,13 @@ package final class NotificationCommitter: Service {
         } catch {
             let isOfData = (error as? PostgresError).map(NotificationCommitter.isOfData) ?? false
             isReachable.change { $0 = isOfData }
-            refuse(batch, error)
+            failures.warning("notifications not stored", error, count: batch.count, logger)
+            refuse(batch, "not stored")
         }
     }
 
-    private func refuse(_ batch: [Waiting], _ error: any Error) {
-        failures.warning("notifications not stored", error, count: batch.count, logger)
-        for waiting in batch {
-            waiting.responder.respond(IngestResponse.unavailable("not stored"))
-        }
+    private func refuse(_ batch: [Waiting], _ reason: String) {
+        for waiting in batch { waiting.responder.respond(IngestResponse.unavailable(reason)) }
         metrics.count(.ingestAnswers, ["answer": "503"], by: Double(batch.count))
     }
 
@@ -215,8 +204,11 @@ package final class NotificationCommitter: Service {
             FailPoint.ingestBeforeAnswer.pass()
             waiting.responder.respond(isNew ? IngestResponse.accepted : IngestResponse.duplicate)
             FailPoint.ingestAfterAnswer.pass()
-            metrics.count(.ingestAnswers, ["answer": isNew ? "accepted" : "duplicate"])
-            metrics.observe(.ingestCommitSeconds, ContinuousClock.now - waiting.since)
+            let time = ContinuousClock.now - waiting.since
+            // The listener was faster.
+            let answer = time > timeout ? "503" : isNew ? "accepted" : "duplicate"
+            metrics.count(.ingestAnswers, ["answer": answer])
+            metrics.observe(.ingestCommitSeconds, time)
         }
     }
 }

@@ -33,6 +33,10 @@ package struct ConsoleRole: Sendable {
 
     /// Connections, each with a thread of its own.
     private static let threads = 4
+    /// How long one statement may stay unanswered; longer than the statement timeout of the role.
+    package static let patience = Duration.seconds(5)
+    /// How long a request may stay unanswered.
+    private static let answerTimeout = Duration.seconds(20)
     /// Bytes of a request's body: of forms; the API has none.
     private static let longestBody = 64 << 10
 
@@ -42,10 +46,12 @@ package struct ConsoleRole: Sendable {
         pages: (ConsoleParts) throws -> (any HTTPHandler)? = { _ in nil }
     ) throws {
         let threads = try DeskThreads(
-            name: "console", count: ConsoleRole.threads, waitingLimit: 256,
+            name: "console", count: ConsoleRole.threads, waitingLimit: 256, patience: ConsoleRole.answerTimeout,
             busy: .unavailable("Too many questions are waiting.")
-        ) { try process.session() }
-        let probe = DatabaseProbe(session: try process.session())
+        ) { try process.session(patience: ConsoleRole.patience) }
+        let probe = DatabaseProbe(
+            name: "console-probe", session: try process.session(patience: DatabaseProbe.patience),
+            check: ConsoleRole.obstacle)
         let parts = ConsoleParts(
             settings: settings, threads: threads, clock: process.clock, logger: process.logger,
             metrics: process.metrics)
@@ -59,7 +65,18 @@ package struct ConsoleRole: Sendable {
     package func unreadyReasons() -> [String] { probe.obstacle.map { ["console: \($0)"] } ?? [] }
 
     package static func listener(on address: String) -> HTTPServerConfiguration {
-        HTTPServerConfiguration(role: "console", listen: address, maxBodyBytes: longestBody)
+        var settings = HTTPServerConfiguration(role: "console", listen: address, maxBodyBytes: longestBody)
+        settings.answerTimeout = answerTimeout
+        return settings
+    }
+
+    private static func obstacle(_ connection: PostgresConnection) throws -> String? {
+        do {
+            _ = try connection.query("SELECT FROM entitled.console_user LIMIT 1")
+            return nil
+        } catch  where error.sqlstate == "42P01" {
+            return "the database has no users yet: run `entitled migrate`"
+        }
     }
 
     /// For load balancers.

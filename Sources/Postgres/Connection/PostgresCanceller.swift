@@ -5,17 +5,27 @@ import Glibc
 ///
 /// `@unchecked Sendable`: the handle and the socket are touched only with the lock held.
 package final class PostgresCanceller: @unchecked Sendable {
+    /// libpq's key to one connection, which outlives the connection while it is used.
+    private final class Key: @unchecked Sendable {
+        let handle: OpaquePointer
+
+        init?(_ connection: OpaquePointer) {
+            guard let handle = PQgetCancel(connection) else { return nil }
+            self.handle = handle
+        }
+
+        deinit {
+            PQfreeCancel(handle)
+        }
+    }
+
     private let lock = ThreadLock()
-    private var handle: OpaquePointer?
+    private var key: Key?
     private var socket: Int32 = -1
     /// Since when a statement is under way.
     private var busySince: ContinuousClock.Instant?
 
     package init() {}
-
-    deinit {
-        PQfreeCancel(handle)
-    }
 
     /// Asks the server to cancel; the statement then fails with SQLSTATE 57014. Does nothing where none is running.
     ///
@@ -23,16 +33,15 @@ package final class PostgresCanceller: @unchecked Sendable {
     ///   `cut`.
     @discardableResult
     package func cancel() -> Bool {
-        lock.hold {
-            guard let handle else { return false }
-            return withUnsafeTemporaryAllocation(of: CChar.self, capacity: 256) { reason in
-                PQcancel(handle, reason.baseAddress, Int32(reason.count)) == 1
-            }
+        // Not with the lock held: `cut` must be possible meanwhile.
+        guard let key = lock.hold({ key }) else { return false }
+        return withUnsafeTemporaryAllocation(of: CChar.self, capacity: 256) { reason in
+            PQcancel(key.handle, reason.baseAddress, Int32(reason.count)) == 1
         }
     }
 
     /// Takes the connection away at once, without asking the server: its user gets an error of kind
-    /// `connection`. Never blocks, unless `cancel` does at that moment.
+    /// `connection`. Never blocks.
     package func cut() {
         lock.hold {
             // Shut down rather than closed: the connection's owner still holds the descriptor.
@@ -50,6 +59,11 @@ package final class PostgresCanceller: @unchecked Sendable {
         }
     }
 
+    /// Whether one statement is under way for longer than this.
+    func isBusy(longerThan time: Duration) -> Bool {
+        lock.hold { busySince.map { ContinuousClock.now - $0 > time } ?? false }
+    }
+
     /// A statement is under way while the body runs.
     func watching<Result>(_ body: () throws(PostgresError) -> Result) throws(PostgresError) -> Result {
         lock.hold { busySince = ContinuousClock.now }
@@ -59,10 +73,9 @@ package final class PostgresCanceller: @unchecked Sendable {
 
     /// From now on for this connection; nil for none.
     func follow(_ connection: OpaquePointer?) {
-        let next = connection.flatMap { PQgetCancel($0) }
+        let next = connection.flatMap { Key($0) }
         lock.hold {
-            PQfreeCancel(handle)
-            handle = next
+            key = next
             socket = connection.map { PQsocket($0) } ?? -1
         }
     }

@@ -1,6 +1,7 @@
 import Base
 import Daemon
 import Glibc
+import Synchronization
 
 /// Keeps one connection alive for as long as a loop runs: connects when it is needed and again when it was lost.
 ///
@@ -16,6 +17,10 @@ package final class PostgresSession: @unchecked Sendable {
     private let lock = ThreadLock()
     private var connection: PostgresConnection?
     private var backOff: BackOff
+    /// Keeps the watch as long as there is something to watch.
+    private let watch = Mutex<SessionWatch?>(nil)
+    /// Whether a statement was given up without an answer, so that its commit may hang.
+    private let wasCut = Atomic(false)
 
     /// - Parameters:
     ///   - backOff: pauses between attempts to connect: the first and the longest.
@@ -68,7 +73,16 @@ package final class PostgresSession: @unchecked Sendable {
 
     /// From any thread: the same, if one statement is unanswered for longer than this; whether that was so.
     package func cut(ifBusyFor patience: Duration) -> Bool {
-        canceller.cut(ifBusyFor: patience)
+        guard canceller.cut(ifBusyFor: patience) else { return false }
+        wasCut.store(true, ordering: .sequentiallyConsistent)
+        return true
+    }
+
+    /// From any thread: whether one statement is unanswered for longer than this.
+    package func isBusy(longerThan time: Duration) -> Bool { canceller.isBusy(longerThan: time) }
+
+    func isWatched(by watch: SessionWatch) {
+        self.watch.withLock { $0 = watch }
     }
 
     /// Closes the connection; the next use opens another. Waits for its user.
@@ -85,6 +99,10 @@ package final class PostgresSession: @unchecked Sendable {
         }
         do {
             let connection = try PostgresConnection(target, canceller: canceller)
+            if wasCut.load(ordering: .sequentiallyConsistent) {
+                try HangingCommits.check(on: connection)
+                wasCut.store(false, ordering: .sequentiallyConsistent)
+            }
             try prepare(connection)
             if backOff.failures > 0 { logger.notice("database connection restored") }
             backOff.reset()

@@ -10,6 +10,7 @@ package struct ProcessContext: Sendable {
         ) throws -> PostgresSession
 
     private let sessions: Sessions
+    private let watch: SessionWatch
     package let clock: any WallClock
     package let logger: Logger
     package let metrics: Metrics
@@ -19,11 +20,16 @@ package struct ProcessContext: Sendable {
         self.logger = logger
         self.metrics = metrics
         self.sessions = sessions
+        watch = SessionWatch(logger: logger)
     }
 
+    /// - Parameter patience: how long one statement may stay unanswered before the connection is cut; longer than the
+    ///   server lets a statement of the role run.
     package func session(
-        _ prepare: @escaping @Sendable (PostgresConnection) throws -> Void = { _ in }
+        patience: Duration, _ prepare: @escaping @Sendable (PostgresConnection) throws -> Void = { _ in }
     ) throws -> PostgresSession {
-        try sessions(prepare)
+        let session = try sessions(prepare)
+        watch.add(session, patience: patience)
+        return session
     }
 }

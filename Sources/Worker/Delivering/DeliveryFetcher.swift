@@ -174,7 +174,7 @@ struct DeliveryFetcher {
         let limits = PostgresStatement(
             """
             SELECT set_config('statement_timeout', $1, true), set_config('lock_timeout', $2, true),
-                set_config('synchronous_commit', 'on', true)
+                \(Durability.setting)
             """, [.text(timeout), .text(patience ?? timeout)])
         return try connection.transaction(opening: [limits]) { _ in try body() }
     }

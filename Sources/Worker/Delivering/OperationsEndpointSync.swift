@@ -21,7 +21,7 @@ struct OperationsEndpointSync {
         let limits = PostgresStatement(
             """
             SELECT set_config('statement_timeout', '2s', true), set_config('lock_timeout', '200ms', true),
-                set_config('synchronous_commit', 'on', true)
+                \(Durability.setting)
             """)
         let isChanged = try connection.transaction(opening: [limits]) { _ in
             try OperationsEndpoint.keep(url: url, sealer: sealer, now: now, on: connection)

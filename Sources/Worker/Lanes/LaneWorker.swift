@@ -14,7 +14,6 @@ package final class LaneWorker: Service {
 
     private let isThrough = Monitor(false)
     private let loop = Loop("worker")
-    private let watchdog = Loop("worker-watch")
     private let configuration: LaneWorkerConfiguration
     private let session: PostgresSession
     private let folder: PurchaseFolder
@@ -59,28 +58,15 @@ package final class LaneWorker: Service {
         self.metrics = metrics
     }
 
-    /// Whether the last turn went through.
-    package var isReady: Bool { isThrough.read { $0 } }
+    /// Leases are renewed more often.
+    private static let slow = Duration.seconds(5)
+
+    /// Whether the last turn went through, and the one that is under way waits for no answer.
+    package var isReady: Bool { isThrough.read { $0 } && !session.isBusy(longerThan: LaneWorker.slow) }
 
     package func start() {
-        watchdog.start { [self] loop in loop.run(firstAfter: LaneWorker.watchInterval) { watch() } }
         folder.start()
-        loop.start { [self] loop in
-            run(loop)
-            watchdog.beginDraining()
-        }
-    }
-
-    /// Longer than a statement may take that is bounded by the lease; without progress for so long the lanes are lost
-    /// anyway. A network that swallows everything would otherwise keep the thread without limit: the other end's kernel may
-    /// still answer for it, so that TCP notices nothing.
-    private var patience: Duration { min(max(.seconds(5), configuration.lease * 2), .seconds(65)) }
-
-    private func watch() -> Next {
-        if session.cut(ifBusyFor: patience) {
-            logger.warning("unresponsive database connection cut")
-        }
-        return .after(LaneWorker.watchInterval)
+        loop.start { [self] loop in run(loop) }
     }
 
     package func drain(until deadline: ContinuousClock.Instant) {
@@ -94,7 +80,6 @@ package final class LaneWorker: Service {
 
     // MARK: - The loop
 
-    private static let watchInterval = Duration.seconds(1)
     private static let shortestRest = Duration.milliseconds(2)
     private static let longestRest = Duration.milliseconds(40)
 

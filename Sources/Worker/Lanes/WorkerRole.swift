@@ -51,7 +51,9 @@ package struct WorkerRole: Sendable {
         let (clock, metrics) = (process.clock, process.metrics)
         sender = Sender(client: client)
         worker = LaneWorker(
-            configuration: settings.lanes, session: try process.session(prepare), foldSession: try process.session(),
+            configuration: settings.lanes,
+            session: try process.session(patience: WorkerRole.patience(lease: settings.lanes.lease), prepare),
+            foldSession: try process.session(patience: WorkerRole.longestStatement),
             verifier: verifier,
             settler: AttemptRecorder(
                 policy: settings.retries,
@@ -66,6 +68,13 @@ package struct WorkerRole: Sendable {
             },
             clock: clock, logger: process.logger, metrics: metrics)
     }
+
+    /// Longer than the statement timeout of the role.
+    package static let longestStatement = Duration.seconds(65)
+
+    /// How long a lane's statement may stay unanswered: longer than one that is bounded by the lease takes; without
+    /// progress for so long the lanes are lost anyway.
+    private static func patience(lease: Duration) -> Duration { min(max(.seconds(5), lease * 2), longestStatement) }
 
     /// In the order in which they start and drain; services of the process that drain before the worker go between them.
     package var services: [any Service] { [sender, worker] }

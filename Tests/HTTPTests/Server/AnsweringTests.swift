@@ -56,6 +56,23 @@ import Testing
         #expect(answer.head.contains("retry-after: "))
     }
 
+    @Test func `a request whose answer is late is answered 503, and the late answer reaches no other request`() throws {
+        let waiting = Waiting()
+        let server = try TestServer(waiting.handler) { $0.answerTimeout = .milliseconds(300) }
+        let client = server.client()
+        let began = ContinuousClock.now
+        client.send(get)
+        #expect(client.answer()?.status == 503)
+        #expect((.milliseconds(300)..<(.seconds(3))).contains(ContinuousClock.now - began))
+        let late = try #require(waiting.take(1))
+        client.send(get)
+        let next = try #require(waiting.take(1))
+        late.forEach { $0.respond(HTTPResponse(status: 201)) }
+        next.forEach { $0.respond(HTTPResponse(status: 202)) }
+        #expect(client.answer()?.status == 202)
+        #expect(server.metrics.exposition().contains(#"entitled_http_unanswered_total{role="test"} 1"#))
+    }
+
     @Test func `an answer that comes after the connection ended is ignored`() throws {
         let waiting = Waiting()
         let late: [HTTPResponder]

@@ -1,0 +1,51 @@
+import Base
+import Daemon
+import Postgres
+import TestSupport
+import Testing
+
+@Suite struct SessionWatchTests {
+    /// Roles let go of their context once they are made.
+    private func session(patience: Duration) throws -> PostgresSession {
+        let database = try TestCluster.shared.makeDatabase()
+        let context = ProcessContext(clock: SystemClock(), logger: .silent, metrics: Metrics()) { prepare in
+            PostgresSession(database.target(), prepare: prepare)
+        }
+        return try context.session(patience: patience)
+    }
+
+    @Test(.timeLimit(.minutes(1)))
+    func `a statement without an answer is cut, and the next one has time of its own`() throws {
+        let session = try session(patience: .seconds(1))
+        for _ in 0..<2 {
+            let error = try #require(throws: PostgresError.self) {
+                try session.withConnection { try $0.query("SELECT pg_sleep(50)") }
+            }
+            #expect(error.kind == .connection)
+            _ = try session.withConnection { try $0.query("SELECT pg_sleep(0.5)") }
+            _ = try session.withConnection { try $0.query("SELECT pg_sleep(0.7)") }
+        }
+    }
+
+    @Test(.timeLimit(.minutes(1)))
+    func `a session says while its statement is unanswered`() throws {
+        let session = try session(patience: .seconds(3))
+        #expect(!session.isBusy(longerThan: .zero))
+        let work = Running { try session.withConnection { _ = try $0.query("SELECT pg_sleep(50)") } }
+        try eventually("it is busy") { session.isBusy(longerThan: .milliseconds(500)) }
+        #expect(try (work.error() as? PostgresError)?.kind == .connection)
+        #expect(!session.isBusy(longerThan: .zero))
+    }
+
+    /// The owner of a process's database has all of its roles, and each of them can commit what the probe commits.
+    @Test func `a probe is satisfied by a database that commits`() throws {
+        let database = try TestCluster.shared.makeMigratedDatabase()
+        for role in ["entitled_ingest", "entitled_api", "entitled_console", "entitled_worker"] {
+            let probe = DatabaseProbe(name: "probe", session: PostgresSession(database.target(role: role)))
+            #expect(probe.obstacle != nil)
+            probe.start()
+            try eventually("\(role) can commit") { probe.obstacle == nil }
+            probe.drain(until: .now + .seconds(2))
+        }
+    }
+}

@@ -203,6 +203,7 @@ _entitled() {
         "report --app") return ;;
         "report --environment") mapfile -t COMPREPLY < <(compgen -W "Sandbox Production" -- "$current"); return ;;
         "report --by") mapfile -t COMPREPLY < <(compgen -W "day week month total" -- "$current"); return ;;
+        "report --time-zone") return ;;
         "report --watch") return ;;
         "listen --forward-to") return ;;
         "listen --secret") return ;;
@@ -304,7 +305,7 @@ _entitled() {
         "refunds") words="list answer --config --json --help" ;;
         "refunds list") words="--open --app --limit --watch --config --json --help" ;;
         "refunds answer") words="--consent --preference --consumed --delivery --sample-content --app --environment --config --json --help" ;;
-        "report") words="--from --to --app --environment --by --csv --watch --config --json --help" ;;
+        "report") words="--from --to --app --environment --by --time-zone --csv --watch --config --json --help" ;;
         "listen") words="--forward-to --secret --secret-file --endpoint --event --app --since --config --json --help" ;;
         "rebuild") words="--dry-run --config --json --help" ;;
         "retention") words="--dry-run --config --json --help" ;;

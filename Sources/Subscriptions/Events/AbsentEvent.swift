@@ -21,7 +21,7 @@ package struct AbsentEvent: Sendable {
             AbsentEvent(type: "EXPERIMENT_ENROLLMENT", reason: "There are no experiments here."),
         ]
         + ["PAYWALL_IMPRESSION", "PAYWALL_CLOSE", "PAYWALL_CANCEL", "EXIT_OFFER", "COMPONENT_INTERACTED"].map {
-            AbsentEvent(type: $0, reason: "There are no paywalls here.")
+            AbsentEvent(type: $0, reason: "Apps do not report what customers do on paywalls.")
         }
 }
 

@@ -116,5 +116,8 @@ package enum Schemas {
         Migration(
             version: 32, name: "journal", sql: String(decoding: PackageResources.v0032_journal_sql, as: UTF8.self),
             oldestProgram: 26, isNeeded: false),
+        Migration(
+            version: 33, name: "position", sql: String(decoding: PackageResources.v0033_position_sql, as: UTF8.self),
+            oldestProgram: 26, isNeeded: false),
     ]
 }

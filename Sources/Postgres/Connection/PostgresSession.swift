@@ -12,21 +12,29 @@ package final class PostgresSession: @unchecked Sendable {
     private let target: PostgresTarget
     private let logger: Logger
     private let prepare: @Sendable (PostgresConnection) throws -> Void
+    private let epoch: ConnectionEpoch
     private let canceller = PostgresCanceller()
     private let lock = ThreadLock()
     private var connection: PostgresConnection?
+    /// That in which the connection was opened.
+    private var openedIn = 0
+    /// What was logged of a server that is not the right one; nil since the right one was found at once.
+    private var lastRefusal: String?
     private var backOff: BackOff
 
     /// - Parameters:
     ///   - backOff: pauses between attempts to connect: the first and the longest.
     ///   - prepare: runs on each new connection before anything else, for example to check the role; an error of its
-    ///     counts as a failed attempt.
+    ///     counts as a failed attempt, and a `PostgresRefusal` leads to the next host of the target.
+    ///   - epoch: a connection of an earlier epoch is closed before its next use.
     package init(
         _ target: PostgresTarget, logger: Logger = .silent,
         backOff: ClosedRange<Duration> = .milliseconds(100)...Duration.seconds(5),
+        epoch: ConnectionEpoch = ConnectionEpoch(),
         prepare: @escaping @Sendable (PostgresConnection) throws -> Void = { _ in }
     ) {
         self.target = target
+        self.epoch = epoch
         self.logger = logger
         self.backOff = BackOff(backOff)
         self.prepare = prepare
@@ -77,18 +85,27 @@ package final class PostgresSession: @unchecked Sendable {
     }
 
     private func connected() throws -> PostgresConnection {
-        if let connection, !connection.wasClosedWhileIdle() { return connection }
+        let now = epoch.current
+        if let connection, openedIn == now, !connection.wasClosedWhileIdle() { return connection }
         connection = nil
         guard backOff.remaining == .zero else {
             // The same text each time, so that a failure that repeats is known as one.
             throw PostgresError(.connection, "the database is unavailable; the next attempt to connect is due soon")
         }
         do {
-            let connection = try PostgresConnection(target, canceller: canceller)
-            try prepare(connection)
+            var refused: String?
+            let connection = try PostgresConnection.open(
+                target, canceller: canceller,
+                onRefusal: { refusal in
+                    refused = "\(refusal)"
+                    if refused != lastRefusal { logger.error("database refused", ["error": .text(refused)]) }
+                    lastRefusal = refused
+                }, prepare: prepare)
+            if refused == nil { lastRefusal = nil }
             if backOff.failures > 0 { logger.notice("database connection restored") }
             backOff.reset()
             self.connection = connection
+            openedIn = now
             return connection
         } catch {
             if backOff.failures == 0 {

@@ -81,6 +81,9 @@ package enum Privileges {
         Table("listening", ingest: [.insert], worker: everything, api: [.select]),
         Table("history_look", worker: everything, api: [.select]),
         Table("status_look", worker: everything, api: [.select]),
+        Table("database_position", ingest: [.select], worker: everything, api: [.select]),
+        // A process says what it has seen; the leader decides what that means.
+        Table("database_sighting", ingest: [.insert], worker: everything, api: [.insert]),
     ]
 
     private static let version: [Verb] = [.select(columns: "version", "oldest_program")]

@@ -118,5 +118,8 @@ package enum Schemas {
         Migration(
             version: 32, name: "journal", sql: EmbeddedFile.text("v0032_journal.sql"),
             oldestProgram: 26, isNeeded: false),
+        Migration(
+            version: 33, name: "position", sql: EmbeddedFile.text("v0033_position.sql"),
+            oldestProgram: 26, isNeeded: false),
     ]
 }

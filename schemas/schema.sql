@@ -1,4 +1,4 @@
--- The schema of entitled, version 32, for reading: what the migrations in schemas/sql come to, with the grants of
+-- The schema of entitled, version 33, for reading: what the migrations in schemas/sql come to, with the grants of
 -- Privileges.swift. `entitled migrate` makes databases; this file does not.
 --
 -- Generated: UPDATE_GENERATED=1 swift test --filter SchemaDocumentTests writes it from a migrated empty database.
@@ -230,6 +230,46 @@ CREATE TABLE entitled.worker (
 GRANT SELECT, INSERT, UPDATE, DELETE ON entitled.worker TO entitled_worker;
 GRANT SELECT ON entitled.worker TO entitled_api;
 GRANT SELECT ON entitled.worker TO entitled_console;
+
+-- One row: where this database is in its own history. The leader raises the number every few seconds; a process that
+-- has seen a greater one knows that the database went back.
+CREATE TABLE entitled.database_position (
+    is_only boolean NOT NULL DEFAULT true,
+    -- Tells this installation from every other; a copy of its database is the same one.
+    installation text COLLATE "C" NOT NULL,
+    number bigint NOT NULL DEFAULT 0,
+    -- System identifier of the cluster in which the number was raised last. NULL: never, or the server does not tell.
+    cluster text COLLATE "C",
+    -- The timeline of that cluster.
+    timeline bigint,
+    -- Grows when an operator says that this is the database, wherever it was before.
+    adoption bigint NOT NULL DEFAULT 0,
+    -- An operator said so, and the leader has not seen it yet.
+    is_adopted boolean NOT NULL DEFAULT false,
+    -- When it was noticed that the database went back, until Apple's history is scanned. NULL: nothing is left to do.
+    returned_ms bigint,
+    -- How that was noticed: number, cluster, timeline, adopted or restored. NULL: as returned_ms.
+    reason text COLLATE "C",
+    -- How far the number went back. NULL: as returned_ms.
+    lost bigint,
+    CONSTRAINT database_position_pkey PRIMARY KEY (is_only),
+    CONSTRAINT database_position_is_only_check CHECK (is_only),
+    CONSTRAINT database_position_number_check CHECK (((number >= 0) AND (number < '4000000000000000000'::bigint)))
+);
+GRANT SELECT ON entitled.database_position TO entitled_ingest;
+GRANT SELECT, INSERT, UPDATE, DELETE ON entitled.database_position TO entitled_worker;
+GRANT SELECT ON entitled.database_position TO entitled_api;
+GRANT SELECT ON entitled.database_position TO entitled_console;
+
+-- Numbers greater than that of database_position, as processes have seen them. The leader compares and deletes them.
+CREATE TABLE entitled.database_sighting (
+    number bigint NOT NULL,
+    CONSTRAINT database_sighting_pkey PRIMARY KEY (number),
+    CONSTRAINT database_sighting_number_check CHECK (((number >= 0) AND (number < '4000000000000000000'::bigint)))
+);
+GRANT INSERT ON entitled.database_sighting TO entitled_ingest;
+GRANT SELECT, INSERT, UPDATE, DELETE ON entitled.database_sighting TO entitled_worker;
+GRANT INSERT ON entitled.database_sighting TO entitled_api;
 
 -- MARK: Facts and purchases
 

@@ -103,6 +103,9 @@ static const unsigned char v0031_console_sessions_sql[] = {
 static const unsigned char v0032_journal_sql[] = {
 #embed "../../schemas/sql/v0032_journal.sql"
 };
+static const unsigned char v0033_position_sql[] = {
+#embed "../../schemas/sql/v0033_position.sql"
+};
 static const unsigned char openapi_yaml[] = {
 #embed "../../schemas/openapi.yaml"
 };
@@ -151,6 +154,7 @@ static const struct {
     {"v0030_console.sql", v0030_console_sql, sizeof v0030_console_sql},
     {"v0031_console_sessions.sql", v0031_console_sessions_sql, sizeof v0031_console_sessions_sql},
     {"v0032_journal.sql", v0032_journal_sql, sizeof v0032_journal_sql},
+    {"v0033_position.sql", v0033_position_sql, sizeof v0033_position_sql},
     {"openapi.yaml", openapi_yaml, sizeof openapi_yaml},
     {"operator.yaml", operator_yaml, sizeof operator_yaml},
     {"console.css", console_css, sizeof console_css},

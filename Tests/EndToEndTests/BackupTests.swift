@@ -73,6 +73,10 @@ struct BackupTests {
             try consumer.wait(2).last?.type == "RENEWAL"
         }
         #expect(try site.run("endpoints", "show", endpoint, "--json").document?["id"]?.stringValue == endpoint)
+        try eventually("it notices that it is a backup; it said: \(again.log.suffix(2000))") {
+            again.log.contains(#""message":"database returned to an earlier state""#)
+        }
+        #expect(again.log.contains(#""reason":"restored""#) && !run.log.contains("database returned"))
         #expect(try site.run("restore", folder, status: 1).log.contains("private Postgres already, which runs"))
         again.kill(SIGTERM)
         #expect(try again.wait() == 0)

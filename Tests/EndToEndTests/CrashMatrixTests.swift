@@ -16,11 +16,12 @@ struct CrashMatrixTests {
     /// Deaths of one installation; more would find nothing left to send.
     private static let killsOfCell = 8
 
-    /// Nothing waits for an arrival here, and nothing is replayed, fetched, posted, imported or deleted: those points have
+    /// Nothing waits for an arrival here, nothing is replayed, fetched, posted, imported or deleted, and the database does not go
+    /// back: those points have
     /// tests of their own.
     private static let others: [FailPoint] = [
         .importBeforeCommit, .importAfterCommit, .deliverAfterRelease, .replayBeforeCommit, .replayAfterCommit,
-        .historyBeforeCommit, .historyAfterCommit,
+        .historyBeforeCommit, .historyAfterCommit, .returnBeforeCommit, .returnAfterCommit,
         .postBeforeCommit, .postAfterCommit, .lookBeforeCommit, .lookAfterCommit, .deletionAfterCommit,
         .erasureBeforeCommit, .erasureAfterCommit,
     ]

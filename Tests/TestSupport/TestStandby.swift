@@ -22,7 +22,15 @@ package final class TestStandby: Sendable {
                 "\(programs)/pg_basebackup", "-h", cluster.host, "-U", "entitled", "-D", data, "-R", "-c", "fast",
                 "--no-sync",
             ]))
+        try start()
+    }
+
+    package func start() throws {
         try control("start", "-l", "\(host)/log", "-o", "-c unix_socket_directories=\(host)")
+    }
+
+    package func stop() throws {
+        try control("stop", "-m", "fast")
     }
 
     /// It takes writes from now on.
@@ -36,7 +44,8 @@ package final class TestStandby: Sendable {
                 ["\(programs)/pg_ctl", command, "-s", "-w", "-D", data] + options))
     }
 
-    private static func findPrograms() throws -> String {
+    /// The folder of the newest Postgres' programs.
+    package static func findPrograms() throws -> String {
         let root = "/usr/lib/postgresql"
         let versions = try FileManager.default.contentsOfDirectory(atPath: root).compactMap { Int($0) }
         guard let newest = versions.max() else { throw TestFailure("no Postgres in \(root)") }

@@ -223,7 +223,7 @@ _entitled() {
         "worker") words="--config --json --help" ;;
         "api") words="--routes --config --json --help" ;;
         "console") words="--config --json --help" ;;
-        "migrate") words="--status --dry-run --wait --config --json --help" ;;
+        "migrate") words="--status --dry-run --adopt-database --wait --config --json --help" ;;
         "verify") words="--root --bundle-id --apple-app-id --environment --kind --at --config --json --help" ;;
         "endpoints") words="add update list show enable disable rotate-secret test remove --config --json --help" ;;
         "endpoints add") words="--environment --event --except --app --authorization --header --authorization-file --header-file --retry-schedule --secret --secret-file --asymmetric --format --include --extension-version --ordering --since --config --json --help" ;;

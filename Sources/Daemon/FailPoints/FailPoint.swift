@@ -42,6 +42,9 @@ package enum FailPoint: String, Sendable, CaseIterable {
     /// A page of Apple's history is there.
     case historyBeforeCommit = "history.before-commit"
     case historyAfterCommit = "history.after-commit"
+    /// The position of the database is raised, and what it says noted.
+    case returnBeforeCommit = "return.before-commit"
+    case returnAfterCommit = "return.after-commit"
     /// A step of a replay has put something in line.
     case replayBeforeCommit = "replay.before-commit"
     case replayAfterCommit = "replay.after-commit"

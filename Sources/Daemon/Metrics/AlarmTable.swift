@@ -31,6 +31,14 @@ extension Alarm {
             "EntitledPrivateDatabaseEnded", .ticket, [.privateDatabaseRestarts],
             grew(.privateDatabaseRestarts, by: "instance", in: "1h"),
             "The private Postgres at {{ $labels.instance }} ended by itself, and was started again."),
+        Alarm(
+            "EntitledDatabaseReturned", .ticket, [.databaseReturns], grew(.databaseReturns, by: "reason", in: "1h"),
+            "The database is at an earlier state than before, or may be ({{ $labels.reason }}); Apple's history is scanned."
+        ),
+        Alarm(
+            "EntitledDatabaseReturnPending", .ticket, [.databaseReturnPending],
+            "max(\(Metric.databaseReturnPending.name)) > 0", for: "30m",
+            "The database went back, and Apple's history is still not scanned to the end."),
     ]
 
     // MARK: - Ingest

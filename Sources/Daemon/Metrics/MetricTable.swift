@@ -167,9 +167,18 @@ extension Metric {
         "Posted purchases whose Apple accounts are not known whole yet, up to 1000. Every worker reports the same value."
     )
 
+    package static let databaseReturns = Metric(
+        "entitled_database_returns_total", .counter, labels: ["reason"],
+        "Times that the database was found at an earlier state than before, by how that was noticed: `number`, `cluster`, `timeline`, `adopted` or `restored`."
+    )
+    package static let databaseReturnPending = Metric(
+        "entitled_database_return_pending", .gauge,
+        "1 while Apple's history is being scanned because the database went back to an earlier state. One worker reports it."
+    )
+
     private static let asking = [
         serverAPIRequests, reconcileAge, reconcileMissed, reconcileRefused, statusAnswers, statusLooks, accountLooks,
-        accountLooksDue,
+        accountLooksDue, databaseReturns, databaseReturnPending,
     ]
 
     // MARK: - What is kept

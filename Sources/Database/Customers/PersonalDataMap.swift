@@ -32,6 +32,8 @@ package enum PersonalDataMap {
         "console_user": .nothing("names of operators"),
         "customer": .particular("exported; deleted"),
         "customer_attribute": .customer(column: "app_user_id", member: "attributes"),
+        "database_position": .nothing("how far the database is"),
+        "database_sighting": .nothing("how far processes have seen it to be"),
         "deletion": .particular("the record of deletions; ids are there until everything is swept"),
         "deletion_delivery": .nothing("ids of deliveries, until what was on its way is settled"),
         "deletion_id": .particular("salted hashes, which must outlive the customer; nothing to export while they live"),

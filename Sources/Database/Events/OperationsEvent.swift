@@ -2,7 +2,7 @@ import Base
 import Crypto
 import Subscriptions
 
-/// What operators should know about their consumers, as an event: `{"type":…,"timestamp":…,"data":{…}}`, the shape that
+/// What operators should know about their consumers and their database, as an event: `{"type":…,"timestamp":…,"data":{…}}`, the shape that
 /// Standard Webhooks 1.0.0 recommends.
 package struct OperationsEvent: Sendable {
     package enum Kind: String, Sendable, CaseIterable {
@@ -13,6 +13,8 @@ package struct OperationsEvent: Sendable {
         case recovered = "endpoint.recovered"
         /// Deliveries were given up.
         case dead = "delivery.dead"
+        /// The database went back to an earlier state, or may have.
+        case databaseReturned = "database.returned"
         /// Asked for by hand.
         case test = "operations.test"
     }

@@ -6,13 +6,16 @@ import Base
 /// Apple's list of failures is short and shows what it could not deliver. It does not show what was answered 200 and is
 /// lost: by a database that was restored or failed over, by another server that answered in our place. So everything is
 /// looked through once a day, at each start and after each outage of ours; in the sandbox, where little happens,
-/// always.
+/// always. After the database went back it is looked through at once, up to this moment, and once more when what Apple
+/// sent just then has settled.
 struct HistoryScanPlan: Sendable, Equatable {
     enum Reason: String, Sendable {
         /// Nothing was ever looked through.
         case first
         /// We were away for so long that nothing is sure.
         case long
+        /// The database went back to an earlier state.
+        case returned
         /// At a start, or after an outage of ours.
         case recovery
         /// The time has come.
@@ -40,6 +43,24 @@ struct HistoryScanPlan: Sendable, Equatable {
         let isStart: Bool
         /// The end of our last outage, in ms.
         let outageEnd: Int64?
+        /// What a database that went back still needs here.
+        var need: Need?
+    }
+
+    /// What a database that went back needs: what was answered 200 and is lost, Apple does not send again.
+    enum Need: Sendable, Equatable {
+        /// A scan up to this moment.
+        case atOnce
+        /// One more of the same time, from this instant on, in ms.
+        case from(Int64)
+
+        /// Nil where everything was looked through since.
+        ///
+        /// - Parameter returned: when it was noticed that the database went back, which ended all former scans.
+        init?(after returned: Int64, past: Past, isTried: Bool) {
+            guard (past.whole ?? .min) < returned else { return nil }
+            self = isTried ? .from(returned + HistoryScanPlan.settling) : .atOnce
+        }
     }
 
     /// What Apple sends just now is left to Apple.
@@ -56,17 +77,22 @@ struct HistoryScanPlan: Sendable, Equatable {
     }
 
     init?(past: Past, now: Now) {
-        let until = now.time - HistoryScanPlan.settling
+        let until = now.need == .atOnce ? now.time : now.time - HistoryScanPlan.settling
         let oldest = HistoryScan.oldest(in: now.environment, now: now.time)
         guard let covered = past.covered, let whole = past.whole else {
-            self.init(oldest, until, onlyFailures: false, .first)
+            self.init(oldest, until, onlyFailures: false, now.need == .atOnce ? .returned : .first)
+            return
+        }
+        if now.need == .atOnce {
+            let from = now.time - whole > HistoryScanPlan.longAbsence ? oldest : whole - HistoryScanPlan.overlap
+            self.init(max(oldest, from), until, onlyFailures: false, .returned)
             return
         }
         let wasDeaf = now.outageEnd.map { $0 > covered } ?? false
         let isLate = now.time - covered > 3 * now.interval + HistoryScanPlan.settling
         if now.time - whole > HistoryScanPlan.longAbsence {
             self.init(oldest, until, onlyFailures: false, .long)
-        } else if now.isStart || wasDeaf || isLate {
+        } else if now.isStart || wasDeaf || isLate || now.need != nil {
             self.init(max(oldest, whole - HistoryScanPlan.overlap), until, onlyFailures: false, .recovery)
         } else if now.environment == .sandbox || now.time - whole >= HistoryScanPlan.wholeInterval {
             self.init(max(oldest, whole - HistoryScanPlan.overlap), until, onlyFailures: false, .routine)

@@ -33,8 +33,10 @@ struct HistoryScanState: Sendable, Equatable {
     /// The look came to its end.
     mutating func finish(at now: Int64) {
         guard let current else { return }
-        past.covered = current.walk.until
-        if !current.walk.question.onlyFailures { past.whole = current.walk.until }
+        // What Apple sent just then may not be in its history yet.
+        let settling = current.reason == .returned ? HistoryScanPlan.settling : 0
+        past.covered = current.walk.until - settling
+        if !current.walk.question.onlyFailures { past.whole = past.covered }
         (tried, error, self.current) = (now, nil, nil)
     }
 

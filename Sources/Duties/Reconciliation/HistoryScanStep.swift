@@ -16,6 +16,14 @@ struct HistoryScanStep {
         var pause: Int64 = 0
         /// So that apps, and installations, do not all ask at the same moment; in ms.
         var jitter: Int64 = 0
+        /// When it was noticed that the database went back, in ms, while its scans are not done.
+        var returned: Int64?
+
+        func need(_ look: HistoryScanState) -> HistoryScanPlan.Need? {
+            returned.flatMap {
+                HistoryScanPlan.Need(after: $0, past: look.past, isTried: look.tried != nil && look.error == nil)
+            }
+        }
     }
 
     private var duties: [Scope]
@@ -28,6 +36,8 @@ struct HistoryScanStep {
     private static let pageTime = Duration.seconds(15)
     /// After a look that failed for what passes by itself, in ms.
     private static let retry: Int64 = 300_000
+    /// The same while what the database has lost is being fetched.
+    private static let soonRetry: Int64 = 15_000
 
     init(_ configuration: ReconciliationDutyConfiguration, _ cancellation: Cancellation, _ report: ReconcileReport) {
         duties = configuration.duties.map { Scope(place: $0.place, reader: $0.reader) }
@@ -40,6 +50,7 @@ struct HistoryScanStep {
     /// - Returns: whether there is more to do at once.
     mutating func take(_ leadership: Leadership, on connection: PostgresConnection) throws -> Bool {
         let (now, isLeader) = try leadership.check(on: connection)
+        let returned = try PositionTable.pendingReturn(on: connection)
         var hasMore = false
         for place in duties.indices where !cancellation.isCancelled {
             let look = try HistoryScanState.read(duties[place].place, on: connection)
@@ -50,6 +61,7 @@ struct HistoryScanStep {
             }
             var duty = duties[place]
             defer { duties[place] = duty }
+            duty.returned = returned
             do {
                 if try take(&duty, look, now, leadership, on: connection) { hasMore = true }
             } catch is Leadership.Lost {
@@ -68,9 +80,7 @@ struct HistoryScanStep {
             guard duty.isStart || now >= (look.tried ?? 0) + duty.pause else { return false }
         }
         if look.current == nil {
-            guard duty.isStart || now >= HistoryScanPlan.next(after: look.past, interval: interval) + duty.jitter else {
-                return false
-            }
+            guard duty.isStart || isDue(duty, look, now) else { return false }
             guard let plan = try plan(duty, look, now, on: connection) else { return false }
             look.current = HistoryScanState.Current(plan, at: duty.place)
             report.begun(plan, duty.place)
@@ -84,14 +94,31 @@ struct HistoryScanStep {
         } catch {
             if case .cancelled = error { return false }
             look.fail("\(error)", at: now, keeps: error.isRetryable)
-            try leadership.transaction(on: connection) { _ in try look.write(duty.place, on: connection) }
+            try leadership.transaction(on: connection) { _ in
+                try expect(duty.returned, on: connection)
+                try look.write(duty.place, on: connection)
+            }
             duty.isStart = false
             // An app that was never released is refused in production until it is.
-            duty.pause = error.isRetryable ? min(HistoryScanStep.retry, interval) : interval
+            let retry = duty.returned == nil ? HistoryScanStep.retry : HistoryScanStep.soonRetry
+            duty.pause = error.isRetryable ? min(retry, interval) : interval
             report.failed(error, duty.place)
             return false
         }
         return try take(read.page, read.next, look, &duty, leadership, on: connection)
+    }
+
+    private func isDue(_ duty: Scope, _ look: HistoryScanState, _ now: Int64) -> Bool {
+        switch duty.need(look) {
+        case .atOnce: true
+        case .from(let instant): now >= instant
+        case nil: now >= HistoryScanPlan.next(after: look.past, interval: interval) + duty.jitter
+        }
+    }
+
+    /// What was known before Apple answered holds no more if it was noticed meanwhile that the database went back.
+    private func expect(_ returned: Int64?, on connection: PostgresConnection) throws {
+        guard try PositionTable.pendingReturn(on: connection) == returned else { throw Leadership.Lost() }
     }
 
     private func plan(
@@ -101,7 +128,7 @@ struct HistoryScanStep {
             past: look.past,
             now: HistoryScanPlan.Now(
                 time: now, environment: duty.place.environment, interval: interval, isStart: duty.isStart,
-                outageEnd: try IngestUptime.outages(now: now, on: connection).last?.upperBound))
+                outageEnd: try IngestUptime.outages(now: now, on: connection).last?.upperBound, need: duty.need(look)))
     }
 
     /// True if there is another page.
@@ -115,6 +142,7 @@ struct HistoryScanStep {
         let new: [NewNotification]
         do {
             new = try leadership.transaction(on: connection) { now in
+                try expect(duty.returned, on: connection)
                 let new = try intake.insert(page.notifications, on: connection)
                 look.current?.add(page, new, walk)
                 look.error = nil

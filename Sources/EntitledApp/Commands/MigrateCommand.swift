@@ -1,5 +1,6 @@
 import Base
 import CLI
+import Database
 import Postgres
 import Schemas
 
@@ -12,13 +13,17 @@ struct MigrateCommand: ParsableCommand {
             + " version, and the next run continues.",
         examples: [
             "migrate --config /etc/entitled/entitled.json5", "migrate --status", "migrate --dry-run",
-            "migrate --wait 10m",
+            "migrate --wait 10m", "migrate --adopt-database",
         ])
 
     @Flag("--status", "Change nothing; show the schema's version, pending migrations and unfinished steps.") private
         var isStatus: Bool
     @Flag("--dry-run", "Change nothing; show what would run, which tables it locks and how many rows they have.")
     private var isDry: Bool
+    @Flag(
+        "--adopt-database",
+        "Accept the database although this host has seen another or a newer one; also tell the processes to.")
+    private var adopts: Bool
     @Option(
         "--wait", .duration(Duration.zero...Duration.seconds(86_400)),
         "How long to retry locks that other sessions hold. Default: 60s.")
@@ -26,6 +31,9 @@ struct MigrateCommand: ParsableCommand {
 
     func validate() throws {
         if isStatus, isDry { throw UsageError("--status and --dry-run exclude each other") }
+        if adopts, isStatus || isDry {
+            throw UsageError("--adopt-database changes the database, and \(isDry ? "--dry-run" : "--status") does not")
+        }
     }
 
     func run(_ context: CommandContext) throws -> Int32 {
@@ -40,7 +48,7 @@ struct MigrateCommand: ParsableCommand {
         }
         var bar = ProgressBar(context.terminal)
         defer { bar.clear() }
-        let done = try MigrateCommand.migrate(database, wait: wait) { event in
+        let done = try MigrateCommand.migrate(database, adopts: adopts, wait: wait) { event in
             switch event {
             case .waiting: bar.show(0, "waiting for locks that others hold")
             case .applied: bar.clear()
@@ -65,7 +73,10 @@ struct MigrateCommand: ParsableCommand {
         if context.json {
             let versions = done.applied.map { JSON.int(Int64($0)) }
             context.terminal.document(
-                .object(["applied": .array(versions), "version": .int(Int64(done.version))]))
+                .object([
+                    "applied": .array(versions), "version": .int(Int64(done.version)),
+                    "adopted": done.adopted.map { .string($0) },
+                ]))
         } else if done.version > SchemaVersion.current {
             context.terminal.print(
                 "the schema has version \(done.version), newer than this program's \(SchemaVersion.current), which works "
@@ -74,6 +85,9 @@ struct MigrateCommand: ParsableCommand {
             let applied = done.applied.isEmpty ? "nothing to do" : "applied \(MigrateCommand.list(done.applied))"
             context.terminal.print("the schema has version \(done.version): \(applied)")
             for statement in done.granted { context.terminal.print("changed privileges: \(statement.sql)") }
+        }
+        if let adopted = done.adopted, !context.json {
+            context.terminal.print("adopted the database at \(adopted); Apple's history will be scanned")
         }
     }
 
@@ -91,13 +105,30 @@ struct MigrateCommand: ParsableCommand {
         let differences: [PrivilegeGranting.Statement]
         /// What every role may still do and no process needs.
         let left: [PublicPrivileges.Kind]
+        /// Which database was adopted, for people; nil: none.
+        var adopted: String?
     }
 
+    /// - Parameter adopts: whether the database is accepted whatever this host has seen.
     static func migrate(
-        _ database: DatabaseAccess, wait: Duration = Migrator.wait,
+        _ database: DatabaseAccess, adopts: Bool = false, wait: Duration = Migrator.wait,
         onEvent: @escaping (Migrator.Event) -> Void = { _ in }
     ) throws -> Migration {
-        let connection = try PostgresConnection(try database.ownerTarget())
+        let connection = try database.connectAsOwner(adopts: adopts)
+        var done = try migrate(connection, wait: wait, onEvent: onEvent)
+        if adopts {
+            _ = try PositionTable.adopt(after: database.adoption, on: connection)
+            let position = try DatabasePosition.read(on: connection)
+            done.adopted =
+                "\(connection.host):\(connection.port)"
+                + (position.map { ", cluster \($0.cluster), timeline \($0.timeline)" } ?? "")
+        }
+        return done
+    }
+
+    private static func migrate(
+        _ connection: PostgresConnection, wait: Duration, onEvent: @escaping (Migrator.Event) -> Void
+    ) throws -> Migration {
         var granted: [PrivilegeGranting.Statement] = []
         switch try Migrator.migrate(on: connection, wait: wait, onGrant: { granted.append($0) }, onEvent: onEvent) {
         case .migrated(let versions):

@@ -3,6 +3,7 @@ import AppStoreAPI
 import Base
 import CLI
 import Daemon
+import Duties
 import HTTP
 import Postgres
 import Schemas
@@ -45,7 +46,8 @@ struct RoleProcess {
         let watchdog = try startCluster(configuration, metrics, logger)
         defer { stop(watchdog, logger) }
         if let watchdog { try prepare(watchdog.cluster) }
-        let database = try DatabaseAccess(configuration)
+        let watch = PositionWatch(SightingFile(folder: configuration.stateDirectory, logger: logger))
+        let database = try DatabaseAccess(configuration, watch: watch)
         if watchdog != nil {
             let left = try MigrateCommand.migrate(database).left
             if !left.isEmpty {
@@ -55,12 +57,12 @@ struct RoleProcess {
             }
         }
         try database.checkBeforeStart(role.databaseRoles, logger: logger)
-        return try serve(configuration, database, hasCluster: watchdog != nil, reloads, metrics, logger)
+        return try serve(configuration, database, watch, hasCluster: watchdog != nil, reloads, metrics, logger)
     }
 
     private func serve(
-        _ configuration: Configuration, _ database: DatabaseAccess, hasCluster: Bool, _ reloads: Reloads,
-        _ metrics: Metrics, _ logger: Logger
+        _ configuration: Configuration, _ database: DatabaseAccess, _ watch: PositionWatch, hasCluster: Bool,
+        _ reloads: Reloads, _ metrics: Metrics, _ logger: Logger
     ) throws -> Int32 {
         let refusals = FatalConditions()
         let revocation =
@@ -75,6 +77,7 @@ struct RoleProcess {
         let process = Composition(
             configuration: configuration, database: database, logger: logger, metrics: metrics, revocation: revocation,
             apple: AppleAccesses(configuration, verifier: verifier, logger: logger, metrics: metrics),
+            watch: watch,
             refused: { refusals.tell($0) })
         var parts: [Composition.Part] = []
         if role == .ingest || role == .run { parts.append(try process.ingest()) }
@@ -84,7 +87,10 @@ struct RoleProcess {
         if role == .run, let part = process.optionalConsole() { parts.append(part) }
         parts.compactMap(\.reloading).forEach(reloads.add)
         let asking = revocation.map { [$0.services] } ?? []
-        let chains = asking + parts.map(\.services) + [[process.admin(parts)]]
+        // A worker has a duty for it.
+        let position =
+            role == .worker || role == .run ? [] : [try role.databaseRoles.map { try process.positionReader($0) }]
+        let chains = asking + position + parts.map(\.services) + [[process.admin(parts)]]
         let timeout = configuration.drainTimeout - (hasCluster ? RoleProcess.clusterTimeout : .zero)
         let group = ServiceGroup(
             chains, drainTimeout: max(timeout, configuration.drainTimeout * 0.5), logger: logger)

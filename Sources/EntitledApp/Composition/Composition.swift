@@ -27,6 +27,8 @@ struct Composition {
     let revocation: RevocationServices?
     /// Not opened before a role asks for it.
     let apple: AppleAccesses
+    /// How far the database was seen to be.
+    let watch: PositionWatch
     /// Told what no waiting mends; ends the process.
     let refused: @Sendable (String) -> Void
     private let clock: any WallClock = SystemClock()
@@ -105,7 +107,13 @@ struct Composition {
         let reconciliation = history.reconciliationDuty(clock: clock, logger: logger, metrics: metrics)
         let accounts = history.accountDuty(logger: logger, metrics: metrics)
         let refunds = refundDuty(history.accesses, history.cancellation)
+        let returns = DatabaseReturnDuty(
+            watch: watch, places: history.reconciliation?.places ?? [],
+            tells: configuration.webhooks.operationsURL != nil,
+            isPrivate: configuration.database.isPrivateCluster,
+            logger: logger, metrics: metrics)
         return [
+            try service(returns),
             try service(RetentionDuty(retention)),
             try reconciliation.map { try service($0) },
             try accounts.map { try service($0) },
@@ -169,6 +177,13 @@ struct Composition {
             services: [listening(server)] + (pages.map { [$0] } ?? []) + role.services, notReady: role.unreadyReasons)
     }
 
+    /// What looks how far the database is, in a process without a worker.
+    func positionReader(_ role: DatabaseRole) throws -> any Service {
+        PositionReader(
+            session: try process(role).session(patience: DatabaseProbe.patience), watch: watch,
+            canReport: role != .console, logger: logger)
+    }
+
     /// The listener for those who watch over the process.
     func admin(_ parts: [Part]) -> HTTPServer {
         metrics.gauge(
@@ -179,7 +194,12 @@ struct Composition {
         let conditions = parts.map(\.notReady)
         return HTTPServer(
             HTTPServerConfiguration(role: "admin", listen: configuration.admin.listen.description),
-            handler: AdminEndpoints(metrics: metrics, notReady: { conditions.flatMap { $0() } }), logger: logger,
+            handler: AdminEndpoints(
+                metrics: metrics,
+                notReady: { [watch] in
+                    let reasons = conditions.flatMap { $0() }
+                    return reasons.isEmpty ? [] : reasons + [watch.refusal].compactMap { $0 }
+                }), logger: logger,
             metrics: metrics)
     }
 

@@ -1,5 +1,6 @@
 import Base
 import Daemon
+import Duties
 import Postgres
 import Schemas
 
@@ -8,9 +9,12 @@ struct DatabaseAccess: Sendable {
     private let configuration: Configuration.Database
     /// The URL of the private cluster, where it serves.
     private let privateURL: String?
+    /// The guard against a database that is another one, or behind; nil for the private cluster, which is always the right one.
+    private let watch: PositionWatch?
 
+    /// - Parameter watch: that of a process; nil: what processes of this host have seen is read, and nothing is added.
     /// - Throws: where a private cluster is meant and none runs.
-    init(_ configuration: Configuration) throws {
+    init(_ configuration: Configuration, watch: PositionWatch? = nil) throws {
         let isPrivate = configuration.database.isPrivateCluster
         let url = isPrivate ? PrivateCluster.runningURL(stateDirectory: configuration.stateDirectory) : nil
         if isPrivate, url == nil {
@@ -18,21 +22,37 @@ struct DatabaseAccess: Sendable {
                 "no database: database.url is not set, and no `entitled run` with its private Postgres is running in "
                     + configuration.stateDirectory)
         }
-        self.init(configuration.database, privateURL: url)
+        self.init(
+            configuration.database, privateURL: url,
+            watch: isPrivate ? nil : watch ?? .ofCommands(configuration.stateDirectory))
     }
 
     /// For diagnosis: a private cluster that does not run is reported on connecting.
     init(_ configuration: Configuration.Database, stateDirectory: String) {
         let url = configuration.isPrivateCluster ? PrivateCluster.runningURL(stateDirectory: stateDirectory) : nil
-        self.init(configuration, privateURL: url)
+        self.init(
+            configuration, privateURL: url,
+            watch: configuration.isPrivateCluster ? nil : .ofCommands(stateDirectory))
     }
 
-    init(_ configuration: Configuration.Database, privateURL: String?) {
+    init(_ configuration: Configuration.Database, privateURL: String?, watch: PositionWatch? = nil) {
         self.configuration = configuration
         self.privateURL = privateURL
+        self.watch = watch
     }
 
-    /// The owner's connection.
+    /// The greatest adoption that this host has seen.
+    var adoption: Int64 { watch?.seen?.adoption ?? 0 }
+
+    /// A connection of the owner, to a database that is not refused.
+    ///
+    /// - Parameter adopts: whether none is refused.
+    func connectAsOwner(adopts: Bool = false) throws -> PostgresConnection {
+        try PostgresConnection.open(try ownerTarget()) { connection in
+            if !adopts { try watch?.admit(connection) }
+        }
+    }
+
     func ownerTarget() throws -> PostgresTarget {
         guard let url = configuration.url?.exposed ?? privateURL else {
             throw CommandFailure("database.url is not set: `entitled migrate` connects as the owner")
@@ -64,9 +84,14 @@ struct DatabaseAccess: Sendable {
     /// A checked connection for a command.
     func connect(_ role: DatabaseRole) throws -> PostgresConnection {
         do {
-            let connection = try DatabaseAccess.explained(role) { try PostgresConnection(try target(role)) }
-            try role.check(connection)
-            return connection
+            let target = try target(role)
+            return try DatabaseAccess.explained(role) {
+                try PostgresConnection.open(target) { connection in
+                    // First: what is wrong with another database is no reason to end.
+                    try watch?.admit(connection)
+                    try role.check(connection)
+                }
+            }
         } catch let rejection as DatabaseRole.Rejection where privateURL != nil && rejection.isMigratable {
             throw CommandFailure(
                 "`entitled run` has not prepared its database for this program yet: try again in a few seconds, and restart "
@@ -81,8 +106,11 @@ struct DatabaseAccess: Sendable {
     ) throws -> PostgresSession {
         // Who logs in as a role has the role's own settings; who takes the role does not.
         let hasOwnSettings = configuration.ownURL(of: role.configurationRole) != nil
-        return PostgresSession(try target(role), logger: logger) { connection in
+        let watch = watch
+        return PostgresSession(try target(role), logger: logger, epoch: watch?.epoch ?? ConnectionEpoch()) {
+            connection in
             do {
+                try watch?.admit(connection)
                 try role.check(connection)
                 if !hasOwnSettings {
                     _ = try connection.query(
@@ -124,6 +152,13 @@ struct DatabaseAccess: Sendable {
             // PgBouncer's answer to `options`, unless it is told to ignore them.
             throw DatabaseRole.Rejection.roleNotTaken(wanted: role)
         }
+    }
+}
+
+extension PositionWatch {
+    /// Reads what the processes of the host have seen, if it may.
+    fileprivate static func ofCommands(_ stateDirectory: String) -> PositionWatch {
+        PositionWatch(SightingFile(folder: stateDirectory, logger: .silent), isReadOnly: true)
     }
 }
 

@@ -123,6 +123,10 @@ package final class PostgresConnection {
     /// The server's version, such as 150020 for 15.20.
     package var serverVersion: Int { Int(PQserverVersion(handle)) }
 
+    /// Of the server, as the URL names it; a folder for a unix socket.
+    package var host: String { PQhost(handle).map { String(cString: $0) } ?? "" }
+    package var port: String { PQport(handle).map { String(cString: $0) } ?? "" }
+
     /// Whether a transaction was begun and has not ended; a failed one counts.
     package var isInTransaction: Bool {
         let status = PQtransactionStatus(handle)

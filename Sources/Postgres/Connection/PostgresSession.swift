@@ -13,9 +13,14 @@ package final class PostgresSession: @unchecked Sendable {
     private let target: PostgresTarget
     private let logger: Logger
     private let prepare: @Sendable (PostgresConnection) throws -> Void
+    private let epoch: ConnectionEpoch
     private let canceller = PostgresCanceller()
     private let lock = ThreadLock()
     private var connection: PostgresConnection?
+    /// That in which the connection was opened.
+    private var openedIn = 0
+    /// What was logged of a server that is not the right one; nil since the right one was found at once.
+    private var lastRefusal: String?
     private var backOff: BackOff
     /// Keeps the watch as long as there is something to watch.
     private let watch = Mutex<SessionWatch?>(nil)
@@ -25,13 +30,16 @@ package final class PostgresSession: @unchecked Sendable {
     /// - Parameters:
     ///   - backOff: pauses between attempts to connect: the first and the longest.
     ///   - prepare: runs on each new connection before anything else, for example to check the role; an error of its
-    ///     counts as a failed attempt.
+    ///     counts as a failed attempt, and a `PostgresRefusal` leads to the next host of the target.
+    ///   - epoch: a connection of an earlier epoch is closed before its next use.
     package init(
         _ target: PostgresTarget, logger: Logger = .silent,
         backOff: ClosedRange<Duration> = .milliseconds(100)...Duration.seconds(5),
+        epoch: ConnectionEpoch = ConnectionEpoch(),
         prepare: @escaping @Sendable (PostgresConnection) throws -> Void = { _ in }
     ) {
         self.target = target
+        self.epoch = epoch
         self.logger = logger
         self.backOff = BackOff(backOff)
         self.prepare = prepare
@@ -91,22 +99,34 @@ package final class PostgresSession: @unchecked Sendable {
     }
 
     private func connected() throws -> PostgresConnection {
-        if let connection, !connection.wasClosedWhileIdle() { return connection }
+        let now = epoch.current
+        if let connection, openedIn == now, !connection.wasClosedWhileIdle() { return connection }
         connection = nil
         guard backOff.remaining == .zero else {
             // The same text each time, so that a failure that repeats is known as one.
             throw PostgresError(.connection, "the database is unavailable; the next attempt to connect is due soon")
         }
         do {
-            let connection = try PostgresConnection(target, canceller: canceller)
-            if wasCut.load(ordering: .sequentiallyConsistent) {
-                try HangingCommits.check(on: connection)
-                wasCut.store(false, ordering: .sequentiallyConsistent)
-            }
-            try prepare(connection)
+            var refused: String?
+            let connection = try PostgresConnection.open(
+                target, canceller: canceller,
+                onRefusal: { refusal in
+                    refused = "\(refusal)"
+                    if refused != lastRefusal { logger.error("database refused", ["error": .text(refused)]) }
+                    lastRefusal = refused
+                },
+                prepare: { connection in
+                    // First, whether it is the right server.
+                    try prepare(connection)
+                    guard wasCut.load(ordering: .sequentiallyConsistent) else { return }
+                    try HangingCommits.check(on: connection)
+                    wasCut.store(false, ordering: .sequentiallyConsistent)
+                })
+            if refused == nil { lastRefusal = nil }
             if backOff.failures > 0 { logger.notice("database connection restored") }
             backOff.reset()
             self.connection = connection
+            openedIn = now
             return connection
         } catch {
             if backOff.failures == 0 {

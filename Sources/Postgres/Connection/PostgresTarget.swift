@@ -11,6 +11,8 @@ package struct PostgresTarget: Sendable, Equatable {
     package let applicationName: String
     /// For each host; whole seconds, at least two, because libpq counts so.
     package let connectTimeout: Duration
+    /// Hosts of the URL that are left out, each with its port.
+    private var excluded: Set<[String]> = []
 
     package init(
         url: String, role: String? = nil, applicationName: String = "entitled", connectTimeout: Duration = .seconds(5)
@@ -29,6 +31,7 @@ package struct PostgresTarget: Sendable, Equatable {
         try check(given)
         given["client_encoding"] = "UTF8"
         let hosts = given["host"] ?? given["hostaddr"] ?? ""
+        if !excluded.isEmpty { given = remaining(given) }
         let defaults = [
             ("application_name", applicationName),
             ("connect_timeout", String(max(2, connectTimeout.components.seconds))),
@@ -44,6 +47,37 @@ package struct PostgresTarget: Sendable, Equatable {
             given["options"] = given["options"].map { "\($0) \(option)" } ?? option
         }
         return given.sorted { $0.key < $1.key }.map { (name: $0.key, value: $0.value) }
+    }
+
+    /// Leaves a host out; false where none would be left, or it is not one of several.
+    mutating func exclude(host: String, port: String) -> Bool {
+        guard let given = try? parsed() else { return false }
+        let before = remaining(given)["host"] ?? remaining(given)["hostaddr"]
+        excluded.insert([host, port])
+        let after = remaining(given)["host"] ?? remaining(given)["hostaddr"]
+        return after != before && after?.isEmpty == false
+    }
+
+    /// The lists of hosts, addresses and ports without those that are left out.
+    private func remaining(_ given: [String: String]) -> [String: String] {
+        func list(_ name: String) -> [String]? {
+            given[name]?.split(separator: ",", omittingEmptySubsequences: false).map(String.init)
+        }
+        guard let hosts = list("host") ?? list("hostaddr") else { return given }
+        let ports = list("port") ?? []
+        func port(_ place: Int) -> String {
+            ports.count == 1 ? ports[0] : ports.indices.contains(place) ? ports[place] : ""
+        }
+        // Without a port in the URL it comes from elsewhere, and is the same for all hosts.
+        let kept = hosts.indices.filter { place in
+            !excluded.contains { $0[0] == hosts[place] && (port(place).isEmpty || $0[1] == port(place)) }
+        }
+        var remaining = given
+        for name in ["host", "hostaddr", "port"] {
+            guard let values = list(name), values.count == hosts.count else { continue }
+            remaining[name] = kept.map { values[$0] }.joined(separator: ",")
+        }
+        return remaining
     }
 
     /// libpq's own texts about a URL quote it, and with it the password: so they are not passed on.

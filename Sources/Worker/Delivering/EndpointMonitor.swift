@@ -73,6 +73,8 @@ struct EndpointMonitor {
         case .recovered: logger.info("endpoint recovered", fields)
         case .dead: logger.warning("dead deliveries reported", fields)
         case .test: logger.warning("test notice sent", fields)
+        // The duty that notices it tells it.
+        case .databaseReturned: break
         }
     }
 

@@ -126,6 +126,8 @@ struct AlarmCase {
             700_000),
         counter(
             "EntitledPrivateDatabaseEnded", #"entitled_private_database_restarts_total{instance="a"}"#, within: 60),
+        counter("EntitledDatabaseReturned", #"entitled_database_returns_total{reason="number"}"#, within: 60),
+        gauge("EntitledDatabaseReturnPending", "entitled_database_return_pending", 1, 0, at: 40),
     ]
 
     private static let arriving = [

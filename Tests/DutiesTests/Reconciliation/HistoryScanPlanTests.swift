@@ -18,6 +18,8 @@ import Testing
         var covered: Int64?
         var whole: Int64?
         var isStart = false
+        /// What a database that went back needs.
+        var need: HistoryScanPlan.Need?
         /// Hours since our last outage ended.
         var outage: Int64?
         /// Hours that the look goes back; nil: as far as Apple's history.
@@ -44,6 +46,13 @@ import Testing
         Case(name: "away for a week, but for failures", covered: 1, whole: 7 * 24, reason: .long),
         Case(name: "a database of last year", covered: 400 * 24, whole: 400 * 24, reason: .long),
         Case(name: "never to the end", covered: 1, reason: .first),
+        Case(name: "a database that went back", covered: 1, whole: 5, need: .atOnce, back: 11, reason: .returned),
+        Case(
+            name: "the same at a start", covered: 1, whole: 5, isStart: true, need: .atOnce, back: 11, reason: .returned
+        ),
+        Case(name: "back by a month", covered: 700, whole: 700, need: .atOnce, reason: .returned),
+        Case(name: "back to before the first look", need: .atOnce, reason: .returned),
+        Case(name: "once more", covered: 1, whole: 5, need: .from(now), back: 11, reason: .recovery),
     ]
 
     @Test(arguments: cases) func `a look goes back as far as it must`(_ look: Case) throws {
@@ -54,9 +63,9 @@ import Testing
                     whole: look.whole.map { Self.now - $0 * Self.hour }),
                 now: HistoryScanPlan.Now(
                     time: Self.now, environment: look.environment, interval: Self.hour, isStart: look.isStart,
-                    outageEnd: look.outage.map { Self.now - $0 * Self.hour })))
+                    outageEnd: look.outage.map { Self.now - $0 * Self.hour }, need: look.need)))
         let reach = look.environment == .production ? 180 * Self.day : 30 * Self.day
-        #expect(plan.until == Self.until, "\(look.name)")
+        #expect(plan.until == (look.need == .atOnce ? Self.now : Self.until), "\(look.name)")
         #expect(
             plan.from == look.back.map { Self.now - $0 * Self.hour } ?? Self.now - reach + 300_000, "\(look.name)")
         #expect(plan.onlyFailures == look.onlyFailures, "\(look.name)")
@@ -75,5 +84,27 @@ import Testing
         #expect(
             HistoryScanPlan.next(after: HistoryScanPlan.Past(covered: Self.until), interval: Self.hour) == Self.now
                 + Self.hour)
+    }
+
+    @Test func `after a return there is a scan at once, and one more when things have settled`() {
+        let returned = Self.now
+        var look = HistoryScanState()
+        func need() -> HistoryScanPlan.Need? {
+            HistoryScanPlan.Need(after: returned, past: look.past, isTried: look.tried != nil)
+        }
+        look.past = HistoryScanPlan.Past(covered: returned - Self.hour, whole: returned - Self.hour)
+        for (later, wanted) in [
+            (Int64(3000), HistoryScanPlan.Need.atOnce), (120_000, .from(returned + 120_000)),
+        ] {
+            #expect(need() == wanted)
+            let now = HistoryScanPlan.Now(
+                time: returned + later, environment: .production, interval: Self.hour, isStart: false, outageEnd: nil,
+                need: need())
+            look.current = HistoryScanPlan(past: look.past, now: now).map {
+                HistoryScanState.Current($0, at: AppScope(app: "demo", environment: .production))
+            }
+            look.finish(at: returned + later)
+        }
+        #expect(need() == nil && look.past.whole == returned)
     }
 }

@@ -275,6 +275,9 @@ struct DoctorTests {
         Damage("a late webhook", "work.deliveries warning at least 1 webhook should", "workers") { bench in
             try DoctorTests.deliver(state: 0, attempts: 0, due: DoctorTests.now - 3_600_000, bench)
         },
+        Damage(
+            "a restored database", "work.return warning the database went back to an earlier state", "journal",
+            sql: "UPDATE entitled.database_position SET returned_ms = 1, reason = 'number', lost = 3"),
         Damage("a question of Apple's", "work.refunds warning Apple waits for 1 answers", "refunds answer") { bench in
             bench.configure("apps", .array([bench.app(["refunds": .object(["policy": .string("ask")])])]))
             try bench.database.execute("UPDATE entitled.endpoint SET events = '{CONSUMPTION_REQUEST}'")

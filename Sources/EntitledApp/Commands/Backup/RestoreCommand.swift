@@ -2,6 +2,7 @@ import Base
 import CLI
 import Daemon
 import Database
+import Duties
 import Postgres
 import Schemas
 
@@ -33,6 +34,8 @@ struct RestoreCommand: ParsableCommand {
         let cluster = try PrivateCluster(stateDirectory: state)
         try copy(backup, into: cluster, context) {
             if let key { try SealingKeys.copy(from: key, to: SealingKeys.path(configuration)) }
+            // A killed restore may leave this behind, which costs a scan.
+            SightingFile.noteRestored(in: state, logger: .silent)
         }
         try tell(manifest, backup, configuration, context)
         return 0

@@ -13,6 +13,7 @@ enum WorkChecks {
         Check("work.held") { _, connection in try held(connection) },
         Check("work.deliveries") { context, connection in try pastDue(context, connection) },
         Check("work.dead") { context, connection in try dead(context, connection) },
+        Check("work.return") { context, connection in try databaseReturn(context, connection) },
         Check("work.refunds") { context, connection in try refunds(context, connection) },
     ]
 
@@ -173,5 +174,28 @@ enum WorkChecks {
             "Apple waits for \(open.count) answers about refunds, for the first one \(RelativeTime.text(first - now)) more"
         guard first - now < 2 * 3_600_000 else { return [.ok(message)] }
         return [.warning(message, "entitled refunds list --open; then `entitled refunds answer TRANSACTION-ID`")]
+    }
+
+    /// A database that went back to an earlier state, until Apple's history is scanned.
+    private static func databaseReturn(
+        _ context: CheckContext, _ connection: PostgresConnection
+    ) throws -> [Finding] {
+        guard try PositionTable.isThere(on: connection) else { return [] }
+        guard let pending = try PositionTable.read(on: connection).pending else {
+            return [.ok("the database has not gone back to an earlier state")]
+        }
+        let how =
+            switch pending.reason {
+            case .number: "went back to an earlier state"
+            case .cluster: "is in another cluster than before"
+            case .adopted: "was adopted by an operator"
+            case .restored: "was made from a backup"
+            case .timeline: "began a timeline, by a recovery or a promotion, and may have lost something"
+            }
+        return [
+            .warning(
+                "the database \(how); noticed at \(Timestamp.text(pending.at)), and Apple's history is being scanned",
+                "wait; apply the journal: Backup.md, After a restore")
+        ]
     }
 }

@@ -1,4 +1,5 @@
 import Base
+import Daemon
 import Database
 import HTTP
 import Postgres
@@ -48,6 +49,9 @@ import Testing
         try installation.untilDeliveries(1, .delivered)
         // The first attempt fails now, and its worker comes back with that.
         consumer.release(500)
+        try eventually("the answer is back") {
+            late.metrics.exposition().contains("\(Metric.clientInFlight.name) 0\n")
+        }
         late.brake.open()
         try late.log.wait(for: "lanes lost")
         try eventually("both own lanes again") {

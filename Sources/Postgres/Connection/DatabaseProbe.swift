@@ -22,7 +22,8 @@ package final class DatabaseProbe: Service {
     private let session: PostgresSession
     private let check: @Sendable (PostgresConnection) throws -> String?
     private let loop: Loop
-    private let reason = Monitor<String?>("the database is unavailable")
+    /// None before the first look: what works with the database says by itself whether it was reached at the start.
+    private let reason = Monitor<String?>(nil)
 
     /// - Parameters:
     ///   - name: of the service and its thread.

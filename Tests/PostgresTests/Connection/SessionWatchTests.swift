@@ -37,15 +37,28 @@ import Testing
         #expect(!session.isBusy(longerThan: .zero))
     }
 
-    /// The owner of a process's database has all of its roles, and each of them can commit what the probe commits.
-    @Test func `a probe is satisfied by a database that commits`() throws {
+    @Test func `every role can commit what the probe commits`() throws {
         let database = try TestCluster.shared.makeMigratedDatabase()
         for role in ["entitled_ingest", "entitled_api", "entitled_console", "entitled_worker"] {
             let probe = DatabaseProbe(name: "probe", session: PostgresSession(database.target(role: role)))
-            #expect(probe.obstacle != nil)
             probe.start()
-            try eventually("\(role) can commit") { probe.obstacle == nil }
+            try eventually("\(role) has tried a commit") {
+                try database.count(
+                    """
+                    SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()
+                        AND query LIKE '%pg_logical_emit_message%' AND state = 'idle'
+                    """) > 0
+            }
+            #expect(probe.obstacle == nil, "\(role)")
             probe.drain(until: .now + .seconds(2))
         }
+    }
+
+    @Test func `a probe says that there is no database`() throws {
+        let nowhere = PostgresTarget(url: "postgresql://entitled@127.0.0.1:1/none")
+        let probe = DatabaseProbe(name: "probe", session: PostgresSession(nowhere))
+        probe.start()
+        defer { probe.drain(until: .now + .seconds(2)) }
+        try eventually("it says so") { probe.obstacle == "the database is unavailable" }
     }
 }

@@ -175,12 +175,15 @@ import Testing
             """, [.text(life.latest.originalID)])
         let apple = try PlayedHistory(installation, life.notifications)
         let bench = try PostingFixture(installation, apple: apple)
+        let began = ContinuousClock.now
         for _ in 0..<2 {
             let answer = try bench.postUntilTaken(jws(life), by: "carla", Self.restore)
             #expect(answer.status == 200, "\(answer.text)")
             #expect(answer.json.subscriber?["entitlements"]?["pro"] != nil)
         }
-        #expect(apple.calls.count == 2)
+        // Two calls, and again for a restore after a minute, as on a busy machine.
+        let minutes = Int((ContinuousClock.now - began) / .seconds(60))
+        #expect((2...2 + 2 * minutes).contains(apple.calls.count), "\(apple.calls.count) calls in \(minutes) min")
         #expect(try database.texts("SELECT DISTINCT owner FROM entitled.purchase") == ["carla"])
         try installation.expectNoDifferences()
     }

@@ -6,6 +6,9 @@ import Glibc
 /// `@unchecked Sendable`: the handle and the socket are touched only with the lock held.
 package final class PostgresCanceller: @unchecked Sendable {
     /// libpq's key to one connection, which outlives the connection while it is used.
+    ///
+    /// `@unchecked Sendable`: the key never changes, and PQcancel is safe from any thread (libpq, "Canceling Queries in
+    /// Progress").
     private final class Key: @unchecked Sendable {
         let handle: OpaquePointer
 

@@ -51,6 +51,7 @@ package struct PostgresTarget: Sendable, Equatable {
 
     /// Leaves a host out; false where none would be left, or it is not one of several.
     mutating func exclude(host: String, port: String) -> Bool {
+        // A URL that cannot be read has led to no host; connecting says why.
         guard let given = try? parsed() else { return false }
         let before = remaining(given)["host"] ?? remaining(given)["hostaddr"]
         excluded.insert([host, port])

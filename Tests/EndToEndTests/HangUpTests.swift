@@ -1,10 +1,12 @@
 import Base
 import Foundation
 import Glibc
+import Schemas
+import StoreSimulator
 import TestSupport
 import Testing
 
-/// SIGHUP to a real process, and what the openssl program then sees.
+/// SIGHUP to real processes: what they do by the new configuration, and what keeps them at the old one.
 @Suite(.enabled(if: Program.isBuilt, "skipped: \(Program.path) is not built"))
 struct HangUpTests {
     private static let openssl = "/usr/bin/openssl"
@@ -65,22 +67,124 @@ struct HangUpTests {
         try makeCertificate("third", in: site)
         try "nonsense".write(toFile: "\(site.folder)/tls.key", atomically: true, encoding: .utf8)
         ingest.kill(SIGHUP)
-        try says(ingest, "certificate reload failed")
+        try says(ingest, "configuration reload failed")
         #expect(try shown(address).contains("CN = second"))
         ingest.kill(SIGTERM)
         #expect(try ingest.wait() == 0)
     }
 
-    @Test func `without a certificate SIGHUP is ignored`() throws {
-        let database = try TestCluster.shared.makeDatabase()
-        let site = try Site(database)
+    // MARK: - What is reloaded
+
+    private static let other = StoreApp(
+        bundleID: "com.example.second", appleAppID: 987_654_321, environment: "Production")
+
+    private func start(_ life: UInt64, of app: StoreApp) -> StoreNotification {
+        var life = SubscriberLife(app: app, seed: 77, number: life)
+        return life.start(at: Site.start)
+    }
+
+    private static func app(_ id: String, _ app: StoreApp) -> JSON {
+        .object([
+            "id": .string(id), "bundle_id": .string(app.bundleID), "apple_app_id": .int(app.appleAppID),
+        ])
+    }
+
+    private func metrics(_ program: Program, _ site: Site) throws -> String {
+        site.get("/metrics", from: try program.address("admin")).text
+    }
+
+    @Test func `an app of the new configuration is taken, and a faulty file changes nothing and names all mistakes`()
+        throws
+    {
+        let site = try Site(TestCluster.shared.makeDatabase())
         try site.run("migrate")
         let ingest = try site.start("ingest")
         let address = try ingest.address("ingest")
+        #expect(try site.post(start(1, of: Self.other), to: address) == 403)
         ingest.kill(SIGHUP)
-        try says(ingest, "SIGHUP ignored")
-        #expect(site.get("/", from: address).status == 404)
+        try says(ingest, "configuration unchanged")
+        let hash = try metrics(ingest, site).split(separator: "\n").first {
+            $0.hasPrefix("entitled_configuration_hash ")
+        }
+
+        let apps = JSON.array([Self.app("demo", Site.app), Self.app("second", Self.other)])
+        try site.configure(["apps": apps, "log": .object(["level": .string("notice")])])
+        ingest.kill(SIGHUP)
+        try says(ingest, "configuration reloaded")
+        #expect(try site.post(start(1, of: Self.other), to: address) == 200)
+        #expect(try site.post(start(2, of: Site.app), to: address) == 200)
+        let after = try metrics(ingest, site)
+        #expect(hash != nil && !after.contains("\(hash ?? "")\n"))
+        #expect(after.contains("entitled_configuration_reload_failed 0\n"))
+
+        try site.configure([
+            "apps": apps, "drain_timeout": .string("never"), "worker": .object(["lese": .string("2s")]),
+        ])
+        ingest.kill(SIGHUP)
+        try says(ingest, "configuration reload failed")
+        let line = try #require(ingest.logLines.last { $0.contains("configuration reload failed") })
+        #expect(line.contains("drain_timeout") && line.contains("worker.lese"))
+        #expect(try metrics(ingest, site).contains("entitled_configuration_reload_failed 1\n"))
+        #expect(try site.post(start(3, of: Self.other), to: address) == 200)
+
+        try site.configure(["apps": apps, "ingest": .object(["listen": .string("127.0.0.1:1")])])
+        ingest.kill(SIGHUP)
+        try says(ingest, "configuration needs restart")
+        #expect(ingest.logLines.contains { $0.contains("configuration needs restart") && $0.contains("ingest.listen") })
+        #expect(try site.post(start(4, of: Self.other), to: address) == 200)
         ingest.kill(SIGTERM)
         #expect(try ingest.wait() == 0)
+    }
+
+    @Test func `keys of the new configuration open the API, and those that are gone do not`() throws {
+        let site = try Site(TestCluster.shared.makeDatabase())
+        try site.run("migrate")
+        func keys(_ key: String) throws {
+            try site.configure([
+                "api": .object([
+                    "listen": .string("127.0.0.1:0"), "secret_keys": .strings(["sk_a_key_for_tests_\(key)"]),
+                ])
+            ])
+        }
+        try keys("one")
+        let api = try site.start("api")
+        let port = try #require(try api.address("api").split(separator: ":").last.flatMap { UInt16($0) })
+        func status(_ key: String) -> Int {
+            HTTPCall.send(
+                "GET", "/v1/subscribers/kim", headers: ["Authorization": "Bearer sk_a_key_for_tests_\(key)"], to: port
+            ).status
+        }
+        #expect(status("one") < 300 && status("two") == 401)
+        try keys("two")
+        api.kill(SIGHUP)
+        try says(api, "configuration reloaded")
+        #expect(status("two") < 300 && status("one") == 401)
+        #expect(!api.log.contains("a_key_for_tests"))
+        api.kill(SIGTERM)
+        #expect(try api.wait() == 0)
+    }
+
+    @Test func `reloads under load lose nothing and are seen by no sender`() throws {
+        let database = try TestCluster.shared.makeDatabase()
+        _ = try Migrator.migrate(on: try database.connect())
+        _ = try PrivilegeGranting.apply(on: try database.connect())
+        let scene = try FaultFixture(database)
+        scene.beginLoad()
+        try scene.more(20)
+        for round in 0..<4 {
+            try scene.site.configure([
+                "worker": .object(["lease": .string("2s"), "expiry_patience": .string("\(20 + round)h")])
+            ])
+            for program in [scene.ingest] + scene.workers { program.kill(SIGHUP) }
+            for program in [scene.ingest] + scene.workers {
+                try eventually(timeout: .seconds(60), "it is reloaded; it said: \(program.log.suffix(2000))") {
+                    program.logLines.filter { $0.contains("\"message\":\"configuration reloaded\"") }.count == round + 1
+                }
+            }
+            try scene.more(20)
+        }
+        try scene.endLoad()
+        #expect(try scene.faults() == [])
+        #expect(scene.refused == 0)
     }
 }

@@ -28,7 +28,11 @@ final class Program: Sendable {
     }
 
     /// Another program than ours; its path comes first.
-    init(running command: [String], folder: String, environment: [String: String] = [:]) throws {
+    ///
+    /// - Parameter socket: what it is started with as systemd starts processes that have a socket unit.
+    init(
+        running command: [String], folder: String, environment: [String: String] = [:], socket: Int32? = nil
+    ) throws {
         let name = "\(folder)/out-\(Program.number.next())"
         output = "\(name).out"
         errors = "\(name).err"
@@ -38,6 +42,7 @@ final class Program: Sendable {
         posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0)
         posix_spawn_file_actions_addopen(&actions, 1, output, O_WRONLY | O_CREAT | O_TRUNC, 0o644)
         posix_spawn_file_actions_addopen(&actions, 2, errors, O_WRONLY | O_CREAT | O_TRUNC, 0o644)
+        if let socket { posix_spawn_file_actions_adddup2(&actions, socket, 3) }
         var attributes = posix_spawnattr_t()
         try Program.unmask(&attributes)
         defer { posix_spawnattr_destroy(&attributes) }

@@ -77,6 +77,14 @@ final class Site: Sendable {
             environment: environment)
     }
 
+    /// As systemd starts a process that has a socket unit: with the socket, and variables that name this very process.
+    func start(_ role: String, socket: Int32, environment: [String: String] = [:]) throws -> Program {
+        let script = "LISTEN_PID=$$ LISTEN_FDS=1 LISTEN_FDNAMES=entitled-\(role).socket exec \"$0\" \"$@\""
+        return try Program(
+            running: ["/bin/sh", "-c", script, program.read { $0 }, role, "--config", "\(folder)/entitled.json5"],
+            folder: folder, environment: environment, socket: socket)
+    }
+
     /// `entitled run` of a site without a database, once it has made or found its own, or has ended. How long initdb takes
     /// is the disk's affair.
     func startWithItsOwnDatabase() throws -> Program {

@@ -14,31 +14,43 @@ package struct Logger: Sendable {
     package enum Level: String, Sendable, CaseIterable, Comparable {
         case debug, info, notice, warning, error
 
-        private var rank: Int { Level.allCases.firstIndex(of: self) ?? 0 }
+        fileprivate var rank: Int { Level.allCases.firstIndex(of: self) ?? 0 }
 
         package static func < (a: Level, b: Level) -> Bool { a.rank < b.rank }
     }
 
     package typealias Fields = KeyValuePairs<String, JSON?>
 
-    private let minimum: Level
+    /// Shared by all loggers that were made of one.
+    private let threshold: Threshold
     private let context: [JSON.Member]
     private let journal: Journal?
     private let sink: @Sendable ([UInt8]) -> Void
 
+    private final class Threshold: Sendable {
+        private let rank: Atomic<Int>
+
+        init(_ level: Level) {
+            rank = Atomic(level.rank)
+        }
+
+        func set(_ level: Level) { rank.store(level.rank, ordering: .relaxed) }
+        func admits(_ level: Level) -> Bool { level.rank >= rank.load(ordering: .relaxed) }
+    }
+
     /// Lines go to standard error, with their priorities where that is systemd's journal.
     package init(minimum: Level = .info) {
-        self.init(minimum: minimum, context: [], journal: Journal.behind(2), sink: Logger.standardError)
+        self.init(Threshold(minimum), context: [], journal: Journal.behind(2), sink: Logger.standardError)
     }
 
     package init(minimum: Level = .info, sink: @escaping @Sendable ([UInt8]) -> Void) {
-        self.init(minimum: minimum, context: [], journal: nil, sink: sink)
+        self.init(Threshold(minimum), context: [], journal: nil, sink: sink)
     }
 
     private init(
-        minimum: Level, context: [JSON.Member], journal: Journal?, sink: @escaping @Sendable ([UInt8]) -> Void
+        _ threshold: Threshold, context: [JSON.Member], journal: Journal?, sink: @escaping @Sendable ([UInt8]) -> Void
     ) {
-        self.minimum = minimum
+        self.threshold = threshold
         self.context = context
         self.journal = journal
         self.sink = sink
@@ -49,8 +61,11 @@ package struct Logger: Sendable {
 
     /// The same logger with these fields in every line.
     package func with(_ fields: Fields) -> Logger {
-        Logger(minimum: minimum, context: context + Logger.members(fields), journal: journal, sink: sink)
+        Logger(threshold, context: context + Logger.members(fields), journal: journal, sink: sink)
     }
+
+    /// Lines below this level are not written from now on, by this logger and all that share its origin.
+    package func setMinimum(_ level: Level) { threshold.set(level) }
 
     package func debug(_ event: StaticString, _ fields: Fields = [:]) { log(.debug, event, fields) }
     package func info(_ event: StaticString, _ fields: Fields = [:]) { log(.info, event, fields) }
@@ -59,7 +74,7 @@ package struct Logger: Sendable {
     package func error(_ event: StaticString, _ fields: Fields = [:]) { log(.error, event, fields) }
 
     package func log(_ level: Level, _ event: StaticString, _ fields: Fields = [:]) {
-        guard level >= minimum else { return }
+        guard threshold.admits(level) else { return }
         let head = [
             JSON.Member(name: "ts", value: .string(Timestamp.precise(SystemClock().now()))),
             JSON.Member(name: "level", value: .string(level.rawValue)),

@@ -16,6 +16,16 @@ extension Alarm {
             "count(count by (version, revision) (\(Metric.buildInfo.name))) > 1", for: "6h",
             "Processes of {{ $value }} different revisions have been running side by side for six hours."),
         Alarm(
+            "EntitledConfigurationsDiffer", .ticket, [.configurationHash],
+            "count(count_values(\"value\", \(Metric.configurationHash.name))) > 1",
+            for: "1h",
+            "Processes have been running with {{ $value }} different configurations for an hour."),
+        Alarm(
+            "EntitledConfigurationReloadFailed", .ticket, [.configurationReloadFailed],
+            "\(Metric.configurationReloadFailed.name) > 0", for: "1m",
+            "The process at {{ $labels.instance }} goes on with its former configuration, because the new one cannot be used."
+        ),
+        Alarm(
             "EntitledClockWrong", .ticket, [.clockDifference], "abs(\(Metric.clockDifference.name)) > 60", for: "5m",
             "The clock of {{ $labels.instance }} is {{ $value | humanizeDuration }} away from the database's."),
         Alarm(

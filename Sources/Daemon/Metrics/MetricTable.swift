@@ -216,6 +216,14 @@ extension Metric {
     package static let buildInfo = Metric(
         "entitled_build_info", .gauge, labels: ["version", "revision", "build"],
         "Release, revision and build of this process, as `entitled version` prints them; always 1.")
+    package static let configurationHash = Metric(
+        "entitled_configuration_hash", .gauge,
+        "Hash of the settings that all hosts should share; equal where they are. Addresses, file names and secrets do not"
+            + " enter it.")
+    package static let configurationReloadFailed = Metric(
+        "entitled_configuration_reload_failed", .gauge,
+        "Whether the last SIGHUP found a configuration that could not be used, or a role that could not take it; 1 or 0."
+    )
     package static let certificateEnds = Metric(
         "entitled_tls_certificate_not_after_seconds", .gauge, labels: ["role"],
         "End of the validity of the listener's certificate, in Unix time.")
@@ -266,7 +274,8 @@ extension Metric {
         "Reports of browsers that a page of the console tried to load or run what its policy forbids; 0 is right.")
 
     private static let listening = [
-        buildInfo, certificateEnds, privateDatabaseRestarts, connections, requests, malformed, timeouts, turnedAway,
+        buildInfo, configurationHash, configurationReloadFailed, certificateEnds, privateDatabaseRestarts, connections,
+        requests, malformed, timeouts, turnedAway,
         unanswered,
         apiAnswers, apiSeconds, apiLimited, operatorAnswers, consoleSeconds, consoleLogins,
         consoleReports,

@@ -38,6 +38,9 @@ package struct CommandContext: Sendable {
         self.configurationFile = configurationFile
     }
 
+    /// Where the configuration is, for processes that read it again.
+    package var configurationSource: ConfigurationSource { ConfigurationSource(file: configurationFile, surroundings) }
+
     /// Loads the configuration; only commands that need one ask.
     package func configuration() throws(ConfigurationMistakes) -> Configuration {
         try Configuration.load(file: configurationFile, surroundings)

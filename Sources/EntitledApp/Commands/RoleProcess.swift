@@ -23,6 +23,15 @@ struct RoleProcess {
             case .run: [.ingest, .worker, .api]
             }
         }
+
+        /// The roles in one process.
+        var parts: [Composition.Role] { Composition.Role(rawValue: rawValue).map { [$0] } ?? Composition.Role.allCases }
+
+        /// Those that a socket unit may have, the one of the role first.
+        var listeners: [String] { parts.filter { $0 != .worker }.map(\.rawValue) + ["admin"] }
+
+        /// Whether the process does without this one of its roles.
+        func isOptional(_ part: Composition.Role) -> Bool { self == .run && part == .console }
     }
 
     /// For the help of these commands.
@@ -31,18 +40,27 @@ struct RoleProcess {
 
     private let role: Role
 
+    /// Every second of systemd's watchdog has some of these.
+    private static let aliveWithin = Duration.seconds(10)
+
     init(_ role: Role) {
         self.role = role
     }
 
     func run(_ context: CommandContext) throws -> Int32 {
-        let configuration = try context.configuration()
+        let source = context.configurationSource
+        let reading = try source.read()
+        let configuration = reading.configuration
+        let sockets = try inheritedSockets(context.environment)
+        let notifier = SystemdNotifier(environment: context.environment)
         // Before any thread: every thread must leave the signals to the one that waits for them.
+        SystemdNotifier.clearEnvironment()
+        InheritedSockets.clearEnvironment()
         Signals.block()
         let logger = Logger(minimum: configuration.log.level)
-        let reloads = Reloads(logger: logger)
-        Signals.onHangUp { reloads.perform() }
         let metrics = Metrics()
+        let reload = ConfigurationReload(source, reading, notifier: notifier, logger: logger, metrics: metrics)
+        Signals.onHangUp { reload.perform() }
         let watchdog = try startCluster(configuration, metrics, logger)
         defer { stop(watchdog, logger) }
         if let watchdog { try prepare(watchdog.cluster) }
@@ -57,12 +75,23 @@ struct RoleProcess {
             }
         }
         try database.checkBeforeStart(role.databaseRoles, logger: logger)
-        return try serve(configuration, database, watch, hasCluster: watchdog != nil, reloads, metrics, logger)
+        return try serve(
+            configuration, database, watch, hasCluster: watchdog != nil, sockets, notifier, reload, metrics, logger)
+    }
+
+    /// The sockets that systemd passes, by listener.
+    private func inheritedSockets(_ environment: [String: String]) throws -> [String: Int32] {
+        do throws(InheritedSockets.Unusable) {
+            return try InheritedSockets(environment: environment).assigned(to: role.listeners)
+        } catch {
+            throw CommandFailure("\(error)")
+        }
     }
 
     private func serve(
         _ configuration: Configuration, _ database: DatabaseAccess, _ watch: PositionWatch, hasCluster: Bool,
-        _ reloads: Reloads, _ metrics: Metrics, _ logger: Logger
+        _ sockets: [String: Int32], _ notifier: SystemdNotifier, _ reload: ConfigurationReload, _ metrics: Metrics,
+        _ logger: Logger
     ) throws -> Int32 {
         let refusals = FatalConditions()
         let revocation =
@@ -72,28 +101,66 @@ struct RoleProcess {
                 configuration.trust.ocsp,
                 file: "\(configuration.stateDirectory)/revocation-\(role.rawValue).json", logger: logger,
                 metrics: metrics)
-        let verifier = SignedDataVerifier(
-            trust: try configuration.trustAnchors(), revocation: revocation?.policyOfAdmission)
-        let process = Composition(
-            configuration: configuration, database: database, logger: logger, metrics: metrics, revocation: revocation,
-            apple: AppleAccesses(configuration, verifier: verifier, logger: logger, metrics: metrics),
-            watch: watch,
-            refused: { refusals.tell($0) })
-        var parts: [Composition.Part] = []
-        if role == .ingest || role == .run { parts.append(try process.ingest()) }
-        if role == .worker || role == .run { parts.append(try process.worker()) }
-        if role == .api || role == .run { parts.append(try process.api()) }
-        if role == .console { parts.append(try process.console()) }
-        if role == .run, let part = process.optionalConsole() { parts.append(part) }
-        parts.compactMap(\.reloading).forEach(reloads.add)
+        let compose: @Sendable (Configuration) throws -> Composition = { configuration in
+            let verifier = SignedDataVerifier(
+                trust: try configuration.trustAnchors(), revocation: revocation?.policyOfAdmission)
+            return Composition(
+                configuration: configuration, database: database, logger: logger, metrics: metrics,
+                revocation: revocation,
+                apple: AppleAccesses(configuration, verifier: verifier, logger: logger, metrics: metrics),
+                watch: watch,
+                refused: { refusals.tell($0) })
+        }
+        let process = try compose(configuration)
+        let timeout = max(
+            configuration.drainTimeout - (hasCluster ? RoleProcess.clusterTimeout : .zero),
+            configuration.drainTimeout * 0.5)
+        var roles: [RunningRole] = []
+        for part in role.parts {
+            do {
+                roles.append(
+                    RunningRole(
+                        part, try process.parts(of: part, isOptional: role.isOptional(part)),
+                        isOptional: role.isOptional(part), inherited: sockets[part.rawValue], drainTimeout: timeout,
+                        logger: logger, metrics: metrics))
+            } catch  where role.isOptional(part) {
+                OptionalService.warn("\(error)", logger)
+            }
+        }
         let asking = revocation.map { [$0.services] } ?? []
         // A worker has a duty for it.
         let position =
             role == .worker || role == .run ? [] : [try role.databaseRoles.map { try process.positionReader($0) }]
-        let chains = asking + position + parts.map(\.services) + [[process.admin(parts)]]
-        let timeout = configuration.drainTimeout - (hasCluster ? RoleProcess.clusterTimeout : .zero)
+        let isLeaving = Monitor(false)
+        let conditions: @Sendable () -> [String] = { [roles] in
+            if isLeaving.read({ $0 }) { return ["the process is ending"] }
+            let reasons = roles.flatMap { $0.notReady() }
+            return reasons.isEmpty ? [] : reasons + [watch.refusal].compactMap { $0 }
+        }
+        let admin = process.admin(inherited: sockets["admin"], notReady: conditions)
+        let servers = roles.compactMap(\.server) + [admin]
+        let reporter = SystemdReporter(notifier, reasons: conditions) {
+            servers.allSatisfy { $0.isAlive(within: RoleProcess.aliveWithin) }
+        }
         let group = ServiceGroup(
-            chains, drainTimeout: max(timeout, configuration.drainTimeout * 0.5), logger: logger)
+            asking + position + roles.map(\.services) + [[admin], [reporter]], drainTimeout: timeout,
+            drainDelay: configuration.drainDelay, logger: logger
+        ) {
+            isLeaving.change { $0 = true }
+            notifier.stopping()
+            servers.forEach { $0.announceEnd() }
+        }
+        reload.apply(
+            to: roles.map { [role] running in
+                (
+                    running.role.rawValue,
+                    { configuration in
+                        let composition = try compose(configuration)
+                        return try running.replace(
+                            with: composition.parts(of: running.role, isOptional: role.isOptional(running.role)))
+                    }
+                )
+            })
         refusals.listen { group.fail($0) }
         return group.run()
     }

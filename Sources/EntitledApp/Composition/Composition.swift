@@ -33,17 +33,26 @@ struct Composition {
     let refused: @Sendable (String) -> Void
     private let clock: any WallClock = SystemClock()
 
-    /// A listener with what works behind it, in the order in which they drain, and what keeps it from being ready.
-    struct Part {
-        let services: [any Service]
-        var notReady: @Sendable () -> [String]
-        /// What SIGHUP reads again, if anything.
-        var reloading: ReloadingListener?
+    /// What a process does; `entitled run` does all of it.
+    enum Role: String, Sendable, CaseIterable {
+        case ingest, worker, api, console
+    }
+
+    /// A role as the configuration makes it.
+    ///
+    /// - Parameter isOptional: whether the process does without it.
+    func parts(of role: Role, isOptional: Bool) throws -> RoleParts {
+        switch role {
+        case .ingest: try ingest()
+        case .worker: try worker()
+        case .api: try api()
+        case .console: isOptional ? try optionalConsole() : try console()
+        }
     }
 
     // MARK: - ingest
 
-    func ingest() throws -> Part {
+    func ingest() throws -> RoleParts {
         let settings = configuration.ingest
         let role = try IngestRole(
             apps: configuration.appRegistry, process(.ingest), verifier: try verifier(revocation?.policyOfAdmission),
@@ -54,11 +63,9 @@ struct Composition {
             idleTimeout: settings.idleTimeout, maxConnections: settings.maxConnections,
             maxConnectionsPerAddress: settings.maxConnectionsPerAddress, identity: try identity(settings.tls))
         listening.answerTimeout = settings.commitTimeout
-        let server = HTTPServer(listening, handler: role.handler, logger: logger, metrics: metrics)
-        let listener = settings.tls.map {
-            ReloadingListener(server: server, files: $0, logger: logger, metrics: metrics)
-        }
-        return Part(services: [server] + role.services, notReady: role.unreadyReasons, reloading: listener)
+        return RoleParts(
+            listening: RoleParts.Listening(settings: listening, handler: role.handler), services: role.services,
+            notReady: role.unreadyReasons)
     }
 
     private func process(_ role: DatabaseRole) -> ProcessContext {
@@ -70,9 +77,7 @@ struct Composition {
     private func identity(_ files: TLSFiles?) throws -> TLSIdentity? {
         guard let files else { return nil }
         do {
-            let identity = try files.identity()
-            logger.notice("certificate loaded", ReloadingListener.record(identity, metrics))
-            return identity
+            return try files.identity()
         } catch {
             throw CommandFailure("\(error)")
         }
@@ -80,7 +85,7 @@ struct Composition {
 
     // MARK: - worker
 
-    func worker() throws -> Part {
+    func worker() throws -> RoleParts {
         let configuration = configuration
         let id = SecureRandom.bytes(16)
         let history = HistoryServices(
@@ -90,7 +95,7 @@ struct Composition {
             verifier: try verifier(revocation?.policyInside), keys: SealingKeys.reader(configuration, logger: logger),
             prepare: { connection in try SealingKeys.begin(configuration, on: connection) })
         let services = [role.sender] + (try duties(of: id, history)) + [history.transports, role.worker]
-        return Part(services: services, notReady: role.unreadyReasons)
+        return RoleParts(services: services, notReady: role.unreadyReasons)
     }
 
     /// What the worker does beside its lanes while it is the leader, in the order in which it drains.
@@ -125,7 +130,7 @@ struct Composition {
 
     // MARK: - api, admin
 
-    func api() throws -> Part {
+    func api() throws -> RoleParts {
         let (accesses, transports) = apple.use()
         let role = try APIRole(
             APISettings(configuration, logger: logger), process(.api),
@@ -133,32 +138,24 @@ struct Composition {
         var settings = APIRole.listener(
             on: configuration.api.listen.description, applyTimeout: configuration.api.applyTimeout)
         settings.maxConnectionsPerAddress = configuration.api.maxConnectionsPerAddress
-        let server = HTTPServer(settings, handler: role.handler, logger: logger, metrics: metrics)
-        return Part(services: [server] + role.services + [transports], notReady: role.unreadyReasons)
+        return RoleParts(
+            listening: RoleParts.Listening(settings: settings, handler: role.handler),
+            services: role.services + [transports], notReady: role.unreadyReasons)
     }
 
     // MARK: - console
 
-    func console() throws -> Part {
-        try console(refused) { $0 }
-    }
+    func console() throws -> RoleParts { try console(refused) }
 
     /// The same for a process that does without: a taken port, an older schema or a missing URL is a warning.
-    func optionalConsole() -> Part? {
-        do {
-            let refusal = OptionalRefusal(logger: logger)
-            var part = try console({ refusal.tell($0) }) { [logger] in OptionalService(service: $0, logger: logger) }
-            part.notReady = { [] }
-            return part
-        } catch {
-            OptionalService.warn("\(error)", logger)
-            return nil
-        }
+    func optionalConsole() throws -> RoleParts {
+        let refusal = OptionalRefusal(logger: logger)
+        var parts = try console { refusal.tell($0) }
+        parts.notReady = { [] }
+        return parts
     }
 
-    private func console(
-        _ refused: @escaping @Sendable (String) -> Void, _ listening: (HTTPServer) -> any Service
-    ) throws -> Part {
+    private func console(_ refused: @escaping @Sendable (String) -> Void) throws -> RoleParts {
         let context = ProcessContext(clock: clock, logger: logger, metrics: metrics) { [database, logger] prepare in
             try database.session(.console, logger: logger, check: prepare, refused: refused)
         }
@@ -170,11 +167,10 @@ struct Composition {
             pages = made
             return made
         }
-        let server = HTTPServer(
-            ConsoleRole.listener(on: configuration.console.listen.description), handler: role.handler, logger: logger,
-            metrics: metrics)
-        return Part(
-            services: [listening(server)] + (pages.map { [$0] } ?? []) + role.services, notReady: role.unreadyReasons)
+        let settings = ConsoleRole.listener(on: configuration.console.listen.description)
+        return RoleParts(
+            listening: RoleParts.Listening(settings: settings, handler: role.handler),
+            services: (pages.map { [$0] } ?? []) + role.services, notReady: role.unreadyReasons)
     }
 
     /// What looks how far the database is, in a process without a worker.
@@ -185,22 +181,18 @@ struct Composition {
     }
 
     /// The listener for those who watch over the process.
-    func admin(_ parts: [Part]) -> HTTPServer {
+    ///
+    /// - Parameter notReady: what keeps the process from its work; none: nothing does.
+    func admin(inherited: Int32?, notReady: @escaping @Sendable () -> [String]) -> HTTPServer {
         metrics.gauge(
             .buildInfo, 1,
             [
                 "version": Version.current, "revision": BuildIdentity.revision ?? "", "build": BuildIdentity.id ?? "",
             ])
-        let conditions = parts.map(\.notReady)
+        var settings = HTTPServerConfiguration(role: "admin", listen: configuration.admin.listen.description)
+        settings.inherited = inherited
         return HTTPServer(
-            HTTPServerConfiguration(role: "admin", listen: configuration.admin.listen.description),
-            handler: AdminEndpoints(
-                metrics: metrics,
-                notReady: { [watch] in
-                    let reasons = conditions.flatMap { $0() }
-                    return reasons.isEmpty ? [] : reasons + [watch.refusal].compactMap { $0 }
-                }), logger: logger,
-            metrics: metrics)
+            settings, handler: AdminEndpoints(metrics: metrics, notReady: notReady), logger: logger, metrics: metrics)
     }
 
     private func verifier(_ revocation: RevocationPolicy?) throws -> SignedDataVerifier {

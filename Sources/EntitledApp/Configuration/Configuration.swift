@@ -33,9 +33,13 @@ package struct Configuration: Sendable {
     package let webhooks: Webhooks
     /// How long a process may take to end in order.
     package let drainTimeout: Duration
+    /// From SIGTERM to the beginning of the drain.
+    package let drainDelay: Duration
     package let log: Log
     /// Every value in force and where it was set, secrets hidden: for `check-config`.
     package let settings: [EffectiveSetting]
+    /// SHA-256 of every value in force, secrets included, by its key.
+    let fingerprints: [String: [UInt8]]
 
     init(_ section: ConfigurationSection) {
         stateDirectory = section.value(
@@ -95,9 +99,15 @@ package struct Configuration: Sendable {
             Webhooks.init)
         drainTimeout = section.value(
             "drain_timeout", .duration(.milliseconds(100)...(.seconds(600))), default: .seconds(20),
-            "How long a process may take to end in order after SIGTERM.")
+            "How long a process may take to end in order, from SIGTERM and `drain_delay` on.")
+        drainDelay = section.value(
+            "drain_delay", .duration(.zero...(.seconds(600))), default: .zero,
+            "How long a process goes on after SIGTERM before it drains: it is not ready, closes each connection with its"
+                + " answer, and still accepts and answers everything. Set it to a little more than your load balancer takes"
+                + " to notice that a server is not ready.")
         log = section.section("log", "Log lines.", Log.init)
         settings = section.reader.settings
+        fingerprints = section.reader.fingerprints
     }
 
     package var foldSettings: FoldSettings {

@@ -1,4 +1,5 @@
 import Base
+import Crypto
 import Daemon
 
 /// Reads values out of a document and collects all that is wrong with them; or lists the keys that are read.
@@ -23,6 +24,8 @@ final class ConfigurationReader {
     private let variables: [String: String]
     private(set) var mistakes: [ConfigurationMistake]
     private(set) var settings: [EffectiveSetting] = []
+    /// SHA-256 of the value of every key, secrets included.
+    private(set) var fingerprints: [String: [UInt8]] = [:]
     /// Of the keys that were asked for, in their order; kept where they are listed.
     private(set) var entries: [ConfigurationEntry] = []
     /// By path, with `apps[]` for the elements of a list; kept where keys are listed.
@@ -110,8 +113,9 @@ final class ConfigurationReader {
         _ entry: ConfigurationEntry, _ place: String, _ json: JSON, _ origin: EffectiveSetting.Origin
     ) {
         let isEmpty = json == .null || json == .array([])
+        fingerprints[place] = Digest.sha256(json.bytes)
         settings.append(
             EffectiveSetting(
-                key: place, value: entry.isSecret && !isEmpty ? .string("[redacted]") : json, origin: origin))
+                key: place, value: entry.isSecret && !isEmpty ? EffectiveSetting.redacted : json, origin: origin))
     }
 }

@@ -15,6 +15,9 @@ package struct EffectiveSetting: Sendable, Equatable {
         }
     }
 
+    /// Stands for a secret.
+    static let redacted = JSON.string("[redacted]")
+
     /// Dotted, with indices: `apps[0].bundle_id`.
     package let key: String
     /// As the file would say it; a text that hides it for secrets.

@@ -45,11 +45,13 @@ extension HTTPConnection {
             core.refusals.wrappingAdd(1, ordering: .relaxed)
             return sendEarly(.error(error.status, code: "bad_request", message: error.message), connection)
         }
-        if core.isDraining.load(ordering: .sequentiallyConsistent) {
+        if core.isStopping.load(ordering: .sequentiallyConsistent) {
             return sendEarly(.unavailable("The server is shutting down."), connection)
         }
         exchange.stage = .body
-        if let refusal = core.handler.refuse(head) {
+        let serving = core.current
+        exchange.serving = serving
+        if let refusal = serving.handler.refuse(head) {
             guard framing == .none || framing == .length(0) else { return sendEarly(refusal, connection) }
             // Without a body the connection can be used again, if the answer waits for the end of the request.
             exchange.refusal = refusal
@@ -124,7 +126,16 @@ extension HTTPConnection {
         let request = HTTPRequest(head: head, body: exchange.body, remoteAddress: remoteAddress)
         exchange.body = []
         exchange.share = nil
-        core.handler.handle(request, HTTPResponder { [self] response in answer(response, to: serial) })
+        let responder = HTTPResponder { [self] response in answer(response, to: serial) }
+        let serving = core.enter()
+        defer { core.leave(serving) }
+        // Another handler may take the place of the one that admitted the request while its body comes.
+        if serving !== exchange.serving, let refusal = serving.handler.refuse(head) {
+            responder.respond(refusal)
+        } else {
+            serving.handler.handle(request, responder)
+        }
+        exchange.serving = nil
         return sendAnswer(connection)
     }
 
@@ -154,7 +165,7 @@ extension HTTPConnection {
             MHD_add_response_header(made, name, value)
         }
         // After chunks: their lines are parsed too leniently to trust what follows them.
-        if closes || exchange.isChunked || core.isDraining.load(ordering: .relaxed) {
+        if closes || exchange.isChunked || core.isLeaving.load(ordering: .relaxed) {
             MHD_add_response_header(made, "Connection", "close")
         }
         return MHD_queue_response(connection, UInt32(clamping: response.status), made)

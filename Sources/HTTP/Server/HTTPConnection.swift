@@ -42,6 +42,8 @@ final class HTTPConnection: @unchecked Sendable {
         var share: BodyShare?
         var expected = 0
         var refusal: HTTPResponse?
+        /// What admitted the request.
+        var serving: Serving?
         var isChunked = false
     }
 

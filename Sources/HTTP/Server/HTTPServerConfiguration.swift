@@ -4,6 +4,8 @@ package struct HTTPServerConfiguration: Sendable {
     package var role: String
     /// `host:port`, with a numeric address: `127.0.0.1:8080`, `[::1]:8080`; port 0 picks a free one.
     package var listen: String
+    /// A socket that listens already, which the process was started with; the server closes it. Nil: one is made of `listen`.
+    package var inherited: Int32?
     /// Bytes; a larger body is answered 413 before more of it is kept.
     package var maxBodyBytes: Int
     /// Whether a POST, PUT or PATCH that names no length is answered 411; else it has no body (RFC 9112, 6.3).

@@ -4,13 +4,16 @@ import Synchronization
 
 /// What the connections of one server share.
 final class ServerCore: Sendable {
-    let configuration: HTTPServerConfiguration
-    let handler: any HTTPHandler
+    private let serving: Mutex<Serving>
     let lingering: LingeringSockets
     /// What new connections show; nil: no TLS.
     let identity: Mutex<TLSIdentity?>
-    /// New requests are answered 503 from now on, and every answer closes its connection.
+    /// Every answer closes its connection from now on.
+    let isLeaving = Atomic(false)
+    /// Connections that wait for a request are closed soon.
     let isDraining = Atomic(false)
+    /// When connections were last looked through, in seconds of the monotonic clock.
+    let swept = Mutex(MonotonicTime.now())
     /// No request reaches the handler from now on.
     let isStopping = Atomic(false)
     let requests = Atomic(0)
@@ -26,11 +29,38 @@ final class ServerCore: Sendable {
     let connections = Monitor(OpenConnections())
 
     init(_ configuration: HTTPServerConfiguration, _ handler: any HTTPHandler, _ lingering: LingeringSockets) {
-        self.configuration = configuration
-        self.handler = handler
+        serving = Mutex(Serving(configuration, handler))
         self.lingering = lingering
         identity = Mutex(configuration.identity)
     }
+
+    // MARK: - What it serves with
+
+    var current: Serving { serving.withLock { $0 } }
+
+    var configuration: HTTPServerConfiguration { current.configuration }
+
+    /// What a request is handled with; `leave` follows once the handler has returned.
+    func enter() -> Serving {
+        serving.withLock { serving in
+            serving.calls.wrappingAdd(1, ordering: .relaxed)
+            return serving
+        }
+    }
+
+    func leave(_ serving: Serving) { serving.calls.wrappingSubtract(1, ordering: .releasing) }
+
+    /// Requests are handled with this from now on.
+    ///
+    /// - Returns: what they were handled with before.
+    func replace(with new: Serving) -> Serving {
+        serving.withLock { serving in
+            defer { serving = new }
+            return serving
+        }
+    }
+
+    // MARK: - Connections
 
     /// Connections beyond the cap while those that make room for them are closing.
     static let closingAtMost = 64
@@ -74,6 +104,7 @@ final class ServerCore: Sendable {
     /// Answers or closes what is past its deadline.
     func sweep() {
         let now = MonotonicTime.now()
+        swept.withLock { $0 = now }
         for connection in open {
             if connection.answerLate(at: now) {
                 unanswered.wrappingAdd(1, ordering: .relaxed)

@@ -113,6 +113,24 @@ struct AlarmCase {
                 ]
             ], at: 400),
         AlarmCase(
+            "EntitledConfigurationsDiffer",
+            fires: [
+                [
+                    #"entitled_configuration_hash{instance="a"}"#: "234567890123x500",
+                    #"entitled_configuration_hash{instance="b"}"#: "234567890124x500",
+                ]
+            ],
+            silent: [
+                [
+                    #"entitled_configuration_hash{instance="a"}"#: "234567890123x500",
+                    #"entitled_configuration_hash{instance="b"}"#: "234567890123x500",
+                ]
+            ], at: 400),
+        AlarmCase(
+            "EntitledConfigurationReloadFailed",
+            fires: [[#"entitled_configuration_reload_failed{instance="a"}"#: "1x60"]],
+            silent: [[#"entitled_configuration_reload_failed{instance="a"}"#: "0x60"]]),
+        AlarmCase(
             "EntitledClockWrong",
             fires: [
                 [#"entitled_clock_difference_seconds{instance="a"}"#: "-61x60"],

@@ -40,7 +40,7 @@ import Testing
         #expect(server.server.boundPort == nil)
     }
 
-    @Test func `a new request on an open connection is answered 503 while draining`() throws {
+    @Test func `a new request on an open connection is handled while draining, and the connection closed`() throws {
         let waiting = Waiting()
         let server = try TestServer(waiting.handler) { $0.drainGrace = .seconds(5) }
         let client = server.client()
@@ -51,12 +51,27 @@ import Testing
         let isClosed = Monitor(0).poll(for: .seconds(5)) { server.client(patience: .milliseconds(50)).receive() == [] }
         #expect(isClosed)
         client.send(get)
+        try #require(waiting.take(1)).first?.respond(HTTPResponse(status: 200))
         let (text, end) = client.receiveAll()
-        #expect(Answer.statuses(in: text) == [503])
-        #expect(text.lowercased().contains("retry-after: "))
+        #expect(Answer.statuses(in: text) == [200])
         #expect(text.lowercased().contains("connection: close"))
         #expect(end == .closed)
         #expect(draining.join(timeout: .seconds(4)))
+    }
+
+    @Test func `an announced end closes each connection with its answer, and takes new ones`() throws {
+        let server = try TestServer()
+        let open = server.client()
+        open.send(get)
+        #expect(open.answer()?.status == 200)
+        server.server.announceEnd()
+        for client in [open, server.client()] {
+            client.send(get)
+            let (text, end) = client.receiveAll()
+            #expect(Answer.statuses(in: text) == [200])
+            #expect(text.lowercased().contains("connection: close"))
+            #expect(end == .closed)
+        }
     }
 
     @Test func `what the handler still owes at the deadline is answered 503`() throws {

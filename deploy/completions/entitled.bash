@@ -5,10 +5,13 @@ _entitled() {
     for ((index = 1; index < COMP_CWORD; index++)); do
         next=${path:+$path }${COMP_WORDS[index]}
         case $next in
-            "run" | "ingest" | "worker" | "api" | "console" | "migrate" | "verify" | "endpoints" | "endpoints add" | "endpoints update" | "endpoints list" | "endpoints show" | "endpoints enable" | "endpoints disable" | "endpoints rotate-secret" | "endpoints test" | "endpoints remove" | "secrets" | "secrets rewrap" | "secrets reset" | "notifications" | "notifications list" | "notifications show" | "notifications reprocess" | "events" | "events list" | "events show" | "deliveries" | "deliveries list" | "deliveries show" | "deliveries resend" | "customers" | "customers show" | "customers list" | "customers alias" | "customers transfer" | "customers restore-behavior" | "customers delete" | "customers deletions" | "customers export" | "customers grant" | "customers revoke-grant" | "purchases" | "purchases list" | "purchases claim" | "products" | "products list" | "catalog" | "catalog check" | "keys" | "keys create" | "keys list" | "keys revoke" | "users" | "users add" | "users list" | "users link" | "users password" | "users sessions" | "users revoke" | "users key" | "users remove" | "apple" | "apple order" | "apple status" | "apple refunds" | "apple transactions" | "apple extend" | "apple extend-all" | "apple test-notification" | "replay" | "replay history" | "replay webhooks" | "replay list" | "replay show" | "replay cancel" | "import" | "compare" | "export" | "export transactions" | "export customers" | "journal" | "journal export" | "journal apply" | "refunds" | "refunds list" | "refunds answer" | "report" | "listen" | "rebuild" | "retention" | "backup" | "restore" | "upgrade-postgres" | "doctor" | "check-config" | "version") path=$next ;;
+            "run" | "ingest" | "worker" | "api" | "console" | "setup" | "migrate" | "verify" | "endpoints" | "endpoints add" | "endpoints update" | "endpoints list" | "endpoints show" | "endpoints enable" | "endpoints disable" | "endpoints rotate-secret" | "endpoints test" | "endpoints remove" | "secrets" | "secrets rewrap" | "secrets reset" | "notifications" | "notifications list" | "notifications show" | "notifications reprocess" | "events" | "events list" | "events show" | "deliveries" | "deliveries list" | "deliveries show" | "deliveries resend" | "customers" | "customers show" | "customers list" | "customers alias" | "customers transfer" | "customers restore-behavior" | "customers delete" | "customers deletions" | "customers export" | "customers grant" | "customers revoke-grant" | "purchases" | "purchases list" | "purchases claim" | "products" | "products list" | "catalog" | "catalog check" | "keys" | "keys create" | "keys list" | "keys revoke" | "users" | "users add" | "users list" | "users link" | "users password" | "users sessions" | "users revoke" | "users key" | "users remove" | "apple" | "apple order" | "apple status" | "apple refunds" | "apple transactions" | "apple extend" | "apple extend-all" | "apple test-notification" | "replay" | "replay history" | "replay webhooks" | "replay list" | "replay show" | "replay cancel" | "import" | "compare" | "export" | "export transactions" | "export customers" | "journal" | "journal export" | "journal apply" | "refunds" | "refunds list" | "refunds answer" | "report" | "listen" | "rebuild" | "retention" | "backup" | "restore" | "upgrade-postgres" | "doctor" | "check-config" | "version") path=$next ;;
         esac
     done
     case "$path $previous" in
+        "setup --superuser-url-file") mapfile -t COMPREPLY < <(compgen -f -- "$current"); return ;;
+        "setup --database") return ;;
+        "setup --owner") return ;;
         "migrate --wait") return ;;
         "verify --root") mapfile -t COMPREPLY < <(compgen -f -- "$current"); return ;;
         "verify --bundle-id") return ;;
@@ -217,12 +220,13 @@ _entitled() {
     esac
     local words
     case $path in
-        "") words="run ingest worker api console migrate verify endpoints secrets notifications events deliveries customers purchases products catalog keys users apple replay import compare export journal refunds report listen rebuild retention backup restore upgrade-postgres doctor check-config version help --version --config --json --help" ;;
+        "") words="run ingest worker api console setup migrate verify endpoints secrets notifications events deliveries customers purchases products catalog keys users apple replay import compare export journal refunds report listen rebuild retention backup restore upgrade-postgres doctor check-config version help --version --config --json --help" ;;
         "run") words="--config --json --help" ;;
         "ingest") words="--config --json --help" ;;
         "worker") words="--config --json --help" ;;
         "api") words="--routes --config --json --help" ;;
         "console") words="--config --json --help" ;;
+        "setup") words="--superuser-url-file --database --owner --new-passwords --dry-run --yes --config --json --help" ;;
         "migrate") words="--status --dry-run --adopt-database --wait --config --json --help" ;;
         "verify") words="--root --bundle-id --apple-app-id --environment --kind --at --config --json --help" ;;
         "endpoints") words="add update list show enable disable rotate-secret test remove --config --json --help" ;;

@@ -13,6 +13,7 @@ package enum CommandTree {
         Group(WorkerCommand.self),
         Group(APICommand.self),
         Group(ConsoleCommand.self),
+        Group(SetupCommand.self),
         Group(MigrateCommand.self),
         Group(VerifyCommand.self),
         endpointsGroup,

@@ -28,6 +28,12 @@ enum SealingKeys {
         access(path, F_OK) == 0 ? SecretSealer(keys: [Redacted(try key(at: path))]) : nil
     }
 
+    /// The key that the state directory has; nil if it has none.
+    static func ofStateDirectory(_ configuration: Configuration) throws -> [UInt8]? {
+        let path = path(configuration)
+        return access(path, F_OK) == 0 ? try key(at: path) : nil
+    }
+
     /// Copies the file of a key durably.
     static func copy(from source: String, to target: String) throws {
         guard try write(try key(at: source), to: target) else { throw CommandFailure("\(target) exists already") }

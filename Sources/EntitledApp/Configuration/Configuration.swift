@@ -9,6 +9,8 @@ import Subscriptions
 package struct Configuration: Sendable {
     /// Absolute path of the directory with everything that is kept outside the database.
     package let stateDirectory: String
+    /// Absolute path of the directory whose files give secret keys; nil: there is none.
+    package let secretsDirectory: String?
     package let database: Database
     package let ingest: Ingest
     package let worker: Worker
@@ -47,6 +49,11 @@ package struct Configuration: Sendable {
             "Directory for the private Postgres cluster and the key that encrypts stored secrets. Started by root, the"
                 + " default is /var/lib/entitled. A path that does not begin with a slash begins at the current directory."
         )
+        secretsDirectory = section.value(
+            "secrets_dir", .optional(.path), default: nil, example: #""/etc/entitled/secrets""#,
+            "Directory with files that give secret keys which are set nowhere else, named after the key:"
+                + " database.worker_url stands in database_worker_url. A file that this user may not read counts as not there."
+                + " `entitled setup` writes them.")
         database = section.section("database", "Connections to Postgres.", Database.init)
         ingest = section.section("ingest", "The listener for the App Store's notifications.", Ingest.init)
         worker = section.section("worker", "Applying notifications and sending webhooks.", Worker.init)

@@ -32,6 +32,9 @@ package enum ConfigurationKeys {
         return names
     }
 
+    /// The file of `secrets_dir` that gives a secret key.
+    static func secretFile(of key: String) -> String { key.replacing(".", with: "_") }
+
     /// The environment variable that sets the whole list of apps; the keys inside it have none.
     static let appsVariable = "ENTITLED_APPS"
     /// The environment variable that names a file with the list of apps: their keys are secret.

@@ -16,6 +16,7 @@ struct EnvironmentOverlay {
         for entry in ConfigurationKeys.all {
             apply(entry)
         }
+        applySecretFiles()
         applyApps()
         reportNearMisses()
     }
@@ -50,6 +51,27 @@ struct EnvironmentOverlay {
             return
         }
         set(entry.path, entry.fromText(text), fileVariable)
+    }
+
+    /// What the directory of secrets says of keys that neither the file nor a variable sets.
+    private mutating func applySecretFiles() {
+        guard let folder = document["secrets_dir"]?.stringValue else { return }
+        for entry in ConfigurationKeys.all where entry.fileVariable != nil {
+            let parts = entry.path.split(separator: ".").map(String.init)
+            guard parts.reduce(document, { $0[$1] ?? .null }) == .null else { continue }
+            let path = surroundings.resolve("\(folder)/\(ConfigurationKeys.secretFile(of: entry.path))")
+            switch surroundings.readFile(path) {
+            case .missing, .denied: continue
+            case .failed(let reason): add(entry, path, reason, "a file with the value")
+            case .contents(let bytes):
+                let text = String(decoding: bytes, as: UTF8.self).trimmed
+                guard !text.isEmpty else {
+                    add(entry, path, "an empty file", entry.allowed)
+                    continue
+                }
+                set(entry.path, entry.fromText(text), path)
+            }
+        }
     }
 
     private mutating func applyApps() {

@@ -11,6 +11,8 @@ package struct PostgresTarget: Sendable, Equatable {
     package let applicationName: String
     /// For each host; whole seconds, at least two, because libpq counts so.
     package let connectTimeout: Duration
+    /// In place of the one of the URL; nil: that one.
+    private var otherDatabase: String?
     /// Hosts of the URL that are left out, each with its port.
     private var excluded: Set<[String]> = []
 
@@ -30,6 +32,7 @@ package struct PostgresTarget: Sendable, Equatable {
         var given = try parsed()
         try check(given)
         given["client_encoding"] = "UTF8"
+        if let otherDatabase { given["dbname"] = otherDatabase }
         let hosts = given["host"] ?? given["hostaddr"] ?? ""
         if !excluded.isEmpty { given = remaining(given) }
         let defaults = [
@@ -47,6 +50,13 @@ package struct PostgresTarget: Sendable, Equatable {
             given["options"] = given["options"].map { "\($0) \(option)" } ?? option
         }
         return given.sorted { $0.key < $1.key }.map { (name: $0.key, value: $0.value) }
+    }
+
+    /// The same with another database of the server; nil changes nothing.
+    package func with(database: String?) -> PostgresTarget {
+        var target = self
+        if let database { target.otherDatabase = database }
+        return target
     }
 
     /// Leaves a host out; false where none would be left, or it is not one of several.
@@ -82,7 +92,7 @@ package struct PostgresTarget: Sendable, Equatable {
     }
 
     /// libpq's own texts about a URL quote it, and with it the password: so they are not passed on.
-    private func parsed() throws(PostgresError) -> [String: String] {
+    func parsed() throws(PostgresError) -> [String: String] {
         guard !url.exposed.utf8.contains(0), let options = PQconninfoParse(url.exposed, nil) else {
             throw PostgresError(
                 .configuration,

@@ -1,0 +1,93 @@
+import Base
+import CLI
+import Database
+import Postgres
+import Schemas
+
+/// `entitled setup`.
+struct SetupCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        "setup", "Create what a new installation needs in Postgres and in secrets_dir; repair what is missing.",
+        discussion: """
+            Creates the owner, the database, the schema, a login for each process, and the key that seals the secrets of \
+            endpoints; writes a URL for each role and the key into secrets_dir, for root alone. What is there and works \
+            stays, so that it can be repeated, and continues where it was interrupted. As root it administers the Postgres \
+            of this host; --superuser-url-file names another. Where database.url is set and its user may create roles, \
+            no administrator is needed.
+            """,
+        examples: ["setup", "setup --dry-run", "setup --superuser-url-file /root/admin_url --yes"])
+
+    @Option(
+        "--superuser-url-file", .file,
+        "File with the URL of a Postgres user who may create roles and databases. Default: the Postgres of this host, as its user postgres."
+    ) private var superuserFile: String?
+    @Option("--database", .text("NAME"), "Name of the database to create. Default: entitled.") private var database:
+        String = "entitled"
+    @Option("--owner", .text("NAME"), "Role to create as the owner. Default: entitled.") private var owner: String =
+        "entitled"
+    @Flag(
+        "--new-passwords",
+        "Set new passwords for roles that can log in already and of which this host has no file; files of other hosts no longer work then."
+    ) private var renews: Bool
+    @Flag("--dry-run", "Show what would be made; change nothing.") private var isDry: Bool
+    @OptionGroup private var confirmation: Confirmation
+
+    func validate() throws {
+        for (option, name) in [("--database", database), ("--owner", owner)] {
+            let isPlain = name.wholeMatch(of: /[a-z_][a-z0-9_]{0,62}/) != nil
+            guard isPlain else {
+                throw UsageError("\(option): a name has lower-case letters, digits and underscores, at most 63")
+            }
+        }
+    }
+
+    func run(_ context: CommandContext) throws -> Int32 {
+        let configuration = try context.configuration()
+        guard let folder = configuration.secretsDirectory else {
+            throw CommandFailure(
+                "secrets_dir is not set: name a folder for the URLs and keys, such as \"/etc/entitled/secrets\", in the"
+                    + " configuration")
+        }
+        let superuser = LocalSuperuser(
+            url: try superuserFile.map { Redacted(try SecretFile.line($0, of: "--superuser-url-file")) })
+        let setup = Setup(
+            configuration: configuration, files: SecretFiles(folder: folder), superuser: superuser,
+            names: SetupNames(owner: owner, database: database), renews: renews)
+        let plan = try setup.plan()
+        guard !isDry, !plan.steps.isEmpty else {
+            report(plan, setup, isDone: false, context)
+            return 0
+        }
+        try confirmation.ask("Do this?", context) { plan.steps.map { "- " + $0.text(setup.names) } }
+        var bar = ProgressBar(context.terminal)
+        defer { bar.clear() }
+        try setup.make(plan) { step, part in bar.show(part, step.text(setup.names)) }
+        bar.clear()
+        report(plan, setup, isDone: true, context)
+        return 0
+    }
+
+    private func report(_ plan: SetupPlan, _ setup: Setup, isDone: Bool, _ context: CommandContext) {
+        let files = plan.steps.compactMap(\.key).map { setup.files.path(of: $0) }
+        if context.json {
+            context.terminal.document(
+                .object([
+                    "done": .strings(isDone ? plan.steps.map(\.word) : []),
+                    "planned": .strings(isDone ? [] : plan.steps.map(\.word)), "kept": .strings(plan.kept),
+                    "files": .strings(isDone ? files : []),
+                ]))
+            return
+        }
+        for key in plan.kept { context.terminal.print("kept: \(key)") }
+        guard !plan.steps.isEmpty else { return context.terminal.print("nothing to do") }
+        for step in plan.steps { context.terminal.print("\(isDone ? "done" : "to do"): \(step.text(setup.names))") }
+        guard isDone else { return }
+        for file in files { context.terminal.print("written: \(file)") }
+        context.terminal.print(
+            """
+            Back up \(setup.files.folder). Then start the processes and look at them:
+              systemctl enable --now entitled-ingest entitled-worker entitled-api entitled-console
+              entitled doctor
+            """)
+    }
+}

@@ -19,7 +19,7 @@ extension PostgresTarget {
     ) throws(PostgresError) -> String {
         let given = try parsed()
         func list(_ name: String) -> [String] {
-            (given[name] ?? "").split(separator: ",", omittingEmptySubsequences: false).map(String.init)
+            given[name].map { $0.split(separator: ",", omittingEmptySubsequences: false).map(String.init) } ?? []
         }
         let (names, ports) = (list("host").isEmpty ? list("hostaddr") : list("host"), list("port"))
         let hosts = (names.isEmpty ? [""] : names).enumerated().map { place, name in

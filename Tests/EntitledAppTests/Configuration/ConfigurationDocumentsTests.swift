@@ -57,8 +57,8 @@ struct ConfigurationDocumentsTests {
         let leaves = Self.leaves(try JSON(parsing: Array(text.utf8), json5: true))
         #expect(Set(leaves.keys) == Set(ConfigurationKeys.all.map(\.path)))
         var bench = ConfigurationFixture()
-        bench.files["/etc/entitled/AuthKey_2X9R4HXF34.p8"] = .denied
-        bench.files["/etc/entitled/AuthKey_7B3M2KX9QA.p8"] = .denied
+        bench.files["/etc/entitled/keys/AuthKey_2X9R4HXF34.p8"] = .denied
+        bench.files["/etc/entitled/keys/AuthKey_7B3M2KX9QA.p8"] = .denied
         for name in ["fullchain.pem", "privkey.pem"] {
             bench.files["/etc/letsencrypt/live/notifications.example.com/\(name)"] = .denied
         }

@@ -71,6 +71,37 @@ struct EnvironmentTests {
         #expect(mistakes.first?.description.hasPrefix("\(key) (from \(variable)): found ") == true)
     }
 
+    @Test func `files of secrets_dir give what neither the file nor a variable sets`() throws {
+        var bench = ConfigurationFixture()
+        bench.environment = ["ENTITLED_DATABASE_API_URL": "postgres://of/variable"]
+        for role in ["ingest", "api", "worker"] {
+            bench.file("/run/secrets/database_\(role)_url", "postgres://of/dir\n")
+        }
+        bench.files["/run/secrets/database_console_url"] = .denied
+        bench.file("/run/secrets/api_secret_keys", "sk_11111111\nsk_22222222\n")
+        let configuration = try bench.parse(
+            "{ secrets_dir: '/run/secrets', database: { worker_url: 'postgres://of/file', ingest_url: null } }")
+        #expect(configuration.database.ingestURL?.exposed == "postgres://of/dir")
+        #expect(configuration.database.apiURL?.exposed == "postgres://of/variable")
+        #expect(configuration.database.workerURL?.exposed == "postgres://of/file")
+        #expect(configuration.database.url == nil && configuration.database.consoleURL == nil)
+        #expect(configuration.api.secretKeys.count == 2)
+        let setting = configuration.settings.first { $0.key == "database.ingest_url" }
+        #expect(setting?.origin == .variable("/run/secrets/database_ingest_url"))
+        #expect(setting?.value == .string("[redacted]"))
+    }
+
+    @Test func `a file of secrets_dir that is empty or wrong is a mistake of its key`() throws {
+        var bench = ConfigurationFixture()
+        bench.environment = ["ENTITLED_SECRETS_DIR": "/run/secrets"]
+        bench.file("/run/secrets/database_url", "\n")
+        bench.file("/run/secrets/webhooks_secret_keys", "short")
+        let mistakes = try bench.mistakes()
+        #expect(Set(mistakes.map(\.key)) == ["database.url", "webhooks.secret_keys[0]"])
+        #expect(mistakes.allSatisfy { $0.variable?.hasPrefix("/run/secrets/") == true })
+        #expect(!mistakes.contains { $0.description.contains("short") })
+    }
+
     @Test func `a secret can come from a file`() throws {
         var bench = ConfigurationFixture()
         bench.environment = [

@@ -150,7 +150,7 @@ extension Configuration {
                 example: #""2X9R4HXF34""#, "The id of the key.")
             privateKeyFile = section.required(
                 "private_key_file", .privateKeyFile, placeholder: "",
-                example: #""/etc/entitled/AuthKey_2X9R4HXF34.p8""#,
+                example: #""/etc/entitled/keys/AuthKey_2X9R4HXF34.p8""#,
                 "File with the private key, as downloaded from Apple.")
             baseURL = section.value(
                 "base_url", .optional(.baseURL), default: nil,
@@ -181,7 +181,7 @@ extension Configuration {
                 example: #""7B3M2KX9QA""#, "The id of the key.")
             privateKeyFile = section.required(
                 "private_key_file", .privateKeyFile, placeholder: "",
-                example: #""/etc/entitled/AuthKey_7B3M2KX9QA.p8""#,
+                example: #""/etc/entitled/keys/AuthKey_7B3M2KX9QA.p8""#,
                 "The key itself.")
         }
     }
@@ -199,7 +199,7 @@ extension Configuration {
                 "The id of the key: App Store Connect, Users and Access, Integrations, In-App Purchase.")
             privateKeyFile = section.required(
                 "private_key_file", .privateKeyFile, placeholder: "",
-                example: #""/etc/entitled/AuthKey_2X9R4HXF34.p8""#,
+                example: #""/etc/entitled/keys/AuthKey_2X9R4HXF34.p8""#,
                 "File with the private key, as downloaded from Apple: an In-App Purchase key.")
         }
     }

@@ -1,0 +1,36 @@
+import Postgres
+import Testing
+
+@Suite struct LoginURLTests {
+    private func login(_ url: String) throws -> String {
+        try PostgresTarget(url: url).loginURL(
+            user: "entitled_api", password: "secret", database: "entitled", port: "5433")
+    }
+
+    @Test(arguments: [
+        ("postgres://admin:other@db.example.com/postgres", "db.example.com:5433"),
+        ("postgres://db.example.com:6000/postgres", "db.example.com:6000"),
+        ("postgres://a:1,b:2/postgres", "a:1,b:2"), ("host=a,b port=7", "a:7,b:7"),
+        ("postgres://[2001:db8::1]:6000/x", "[2001:db8::1]:6000"),
+        ("host=/var/run/postgresql", "localhost:5433"), ("postgresql:///postgres?host=/run&port=99", "localhost:99"),
+        ("dbname=postgres", "localhost:5433"), ("hostaddr=192.0.2.1", "192.0.2.1:5433"),
+    ])
+    func `the login is to the server of the target`(url: String, server: String) throws {
+        #expect(try login(url) == "postgres://entitled_api:secret@\(server)/entitled")
+    }
+
+    @Test func `TLS and the kind of server are kept, and what is the administrator's is not`() throws {
+        let url = "postgres://admin:other@a,b/x?sslmode=verify-full&sslrootcert=/a%20b.pem&target_session_attrs=primary"
+        #expect(
+            try login(url)
+                == "postgres://entitled_api:secret@a:5433,b:5433/entitled?sslmode=verify-full&sslrootcert=%2Fa%20b.pem"
+                + "&target_session_attrs=primary")
+        #expect(try !login("postgres://a/x?options=-c%20role%3Dadmin&passfile=/root/.pgpass").contains("pgpass"))
+    }
+
+    @Test func `what was written is read again`() throws {
+        let target = PostgresTarget(url: try login("host=a"))
+        #expect(target.password == "secret" && target.database == "entitled")
+        #expect(PostgresTarget(url: "host=a").password == nil && PostgresTarget(url: "host=a").database == nil)
+    }
+}

@@ -1,5 +1,6 @@
 import Base
 import CLI
+import FoundationEssentials
 import Glibc
 import Postgres
 
@@ -7,7 +8,17 @@ import Postgres
 struct LocalSuperuser {
     /// The user of the system and of Postgres whom Debian's packages make.
     private static let name = "postgres"
-    private static let local = "postgresql:///postgres?host=/var/run/postgresql&user=postgres"
+    private static let sockets = "/var/run/postgresql"
+    /// What a socket's file is called before its port.
+    private static let prefix = ".s.PGSQL."
+
+    /// Of several servers the one of the usual port is meant; a single one may have any.
+    private static var local: String {
+        let names = (try? FileManager.default.contentsOfDirectory(atPath: sockets)) ?? []
+        let ports = names.filter { $0.hasPrefix(prefix) }.compactMap { UInt16($0.dropFirst(prefix.count)) }
+        let port = ports.count == 1 ? ports[0] : 5432
+        return "postgresql:///postgres?host=\(sockets)&user=\(name)&port=\(port)"
+    }
 
     /// Nil: the server of this host, as its own user.
     let url: Redacted<String>?

@@ -41,7 +41,7 @@ final class RunningAPI: Sendable {
         let answers = SubscriberResponses(
             document: SubscriberDocument(catalogue: catalogue),
             foldSettings: FoldSettings(defaultGrace: .seconds(72 * 3600)), clock: clock)
-        batcher = SubscriberBatcher(
+        batcher = try SubscriberBatcher(
             answers: answers,
             sessions: { PostgresSession(database.target(role: DatabaseRole.api.rawValue), logger: logger) },
             answerTimeout: patience + .seconds(15), clock: clock, logger: logger)

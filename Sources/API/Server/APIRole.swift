@@ -87,16 +87,18 @@ package struct APIRole: Sendable {
     /// - Parameters:
     ///   - verifier: what decides about what Apple signed.
     ///   - apple: asks Apple about an app; those without a key have none.
+    ///   - replica: a standby that answers reads of public keys; nil: there is none.
     package init(
         _ settings: APISettings, _ process: ProcessContext, verifier: SignedDataVerifier,
-        apple: [String: ServerAPIClient]
+        apple: [String: ServerAPIClient], replica: ReplicaReading? = nil
     ) throws {
         let (clock, logger, metrics) = (process.clock, process.logger, process.metrics)
         func session() throws -> PostgresSession { try process.session(patience: APIRole.patience) }
         let groups = RouteGroups(settings: settings, verifier: verifier, apple: apple, clock: clock)
         let answerTimeout = APIRole.answerTimeout(settings.applyTimeout)
         let batcher = try SubscriberBatcher(
-            answers: groups.answers, sessions: session, answerTimeout: answerTimeout, clock: clock, logger: logger)
+            answers: groups.answers, sessions: session, replica: replica, answerTimeout: answerTimeout, clock: clock,
+            logger: logger, metrics: metrics)
         let engine = try RequestExecutor(
             threads: APIRole.threads, sessions: session, patience: settings.applyTimeout, answerTimeout: answerTimeout,
             logger: logger)
@@ -104,10 +106,13 @@ package struct APIRole: Sendable {
             publicKeys: settings.publicKeys, secretKeys: settings.secretKeys, appKeys: settings.appKeys, clock: clock)
         refresher = KeyRefresher(keys, session: try session(), logger: logger)
         let calls = AppleCalls()
+        let written: (@Sendable (Set<String>) -> Void)? =
+            batcher.hasStandby ? { @Sendable ids in batcher.wrote(ids) } : nil
         handler = APIRoutes(
             groups.routes(batcher, calls.cancellation), keys: keys, refresher: refresher,
             cors: CORSPolicy(settings.corsOrigins), engine: engine,
-            limiter: RequestLimiter(settings.limits, logger: logger, metrics: metrics), metrics: metrics)
+            limiter: RequestLimiter(settings.limits, logger: logger, metrics: metrics), metrics: metrics,
+            written: written)
         probe = DatabaseProbe(name: "api-probe", session: try process.session(patience: DatabaseProbe.patience))
         services = [refresher, batcher, calls, engine, probe]
     }

@@ -13,13 +13,16 @@ package struct APIRoutes: HTTPHandler {
     private let engine: RequestExecutor
     private let limiter: RequestLimiter?
     private let metrics: Metrics
+    private let written: (@Sendable (Set<String>) -> Void)?
 
     /// - Parameters:
     ///   - refresher: looks up unknown keys in the database; nil: there are none but those of the table.
     ///   - limiter: nil: nothing is limited, and all requests share all threads.
+    ///   - written: is told of the app user ids that a request named which may have changed something, before its answer.
     package init(
         _ routes: [APIRoute], keys: KeyTable, refresher: KeyRefresher? = nil, cors: CORSPolicy = CORSPolicy(),
-        engine: RequestExecutor, limiter: RequestLimiter? = nil, metrics: Metrics = Metrics()
+        engine: RequestExecutor, limiter: RequestLimiter? = nil, metrics: Metrics = Metrics(),
+        written: (@Sendable (Set<String>) -> Void)? = nil
     ) {
         self.routes = routes.sorted { $0.exactness > $1.exactness }
         bySegments = Dictionary(grouping: self.routes, by: \.segmentCount)
@@ -29,6 +32,7 @@ package struct APIRoutes: HTTPHandler {
         self.engine = engine
         self.limiter = limiter
         self.metrics = metrics
+        self.written = written
     }
 
     package func refuse(_ head: HTTPRequestHead) -> HTTPResponse? {
@@ -116,6 +120,14 @@ package struct APIRoutes: HTTPHandler {
     }
 
     private func perform(_ request: APIRequest, _ route: APIRoute, _ responder: HTTPResponder) {
+        var responder = responder
+        if let written, route.method != "GET" {
+            let (ids, next) = (request.namedCustomers, responder)
+            responder = HTTPResponder { response in
+                written(ids)
+                next.respond(response)
+            }
+        }
         switch route.work {
         case .call(let action): engine.run(action, request, responder)
         case .gathered(let gathering): gathering.take(request, responder)

@@ -4,7 +4,8 @@ import Database
 import HTTP
 import Postgres
 
-/// Answers who asks for customers, in natural batches: whatever waits when a reader is free goes into its next statement.
+/// Answers requests for customers, in natural batches: whatever waits when a reader is free goes into its next statement.
+/// Where there is a standby, it answers public keys, and the primary answers what the standby cannot.
 package final class SubscriberBatcher: Service, BatchedRoute {
     package let name = "subscriber-desk"
 
@@ -14,9 +15,19 @@ package final class SubscriberBatcher: Service, BatchedRoute {
         let responder: HTTPResponder
     }
 
+    private enum Source {
+        case primary, standby
+    }
+
     private struct State {
-        var waiting: [Question] = []
+        var waiting: [Source: [Question]] = [.primary: [], .standby: []]
+        /// When the standby is asked again after a failure.
+        var standbyRetry: ContinuousClock.Instant?
         var isEnding = false
+        /// Readers of the standby, which may hand on what they have.
+        var standbyReaders = 0
+
+        var count: Int { waiting.values.reduce(0) { $0 + $1.count } }
     }
 
     /// Customers in one statement; more gain little and make each wait longer.
@@ -25,10 +36,18 @@ package final class SubscriberBatcher: Service, BatchedRoute {
     private static let waitingLimit = 4096
     /// While one waits for the database, another writes documents.
     private static let readers = 2
+    /// From a failure of the standby to the next request that it gets.
+    private static let standbyPause = Duration.seconds(1)
+    /// How long a statement of the standby may stay unanswered.
+    private static let standbyPatience = Duration.seconds(2)
 
     private let state = Monitor(State())
     private let left = Monitor(0)
     private let sessions: [PostgresSession]
+    private let standbySessions: [PostgresSession]
+    private let freshness: ReplicaFreshness?
+    private let sampler: PrimarySampler?
+    private let metrics: Metrics
     private let answers: SubscriberResponses
     private let notes: DeferredWrites
     private let answerTimeout: Duration
@@ -37,11 +56,22 @@ package final class SubscriberBatcher: Service, BatchedRoute {
 
     /// - Parameters:
     ///   - sessions: makes one for each reader, and one for what is noted.
+    ///   - replica: the standby, if there is one.
     ///   - answerTimeout: after how long the listener answers by itself.
     package init(
-        answers: SubscriberResponses, sessions: () throws -> PostgresSession, answerTimeout: Duration,
-        clock: any WallClock, logger: Logger
-    ) rethrows {
+        answers: SubscriberResponses, sessions: () throws -> PostgresSession, replica: ReplicaReading? = nil,
+        answerTimeout: Duration, clock: any WallClock, logger: Logger, metrics: Metrics = Metrics()
+    ) throws {
+        let freshness = replica.map { ReplicaFreshness(lag: $0.lag) }
+        self.freshness = freshness
+        self.metrics = metrics
+        sampler = try freshness.map { PrimarySampler($0, session: try sessions(), logger: logger) }
+        standbySessions =
+            try replica.map { replica in
+                try (0..<SubscriberBatcher.readers).map { _ in
+                    try replica.process.session(patience: SubscriberBatcher.standbyPatience)
+                }
+            } ?? []
         self.answerTimeout = answerTimeout
         self.sessions = try (0..<SubscriberBatcher.readers).map { _ in try sessions() }
         notes = DeferredWrites(session: try sessions(), clock: clock, logger: logger)
@@ -52,19 +82,38 @@ package final class SubscriberBatcher: Service, BatchedRoute {
 
     package func start() {
         notes.start()
-        left.change { $0 = sessions.count }
+        sampler?.start()
+        left.change { $0 = sessions.count + standbySessions.count }
+        state.change { $0.standbyReaders = standbySessions.count }
         for (number, session) in sessions.enumerated() {
             _ = ServiceThread("reader-\(number)") { [self] in
-                while let batch = nextBatch() { answer(batch, session) }
+                while let batch = nextBatch(.primary) { answer(batch, session) }
+                left.change { $0 -= 1 }
+            }
+        }
+        for (number, session) in standbySessions.enumerated() {
+            _ = ServiceThread("standby-\(number)") { [self] in
+                while let batch = nextBatch(.standby) { answer(batch, fromStandby: session) }
+                state.change { $0.standbyReaders -= 1 }
                 left.change { $0 -= 1 }
             }
         }
     }
 
+    /// Something may have been committed about these customers: they are read from the primary until the standby has it.
+    func wrote(_ ids: some Collection<String>) {
+        guard let freshness, !ids.isEmpty else { return }
+        freshness.wrote(ids, at: .now)
+    }
+
+    /// Whether writes have to be told.
+    var hasStandby: Bool { freshness != nil }
+
     package func drain(until deadline: ContinuousClock.Instant) {
         state.change { $0.isEnding = true }
         let isDone = left.wait(timeout: max(.zero, deadline - .now)) { $0 == 0 ? true : nil } ?? false
-        for session in sessions { isDone ? session.close() : session.cut() }
+        for session in sessions + standbySessions { isDone ? session.close() : session.cut() }
+        sampler?.drain(until: deadline)
         notes.end(until: deadline)
     }
 
@@ -72,8 +121,9 @@ package final class SubscriberBatcher: Service, BatchedRoute {
         do {
             let id = try APICall.appUserID(request.parameters["app_user_id"] ?? "")
             let isTaken = state.change { state in
-                guard state.waiting.count < SubscriberBatcher.waitingLimit else { return false }
-                state.waiting.append(Question(appUserID: id, request: request, responder: responder))
+                guard state.count < SubscriberBatcher.waitingLimit else { return false }
+                let source = source(of: request, state)
+                state.waiting[source]?.append(Question(appUserID: id, request: request, responder: responder))
                 return true
             }
             if !isTaken { throw APIError.unavailable("Too many requests are waiting.") }
@@ -84,17 +134,29 @@ package final class SubscriberBatcher: Service, BatchedRoute {
 
     // MARK: - The readers
 
+    /// Backends that a secret key lets in decide by what they read; they always get the primary's word.
+    private func source(of request: APIRequest, _ state: State) -> Source {
+        guard freshness != nil, request.key?.kind == .public, !state.isEnding else { return .primary }
+        return state.standbyRetry.map { $0 > .now } ?? false ? .primary : .standby
+    }
+
     /// Waits for something; nil when ending and nothing is left.
-    private func nextBatch() -> [Question]? {
+    private func nextBatch(_ source: Source) -> [Question]? {
         let batch = state.wait { state -> [Question]?? in
             // The listener has answered them.
             let oldest = ContinuousClock.now - answerTimeout
-            if state.waiting.first.map({ $0.request.arrived < oldest }) ?? false {
-                state.waiting.removeAll { $0.request.arrived < oldest }
+            var waiting = state.waiting[source] ?? []
+            if waiting.first.map({ $0.request.arrived < oldest }) ?? false {
+                waiting.removeAll { $0.request.arrived < oldest }
             }
-            guard !state.waiting.isEmpty else { return state.isEnding ? .some(nil) : nil }
-            let batch = Array(state.waiting.prefix(SubscriberBatcher.batchLimit))
-            state.waiting.removeFirst(batch.count)
+            defer { state.waiting[source] = waiting }
+            guard !waiting.isEmpty else {
+                // A reader of the standby may still hand something on.
+                let isLast = state.isEnding && (source == .standby || state.standbyReaders == 0)
+                return isLast ? .some(nil) : nil
+            }
+            let batch = Array(waiting.prefix(SubscriberBatcher.batchLimit))
+            waiting.removeFirst(batch.count)
             return .some(batch)
         }
         return batch ?? nil
@@ -116,6 +178,41 @@ package final class SubscriberBatcher: Service, BatchedRoute {
                 question.responder.respond(APIError(failure: error, of: question.request, logger).response)
             }
         }
+    }
+
+    // MARK: - The standby
+
+    /// Answers what the standby has, and hands the rest to the readers of the primary.
+    private func answer(_ batch: [Question], fromStandby session: PostgresSession) {
+        guard let freshness else { return }
+        var (answered, rest): ([(Question, SubscriberQuery.Found)], [Question]) = ([], [])
+        do {
+            try session.withConnection { connection in
+                let standby = try StandbyState.read(on: connection)
+                let now = ContinuousClock.now
+                let isFresh = batch.map { freshness.required(for: $0.appUserID, at: now).map(standby.has) ?? false }
+                let fresh = zip(batch, isFresh).filter(\.1).map(\.0)
+                rest = zip(batch, isFresh).filter { !$0.1 }.map(\.0)
+                count("behind", rest.count)
+                guard !fresh.isEmpty else { return }
+                for (question, found) in zip(fresh, try answers.find(fresh.map(\.appUserID), on: connection)) {
+                    if let found { answered.append((question, found)) } else { rest.append(question) }
+                }
+                count("unknown", fresh.count - answered.count)
+            }
+        } catch {
+            (answered, rest) = ([], batch)
+            count("unavailable", batch.count)
+            state.change { $0.standbyRetry = .now + SubscriberBatcher.standbyPause }
+        }
+        if !rest.isEmpty { state.change { $0.waiting[.primary]?.insert(contentsOf: rest, at: 0) } }
+        count("standby", answered.count)
+        let now = clock.now()
+        for (question, found) in answered { answer(question, .there(found), now) }
+    }
+
+    private func count(_ result: String, _ amount: Int) {
+        if amount > 0 { metrics.count(.standbyReads, ["result": result], by: Double(amount)) }
     }
 
     private func answer(_ question: Question, _ read: SubscriberResponses.Read?, _ now: Int64) {

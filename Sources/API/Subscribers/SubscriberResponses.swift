@@ -74,6 +74,11 @@ package struct SubscriberResponses: Sendable {
     /// How often a customer who is deleted again and again is made.
     private static let attempts = 3
 
+    /// The customers whom these ids name, in their order; nil where there is none. Writes nothing.
+    func find(_ ids: [String], on connection: PostgresConnection) throws -> [SubscriberQuery.Found?] {
+        try reader.find(ids, on: connection)
+    }
+
     /// The customers whom these ids name, in their order; one who is not there is made, where the caller may write. Nil where
     /// that did not succeed.
     func readOrMake(_ wanted: [Wanted], on connection: PostgresConnection) throws -> [Read?] {

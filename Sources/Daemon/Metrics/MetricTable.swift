@@ -224,6 +224,10 @@ extension Metric {
         "entitled_configuration_reload_failed", .gauge,
         "Whether the last SIGHUP found a configuration that could not be used, or a role that could not take it; 1 or 0."
     )
+    package static let standbyReads = Metric(
+        "entitled_api_standby_reads_total", .counter, labels: ["result"],
+        "Customers that public keys asked for while there is `database.api_read_url`: `standby` answered; the primary did"
+            + " because the standby was `behind` or `unavailable`, or the customer is `unknown` there.")
     package static let certificateEnds = Metric(
         "entitled_tls_certificate_not_after_seconds", .gauge, labels: ["role"],
         "End of the validity of the listener's certificate, in Unix time.")
@@ -277,7 +281,7 @@ extension Metric {
         buildInfo, configurationHash, configurationReloadFailed, certificateEnds, privateDatabaseRestarts, connections,
         requests, malformed, timeouts, turnedAway,
         unanswered,
-        apiAnswers, apiSeconds, apiLimited, operatorAnswers, consoleSeconds, consoleLogins,
+        apiAnswers, apiSeconds, apiLimited, standbyReads, operatorAnswers, consoleSeconds, consoleLogins,
         consoleReports,
     ]
 }

@@ -134,13 +134,26 @@ struct Composition {
         let (accesses, transports) = apple.use()
         let role = try APIRole(
             APISettings(configuration, logger: logger), process(.api),
-            verifier: try verifier(revocation?.policyOfAdmission), apple: accesses.mapValues(\.client))
+            verifier: try verifier(revocation?.policyOfAdmission), apple: accesses.mapValues(\.client),
+            replica: replica())
         var settings = APIRole.listener(
             on: configuration.api.listen.description, applyTimeout: configuration.api.applyTimeout)
         settings.maxConnectionsPerAddress = configuration.api.maxConnectionsPerAddress
         return RoleParts(
             listening: RoleParts.Listening(settings: settings, handler: role.handler),
             services: role.services + [transports], notReady: role.unreadyReasons)
+    }
+
+    private func replica() -> ReplicaReading? {
+        guard configuration.database.apiReadURL != nil else { return nil }
+        return ReplicaReading(
+            lag: configuration.api.readLag,
+            process: ProcessContext(clock: clock, logger: logger, metrics: metrics) { [database, logger] prepare in
+                guard let session = try database.standbySession(logger: logger, check: prepare) else {
+                    throw CommandFailure("database.api_read_url is not set")
+                }
+                return session
+            })
     }
 
     // MARK: - console

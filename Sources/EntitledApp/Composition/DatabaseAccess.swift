@@ -127,6 +127,18 @@ struct DatabaseAccess: Sendable {
         }
     }
 
+    /// A session with the standby that the API reads from; what is wrong with it keeps nothing from working.
+    func standbySession(
+        logger: Logger, check: @escaping @Sendable (PostgresConnection) throws -> Void
+    ) throws -> PostgresSession? {
+        guard let url = configuration.apiReadURL else { return nil }
+        let target = PostgresTarget(url: url.exposed, applicationName: "entitled api standby")
+        return PostgresSession(target, logger: logger.with(["database": .string("standby")])) { connection in
+            try DatabaseRole.api.check(connection)
+            try check(connection)
+        }
+    }
+
     /// Whether the database is ours and ready, before a process starts: what only a person can mend is thrown; a
     /// database that is away is not, because processes wait for it.
     func checkBeforeStart(_ roles: [DatabaseRole], logger: Logger) throws {

@@ -58,7 +58,8 @@ struct EnvironmentOverlay {
         guard let folder = document["secrets_dir"]?.stringValue else { return }
         for entry in ConfigurationKeys.all where entry.fileVariable != nil {
             let parts = entry.path.split(separator: ".").map(String.init)
-            guard parts.reduce(document, { $0[$1] ?? .null }) == .null else { continue }
+            // The example file has every list, empty ones too.
+            guard [.null, .array([])].contains(parts.reduce(document, { $0[$1] ?? .null })) else { continue }
             let path = surroundings.resolve("\(folder)/\(ConfigurationKeys.secretFile(of: entry.path))")
             switch surroundings.readFile(path) {
             case .missing, .denied: continue

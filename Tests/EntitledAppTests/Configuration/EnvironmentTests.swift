@@ -80,7 +80,8 @@ struct EnvironmentTests {
         bench.files["/run/secrets/database_console_url"] = .denied
         bench.file("/run/secrets/api_secret_keys", "sk_11111111\nsk_22222222\n")
         let configuration = try bench.parse(
-            "{ secrets_dir: '/run/secrets', database: { worker_url: 'postgres://of/file', ingest_url: null } }")
+            "{ secrets_dir: '/run/secrets', database: { worker_url: 'postgres://of/file', ingest_url: null }, api: { secret_keys: [] } }"
+        )
         #expect(configuration.database.ingestURL?.exposed == "postgres://of/dir")
         #expect(configuration.database.apiURL?.exposed == "postgres://of/variable")
         #expect(configuration.database.workerURL?.exposed == "postgres://of/file")
@@ -149,7 +150,7 @@ struct EnvironmentTests {
         #expect(
             Set(names) == [
                 "ENTITLED_DATABASE_URL_FILE", "ENTITLED_DATABASE_INGEST_URL_FILE", "ENTITLED_DATABASE_WORKER_URL_FILE",
-                "ENTITLED_DATABASE_API_URL_FILE", "ENTITLED_DATABASE_CONSOLE_URL_FILE", "ENTITLED_API_PUBLIC_KEYS_FILE",
+                "ENTITLED_DATABASE_API_URL_FILE", "ENTITLED_DATABASE_API_READ_URL_FILE", "ENTITLED_DATABASE_CONSOLE_URL_FILE", "ENTITLED_API_PUBLIC_KEYS_FILE",
                 "ENTITLED_API_SECRET_KEYS_FILE",
                 "ENTITLED_WEBHOOKS_PROXY_FILE", "ENTITLED_WEBHOOKS_SECRET_KEYS_FILE",
             ])

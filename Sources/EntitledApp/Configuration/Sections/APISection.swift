@@ -10,6 +10,8 @@ extension Configuration {
         package let publicKeys: [Redacted<String>]
         package let secretKeys: [Redacted<String>]
         package let applyTimeout: Duration
+        /// How old what a standby answers may be.
+        package let readLag: Duration
         package let maxConnectionsPerAddress: Int
         /// `*` for any.
         package let corsOrigins: [String]
@@ -31,6 +33,10 @@ extension Configuration {
                 "apply_timeout", .duration(.milliseconds(100)...(.seconds(60))), default: .seconds(10),
                 "How long a response waits until a posted transaction is applied; then it is 503, and nothing is lost. Below the"
                     + " timeout of apps, which is 30 s in RevenueCat's SDKs.")
+            readLag = section.value(
+                "read_lag", .duration(.milliseconds(100)...(.seconds(60))), default: .seconds(1),
+                "How far the standby of database.api_read_url may be behind. What was written through this process is read"
+                    + " back at once; what was written through another one may be read so much later.")
             maxConnectionsPerAddress = Int(
                 section.value(
                     "max_connections_per_address", .integer(1...65535, unit: "(connections)"), default: 256,

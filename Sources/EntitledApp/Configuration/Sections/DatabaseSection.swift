@@ -14,6 +14,8 @@ extension Configuration {
         package let workerURL: Redacted<String>?
         package let apiURL: Redacted<String>?
         package let consoleURL: Redacted<String>?
+        /// Of a standby.
+        package let apiReadURL: Redacted<String>?
 
         init(_ section: ConfigurationSection) {
             url = section.value(
@@ -39,6 +41,12 @@ extension Configuration {
                 "console_url", .optional(.databaseURL), default: nil,
                 example: #""postgres://entitled_console:secret@db.example.com/entitled""#, isSecret: true,
                 "The same for the console and the operator API, which read.")
+            apiReadURL = section.value(
+                "api_read_url", .optional(.databaseURL), default: nil,
+                example: #""postgres://entitled_api:secret@standby.example.com/entitled""#, isSecret: true,
+                "Connection of the REST API to a streaming standby of the same database, as entitled_api. It answers GET of"
+                    + " customers by public keys while it is at most api.read_lag behind; the primary answers everything else."
+            )
         }
 
         /// What the role connects with; nil means the private cluster.

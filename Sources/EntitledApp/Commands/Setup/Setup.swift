@@ -135,7 +135,7 @@ struct Setup {
                 ownerURL = try giveLogin(
                     names.owner, "database.url", create: exists ? nil : "CREATEROLE", on: administrator)
             case .database:
-                // Whoever is no superuser must be a member of the owner to give it a database.
+                // Without being a superuser one has to be a member of the owner to give it a database.
                 let isSuperuser = try administrator.query(
                     "SELECT rolsuper FROM pg_roles WHERE rolname = current_user"
                 ).one().bool("rolsuper")

@@ -16,6 +16,7 @@ package enum Privileges {
         static let delete = Verb(name: "DELETE", columns: [])
 
         static func select(columns: String...) -> Verb { Verb(name: "SELECT", columns: columns) }
+        static func insert(columns: String...) -> Verb { Verb(name: "INSERT", columns: columns) }
         static func update(columns: String...) -> Verb { Verb(name: "UPDATE", columns: columns) }
     }
 
@@ -158,7 +159,15 @@ package enum Privileges {
     private static let refunds = [Table("refund_request", worker: everything, api: [.select])]
 
     private static let jobs = [
-        Table("job", worker: everything, api: [.select]),
+        // The trigger changes_allowed lets the console ask for changes only; workers do them.
+        Table(
+            "job", worker: everything, api: [.select],
+            console: [
+                .select,
+                .insert(
+                    columns: "kind", "request", "parameters", "made_by", "created_ms", "updated_ms", "target", "reason",
+                    "idempotency_key", "request_hash", "credential", "address", "user_agent"),
+            ]),
         Table("rebuild", worker: everything, api: [.select]),
     ]
 
@@ -182,6 +191,11 @@ package enum Privileges {
             console: [.select, .insert, .update(columns: "seen_ms", "ended_ms")]),
         Table("console_link", worker: everything, api: [], console: [.select, .update(columns: "used_ms")]),
         Table("console_try", worker: everything, api: [], console: [.select, .insert]),
+        // The trigger audit_allowed lets the console note what it refused only. Deletions of customers put pseudonyms in.
+        Table(
+            "audit",
+            worker: [.select, .insert, .update(columns: "target", "reason", "message"), .delete], api: [],
+            console: [.select, .insert]),
     ]
 
     /// Every function of the schema that any role but its owner may call.
@@ -192,6 +206,8 @@ package enum Privileges {
         Function(signature: "facts_changed()", roles: []),
         Function(signature: "facts_allowed()", roles: []),
         Function(signature: "minutes_allowed()", roles: []),
+        Function(signature: "changes_allowed()", roles: []),
+        Function(signature: "audit_allowed()", roles: []),
         Function(signature: "endpoint_changed()", roles: []),
         Function(signature: "endpoint_secret_changed()", roles: []),
         Function(signature: "offering_overridden()", roles: []),

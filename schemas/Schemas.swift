@@ -121,5 +121,14 @@ package enum Schemas {
         Migration(
             version: 33, name: "position", sql: EmbeddedFile.text("v0033_position.sql"),
             oldestProgram: 26, isNeeded: false),
+        Migration(
+            version: 34, name: "changes", sql: EmbeddedFile.text("v0034_changes.sql"),
+            oldestProgram: 26, isNeeded: false,
+            steps: [
+                // Finds the change that an operator asked for under the same key.
+                .index(
+                    name: "job_change",
+                    definition: "ON entitled.job (made_by, idempotency_key) WHERE idempotency_key IS NOT NULL")
+            ]),
     ]
 }

@@ -106,6 +106,9 @@ static const unsigned char v0032_journal_sql[] = {
 static const unsigned char v0033_position_sql[] = {
 #embed "../../schemas/sql/v0033_position.sql"
 };
+static const unsigned char v0034_changes_sql[] = {
+#embed "../../schemas/sql/v0034_changes.sql"
+};
 static const unsigned char openapi_yaml[] = {
 #embed "../../schemas/openapi.yaml"
 };
@@ -155,6 +158,7 @@ static const struct {
     {"v0031_console_sessions.sql", v0031_console_sessions_sql, sizeof v0031_console_sessions_sql},
     {"v0032_journal.sql", v0032_journal_sql, sizeof v0032_journal_sql},
     {"v0033_position.sql", v0033_position_sql, sizeof v0033_position_sql},
+    {"v0034_changes.sql", v0034_changes_sql, sizeof v0034_changes_sql},
     {"openapi.yaml", openapi_yaml, sizeof openapi_yaml},
     {"operator.yaml", operator_yaml, sizeof operator_yaml},
     {"console.css", console_css, sizeof console_css},

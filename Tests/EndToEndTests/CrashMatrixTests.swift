@@ -23,7 +23,7 @@ struct CrashMatrixTests {
         .importBeforeCommit, .importAfterCommit, .deliverAfterRelease, .replayBeforeCommit, .replayAfterCommit,
         .historyBeforeCommit, .historyAfterCommit, .returnBeforeCommit, .returnAfterCommit,
         .postBeforeCommit, .postAfterCommit, .lookBeforeCommit, .lookAfterCommit, .deletionAfterCommit,
-        .erasureBeforeCommit, .erasureAfterCommit,
+        .erasureBeforeCommit, .erasureAfterCommit, .changeBeforeCommit, .changeAfterCommit,
     ]
     private static let ways: [CrashCell.Death] =
         FailPoint.allCases.filter { !others.contains($0) }.map { .at($0) } + [

@@ -19,6 +19,7 @@ struct PersonalColumnTests {
         app_post: app
         app_user_id: !id !original_app_user_id
         attempt: delivery detail !head outcome peer !response
+        audit: actor address credential kind !message outcome !reason !target user_agent
         console_link: hash user_name
         console_session: address browser hash id user_name
         console_try: subject
@@ -41,7 +42,8 @@ struct PersonalColumnTests {
         fact: app digest header original_transaction_id !payload signature
         held_notification: reason
         history_look: app cursor error
-        job: cursor driver error kind made_by parameters request state
+        job: address credential cursor driver !error idempotency_key kind made_by outcome parameters !reason request \
+        request_hash state !target user_agent
         jws_header: header id
         lane: owner
         migration_step: cursor name

@@ -71,12 +71,26 @@ final class PlantedCustomer {
         }
     }
 
+    /// An operator asked for something, and it was refused.
+    private func plantChange() throws {
+        let origin = ChangeOrigin(user: "carl", credential: .session("cs_1"), address: "203.0.113.7", userAgent: nil)
+        let request = ChangeTable.Request(
+            .revoke, PlantedCustomer.name, parameters: .object(["entitlement": .string("pro")]),
+            reason: "as \(PlantedCustomer.name) asked", by: origin, idempotencyKey: "planted")
+        _ = try ChangeTable.ask(request, on: connection)
+        try connection.transaction {
+            guard let change = try ChangeTable.take(on: connection) else { throw TestFailure("there is no change") }
+            try ChangeTable.end(change, .refused("\(PlantedCustomer.name) has nothing."), on: connection)
+        }
+    }
+
     private func plant() throws {
         let day = StoreProduct.day
         try apply(first.start(at: Installation.start))
         try apply(second.start(at: Installation.start).withoutToken, given.start(at: Installation.start))
         anonymous = try owner(second) ?? ""
         _ = try actions.alias(PlantedCustomer.token, PlantedCustomer.name, on: connection)
+        try plantChange()
         _ = try actions.alias(anonymous, PlantedCustomer.name, on: connection)
         _ = try actions.alias(PlantedCustomer.name, PlantedCustomer.third, on: connection)
         _ = try actions.transfer(

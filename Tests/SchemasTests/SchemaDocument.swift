@@ -36,7 +36,7 @@ struct SchemaDocument {
             "Deletions",
             ["deletion", "deletion_purchase", "deletion_delivery", "deletion_id", "deletion_salt"]
         ),
-        ("Operators", ["console_user", "operator_key", "console_session", "console_link", "console_try"]),
+        ("Operators", ["console_user", "operator_key", "console_session", "console_link", "console_try", "audit"]),
         ("The schema's version", ["schema_version", "migration_step"]),
     ]
 

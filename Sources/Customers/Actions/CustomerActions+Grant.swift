@@ -20,17 +20,20 @@ extension CustomerActions {
         package let events: [String]
     }
 
-    /// Gives a customer an entitlement, without the store, from now on. The customer is made if the id is new. The
-    /// same again within two hours is a repetition, and changes nothing.
+    /// Gives a customer an entitlement, without the store, from now on. The same again within two hours is a repetition, and
+    /// changes nothing.
     ///
-    /// - Throws: `Rejection` where nothing can be granted for that time, or the id cannot name a customer.
+    /// - Parameter makesCustomer: whether the customer is made if the id is new.
+    /// - Throws: `Rejection` where nothing can be granted for that time, or the id names no customer, or cannot name one.
     package func grant(
-        _ entitlement: String, to id: String, _ term: GrantTerm, on connection: PostgresConnection
+        _ entitlement: String, to id: String, _ term: GrantTerm, makesCustomer: Bool = true,
+        on connection: PostgresConnection
     ) throws -> Granting {
         let key = Grant.key(Hex.encode(SecureRandom.bytes(16)))
         return try holding({ [key] }, on: connection) { _ in
             var found = try lock([id], on: connection)
             if found.first == nil {
+                guard makesCustomer else { throw Rejection.unknown(id) }
                 if let why = AppUserID.objection(toNew: id) { throw Rejection.unusable(id: id, why: why) }
                 found = try lockOrMake([id], on: connection)
             }

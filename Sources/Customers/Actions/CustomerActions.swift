@@ -71,7 +71,8 @@ package struct CustomerActions: Sendable {
     struct Overtaken: Error {}
 
     /// Looks up what an action is about, locks its lanes, and looks again: the purchases may have changed until then.
-    /// Begins again where they did, where the body finds so, and after a deadlock.
+    /// Begins again where they did, where the body finds so, and after a deadlock; in a transaction of the caller's, which has
+    /// to be rolled back then, it is for the caller to begin again.
     ///
     /// - Parameters:
     ///   - purchases: the purchases that the action moves, read without a lock.
@@ -80,10 +81,11 @@ package struct CustomerActions: Sendable {
         _ purchases: () throws -> [PurchaseKey], on connection: PostgresConnection,
         _ body: ([PurchaseKey]) throws -> Result
     ) throws -> Result {
-        for _ in 0..<CustomerActions.attempts {
+        let isJoined = connection.isInTransaction
+        for _ in 0..<(isJoined ? 1 : CustomerActions.attempts) {
             let lanes = Set(try purchases().map(\.lane))
             do {
-                return try connection.transaction {
+                return try connection.joinedTransaction {
                     _ = try Fence.hold(lanes, on: connection)
                     let found = try purchases()
                     guard lanes.isSuperset(of: found.map(\.lane)) else { throw Overtaken() }
@@ -91,7 +93,7 @@ package struct CustomerActions: Sendable {
                 }
             } catch is Overtaken {
                 continue
-            } catch let error as PostgresError where error.sqlstate == "40P01" {
+            } catch let error as PostgresError where error.sqlstate == "40P01" && !isJoined {
                 continue
             }
         }

@@ -48,6 +48,9 @@ package enum FailPoint: String, Sendable, CaseIterable {
     /// A step of a replay has put something in line.
     case replayBeforeCommit = "replay.before-commit"
     case replayAfterCommit = "replay.after-commit"
+    /// A change of an operator's is done and on record; neither is committed.
+    case changeBeforeCommit = "change.before-commit"
+    case changeAfterCommit = "change.after-commit"
     /// A row of an imported file is written.
     case importBeforeCommit = "import.before-commit"
     case importAfterCommit = "import.after-commit"

@@ -24,7 +24,7 @@ package enum DeliveryRepair {
             "SELECT 1 FROM entitled.delivery WHERE lane = $1 AND id = $2 AND ordered_by IS NOT NULL",
             [.int2(id.lane.number), .uuid(id.bytes)]
         ).isEmpty
-        return try connection.transaction {
+        return try connection.joinedTransaction {
             if isOrdered {
                 _ = try Fence.hold([id.lane], on: connection)
             } else {

@@ -73,10 +73,11 @@ package enum JobTable {
         try connection.query("SELECT \(Job.columns) FROM entitled.job WHERE id = $1", [.int8(id)]).first.map(Job.init)
     }
 
-    /// The newest first.
+    /// The newest first, without changes of operators.
     package static func list(atMost limit: Int, on connection: PostgresConnection) throws -> [Job] {
         try connection.query(
-            "SELECT \(Job.columns) FROM entitled.job ORDER BY id DESC LIMIT $1", [.int8(Int64(limit))]
+            "SELECT \(Job.columns) FROM entitled.job WHERE kind <> ALL($2::text[]) ORDER BY id DESC LIMIT $1",
+            [.int8(Int64(limit)), .texts(ChangeKind.allCases.map(\.rawValue))]
         ).map(Job.init)
     }
 

@@ -17,7 +17,7 @@ package enum NotificationRepair {
     package static func reprocess(
         uuid: String, app: String?, environment: StoreEnvironment?, on connection: PostgresConnection
     ) throws -> RepairResult {
-        try connection.transaction {
+        try connection.joinedTransaction {
             _ = try connection.query("SELECT \(Durability.setting)")
             let rows = try connection.query(
                 """

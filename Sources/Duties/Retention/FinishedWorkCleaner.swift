@@ -1,16 +1,22 @@
+import Database
 import Postgres
 
-/// Deletes jobs and rebuilds that are over. Jobs that failed stay: requested again, they go on where they stopped.
+/// Deletes jobs and rebuilds that are over. Jobs that failed stay: requested again, they go on where they stopped. A change of
+/// an operator's is asked for anew instead.
 struct FinishedWorkCleaner {
     private var pass = DailyPass()
 
     private static let stepSize: Int64 = 1000
 
+    private static let changes = ChangeKind.allCases.map { "'\($0.rawValue)'" }.joined(separator: ", ")
+
     /// The newest job of a request decides whether the request goes on or begins anew. So a job stays while an older one of
     /// the same request has failed: without the newer one, the failed one would go on.
     private static let oldJobs = """
-        FROM entitled.job j WHERE j.state IN ('done', 'cancelled') AND j.finished_ms < $1 AND NOT EXISTS (
-            SELECT FROM entitled.job o WHERE md5(o.request) = md5(j.request) AND o.id < j.id AND o.state = 'failed')
+        FROM entitled.job j WHERE (j.state IN ('done', 'cancelled') OR j.state = 'failed' AND j.kind IN (\(changes)))
+            AND j.finished_ms < $1 AND NOT EXISTS (
+            SELECT FROM entitled.job o WHERE md5(o.request) = md5(j.request) AND o.id < j.id AND o.state = 'failed'
+                AND o.kind NOT IN (\(changes)))
         """
 
     /// A rebuild that was stopped is continued within a day only.

@@ -20,6 +20,8 @@ package struct RetentionTimes: Sendable {
 
     /// How long jobs and rebuilds are kept that are over.
     static let finishedWork = Duration.seconds(90 * 86_400)
+    /// How long it is on record what operators did.
+    static let audit = Duration.seconds(400 * 86_400)
     /// How much longer that is kept which names what else is deleted: hosts' clocks may differ, and a pass takes a while.
     private static let margin = Duration.seconds(2 * 86_400)
 

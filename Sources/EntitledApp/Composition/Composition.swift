@@ -123,6 +123,11 @@ struct Composition {
             try reconciliation.map { try service($0) },
             try accounts.map { try service($0) },
             try service(JobDuty(worker: worker, kinds: [WebhookReplayWork.kind, history.jobs], logger: logger)),
+            try service(
+                ChangeDuty(
+                    work: ChangeWork(
+                        entitlements: Set(configuration.catalogue.products.keys),
+                        foldSettings: configuration.foldSettings, clock: clock), logger: logger)),
             try service(DeletionDuty(erasure: CustomerErasure(foldSettings: configuration.foldSettings))),
             try refunds.map { try service($0) },
         ].compactMap { $0 }

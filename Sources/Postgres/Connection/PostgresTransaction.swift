@@ -30,6 +30,13 @@ extension PostgresConnection {
         return value
     }
 
+    /// The body in the transaction that has begun, whose end decides about it, too; where none has, in one of its own.
+    ///
+    /// What the body throws leaves the transaction that had begun as it is: its caller rolls it back.
+    package func joinedTransaction<Result>(_ body: () throws -> Result) throws -> Result {
+        isInTransaction ? try body() : try transaction(body)
+    }
+
     private func commit() throws(PostgresError) {
         let answer = try query("COMMIT")
         // Postgres answers COMMIT of a failed transaction with success and the tag ROLLBACK.

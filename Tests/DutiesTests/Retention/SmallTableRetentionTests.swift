@@ -36,6 +36,24 @@ struct SmallTableRetentionTests {
         #expect(bench.metrics.exposition().contains(#"entitled_retention_rows_cleaned_total{table="job"} 2"#))
     }
 
+    @Test func `changes of operators go whether they failed or not, and the audit after 400 days`() throws {
+        let bench = try RetentionFixture()
+        for (state, age) in [("done", 91), ("failed", 91), ("failed", 89), ("running", 91)] as [(String, Int64)] {
+            try job("\(state) \(age)", state, daysAgo: age, in: bench)
+        }
+        _ = try bench.owner.query("UPDATE entitled.job SET kind = 'grant'")
+        for age: Int64 in [399, 401] {
+            _ = try bench.owner.query(
+                """
+                INSERT INTO entitled.audit (at_ms, actor, kind, target, outcome) VALUES ($1, 'ben', 'grant', $2, 'done')
+                """, [.int8(bench.now - age * Self.day), .text("\(age)")])
+        }
+        try bench.runRetention()
+        #expect(
+            try bench.database.texts("SELECT request FROM entitled.job ORDER BY id") == ["failed 89", "running 91"])
+        #expect(try bench.database.texts("SELECT target FROM entitled.audit") == ["399"])
+    }
+
     @Test func `rebuilds go after their time, whether they came to an end or not`() throws {
         let bench = try RetentionFixture()
         func rebuild(_ name: String, startedDaysAgo started: Int64, finishedDaysAgo finished: Int64?) throws {

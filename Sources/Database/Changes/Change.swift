@@ -1,0 +1,39 @@
+import Base
+import Postgres
+
+/// A change that an operator asked for, with what came of it: a job of one step.
+package struct Change: Sendable {
+    /// The number of the job.
+    package let id: Int64
+    package let kind: ChangeKind
+    /// The id of what it is about: an app user id, a delivery, a notification's UUID, an endpoint.
+    package let target: String
+    /// JSON, as it was asked for; not parsed, because the role that writes it is not trusted.
+    package let parameters: String
+    package let reason: String
+    package let user: String
+    /// Nil where the text is no credential's.
+    package let credential: ChangeOrigin.Credential?
+    package let state: Job.State
+    /// JSON of what was done; nil: nothing was, or not yet.
+    package let outcome: String?
+    /// Why it was refused, or failed.
+    package let error: String?
+
+    static let columns = """
+        id, kind, target, parameters, reason, made_by, credential, state, outcome, error
+        """
+
+    init(_ row: PostgresRow) throws {
+        id = try row.int("id")
+        kind = try row.value("kind")
+        target = try row.text("target")
+        parameters = try row.text("parameters")
+        reason = try row.text("reason")
+        user = try row.text("made_by")
+        credential = ChangeOrigin.Credential(text: try row.text("credential"))
+        state = try row.value("state")
+        outcome = try row.optionalText("outcome")
+        error = try row.optionalText("error")
+    }
+}

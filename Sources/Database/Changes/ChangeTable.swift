@@ -1,0 +1,202 @@
+import Base
+import Crypto
+import Postgres
+
+/// Changes that operators ask for, from the request to what came of it.
+///
+/// The console writes the request; a worker does it, and writes the outcome and the entry in the audit in the transaction of
+/// the change itself.
+package enum ChangeTable {
+    /// A change as it is asked for.
+    package struct Request: Sendable {
+        package let kind: ChangeKind
+        package let target: String
+        /// As its kind reads them.
+        package let parameters: JSON
+        package let reason: String
+        package let origin: ChangeOrigin
+        /// The operator's own name for it: asked for again within a day, it is the same change.
+        package let idempotencyKey: String
+
+        package init(
+            _ kind: ChangeKind, _ target: String, parameters: JSON, reason: String, by origin: ChangeOrigin,
+            idempotencyKey: String
+        ) {
+            self.kind = kind
+            self.target = target
+            self.parameters = parameters
+            self.reason = reason
+            self.origin = origin
+            self.idempotencyKey = idempotencyKey
+        }
+
+        /// SHA-256 of what is asked for.
+        fileprivate var hash: [UInt8] {
+            let text = JSON.object([
+                "kind": .string(kind.rawValue), "target": .string(target), "parameters": parameters,
+                "reason": .string(reason),
+            ]).text
+            return Digest.sha256(Array(text.utf8))
+        }
+
+        /// The words of the job.
+        fileprivate var words: String { "change \(origin.user) \(idempotencyKey)" }
+    }
+
+    package enum Answer: Sendable, Equatable {
+        /// The number of the new job.
+        case asked(Int64)
+        /// The same was asked for under this key before.
+        case repeated(Int64)
+        /// Something else was.
+        case mismatch
+    }
+
+    // MARK: - The console
+
+    /// Requests of one operator are one after the other, so that the second one under a key sees the first.
+    private static let serialise = """
+        WITH settings AS MATERIALIZED (SELECT \(Durability.setting))
+        SELECT u.name FROM entitled.console_user u, settings WHERE u.name = $1 FOR NO KEY UPDATE OF u
+        """
+
+    private static let selectRepeated = """
+        SELECT id, request_hash FROM entitled.job
+        WHERE made_by = $1 AND idempotency_key = $2 AND (
+            state = 'running' OR created_ms > (extract(epoch FROM clock_timestamp()) * 1000)::int8 - 86400000)
+        ORDER BY id DESC LIMIT 1
+        """
+
+    private static let insert = """
+        INSERT INTO entitled.job (kind, request, parameters, made_by, created_ms, updated_ms, target, reason,
+            idempotency_key, request_hash, credential, address, user_agent)
+        SELECT $1, $2, $3, $4, now, now, $5, $6, $7, $8, $9, $10, $11
+        FROM (SELECT (extract(epoch FROM clock_timestamp()) * 1000)::int8 AS now) t
+        RETURNING id
+        """
+
+    /// Writes a request down, once for each key and day.
+    package static func ask(_ request: Request, on connection: PostgresConnection) throws -> Answer {
+        try connection.transaction {
+            _ = try connection.query(serialise, [.text(request.origin.user)])
+            let (origin, hash) = (request.origin, request.hash)
+            let known = try connection.query(
+                selectRepeated, [.text(origin.user), .text(request.idempotencyKey)]
+            ).first
+            if let known {
+                return try known.bytes("request_hash") == hash ? .repeated(try known.int("id")) : .mismatch
+            }
+            let row = try connection.query(
+                insert,
+                [
+                    .text(request.kind.rawValue), .text(request.words), .text(request.parameters.text),
+                    .text(origin.user), .text(request.target), .text(request.reason), .text(request.idempotencyKey),
+                    .bytea(hash), .text(origin.credential.text), .text(origin.address), .text(origin.userAgent),
+                ]
+            ).one()
+            return .asked(try row.int("id"))
+        }
+    }
+
+    /// Nil: there is no such job, or it is no change.
+    package static func find(_ id: Int64, on connection: PostgresConnection) throws -> Change? {
+        try connection.query(
+            """
+            SELECT \(Change.columns) FROM entitled.job
+            WHERE id = $1 AND kind = ANY($2::text[]) AND idempotency_key IS NOT NULL
+            """, [.int8(id), .texts(kinds)]
+        ).first.map(Change.init)
+    }
+
+    private static let kinds = ChangeKind.allCases.map(\.rawValue)
+
+    // MARK: - Workers
+
+    /// One that failed waits as many seconds as it failed times, and the others go before it.
+    private static let selectNext = """
+        WITH settings AS MATERIALIZED (
+            SELECT \(Durability.setting), set_config('statement_timeout', '5s', true),
+                set_config('idle_in_transaction_session_timeout', '5s', true), set_config('lock_timeout', '2s', true)
+        ),
+        held AS MATERIALIZED (
+            SELECT \(Change.columns) FROM entitled.job
+            WHERE state = 'running' AND kind = ANY($1::text[]) AND idempotency_key IS NOT NULL
+                AND updated_ms <= (extract(epoch FROM clock_timestamp()) * 1000)::int8 - 1000 * attempts
+            ORDER BY attempts, id LIMIT 1 FOR NO KEY UPDATE SKIP LOCKED
+        )
+        SELECT held.* FROM held, settings
+        """
+
+    /// The next change that is to be done and that no other worker is at; it is locked until the transaction ends.
+    package static func take(on connection: PostgresConnection) throws -> Change? {
+        try connection.query(selectNext, [.texts(kinds)]).first.map(Change.init)
+    }
+
+    private static let lock = """
+        SELECT \(Change.columns) FROM entitled.job WHERE id = $1 AND state = 'running' FOR NO KEY UPDATE
+        """
+
+    /// A change that was taken before, unless it is over.
+    package static func take(_ id: Int64, on connection: PostgresConnection) throws -> Change? {
+        try connection.query(lock, [.int8(id)]).first.map(Change.init)
+    }
+
+    private static let selectRole = """
+        SELECT u.role, k.role AS key_role, k.id IS NOT NULL AND k.ended_ms IS NULL
+            AND coalesce(k.until_ms > (extract(epoch FROM clock_timestamp()) * 1000)::int8, true) AS has_key
+        FROM entitled.console_user u LEFT JOIN entitled.operator_key k ON k.id = $2 AND k.user_name = u.name
+        WHERE u.name = $1 AND u.ended_ms IS NULL
+        """
+
+    /// The role in which a change is done: the operator's now, or that of the key, which is no higher. Nil: the operator was
+    /// removed, or the key ended.
+    package static func role(of change: Change, on connection: PostgresConnection) throws -> OperatorRole? {
+        var key: String?
+        if case .key(let id)? = change.credential { key = id }
+        guard change.credential != nil,
+            let row = try connection.query(selectRole, [.text(change.user), .text(key)]).first,
+            let role = OperatorRole(rawValue: try row.text("role"))
+        else { return nil }
+        guard key != nil else { return role }
+        guard try row.bool("has_key"),
+            let lower = try row.optionalText("key_role").flatMap(OperatorRole.init(rawValue:)),
+            role.includes(lower)
+        else { return nil }
+        return lower
+    }
+
+    private static let end = """
+        WITH ended AS (
+            UPDATE entitled.job SET state = $2, outcome = $3, error = $4, fraction = 1, updated_ms = t.now,
+                finished_ms = t.now
+            FROM (SELECT (extract(epoch FROM clock_timestamp()) * 1000)::int8 AS now) t
+            WHERE id = $1 AND state = 'running'
+            RETURNING id, made_by, credential, address, user_agent, kind, target, reason, t.now
+        )
+        INSERT INTO entitled.audit (
+            at_ms, actor, credential, address, user_agent, kind, target, reason, outcome, message, job)
+        SELECT now, made_by, credential, address, user_agent, kind, target, reason, $5, $4, id FROM ended RETURNING id
+        """
+
+    /// Ends a change that is held, and puts it in the audit.
+    package static func end(_ change: Change, _ ending: ChangeEnding, on connection: PostgresConnection) throws {
+        let rows = try connection.query(
+            end,
+            [
+                .int8(change.id), .text(ending.state.rawValue), .text(ending.document?.text), .text(ending.message),
+                .text(ending.outcome.rawValue),
+            ])
+        guard rows.count == 1 else { throw PostgresError(.decoding, "change \(change.id) was not held") }
+    }
+
+    private static let fail = """
+        UPDATE entitled.job SET attempts = attempts + 1,
+            updated_ms = (extract(epoch FROM clock_timestamp()) * 1000)::int8
+        WHERE id = $1 RETURNING attempts
+        """
+
+    /// Counts a failure of a change that is held; returns how many there were.
+    package static func countFailure(of change: Change, on connection: PostgresConnection) throws -> Int64 {
+        try connection.query(fail, [.int8(change.id)]).one().int("attempts")
+    }
+}

@@ -1,0 +1,48 @@
+import Base
+import Daemon
+import Database
+import Postgres
+
+/// Does the changes that operators ask for, at once: they wait for no job and for no other duty.
+///
+/// Every worker does them, and a change is held by the one that does it; so there is no leader to wait for.
+package struct ChangeDuty: Duty {
+    package static let name = "changes"
+    package static let failure: StaticString = "change run failed"
+    package static let firstAfter = ChangeDuty.rest
+    package static let retryAfter = Duration.seconds(1)
+
+    private let work: ChangeWork
+    private let logger: Logger
+
+    private static let rest = Duration.milliseconds(200)
+    /// The schema is older than changes; it may be migrated while the worker runs.
+    private static let rarely = Duration.seconds(30)
+
+    package init(work: ChangeWork, logger: Logger) {
+        self.work = work
+        self.logger = logger
+    }
+
+    package func run(_ run: DutyRun) throws -> Next {
+        try run.session.withConnection { connection in
+            do {
+                while !run.isDraining(), let ended = try work.next(on: connection) { tell(ended) }
+                return .after(ChangeDuty.rest)
+            } catch let error as PostgresError where error.sqlstate == "42703" {
+                return .after(ChangeDuty.rarely)
+            } catch  where TransientError.isPassing(error) {
+                return .after(ChangeDuty.rest)
+            }
+        }
+    }
+
+    private func tell(_ ended: ChangeWork.Ended) {
+        logger.info(
+            "change finished",
+            [
+                "job": .int(ended.job), "kind": .string(ended.kind.rawValue), "user": .string(ended.user),
+                "outcome": .string(ended.ending.outcome.rawValue),
+            ])
+    }
+}

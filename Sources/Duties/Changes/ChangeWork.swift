@@ -1,0 +1,195 @@
+import Base
+import Customers
+import Daemon
+import Database
+import Postgres
+import Subscriptions
+
+/// Does what operators asked for, by the functions of the commands.
+///
+/// A change, its outcome and its entry in the audit are one transaction, which holds the change's row: it is done once,
+/// whichever workers look for it, and wherever one is killed.
+package struct ChangeWork: Sendable {
+    /// Those of the configuration.
+    private let entitlements: Set<String>
+    private let foldSettings: FoldSettings
+    private let clock: any WallClock
+
+    /// Failures after which a change is given up. What passes by itself is not counted.
+    package static let patience: Int64 = 5
+
+    /// - Parameter entitlements: those that can be granted.
+    package init(entitlements: Set<String>, foldSettings: FoldSettings, clock: any WallClock) {
+        self.entitlements = entitlements
+        self.foldSettings = foldSettings
+        self.clock = clock
+    }
+
+    /// A change that is over.
+    package struct Ended: Sendable, Equatable {
+        package let job: Int64
+        package let kind: ChangeKind
+        package let user: String
+        package let ending: ChangeEnding
+    }
+
+    /// Does the next change; nil: none is due, or it failed and is tried again.
+    ///
+    /// - Throws: what passes by itself, such as a deadlock or a lost connection: the same change is next.
+    package func next(on connection: PostgresConnection) throws -> Ended? {
+        var taken: Change?
+        do {
+            let ended = try connection.transaction { () throws -> Ended? in
+                taken = try ChangeTable.take(on: connection)
+                guard let change = taken else { return nil }
+                return try end(change, try carryOut(change, on: connection), on: connection)
+            }
+            if ended != nil { FailPoint.changeAfterCommit.pass() }
+            return ended
+        } catch {
+            guard let change = taken, !ChangeWork.passes(error) else { throw error }
+            // What the change wrote was rolled back.
+            return try connection.transaction {
+                _ = try connection.query("SELECT \(Durability.setting)")
+                guard let change = try ChangeTable.take(change.id, on: connection) else { return nil }
+                if let rejection = error as? CustomerActions.Rejection {
+                    return try end(change, .refused("The change was refused: \(rejection)."), on: connection)
+                }
+                let failures = try ChangeTable.countFailure(of: change, on: connection)
+                guard failures >= ChangeWork.patience else { return nil }
+                return try end(
+                    change, .failed("The change failed \(failures) times (\(error)) and is given up."), on: connection)
+            }
+        }
+    }
+
+    private func end(
+        _ change: Change, _ ending: ChangeEnding, on connection: PostgresConnection
+    ) throws -> Ended {
+        try ChangeTable.end(change, ending, on: connection)
+        FailPoint.changeBeforeCommit.pass()
+        return Ended(job: change.id, kind: change.kind, user: change.user, ending: ending)
+    }
+
+    private static let passing = ["40001", "40P01", "55P03"]
+
+    private static func passes(_ error: any Error) -> Bool {
+        if let rejection = error as? CustomerActions.Rejection { return rejection == .busy }
+        guard let error = error as? PostgresError else { return false }
+        return error.kind == .connection || error.sqlstate.map(passing.contains) ?? false
+    }
+
+    // MARK: - Each kind
+
+    private func carryOut(_ change: Change, on connection: PostgresConnection) throws -> ChangeEnding {
+        guard let role = try ChangeTable.role(of: change, on: connection) else {
+            return .refused("The operator \(change.user) was removed, or the key has ended.")
+        }
+        guard change.kind.roles.contains(role) else {
+            let needs = OperatorRole.allCases.filter(change.kind.roles.contains).map(\.rawValue)
+            return .refused(
+                "The role \(role.rawValue) may not do this; it needs one of: \(needs.joined(separator: ", ")).")
+        }
+        guard let parameters = try? JSON(parsing: Array(change.parameters.utf8)) else {
+            return .refused("The parameters of the change are no JSON.")
+        }
+        switch change.kind {
+        case .grant: return try grant(change, parameters, on: connection)
+        case .revoke: return try revoke(change, parameters, on: connection)
+        case .resend: return try resend(change, on: connection)
+        case .reprocess: return try reprocess(change, parameters, on: connection)
+        case .endpointEnable, .endpointDisable, .endpointPause:
+            return try steer(change, parameters, on: connection)
+        }
+    }
+
+    private func actions(_ change: Change) -> CustomerActions {
+        CustomerActions(
+            origin: ActionTable.Origin(actor: change.user, reason: change.reason), foldSettings: foldSettings)
+    }
+
+    private static func term(_ parameters: JSON) -> GrantTerm? {
+        switch (parameters["duration"], parameters["until"]) {
+        case (let duration?, nil):
+            duration.stringValue.flatMap(GrantDuration.init(rawValue:)).map { .lasting($0) }
+        case (nil, let until?): until.intValue.map { .until($0) }
+        default: nil
+        }
+    }
+
+    private func grant(_ change: Change, _ parameters: JSON, on connection: PostgresConnection) throws -> ChangeEnding {
+        guard let entitlement = parameters["entitlement"]?.stringValue, entitlements.contains(entitlement) else {
+            return .refused("The entitlement is not in the configuration of the worker.")
+        }
+        guard let term = ChangeWork.term(parameters) else {
+            return .refused("The grant has neither a duration nor an end.")
+        }
+        let granting = try actions(change).grant(
+            entitlement, to: change.target, term, makesCustomer: false, on: connection)
+        return .done(
+            .object([
+                "entitlement": .string(entitlement), "original_transaction_id": .string(granting.grant.id),
+                "expires_at": .date(granting.grant.end), "changed": .bool(granting.isNew),
+                "events": .strings(granting.events),
+            ]))
+    }
+
+    private func revoke(_ change: Change, _ parameters: JSON, on connection: PostgresConnection) throws -> ChangeEnding
+    {
+        guard let entitlement = parameters["entitlement"]?.stringValue else {
+            return .refused("The change names no entitlement.")
+        }
+        let revocation = try actions(change).revoke(entitlement, from: change.target, on: connection)
+        return .done(
+            .object([
+                "entitlement": .string(entitlement), "revoked": .strings(revocation.grants.map(\.id)),
+                "changed": .bool(!revocation.grants.isEmpty), "events": .strings(revocation.events),
+            ]))
+    }
+
+    private func resend(_ change: Change, on connection: PostgresConnection) throws -> ChangeEnding {
+        guard let id = DeliveryID(text: change.target) else { return .refused("The target is no id of a delivery.") }
+        switch try DeliveryRepair.resend(id, now: clock.now(), on: connection) {
+        case .reopened: return .done(.object(["state": .string("pending")]))
+        case .blocked: return .done(.object(["state": .string("blocked")]))
+        case .notFound: return .refused("There is no delivery \(id.text).")
+        case .endpointDisabled(let reason):
+            return .refused("The endpoint of the delivery is disabled or removed (\(reason)).")
+        case .gone(let reason): return .refused("The delivery cannot be sent any more: \(reason).")
+        }
+    }
+
+    private func reprocess(
+        _ change: Change, _ parameters: JSON, on connection: PostgresConnection
+    ) throws -> ChangeEnding {
+        guard let app = parameters["app"]?.stringValue,
+            let environment = parameters["environment"]?.stringValue.flatMap(StoreEnvironment.init(rawValue:))
+        else { return .refused("The change names no app and environment.") }
+        let outcome = try NotificationRepair.reprocess(
+            uuid: change.target, app: app, environment: environment, on: connection)
+        switch outcome {
+        case .queued: return .done(.object(["state": .string("pending")]))
+        case .notFound, .ambiguous:
+            return .refused("There is no notification \(change.target) of \(app) in \(environment.rawValue).")
+        case .dropped(let received):
+            return .refused("The notification came \(Timestamp.text(received)) and is not kept any more.")
+        }
+    }
+
+    /// The worker's lanes hold or release the deliveries, as after the command.
+    private func steer(_ change: Change, _ parameters: JSON, on connection: PostgresConnection) throws -> ChangeEnding {
+        let isThere: Bool
+        switch change.kind {
+        case .endpointEnable: isThere = try EndpointTable.enable(change.target, on: connection)
+        case .endpointDisable:
+            isThere = try EndpointTable.disable(
+                change.target, reason: EndpointDisabling.byOperator.text, on: connection)
+        default:
+            guard let until = parameters["until"]?.intValue else { return .refused("The pause has no end.") }
+            isThere = try !EndpointTable.list(id: change.target, on: connection).isEmpty
+            if isThere { try EndpointTable.pause([change.target: until], on: connection) }
+        }
+        guard isThere else { return .refused("There is no endpoint \(change.target).") }
+        return .done(.object(["endpoint": .string(change.target)]))
+    }
+}

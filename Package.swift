@@ -216,7 +216,7 @@ let tests: [Target] = [
         name: "OperatorTests",
         dependencies: [
             "Base", "Daemon", "Crypto", "Postgres", "HTTP", "AppStore", "Subscriptions", "Schemas", "Database",
-            "Operator", "TestSupport",
+            "Duties", "Operator", "TestSupport",
         ]),
     // Several roles on a real Postgres.
     .testTarget(

@@ -36,7 +36,9 @@ final class OperatorFixture: Sendable {
             }
         }
         let desk = DeskSettings(
-            scopes: [AppScope(app: "demo", environment: .production)], retrySchedule: RetrySchedule(waits: [1000]))
+            scopes: [AppScope(app: "demo", environment: .production)],
+            catalogue: EntitlementCatalogue(["pro": ["monthly"], "gold": ["yearly"]]),
+            retrySchedule: RetrySchedule(waits: [1000]))
         role = try ConsoleRole(ConsoleSettings(desk: desk, openAPI: Array("openapi: 3.1.0\n".utf8)), process)
         server = HTTPServer(ConsoleRole.listener(on: "127.0.0.1:0"), handler: role.handler, logger: log.logger)
         for service in role.services { try service.start() }
@@ -111,6 +113,20 @@ final class OperatorFixture: Sendable {
         var headers = headers
         if let key { headers["Authorization"] = "Bearer \(key)" }
         return HTTPCall.send(method, path, headers: headers, to: port)
+    }
+
+    /// - Parameters:
+    ///   - path: below `/operator/v1`.
+    ///   - idempotencyKey: nil: none is sent.
+    func post(
+        _ path: String, _ body: JSON, as role: OperatorRole = .operator,
+        idempotencyKey: String? = Hex.encode(SecureRandom.bytes(8)),
+        headers: [String: String] = [:]
+    ) -> HTTPCall {
+        var headers = headers
+        if let idempotencyKey { headers["Idempotency-Key"] = idempotencyKey }
+        headers["Authorization"] = "Bearer \(keys[role.rawValue] ?? "")"
+        return HTTPCall.send("POST", "/operator/v1\(path)", headers: headers, body: body.bytes, to: port)
     }
 
     func code(_ call: HTTPCall) -> String? { call.json["error"]?["code"]?.stringValue }

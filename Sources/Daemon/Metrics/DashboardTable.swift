@@ -53,8 +53,8 @@ extension Dashboard {
                 "Notifications of apps or environments that are not configured.",
                 (rate(.ingestRefusedSigned, by: "bundle_id, environment, reason"), "{{bundle_id}} {{reason}}")),
             .graph(
-                "History looked through", unit: "s",
-                "Since Apple's history was last seen to hold nothing that was missed.",
+                "History scanned", unit: "s",
+                "Since Apple's history was last scanned to its end.",
                 ("max by (app, environment) (\(Metric.reconcileAge.name))", "{{app}} {{environment}}")),
             .graph(
                 "Missed notifications", unit: "ops", "Found in Apple's history alone.",

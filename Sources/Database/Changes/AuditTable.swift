@@ -23,4 +23,63 @@ package enum AuditTable {
                 .text(kind.rawValue), .text(target), .text(reason), .text(message),
             ])
     }
+
+    /// An entry, with instants in ms since 1970.
+    package struct Entry: Sendable {
+        package let id: Int64
+        package let at: Int64
+        package let actor: String
+        package let credential: String?
+        package let address: String?
+        package let userAgent: String?
+        package let kind: String
+        package let target: String
+        package let reason: String?
+        package let outcome: String
+        /// Why it was refused, or failed; nil: it was done.
+        package let message: String?
+        /// The number of the change; nil: it was refused before it became one.
+        package let job: Int64?
+
+        init(_ row: PostgresRow) throws {
+            id = try row.int("id")
+            at = try row.int("at_ms")
+            actor = try row.text("actor")
+            credential = try row.optionalText("credential")
+            address = try row.optionalText("address")
+            userAgent = try row.optionalText("user_agent")
+            kind = try row.text("kind")
+            target = try row.text("target")
+            reason = try row.optionalText("reason")
+            outcome = try row.text("outcome")
+            message = try row.optionalText("message")
+            job = try row.optionalInt("job")
+        }
+    }
+
+    private static let select = """
+        SELECT id, at_ms, actor, credential, address, user_agent, kind, target, reason, outcome, message, job
+        FROM entitled.audit
+        WHERE ($1::text IS NULL OR actor = $1) AND ($2::text IS NULL OR kind = $2) AND ($3::text IS NULL OR target = $3)
+            AND ($4::int8 IS NULL OR at_ms >= $4) AND ($5::int8 IS NULL OR at_ms < $5) AND id < $6
+        ORDER BY id DESC LIMIT $7
+        """
+
+    /// A page, the newest first.
+    ///
+    /// - Parameters:
+    ///   - actor: nil: of every operator.
+    ///   - target: nil: about anything.
+    package static func list(
+        actor: String?, kind: String?, target: String?, _ range: ListRange, on connection: PostgresConnection
+    ) throws -> ListPage<Entry> {
+        let found = try connection.query(
+            select,
+            [
+                .text(actor), .text(kind), .text(target), .int8(range.since), .int8(range.until),
+                .int8(range.after?.order ?? .max), .int8(Int64(range.limit + 1)),
+            ]
+        ).map(Entry.init)
+        return ListPage(found, limit: range.limit) { ListCursor(order: $0.id, lane: 0) }
+    }
 }

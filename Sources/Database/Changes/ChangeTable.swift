@@ -108,6 +108,19 @@ package enum ChangeTable {
         ).first.map(Change.init)
     }
 
+    /// Those of the changes that are over.
+    package static func ended(
+        among jobs: Set<Int64>, on connection: PostgresConnection
+    ) throws -> [Int64: Change] {
+        let found = try connection.query(
+            """
+            SELECT \(Change.columns) FROM entitled.job
+            WHERE id = ANY($1::int8[]) AND state <> 'running' AND idempotency_key IS NOT NULL
+            """, [.int8s(Array(jobs))]
+        ).map(Change.init)
+        return Dictionary(found.map { ($0.id, $0) }) { first, _ in first }
+    }
+
     private static let kinds = ChangeKind.allCases.map(\.rawValue)
 
     // MARK: - Workers

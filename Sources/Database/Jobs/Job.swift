@@ -44,7 +44,8 @@ package struct Job: Sendable, RowDecodable {
         id = try row.int("id")
         kind = try row.text("kind")
         request = try row.text("request")
-        parameters = try JSON(parsing: Array(try row.text("parameters").utf8))
+        // Of changes another role writes them; what is no JSON is refused when the change is done.
+        parameters = (try? JSON(parsing: Array(try row.text("parameters").utf8))) ?? .null
         rate = try row.optionalInt("rate").map { Int(clamping: $0) }
         madeBy = try row.text("made_by")
         created = try row.int("created_ms")

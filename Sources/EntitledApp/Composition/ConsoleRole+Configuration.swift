@@ -9,7 +9,9 @@ import Synchronization
 
 extension ConsoleSettings {
     init(_ configuration: Configuration) {
-        self.init(desk: DeskSettings(configuration), openAPI: OpenAPIDocument.operatorBytes)
+        self.init(
+            desk: DeskSettings(configuration), proxies: configuration.api.limits.proxies,
+            openAPI: OpenAPIDocument.operatorBytes)
     }
 }
 

@@ -78,12 +78,15 @@ extension DatabaseDesk {
         ) { $0 }
     }
 
-    package func job(_ number: Int64) throws -> JobRow {
+    package func job(_ number: Int64) throws -> JobAnswer {
         try viewer.check(.jobs)
         guard let job = try JobTable.find(number, on: connection) else {
             throw DeskError.notFound("There is no job \(number).")
         }
-        return job
+        // An older schema has no change.
+        let isChange = ChangeKind(rawValue: job.kind) != nil
+        let change = isChange ? try ChangeTable.find(number, on: connection).map(ChangeAnswer.init) : nil
+        return JobAnswer(job: job, change: change)
     }
 
     package func actions(_ question: ActionsQuestion) throws -> DeskList<ActionRow> {
@@ -92,6 +95,19 @@ extension DatabaseDesk {
         let page = try ActionTable.list(
             actor: question.actor, kind: question.kind, naming: ids, question.part.range, on: connection)
         return question.part.list(page) { ActionRow(entry: $0) }
+    }
+
+    package func audit(_ question: AuditQuestion) throws -> DeskList<AuditRow> {
+        try viewer.check(.audit)
+        let actor = viewer.role == .operator ? question.actor : viewer.user
+        if let asked = question.actor, asked != actor {
+            throw DeskError(
+                403, "forbidden", "The role \(viewer.role.rawValue) sees what it did itself.", field: "actor",
+                needs: [.operator])
+        }
+        let page = try AuditTable.list(
+            actor: actor, kind: question.kind, target: question.target, question.part.range, on: connection)
+        return question.part.list(page) { $0 }
     }
 
     package func workers() throws -> WorkersAnswer {

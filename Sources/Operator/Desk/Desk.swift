@@ -35,8 +35,10 @@ package protocol Desk {
     func refunds(_ question: RefundsQuestion) throws -> DeskList<RefundRow>
     func products() throws -> DeskList<ProductRow>
     func jobs(_ question: JobsQuestion) throws -> DeskList<JobRow>
-    func job(_ number: Int64) throws -> JobRow
+    func job(_ number: Int64) throws -> JobAnswer
     func actions(_ question: ActionsQuestion) throws -> DeskList<ActionRow>
+    /// What operators did, and what was refused to them; but for operators of the role `operator`, their own alone.
+    func audit(_ question: AuditQuestion) throws -> DeskList<AuditRow>
     func workers() throws -> WorkersAnswer
     /// What needs an operator, the gravest first.
     func findings() throws -> DeskList<DeskFinding>

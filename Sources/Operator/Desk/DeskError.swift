@@ -12,18 +12,21 @@ package struct DeskError: Error, Sendable, Equatable {
     package let field: String?
     /// The roles that may, of 403.
     package let needs: [OperatorRole]
+    /// The change that it is about.
+    package let job: Int64?
     /// After so many seconds the same question may be answered.
     package let retryAfter: Int?
 
     package init(
         _ status: Int, _ code: String, _ message: String, field: String? = nil, needs: [OperatorRole] = [],
-        retryAfter: Int? = nil
+        job: Int64? = nil, retryAfter: Int? = nil
     ) {
         self.status = status
         self.code = code
         self.message = message
         self.field = field
         self.needs = needs
+        self.job = job
         self.retryAfter = retryAfter
     }
 
@@ -63,7 +66,8 @@ package struct DeskError: Error, Sendable, Equatable {
         .object([
             "error": .object([
                 "code": .string(code), "message": .string(message), "field": field.map { .string($0) },
-                "needs": needs.isEmpty ? nil : .strings(needs.map(\.rawValue)), "request_id": .string(id),
+                "needs": needs.isEmpty ? nil : .strings(needs.map(\.rawValue)), "job": job.map { .int($0) },
+                "request_id": .string(id),
             ])
         ])
     }

@@ -59,11 +59,11 @@ package enum PersonalDataView: String, Sendable, CaseIterable {
 /// A part of what operators see, with the roles that see it.
 package enum DeskSection: String, Sendable, CaseIterable {
     case me, overview, search, customers, purchases, events, endpoints, deliveries, notifications, outages, refunds
-    case jobs, products, actions, doctor, workers
+    case jobs, products, actions, audit, doctor, workers
 
     package var roles: Set<OperatorRole> {
         switch self {
-        case .me, .overview: Set(OperatorRole.allCases)
+        case .me, .overview, .audit: Set(OperatorRole.allCases)
         case .search: [.support, .integrator, .operator, .read]
         case .customers: [.support, .operator]
         case .purchases, .products, .notifications: [.support, .operator, .read]

@@ -246,3 +246,20 @@ package struct ActionsQuestion: DeskQuestion {
         part = try parameters.part(ofTime: true, now: now)
     }
 }
+
+/// What operators did, and what was refused to them, the newest first.
+package struct AuditQuestion: DeskQuestion {
+    /// The name of an operator.
+    package let actor: String?
+    package let kind: String?
+    /// The id of what it was about, as it was given.
+    package let target: String?
+    package let part: DeskPart
+
+    package init(_ parameters: inout DeskParameters, now: Int64) throws(DeskError) {
+        actor = parameters.text("actor")
+        kind = try parameters.choice("kind", ChangeKind.self)?.rawValue
+        target = parameters.text("target")
+        part = try parameters.part(ofTime: true, now: now)
+    }
+}

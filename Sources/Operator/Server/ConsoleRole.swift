@@ -6,11 +6,14 @@ import Postgres
 /// What the console role needs to know.
 package struct ConsoleSettings: Sendable {
     package var desk: DeskSettings
+    /// Of which clients' addresses are told.
+    package var proxies: TrustedProxies
     /// What `/operator/v1/openapi.yaml` gives.
     package var openAPI: [UInt8]
 
-    package init(desk: DeskSettings, openAPI: [UInt8] = []) {
+    package init(desk: DeskSettings, proxies: TrustedProxies = TrustedProxies(), openAPI: [UInt8] = []) {
         self.desk = desk
+        self.proxies = proxies
         self.openAPI = openAPI
     }
 }
@@ -55,10 +58,12 @@ package struct ConsoleRole: Sendable {
         let parts = ConsoleParts(
             settings: settings, threads: threads, clock: process.clock, logger: process.logger,
             metrics: process.metrics)
+        let waiter = ChangeWaiter(session: try process.session(patience: ConsoleRole.patience), logger: process.logger)
         let api = OperatorAPI(
-            settings, threads: threads, clock: process.clock, logger: process.logger, metrics: process.metrics)
+            settings, threads: threads, waiter: waiter, clock: process.clock, logger: process.logger,
+            metrics: process.metrics)
         handler = ConsoleListener(api: api, health: ConsoleRole.health(probe), pages: try pages(parts))
-        services = [threads, probe]
+        services = [threads, waiter, probe]
         self.probe = probe
     }
 

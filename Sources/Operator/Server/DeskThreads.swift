@@ -5,7 +5,8 @@ import Postgres
 
 /// Threads that answer questions, each with a connection of its own.
 package final class DeskThreads: Service {
-    package typealias Work = @Sendable (PostgresConnection) throws -> HTTPResponse
+    /// Nil: the request is answered later, by another way.
+    package typealias Work = @Sendable (PostgresConnection) throws -> HTTPResponse?
 
     package let name: String
 
@@ -55,7 +56,7 @@ package final class DeskThreads: Service {
     private func perform(_ piece: Piece, _ session: PostgresSession) {
         if let patience, .now - piece.added > patience { return piece.responder.respond(piece.failed(busy)) }
         do {
-            piece.responder.respond(try session.withConnection(piece.work))
+            if let response = try session.withConnection(piece.work) { piece.responder.respond(response) }
         } catch {
             piece.responder.respond(piece.failed(error))
         }

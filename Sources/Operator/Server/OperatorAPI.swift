@@ -5,20 +5,28 @@ import Database
 import HTTP
 import Postgres
 
-/// The operator API: JSON for operators, by keys of their own.
+/// The operator API: JSON for operators, by keys of their own. A change is written down, and a worker does it.
 package struct OperatorAPI: HTTPHandler {
     private let routes: [OperatorRoute]
+    private let changeRoutes: [ChangeRoute]
     private let settings: ConsoleSettings
     private let threads: DeskThreads
     private let keys = OperatorKeys()
+    private let refusals = RefusalNotes()
+    private let waiter: ChangeWaiter
     private let clock: any WallClock
     private let logger: Logger
     private let metrics: Metrics
 
     private static let document = OperatorRoute.root + "/openapi.yaml"
 
-    init(_ settings: ConsoleSettings, threads: DeskThreads, clock: any WallClock, logger: Logger, metrics: Metrics) {
-        routes = OperatorRoute.all.sorted { $0.exactness > $1.exactness }
+    init(
+        _ settings: ConsoleSettings, threads: DeskThreads, waiter: ChangeWaiter, clock: any WallClock, logger: Logger,
+        metrics: Metrics
+    ) {
+        routes = OperatorRoute.all.sorted { $0.pattern.exactness > $1.pattern.exactness }
+        changeRoutes = ChangeRoute.all.sorted { $0.pattern.exactness > $1.pattern.exactness }
+        self.waiter = waiter
         self.settings = settings
         self.threads = threads
         self.clock = clock
@@ -32,26 +40,34 @@ package struct OperatorAPI: HTTPHandler {
     // MARK: - Requests
 
     package func refuse(_ head: HTTPRequestHead) -> HTTPResponse? {
-        guard head.path != OperatorAPI.document else { return wrongMethod(head) }
+        guard head.path != OperatorAPI.document else { return wrongMethod(head, ["GET", "HEAD"]) }
+        let path = label(of: head)
         do throws(DeskError) {
-            guard let found = match(head.path) else {
+            let methods = (match(head.path) == nil ? [] : ["GET", "HEAD"]) + (change(head.path) == nil ? [] : ["POST"])
+            guard !methods.isEmpty else {
                 throw DeskError.notFound("This path does not exist; \(OperatorAPI.document) describes those that do.")
             }
-            if let refusal = wrongMethod(head) { return counted(refusal, found.route) }
+            if let refusal = wrongMethod(head, methods) { return counted(refusal, path) }
             _ = try OperatorKeys.key(of: head)
             return nil
         } catch {
-            return counted(response(error, RequestID()), match(head.path)?.route)
+            return counted(response(error, RequestID()), path)
         }
     }
 
-    private func wrongMethod(_ head: HTTPRequestHead) -> HTTPResponse? {
-        guard head.method != "GET", head.method != "HEAD" else { return nil }
+    private func wrongMethod(_ head: HTTPRequestHead, _ methods: [String]) -> HTTPResponse? {
+        guard !methods.contains(head.method) else { return nil }
+        let allowed = methods.joined(separator: ", ")
         let error = DeskError(
-            405, "method_not_allowed", "This path does not support \(head.method); it answers GET, HEAD.")
+            405, "method_not_allowed", "This path does not support \(head.method); it answers \(allowed).")
         var response = response(error, RequestID())
-        response.headers.append(("Allow", "GET, HEAD"))
+        response.headers.append(("Allow", allowed))
         return response
+    }
+
+    /// As metrics name the path.
+    private func label(of head: HTTPRequestHead) -> String {
+        (head.method == "POST" ? change(head.path)?.route.path : nil) ?? match(head.path)?.route.path ?? "none"
     }
 
     package func handle(_ request: HTTPRequest, _ responder: HTTPResponder) {
@@ -63,8 +79,9 @@ package struct OperatorAPI: HTTPHandler {
         }
         let id = RequestID()
         let counting = HTTPResponder { [self] response in
-            responder.respond(counted(response, match(head.path)?.route))
+            responder.respond(counted(response, label(of: head)))
         }
+        guard head.method != "POST" else { return ask(request, id, counting) }
         do throws(DeskError) {
             guard let (route, values) = match(head.path) else {
                 throw DeskError.notFound("This path does not exist.")
@@ -83,7 +100,7 @@ package struct OperatorAPI: HTTPHandler {
         on connection: PostgresConnection
     ) throws -> HTTPResponse {
         let now = clock.now()
-        let viewer = try keys.viewer(withKey: key, now: now, on: connection)
+        let viewer = try keys.caller(withKey: key, now: now, on: connection).viewer
         // Before the query is looked at: a role is told nothing of what it does not see.
         try viewer.check(route.section)
         // A cursor of one customer's list is none of another's.
@@ -112,16 +129,133 @@ package struct OperatorAPI: HTTPHandler {
     }
 
     private func match(_ path: String) -> (route: OperatorRoute, values: PathValues)? {
-        let parts = path.split(separator: "/", omittingEmptySubsequences: false).dropFirst()
+        let parts = PathPattern.parts(of: path)
         for route in routes {
-            if let values = route.values(of: Array(parts)) { return (route, values) }
+            if let values = route.pattern.values(of: parts) { return (route, values) }
         }
         return nil
     }
 
-    private func counted(_ response: HTTPResponse, _ route: OperatorRoute?) -> HTTPResponse {
-        metrics.count(.operatorAnswers, ["route": route?.path ?? "none", "status": String(response.status)])
+    private func counted(_ response: HTTPResponse, _ route: String) -> HTTPResponse {
+        metrics.count(.operatorAnswers, ["route": route, "status": String(response.status)])
         return response
+    }
+
+    // MARK: - Changes
+
+    private func change(_ path: String) -> (route: ChangeRoute, values: PathValues)? {
+        let parts = PathPattern.parts(of: path)
+        for route in changeRoutes {
+            if let values = route.pattern.values(of: parts) { return (route, values) }
+        }
+        return nil
+    }
+
+    /// Writes the change down, and answers what came of it, or that it is under way.
+    private func ask(_ request: HTTPRequest, _ id: RequestID, _ responder: HTTPResponder) {
+        do throws(DeskError) {
+            guard let (route, values) = change(request.head.path) else {
+                throw DeskError.notFound("This path does not exist.")
+            }
+            let key = try OperatorKeys.key(of: request.head)
+            let idempotencyKey = try OperatorAPI.idempotencyKey(of: request.head)
+            threads.run(responder, failed: { [self] in failure($0, id) }) { [self] connection in
+                let asked = try ask(
+                    route, values, request, key: key, idempotencyKey: idempotencyKey, on: connection)
+                waiter.wait(for: asked.job) { [self] change in
+                    responder.respond(answer(change, to: asked, id))
+                }
+                return nil
+            }
+        } catch {
+            responder.respond(response(error, id))
+        }
+    }
+
+    private static let longestKey = 255
+
+    private static func idempotencyKey(of head: HTTPRequestHead) throws(DeskError) -> String {
+        let values = head.headers.filter { $0.name == "idempotency-key" }.map(\.value)
+        guard let key = values.first, values.count == 1, !key.isEmpty, key.utf8.count <= longestKey,
+            key.utf8.allSatisfy({ (0x21...0x7e).contains($0) })
+        else {
+            throw .badRequest(
+                "A change needs one Idempotency-Key of 1 to \(longestKey) visible characters, a new one for each change.",
+                field: "Idempotency-Key")
+        }
+        return key
+    }
+
+    /// A change that was asked for.
+    private struct Asked {
+        let job: Int64
+        let kind: ChangeKind
+        let isRepeated: Bool
+    }
+
+    private func ask(
+        _ route: ChangeRoute, _ values: PathValues, _ request: HTTPRequest, key: String, idempotencyKey: String,
+        on connection: PostgresConnection
+    ) throws -> Asked {
+        let now = clock.now()
+        let caller = try keys.caller(withKey: key, now: now, on: connection)
+        let address = settings.proxies.client(request.head, peer: request.remoteAddress)?.ip
+        let origin = ChangeOrigin(
+            user: caller.viewer.user, credential: .key(caller.key), address: address.map { "\($0)" } ?? "",
+            userAgent: request.head.header("user-agent"))
+        // Before the body is looked at: a role is told nothing of what it may not do.
+        guard route.kind.roles.contains(caller.viewer.role) else {
+            let error = DeskError.forbidden(caller.viewer.role, route.kind)
+            let target = values["id"].isEmpty ? values["uuid"] : values["id"]
+            try refusals.note(route.kind, target, by: origin, error, now: now, on: connection)
+            throw error
+        }
+        if let query = request.head.query, !query.isEmpty {
+            throw DeskError(400, "unknown_parameter", "A change takes no parameters in the query.")
+        }
+        var body = try ChangeBody(request.body)
+        let reason = try body.reason()
+        let subject = try DatabaseDesk.ask(settings.desk, for: caller.viewer, now: now, on: connection) { desk in
+            try route.find(desk, values, &body)
+        }
+        try body.finish()
+        let asked = try ChangeTable.ask(
+            ChangeTable.Request(
+                route.kind, subject.target, parameters: subject.parameters, reason: reason, by: origin,
+                idempotencyKey: idempotencyKey), on: connection)
+        switch asked {
+        case .asked(let job): return Asked(job: job, kind: route.kind, isRepeated: false)
+        case .repeated(let job): return Asked(job: job, kind: route.kind, isRepeated: true)
+        case .mismatch:
+            throw DeskError(
+                409, "idempotency_mismatch",
+                "Another change was asked for with this Idempotency-Key within the last day.",
+                field: "Idempotency-Key")
+        }
+    }
+
+    /// - Parameter change: nil: it is under way.
+    private func answer(_ change: Change?, to asked: Asked, _ id: RequestID) -> HTTPResponse {
+        var answer: HTTPResponse
+        if let change, change.state != .done {
+            answer = response(
+                DeskError(409, "not_done", change.error ?? "The change was not done.", job: change.id), id)
+        } else {
+            let document =
+                change.map { ChangeAnswer($0).json }
+                ?? .object([
+                    "job": .int(asked.job), "kind": .string(asked.kind.rawValue), "state": .string("running"),
+                ])
+            answer = HTTPResponse(
+                status: change == nil ? 202 : 200,
+                headers: [
+                    ("Content-Type", "application/json"), ("Cache-Control", "no-store"),
+                    ("X-Content-Type-Options", "nosniff"), ("X-Request-Id", id.text),
+                ], body: document.bytes + [0x0a])
+        }
+        answer.headers.append(("Location", "\(OperatorRoute.root)/jobs/\(asked.job)"))
+        if asked.isRepeated { answer.headers.append(("Idempotent-Replayed", "true")) }
+        return answer
     }
 
     // MARK: - Failures

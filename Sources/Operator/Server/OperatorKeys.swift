@@ -36,10 +36,12 @@ final class OperatorKeys: Sendable {
         return key
     }
 
-    /// The operator whose key it is; notes once a minute that it was used.
+    /// The operator whose key it is, with the id of the key; notes once a minute that it was used.
     ///
     /// - Throws: `DeskError`, 401.
-    func viewer(withKey key: String, now: Int64, on connection: PostgresConnection) throws -> Viewer {
+    func caller(
+        withKey key: String, now: Int64, on connection: PostgresConnection
+    ) throws -> (viewer: Viewer, key: String) {
         guard let caller = try OperatorKeyTable.caller(withKey: key, now: now, on: connection) else {
             throw OperatorKeys.invalid
         }
@@ -49,6 +51,6 @@ final class OperatorKeys: Sendable {
             return noted.updateValue(minute, forKey: caller.key) == minute
         }
         if !isNoted { try OperatorKeyTable.noteUse(of: caller.key, now: now, on: connection) }
-        return Viewer(user: caller.user, role: caller.role, zone: caller.zone)
+        return (Viewer(user: caller.user, role: caller.role, zone: caller.zone), caller.key)
     }
 }

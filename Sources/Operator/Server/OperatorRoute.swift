@@ -6,42 +6,20 @@ import Subscriptions
 package struct OperatorRoute: Sendable {
     typealias Ask = @Sendable (DatabaseDesk, PathValues, inout DeskParameters) throws -> any DeskAnswer
 
-    /// As documents write it: `/operator/v1/customers/{id}`.
-    package let path: String
+    let pattern: PathPattern
     package let section: DeskSection
     let ask: Ask
-    private let segments: [String]
 
     static let root = "/operator/v1"
 
     init(_ path: String, _ section: DeskSection, _ ask: @escaping Ask) {
-        self.path = OperatorRoute.root + path
+        pattern = PathPattern(OperatorRoute.root + path)
         self.section = section
         self.ask = ask
-        segments = self.path.split(separator: "/").map(String.init)
     }
 
-    /// The decoded values of a path that fits; nil where it does not.
-    ///
-    /// - Parameter parts: of the path, as they came.
-    func values(of parts: [Substring]) -> PathValues? {
-        guard parts.count == segments.count else { return nil }
-        var values: [String: String] = [:]
-        for (segment, part) in zip(segments, parts) {
-            if segment.hasPrefix("{") {
-                guard let value = PercentEncoding.decode(part), !value.isEmpty, !value.utf8.contains(0) else {
-                    return nil
-                }
-                values[String(segment.dropFirst().dropLast())] = value
-            } else if segment != part {
-                return nil
-            }
-        }
-        return PathValues(values: values)
-    }
-
-    /// How many segments are words: of two routes that fit, the one with more of them is meant.
-    var exactness: Int { segments.filter { !$0.hasPrefix("{") }.count }
+    /// As documents write it: `/operator/v1/customers/{id}`.
+    package var path: String { pattern.text }
 }
 
 /// The values of a path's parameters.
@@ -123,6 +101,7 @@ extension OperatorRoute {
             return try desk.job(number)
         },
         list("/actions", .actions, ActionsQuestion.self) { try $0.actions($1) },
+        list("/audit", .audit, AuditQuestion.self) { try $0.audit($1) },
         one("/workers", .workers) { desk, _ in try desk.workers() },
         one("/doctor", .doctor) { desk, _ in try desk.findings() },
     ]

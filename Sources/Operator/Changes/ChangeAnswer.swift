@@ -1,0 +1,57 @@
+import Base
+import Database
+
+/// A change, and what has come of it.
+package struct ChangeAnswer: DeskAnswer {
+    package let change: Change
+
+    package init(_ change: Change) {
+        self.change = change
+    }
+
+    /// What was done; nil: nothing, or not yet.
+    package var outcome: JSON? { change.outcome.flatMap { try? JSON(parsing: Array($0.utf8)) } }
+
+    package var json: JSON {
+        .object([
+            "job": .int(change.id), "kind": .string(change.kind.rawValue), "target": .string(change.target),
+            "reason": .string(change.reason), "state": .string(change.state.rawValue), "outcome": outcome ?? .null,
+            "error": .text(change.error),
+        ])
+    }
+}
+
+/// A job; of a change also what it is about.
+package struct JobAnswer: DeskAnswer {
+    package let job: Job
+    /// Nil: the job is no change.
+    package let change: ChangeAnswer?
+
+    package init(job: Job, change: ChangeAnswer?) {
+        self.job = job
+        self.change = change
+    }
+
+    package var json: JSON {
+        guard let change else { return job.json }
+        return .object(
+            (job.json.members ?? []) + [
+                JSON.Member(name: "target", value: .string(change.change.target)),
+                JSON.Member(name: "reason", value: .string(change.change.reason)),
+                JSON.Member(name: "outcome", value: change.outcome ?? .null),
+            ])
+    }
+}
+
+package typealias AuditRow = AuditTable.Entry
+
+extension AuditTable.Entry: DeskAnswer {
+    package var json: JSON {
+        .object([
+            "id": .int(id), "at": .date(at), "actor": .string(actor), "credential": .text(credential),
+            "address": .text(address), "user_agent": .text(userAgent), "kind": .string(kind),
+            "target": .string(target), "reason": .text(reason), "outcome": .string(outcome),
+            "message": .text(message), "job": .integer(job),
+        ])
+    }
+}

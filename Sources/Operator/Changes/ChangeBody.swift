@@ -1,0 +1,73 @@
+import Base
+import CLI
+
+/// The body of a request for a change: an object whose members are taken one by one. One that is left is an error, as an
+/// unknown parameter of a list is.
+struct ChangeBody {
+    /// Bytes of a body.
+    static let longest = 16 << 10
+    /// Scalars of a reason.
+    private static let longestReason = 1000
+
+    private let members: [JSON.Member]
+    private var taken: Set<String> = []
+
+    /// - Throws: `DeskError`: 400, or 413.
+    init(_ body: [UInt8]) throws(DeskError) {
+        guard body.count <= ChangeBody.longest else {
+            throw DeskError(413, "body_too_large", "The body may have at most \(ChangeBody.longest) bytes.")
+        }
+        guard let members = (try? JSON(parsing: body, deepest: 4))?.members else {
+            throw .badRequest("The body must be a JSON object, such as {\"reason\": \"…\"}.")
+        }
+        guard Set(members.map(\.name)).count == members.count else {
+            throw .badRequest("A member stands twice in the body.")
+        }
+        self.members = members
+    }
+
+    private mutating func value(_ name: String) -> JSON? {
+        taken.insert(name)
+        return members.first { $0.name == name }.map(\.value).flatMap { $0 == .null ? nil : $0 }
+    }
+
+    mutating func optionalText(_ name: String) throws(DeskError) -> String? {
+        guard let value = value(name) else { return nil }
+        guard let text = value.stringValue, !text.isEmpty, !text.utf8.contains(0) else {
+            throw .badRequest("\(name) must be a text that is not empty.", field: name)
+        }
+        return text
+    }
+
+    mutating func text(_ name: String) throws(DeskError) -> String {
+        guard let text = try optionalText(name) else { throw .badRequest("\(name) is missing.", field: name) }
+        return text
+    }
+
+    /// An instant that is still to come, in ms since 1970.
+    mutating func future(_ name: String, now: Int64) throws(DeskError) -> Int64? {
+        guard let text = try optionalText(name) else { return nil }
+        guard let instant = TimeArgument(text: text)?.milliseconds(now: now) else {
+            throw .badRequest("\(name) must be \(TimeArgument.allowed).", field: name)
+        }
+        guard instant > now else { throw .badRequest("\(name) must be in the future.", field: name) }
+        return instant
+    }
+
+    /// Why the change is made: for the audit, and for the log of the customer.
+    mutating func reason() throws(DeskError) -> String {
+        let reason = try text("reason")
+        guard reason.unicodeScalars.count <= ChangeBody.longestReason else {
+            throw .badRequest("reason may have at most \(ChangeBody.longestReason) characters.", field: "reason")
+        }
+        return reason
+    }
+
+    /// Checks that no member is left.
+    func finish() throws(DeskError) {
+        guard let left = members.map(\.name).filter({ !taken.contains($0) }).min() else { return }
+        throw DeskError(
+            400, "unknown_parameter",
+            "There is no member \(left); there are: \(taken.sorted().joined(separator: ", ")).", field: left)
+    }
+}

@@ -1,0 +1,104 @@
+import Base
+import Database
+import Subscriptions
+
+/// A path of the operator API by which a change is asked for.
+package struct ChangeRoute: Sendable {
+    /// What is to be changed: found, so that a typo is told at once.
+    struct Subject {
+        let target: String
+        let parameters: JSON
+    }
+
+    typealias Find = @Sendable (DatabaseDesk, PathValues, inout ChangeBody) throws -> Subject
+
+    package let kind: ChangeKind
+    let pattern: PathPattern
+    let find: Find
+
+    private init(_ path: String, _ kind: ChangeKind, _ find: @escaping Find) {
+        pattern = PathPattern(OperatorRoute.root + path)
+        self.kind = kind
+        self.find = find
+    }
+
+    package var path: String { pattern.text }
+
+    package static let all: [ChangeRoute] = [
+        ChangeRoute("/customers/{id}/grants", .grant, grant),
+        ChangeRoute("/customers/{id}/grants/revoke", .revoke) { desk, values, body in
+            let entitlement = try body.text("entitlement")
+            return Subject(
+                target: try customer(values, desk), parameters: .object(["entitlement": .string(entitlement)]))
+        },
+        ChangeRoute("/deliveries/{id}/resends", .resend) { desk, values, _ in
+            // Any id of it; the answer knows the one that it has here.
+            let delivery = try desk.delivery(values["id"])
+            return Subject(target: delivery.delivery.id.text, parameters: .object([JSON.Member]()))
+        },
+        ChangeRoute("/notifications/{app}/{environment}/{uuid}/reprocess", .reprocess) { desk, values, _ in
+            let environment = try values.environment()
+            _ = try desk.notification(
+                NotificationName(app: values["app"], environment: environment, uuid: values["uuid"]))
+            return Subject(
+                target: values["uuid"],
+                parameters: .object([
+                    "app": .string(values["app"]), "environment": .string(environment.rawValue),
+                ]))
+        },
+        ChangeRoute("/endpoints/{id}/enable", .endpointEnable) { desk, values, _ in try endpoint(values, desk) },
+        ChangeRoute("/endpoints/{id}/disable", .endpointDisable) { desk, values, _ in try endpoint(values, desk) },
+        ChangeRoute("/endpoints/{id}/pause", .endpointPause) { desk, values, body in
+            guard let until = try body.future("until", now: desk.now) else {
+                throw DeskError.badRequest("until is missing.", field: "until")
+            }
+            return try endpoint(values, desk, .object(["until": .int(until)]))
+        },
+    ]
+
+    private static func customer(_ values: PathValues, _ desk: DatabaseDesk) throws -> String {
+        try desk.resolve(values["id"]).appUserID ?? values["id"]
+    }
+
+    private static func endpoint(
+        _ values: PathValues, _ desk: DatabaseDesk, _ parameters: JSON = .object([JSON.Member]())
+    ) throws -> Subject {
+        _ = try desk.endpoint(values["id"])
+        return Subject(target: values["id"], parameters: parameters)
+    }
+
+    private static let grant: Find = { desk, values, body in
+        let entitlement = try body.text("entitlement")
+        let known = Set(desk.settings.catalogue.products.keys)
+        guard known.contains(entitlement) else {
+            throw DeskError.badRequest(
+                "There is no entitlement \(entitlement)"
+                    + (known.isEmpty ? "." : "; there are: \(known.sorted().joined(separator: ", "))."),
+                field: "entitlement")
+        }
+        let duration = try body.optionalText("duration")
+        let until = try body.future("until", now: desk.now)
+        if let duration, GrantDuration(rawValue: duration) == nil {
+            throw DeskParameters.notOneOf(GrantDuration.allCases.map(\.rawValue), duration, "duration")
+        }
+        guard (duration == nil) != (until == nil) else {
+            throw DeskError.badRequest("A grant needs one of duration and until.", field: "duration")
+        }
+        let term: JSON.Member =
+            until.map { JSON.Member(name: "until", value: .int($0)) }
+            ?? JSON.Member(name: "duration", value: .string(duration ?? ""))
+        return Subject(
+            target: try customer(values, desk),
+            parameters: .object([JSON.Member(name: "entitlement", value: .string(entitlement)), term]))
+    }
+}
+
+extension DeskError {
+    package static func forbidden(_ role: OperatorRole, _ kind: ChangeKind) -> DeskError {
+        let needs = OperatorRole.allCases.filter(kind.roles.contains)
+        return DeskError(
+            403, "forbidden",
+            "The role \(role.rawValue) may not do this; it needs one of: "
+                + "\(needs.map(\.rawValue).joined(separator: ", ")).", needs: needs)
+    }
+}

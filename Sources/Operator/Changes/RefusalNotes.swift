@@ -1,0 +1,27 @@
+import Database
+import Postgres
+import Synchronization
+
+/// Puts refused changes into the audit, of each operator some in a minute, so that requests in a loop do not fill it.
+final class RefusalNotes: Sendable {
+    private static let mostPerMinute = 30
+    /// By operator: the minute, and how many were noted in it.
+    private let counts = Mutex<[String: (minute: Int64, count: Int)]>([:])
+
+    /// - Parameter now: ms since 1970.
+    func note(
+        _ kind: ChangeKind, _ target: String, by origin: ChangeOrigin, _ error: DeskError, now: Int64,
+        on connection: PostgresConnection
+    ) throws {
+        let minute = now / 60_000
+        let isNoted = counts.withLock { counts in
+            let known = counts[origin.user].flatMap { $0.minute == minute ? $0.count : nil } ?? 0
+            counts[origin.user] = (minute, known + 1)
+            return known < RefusalNotes.mostPerMinute
+        }
+        guard isNoted else { return }
+        try AuditTable.refused(
+            kind, String(target.unicodeScalars.prefix(255)), reason: nil, by: origin, message: error.message,
+            on: connection)
+    }
+}

@@ -202,7 +202,7 @@ let tests: [Target] = [
         dependencies: [
             "Base", "Daemon", "Markup", "Crypto", "Postgres", "HTTP", "AppStore", "Subscriptions", "Schemas",
             "Database",
-            "Operator", "Accounts", "Console", "TestSupport",
+            "Duties", "Operator", "Accounts", "Console", "TestSupport",
         ]),
     .testTarget(
         name: "StoreSimulatorTests", dependencies: ["Base", "Daemon", "CLI", "Crypto", "AppStore", "StoreSimulator"]),

@@ -110,5 +110,5 @@ package enum ElementID: String, Sendable, CaseIterable {
     case main, query, name, password, passwordAgain = "password-again", currentPassword = "current-password", hint
     case environment, zone, type, state, endpoint, app, since, until, customer, purchase, status, product, entitlement
     case subtype, source, outcome, endsBefore = "ends-before", endsAfter = "ends-after", attribute, email
-    case refundedSince = "refunded-since", changedSince = "changed-since"
+    case refundedSince = "refunded-since", changedSince = "changed-since", reason, duration
 }

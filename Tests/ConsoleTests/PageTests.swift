@@ -80,7 +80,7 @@ struct PageTests {
         #expect(page.text.contains("/console/events/"))
         for path in [
             "", "/customers", "/events", "/events?environment=Sandbox", "/deliveries?state=pending", "/endpoints",
-            "/endpoints/\(installation.endpoint)", "/notifications", "/me", "/search",
+            "/endpoints/\(installation.endpoint)", "/notifications", "/audit", "/me", "/search",
         ] {
             let page = browser.open("/console\(path)")
             #expect(page.status == 200, "\(path)")

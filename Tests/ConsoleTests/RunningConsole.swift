@@ -96,6 +96,9 @@ final class TestBrowser {
         keep(send("GET", path, headers: headers))
     }
 
+    /// Shows a page again, as the way back does.
+    func keep(page: HTTPCall?) { self.page = page }
+
     func send(_ method: String, _ path: String, headers: [String: String] = [:], body: String = "") -> HTTPCall {
         var headers = headers.merging(["Host": host]) { given, _ in given }
         if let cookie { headers["Cookie"] = cookie }
@@ -113,7 +116,9 @@ final class TestBrowser {
         let end = form.range(of: "</form>")?.lowerBound ?? form.endIndex
         var all = fields
         for match in form[..<end].matches(of: #/<input type="hidden" name="([^"]*)" value="([^"]*)"/#) {
-            all[String(match.output.1)] = String(match.output.2)
+            all[String(match.output.1)] =
+                match.output.2.replacing("&lt;", with: "<").replacing("&gt;", with: ">")
+                .replacing("&quot;", with: "\"").replacing("&#39;", with: "'").replacing("&amp;", with: "&").description
         }
         let body = all.map { "\(PercentEncoding.encode($0.key))=\(PercentEncoding.encode($0.value))" }
             .joined(separator: "&")

@@ -58,6 +58,7 @@ enum CustomerPages {
             Tag.h1 { Node.identifier(original, shown: 48) }
             head(answer, call)
             entitlements(answer)
+            call.changes([.grant, .revoke], of: ["id": original])
             Tag.div(.classes(.columns)) {
                 purchases(answer)
                 Tag.section {

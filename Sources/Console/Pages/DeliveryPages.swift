@@ -74,6 +74,7 @@ enum DeliveryPages {
                 PageParts.badge(delivery.state)
             }
             Tag.p(.classes(.lead)) { lead(answer, call) }
+            call.changes([.resend], of: ["id": delivery.id.text])
             Tag.h2 { "Delivery" }
             facts(answer, call)
             Tag.h2 { "Attempts" }

@@ -81,6 +81,9 @@ enum EndpointPages {
                     }
                 }
             }
+            call.changes(
+                endpoint.disabledReason == nil ? [.endpointPause, .endpointDisable] : [.endpointEnable],
+                of: ["id": endpoint.id])
             Tag.h2 { "Settings" }
             settings(answer, call)
         }

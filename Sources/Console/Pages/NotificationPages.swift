@@ -100,6 +100,12 @@ enum NotificationPages {
                     }
                 }
             }
+            call.changes(
+                [.reprocess],
+                of: [
+                    "app": summary.identity.app, "environment": summary.identity.environment.rawValue,
+                    "uuid": summary.identity.uuid,
+                ])
             Tag.h2 { "Notification" }
             PageParts.facts([
                 ("UUID", .identifier(summary.identity.uuid, shown: 64)), ("App", .untrusted(summary.identity.app)),

@@ -20,6 +20,7 @@ package final class ConsolePages: HTTPHandler, Service {
     private let routes: [ConsoleRoute]
     private let desk: DeskSettings
     private let pages: DeskThreads
+    private let waiter: ChangeWaiter
     /// Two at a time: each takes 32 MiB and a core.
     private let passwords: DeskThreads
     private let clock: any WallClock
@@ -37,11 +38,12 @@ package final class ConsolePages: HTTPHandler, Service {
         logger = parts.logger
         metrics = parts.metrics
         pages = parts.threads
+        waiter = parts.waiter
         let login = LoginPages(clock: parts.clock, logger: parts.logger, metrics: parts.metrics).routes
         routes =
             login + MePages(clock: parts.clock, logger: parts.logger).routes + OverviewPage.routes + SearchPage.routes
             + CustomerPages.routes + EventPages.routes + DeliveryPages.routes + EndpointPages.routes
-            + NotificationPages.routes
+            + NotificationPages.routes + ChangePages(parts.changes).routes
         passwords = try DeskThreads(
             name: "console-password", count: 2, waitingLimit: 32, patience: .seconds(5),
             busy: .unavailable("Too many log-ins are waiting."), sessions: sessions)
@@ -141,7 +143,8 @@ package final class ConsolePages: HTTPHandler, Service {
         }
         let failed: @Sendable (any Error) -> HTTPResponse = { [self] in self.failed($0, route, request.head) }
         let work: DeskThreads.Work = { [self] connection in
-            try answer(route, parameters, request, query: query, form: form, origin: origin, on: connection)
+            try answer(
+                route, parameters, request, query: query, form: form, origin: origin, on: connection, answered)
         }
         switch route.work {
         case .page: pages.run(answered, failed: failed, work)
@@ -164,8 +167,8 @@ package final class ConsolePages: HTTPHandler, Service {
 
     private func answer(
         _ route: ConsoleRoute, _ parameters: [String: String], _ request: HTTPRequest, query: Form, form: Form,
-        origin: String, on connection: PostgresConnection
-    ) throws -> HTTPResponse {
+        origin: String, on connection: PostgresConnection, _ responder: HTTPResponder
+    ) throws -> HTTPResponse? {
         let given = SessionCookie.value(request.head, settings.address)
         let found = try given.flatMap {
             try SessionTable.use($0, settings.limits, now: clock.now(), on: connection)
@@ -185,6 +188,9 @@ package final class ConsolePages: HTTPHandler, Service {
                 PageFrame.document(page, call), status: page.status, retryAfter: page.retryAfter, request.head)
             return isNew ? response.setting(SessionCookie.setting(cookie, settings.address)) : response
         case .redirect(let path): return .seeOther(path, headers: PageHeaders.unkept)
+        case .after(let job, let path):
+            waiter.wait(for: job) { _ in responder.respond(.seeOther(path, headers: PageHeaders.unkept)) }
+            return nil
         case .begin(let value, let path):
             // The session that this browser had is replaced.
             if let found {

@@ -119,6 +119,8 @@ enum PageAnswer {
     case page(Page)
     /// 303 to another page.
     case redirect(LocalPath)
+    /// 303 to another page, once a worker has done a change or its caller has waited long enough.
+    case after(Int64, then: LocalPath)
     /// 303 to another page, with a new cookie.
     case begin(Redacted<String>, then: LocalPath)
     /// 303 to the log-in, without the cookie.

@@ -12,6 +12,9 @@ package struct ChangeAnswer: DeskAnswer {
     /// What was done; nil: nothing, or not yet.
     package var outcome: JSON? { change.outcome.flatMap { try? JSON(parsing: Array($0.utf8)) } }
 
+    /// As it was asked for.
+    package var parameters: JSON { (try? JSON(parsing: Array(change.parameters.utf8))) ?? .null }
+
     package var json: JSON {
         .object([
             "job": .int(change.id), "kind": .string(change.kind.rawValue), "target": .string(change.target),

@@ -22,6 +22,8 @@ package struct ConsoleSettings: Sendable {
 package struct ConsoleParts: Sendable {
     package let settings: ConsoleSettings
     package let threads: DeskThreads
+    package let changes: ChangeDesk
+    package let waiter: ChangeWaiter
     package let clock: any WallClock
     package let logger: Logger
     package let metrics: Metrics
@@ -55,12 +57,14 @@ package struct ConsoleRole: Sendable {
         let probe = DatabaseProbe(
             name: "console-probe", session: try process.session(patience: DatabaseProbe.patience),
             check: ConsoleRole.obstacle)
-        let parts = ConsoleParts(
-            settings: settings, threads: threads, clock: process.clock, logger: process.logger,
-            metrics: process.metrics)
         let waiter = ChangeWaiter(session: try process.session(patience: ConsoleRole.patience), logger: process.logger)
+        let changes = ChangeDesk(settings.desk)
+        let parts = ConsoleParts(
+            settings: settings, threads: threads, changes: changes, waiter: waiter, clock: process.clock,
+            logger: process.logger,
+            metrics: process.metrics)
         let api = OperatorAPI(
-            settings, threads: threads, waiter: waiter, clock: process.clock, logger: process.logger,
+            settings, threads: threads, changes: changes, waiter: waiter, clock: process.clock, logger: process.logger,
             metrics: process.metrics)
         handler = ConsoleListener(api: api, health: ConsoleRole.health(probe), pages: try pages(parts))
         services = [threads, waiter, probe]

@@ -12,7 +12,7 @@ package struct OperatorAPI: HTTPHandler {
     private let settings: ConsoleSettings
     private let threads: DeskThreads
     private let keys = OperatorKeys()
-    private let refusals = RefusalNotes()
+    private let changes: ChangeDesk
     private let waiter: ChangeWaiter
     private let clock: any WallClock
     private let logger: Logger
@@ -21,11 +21,12 @@ package struct OperatorAPI: HTTPHandler {
     private static let document = OperatorRoute.root + "/openapi.yaml"
 
     init(
-        _ settings: ConsoleSettings, threads: DeskThreads, waiter: ChangeWaiter, clock: any WallClock, logger: Logger,
-        metrics: Metrics
+        _ settings: ConsoleSettings, threads: DeskThreads, changes: ChangeDesk, waiter: ChangeWaiter,
+        clock: any WallClock, logger: Logger, metrics: Metrics
     ) {
         routes = OperatorRoute.all.sorted { $0.pattern.exactness > $1.pattern.exactness }
         changeRoutes = ChangeRoute.all.sorted { $0.pattern.exactness > $1.pattern.exactness }
+        self.changes = changes
         self.waiter = waiter
         self.settings = settings
         self.threads = threads
@@ -172,70 +173,34 @@ package struct OperatorAPI: HTTPHandler {
         }
     }
 
-    private static let longestKey = 255
-
     private static func idempotencyKey(of head: HTTPRequestHead) throws(DeskError) -> String {
         let values = head.headers.filter { $0.name == "idempotency-key" }.map(\.value)
-        guard let key = values.first, values.count == 1, !key.isEmpty, key.utf8.count <= longestKey,
-            key.utf8.allSatisfy({ (0x21...0x7e).contains($0) })
-        else {
-            throw .badRequest(
-                "A change needs one Idempotency-Key of 1 to \(longestKey) visible characters, a new one for each change.",
-                field: "Idempotency-Key")
+        guard values.count <= 1 else {
+            throw .badRequest("The header Idempotency-Key stands twice.", field: "Idempotency-Key")
         }
-        return key
-    }
-
-    /// A change that was asked for.
-    private struct Asked {
-        let job: Int64
-        let kind: ChangeKind
-        let isRepeated: Bool
+        return values.first ?? ""
     }
 
     private func ask(
         _ route: ChangeRoute, _ values: PathValues, _ request: HTTPRequest, key: String, idempotencyKey: String,
         on connection: PostgresConnection
-    ) throws -> Asked {
+    ) throws -> ChangeDesk.Asked {
         let now = clock.now()
         let caller = try keys.caller(withKey: key, now: now, on: connection)
         let address = settings.proxies.client(request.head, peer: request.remoteAddress)?.ip
         let origin = ChangeOrigin(
             user: caller.viewer.user, credential: .key(caller.key), address: address.map { "\($0)" } ?? "",
             userAgent: request.head.header("user-agent"))
-        // Before the body is looked at: a role is told nothing of what it may not do.
-        guard route.kind.roles.contains(caller.viewer.role) else {
-            let error = DeskError.forbidden(caller.viewer.role, route.kind)
-            let target = values["id"].isEmpty ? values["uuid"] : values["id"]
-            try refusals.note(route.kind, target, by: origin, error, now: now, on: connection)
-            throw error
-        }
         if let query = request.head.query, !query.isEmpty {
             throw DeskError(400, "unknown_parameter", "A change takes no parameters in the query.")
         }
-        var body = try ChangeBody(request.body)
-        let reason = try body.reason()
-        let subject = try DatabaseDesk.ask(settings.desk, for: caller.viewer, now: now, on: connection) { desk in
-            try route.find(desk, values, &body)
-        }
-        try body.finish()
-        let asked = try ChangeTable.ask(
-            ChangeTable.Request(
-                route.kind, subject.target, parameters: subject.parameters, reason: reason, by: origin,
-                idempotencyKey: idempotencyKey), on: connection)
-        switch asked {
-        case .asked(let job): return Asked(job: job, kind: route.kind, isRepeated: false)
-        case .repeated(let job): return Asked(job: job, kind: route.kind, isRepeated: true)
-        case .mismatch:
-            throw DeskError(
-                409, "idempotency_mismatch",
-                "Another change was asked for with this Idempotency-Key within the last day.",
-                field: "Idempotency-Key")
-        }
+        return try changes.ask(
+            route.kind, of: values.values, body: request.body, by: caller.viewer, from: origin,
+            idempotencyKey: idempotencyKey, now: now, on: connection)
     }
 
     /// - Parameter change: nil: it is under way.
-    private func answer(_ change: Change?, to asked: Asked, _ id: RequestID) -> HTTPResponse {
+    private func answer(_ change: Change?, to asked: ChangeDesk.Asked, _ id: RequestID) -> HTTPResponse {
         var answer: HTTPResponse
         if let change, change.state != .done {
             answer = response(

@@ -189,6 +189,37 @@ class Checks:
         page.goto(f"{self.base}/console/events?typ=x")
         self.look(page, "error")
 
+    def change(self, page):
+        """A grant by the form of a customer's page: what will happen, what became of it, and the audit."""
+        customer = self.site.json("customers", "list")["customers"][0]["original_app_user_id"]
+        page.goto(f"{self.base}/console/customers/{urllib.parse.quote(customer, safe='')}")
+        page.get_by_role("link", name="Grant", exact=False).click()
+        page.wait_for_url("**/changes/new/grant?*")
+        self.look(page, "grant")
+        page.get_by_role("button", name="Grant").click()
+        self.need("/changes/new/" in page.url, "a change without a reason was sent")
+        page.get_by_label("Entitlement").select_option("extra")
+        page.get_by_label("Reason").fill(f"a ticket {HOSTILE}")
+        page.get_by_role("button", name="Grant").click()
+        page.wait_for_url(re.compile(r"/console/changes/\d+$"))
+        self.need("It is done." in page.content(), "the grant was not done")
+        self.look(page, "change")
+        page.get_by_role("link", name="To what was changed").click()
+        card = page.locator(".card", has=page.get_by_role("heading", name="extra"))
+        self.need("not active" not in card.inner_text(), "the customer does not have what was granted")
+        page.get_by_role("navigation").get_by_role("link", name="Audit").click()
+        page.wait_for_url("**/console/audit")
+        self.need(page.locator("tbody tr", has_text="anna").count() == 1, "the audit does not name who granted")
+        self.look(page, "audit")
+        page.goto(f"{self.base}/console/endpoints")
+        page.locator("tbody a").first.click()
+        page.get_by_role("link", name="Pause", exact=False).click()
+        self.look(page, "pause")
+        page.get_by_label("Reason").fill("the consumer is upgraded")
+        page.keyboard.press("Enter")
+        page.wait_for_url(re.compile(r"/console/changes/\d+$"))
+        self.need("It is done." in page.content(), "the endpoint was not paused")
+
     def without_script(self):
         """The same by password, in a browser without script and with the policy in force."""
         page = self.context(script=False)
@@ -238,6 +269,7 @@ def main():
             checks = Checks(site, browser, options.shots)
             page = checks.log_in_by_link()
             checks.tour(page)
+            checks.change(page)
             checks.without_script()
             checks.with_policy()
             browser.close()

@@ -5,7 +5,8 @@ struct ConsoleCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         "console", "Run the listener for operators: the web console and the operator API.",
         discussion:
-            "It reads only, as the Postgres role entitled_console; but for sessions, passwords and the use of keys. `entitled users` makes"
+            "As the Postgres role entitled_console it reads, keeps sessions and passwords, and writes down the changes that"
+            + " operators ask for; workers do them. `entitled users` makes"
             + " operators, their log-in links and their keys. "
             + RoleProcess.ending,
         examples: ["console --config /etc/entitled/entitled.json5"])

@@ -86,7 +86,7 @@ struct ChangePages: Sendable {
                 select("Entitlement", .entitlement, "entitlement", entitlements(call), call),
                 select(
                     "For", .duration, "duration",
-                    GrantDuration.allCases.map { ($0.rawValue, $0.rawValue.replacing("_", with: " ")) }, call),
+                    GrantDuration.allCases.map { ($0.rawValue, $0.words) }, call),
             ])
         case .revoke: select("Entitlement", .entitlement, "entitlement", entitlements(call), call)
         case .endpointPause:
@@ -195,6 +195,8 @@ struct ChangePages: Sendable {
                 member.value.stringValue
                 ?? member.value.arrayValue.map { $0.compactMap(\.stringValue).joined(separator: ", ") }
                 ?? member.value.text
+            // That it is so follows from the page.
+            if member.value == .bool(true) { return (member.name, nil) }
             let name = member.name.replacing("_", with: " ")
             return (
                 name.prefix(1).uppercased() + name.dropFirst(), text.isEmpty || text == "null" ? nil : .untrusted(text)
@@ -289,6 +291,24 @@ extension ConsolePath {
                     "environment": parameters["environment"]?.stringValue ?? "",
                 ])
         case .endpointEnable, .endpointDisable, .endpointPause: endpoint(target)
+        }
+    }
+}
+
+extension GrantDuration {
+    /// How long, as people say it.
+    fileprivate var words: String {
+        switch self {
+        case .daily: "a day"
+        case .threeDay: "three days"
+        case .weekly: "a week"
+        case .twoWeek: "two weeks"
+        case .monthly: "a month"
+        case .twoMonth: "two months"
+        case .threeMonth: "three months"
+        case .sixMonth: "six months"
+        case .yearly: "a year"
+        case .lifetime: "ever"
         }
     }
 }

@@ -102,6 +102,29 @@ struct StandbyReadTests {
             let entitlements = get("kim\(number)").json["subscriber"]?["entitlements"]
             #expect(entitlements?["pro"] != nil)
         }
+        // What is written under one id of a customer is read under the others.
+        for number in 0..<10 {
+            let (one, other) = ("$RCAnonymousID:one\(number)", "other\(number)")
+            let ids = JSON.object(["app_user_id": .string(one), "new_app_user_id": .string(other)])
+            let joined = HTTPCall.send(
+                "POST", "/v1/subscribers/identify", headers: ["Authorization": "Bearer \(Self.publicKey)"],
+                body: ids.bytes,
+                to: port)
+            #expect(joined.status < 300, "\(joined.text)")
+        }
+        try eventually("the standby knows them; api said: \(api.log.suffix(2000))") {
+            let before = try reads("standby")
+            _ = get("$RCAnonymousID:one9")
+            return try reads("standby") > before
+        }
+        for number in 0..<10 {
+            let body = JSON.object(["duration": .string("daily")])
+            let grant = HTTPCall.send(
+                "POST", "/v1/subscribers/other\(number)/entitlements/pro/promotional",
+                headers: ["Authorization": "Bearer \(Self.secretKey)"], body: body.bytes, to: port)
+            #expect(grant.status == 201, "\(grant.text)")
+            #expect(get("$RCAnonymousID:one\(number)").json["subscriber"]?["entitlements"]?["pro"] != nil)
+        }
         try end()
     }
 

@@ -124,7 +124,7 @@ package struct APIRoutes: HTTPHandler {
         if let written, route.method != "GET" {
             let (ids, next) = (request.namedCustomers, responder)
             responder = HTTPResponder { response in
-                written(ids)
+                written(ids.union(APIRoutes.customers(in: response)))
                 next.respond(response)
             }
         }
@@ -132,6 +132,15 @@ package struct APIRoutes: HTTPHandler {
         case .call(let action): engine.run(action, request, responder)
         case .gathered(let gathering): gathering.take(request, responder)
         }
+    }
+
+    /// The customer of an answer: a purchase that was posted may be of another one than the request names.
+    private static func customers(in response: HTTPResponse) -> Set<String> {
+        guard response.status < 300, let document = try? JSON(parsing: response.body) else { return [] }
+        let named = [document["subscriber"], document["customer"]].compactMap {
+            $0?["original_app_user_id"]?.stringValue
+        }
+        return Set(named)
     }
 
     private func allowed(_ response: HTTPResponse, _ head: HTTPRequestHead, _ route: APIRoute?) -> HTTPResponse {

@@ -196,9 +196,22 @@ package final class SubscriberBatcher: Service, BatchedRoute {
                 count("behind", rest.count)
                 guard !fresh.isEmpty else { return }
                 for (question, found) in zip(fresh, try answers.find(fresh.map(\.appUserID), on: connection)) {
-                    if let found { answered.append((question, found)) } else { rest.append(question) }
+                    guard let found else {
+                        count("unknown", 1)
+                        rest.append(question)
+                        continue
+                    }
+                    // Something may have been written under another id of the customer.
+                    let isFresh = found.appUserIDs.allSatisfy { id in
+                        freshness.required(for: id, at: now).map(standby.has) ?? false
+                    }
+                    if isFresh {
+                        answered.append((question, found))
+                    } else {
+                        count("behind", 1)
+                        rest.append(question)
+                    }
                 }
-                count("unknown", fresh.count - answered.count)
             }
         } catch {
             (answered, rest) = ([], batch)

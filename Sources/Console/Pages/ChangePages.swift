@@ -46,6 +46,8 @@ struct ChangePages: Sendable {
         let kind = try ChangePages.kind(call)
         let subject = ChangePages.subject(of: call)
         let path = ConsolePath.newChange(kind)
+        // Under a name that another change has, this one would be refused for ever.
+        let standing = problem?.status == 409 ? nil : call.form[ChangePages.key]
         return Page(kind.title, status: problem?.status ?? 200) {
             Tag.h1 { kind.title }
             Tag.p(.classes(.lead)) { Node.untrusted(kind.meaning(subject["id"] ?? subject["uuid"] ?? "")) }
@@ -58,7 +60,7 @@ struct ChangePages: Sendable {
                 // A second press of the button is the same change.
                 Tag.input(
                     .type(.hidden), .name(ChangePages.key),
-                    .value(call.form[ChangePages.key] ?? Hex.encode(SecureRandom.bytes(16))))
+                    .value(standing ?? Hex.encode(SecureRandom.bytes(16))))
                 fields(kind, call)
                 Tag.div(.classes(.field)) {
                     Tag.label(.label(for: .reason)) { "Reason" }

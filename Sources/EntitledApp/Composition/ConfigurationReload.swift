@@ -101,7 +101,11 @@ final class ConfigurationReload: Sendable {
         guard failed.count < max(roles.count, 1) else { return }
         logger.setMinimum(new.configuration.log.level)
         report(new.configuration)
-        let fixed = difference.keys.filter(ConfigurationKeys.needsRestart)
+        var fixed = difference.keys.filter(ConfigurationKeys.needsRestart)
+        // A listener speaks TLS from its start on, or never.
+        if (former.configuration.ingest.tls == nil) != (new.configuration.ingest.tls == nil) {
+            fixed.append("ingest.tls_certificate_file")
+        }
         logger.notice(
             "configuration reloaded",
             [

@@ -67,7 +67,7 @@ final class RunningRole: Sendable {
             conditions.withLock { $0 = parts.notReady }
             guard let server, let listening = parts.listening else { return }
             server.serve(listening.settings, with: listening.handler)
-            if let identity = listening.settings.identity {
+            if server.speaksTLS, let identity = listening.settings.identity {
                 logger.notice("certificate reloaded", record(identity))
             }
         }

@@ -53,6 +53,9 @@ package final class HTTPServer: Service {
         }
     }
 
+    /// Whether only TLS is spoken, which is decided at the start.
+    package var speaksTLS: Bool { core.identity.withLock { $0 != nil } }
+
     /// Takes what clients may send, and a handler, in place of the former ones; open connections stay. The address, the
     /// number of threads and whether TLS is spoken stay as they were at the start.
     ///

@@ -128,6 +128,8 @@ class Checks:
             page.emulate_media(color_scheme=scheme)
             for width in WIDTHS:
                 page.set_viewport_size({"width": width, "height": 900})
+                # Colours change over a moment; what is seen in between is no state of the page.
+                page.evaluate("Promise.all(document.getAnimations().map(animation => animation.finished))")
                 over = page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth")
                 self.need(over <= 0, f"{name}: scrolls sideways by {over} pixels at {width}")
                 if self.shots:

@@ -1,8 +1,8 @@
 import Base
 import Postgres
 
-/// Deletes what the console leaves behind: attempts to log in after a day, sessions and links after a month, what operators
-/// did after 400 days.
+/// Deletes what the console leaves behind: attempts to log in after a day, sessions and links after a month, and what operators
+/// did after its own time.
 struct ConsoleCleaner {
     private static let stepSize: Int64 = 1000
     private static let day: Int64 = 86_400_000
@@ -23,9 +23,11 @@ struct ConsoleCleaner {
 
     /// Four short statements.
     ///
-    /// - Parameter now: ms since 1970.
+    /// - Parameters:
+    ///   - audit: how long what operators did is kept.
+    ///   - now: ms since 1970.
     /// - Returns: how many rows went, by table.
-    static func step(now: Int64, on connection: PostgresConnection) throws -> [String: Int] {
+    static func step(audit keptAudit: Duration, now: Int64, on connection: PostgresConnection) throws -> [String: Int] {
         let schema = try connection.query(exists).one()
         guard try schema.bool("is_there") else { return [:] }
         func gone(_ table: String, _ column: String, before limit: Int64) throws -> Int {
@@ -33,7 +35,7 @@ struct ConsoleCleaner {
         }
         let audit =
             try schema.bool("has_audit")
-            ? try gone("audit", "at_ms", before: now - RetentionTimes.audit.milliseconds) : 0
+            ? try gone("audit", "at_ms", before: now - keptAudit.milliseconds) : 0
         return [
             "audit": audit,
             "console_try": try gone("console_try", "at_ms", before: now - day),

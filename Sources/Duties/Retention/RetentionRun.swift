@@ -173,7 +173,7 @@ package struct RetentionRun {
             }
         }
         try RetentionRun.attempt(&failure, on: connection) {
-            report.cleaned(try ConsoleCleaner.step(now: now, on: connection))
+            report.cleaned(try ConsoleCleaner.step(audit: times.audit, now: now, on: connection))
         }
         try RetentionRun.attempt(&failure, on: connection) {
             if let gone = try senders.step(before: first.map(times.senderLimit), now: latest, on: connection) {

@@ -7,21 +7,25 @@ package struct RetentionTimes: Sendable {
     package var events: Duration
     /// Nil: without end.
     package var emptyCustomers: Duration?
+    /// Of what operators did.
+    package var audit: Duration
 
     /// As far back as Apple's history reaches: what is in it may come again, and must be recognised.
     package static let history = Duration.seconds(180 * 86400)
 
-    package init(notifications: Duration, attempts: Duration, events: Duration, emptyCustomers: Duration? = nil) {
+    package init(
+        notifications: Duration, attempts: Duration, events: Duration, emptyCustomers: Duration? = nil,
+        audit: Duration = .seconds(400 * 86_400)
+    ) {
         self.notifications = notifications
         self.attempts = attempts
         self.events = events
         self.emptyCustomers = emptyCustomers
+        self.audit = audit
     }
 
     /// How long jobs and rebuilds are kept that are over.
     static let finishedWork = Duration.seconds(90 * 86_400)
-    /// How long it is on record what operators did.
-    static let audit = Duration.seconds(400 * 86_400)
     /// How much longer that is kept which names what else is deleted: hosts' clocks may differ, and a pass takes a while.
     private static let margin = Duration.seconds(2 * 86_400)
 

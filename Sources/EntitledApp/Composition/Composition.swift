@@ -241,7 +241,8 @@ extension Configuration {
     var retentionTimes: RetentionTimes {
         RetentionTimes(
             notifications: retention.notifications, attempts: retention.attempts, events: retention.events,
-            emptyCustomers: retention.emptyCustomers == .zero ? nil : retention.emptyCustomers)
+            emptyCustomers: retention.emptyCustomers == .zero ? nil : retention.emptyCustomers,
+            audit: retention.audit)
     }
 
     var healthPolicy: HealthPolicy { HealthPolicy(disableAfter: webhooks.disableAfter) }

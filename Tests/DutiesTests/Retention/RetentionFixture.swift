@@ -26,7 +26,7 @@ final class RetentionFixture {
     ///   - behind: how far this host's clock is behind the server's.
     init(
         notifications: Int64 = 400, attempts: Int64 = 90, events: Int64 = 400, emptyCustomers: Int64? = nil,
-        behind: Int64 = 0
+        audit: Int64 = 400, behind: Int64 = 0
     ) throws {
         database = try TestCluster.shared.makeMigratedDatabase()
         connection = try database.connect(role: "entitled_worker")
@@ -34,7 +34,7 @@ final class RetentionFixture {
         func days(_ count: Int64) -> Duration { .seconds(count * 86_400) }
         times = RetentionTimes(
             notifications: days(notifications), attempts: days(attempts), events: days(events),
-            emptyCustomers: emptyCustomers.map(days))
+            emptyCustomers: emptyCustomers.map(days), audit: days(audit))
         round = RetentionRun(
             times: times, clock: ManualClock(now - behind * RetentionFixture.day), logger: log.logger, metrics: metrics)
         try own(worker)

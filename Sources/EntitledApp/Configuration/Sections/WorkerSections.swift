@@ -29,6 +29,7 @@ extension Configuration {
         package let events: Duration
         /// Zero: without end.
         package let emptyCustomers: Duration
+        package let audit: Duration
 
         private static let longest = Duration.seconds(3650 * 86400)
         /// As far back as Apple's history reaches: what is in it may come again.
@@ -52,6 +53,9 @@ extension Configuration {
                 "How long a customer with nothing but an id is kept after the last request for it: no attributes, purchases"
                     + " or aliases. A later request with the id creates the customer again. 0s or never keeps it without end."
             )
+            audit = section.value(
+                "audit", .duration(.seconds(30 * 86400)...Retention.longest), default: .seconds(400 * 86400),
+                "How long it is on record which operator changed what, and what was refused to whom.")
         }
     }
 

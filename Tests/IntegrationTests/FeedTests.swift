@@ -96,12 +96,12 @@ import Testing
         var rows: [[String]] = []
         let feed = CustomerFeed(seen: 0..<Int64.max, showsAttributes: false)
         let count = try feed.run(
-            on: try installation.database.connect(role: "entitled_api"), progress: { _ in }, write: { rows += $0 })
+            on: try installation.database.connect(role: "entitled_api"), progress: { _, _ in }, write: { rows += $0 })
         #expect(count == 1 && rows.first?.count == CustomerFeed.columns.count)
         #expect(rows.first?.first == "user-0" && rows.first?[4] == #"["user-0"]"# && rows.first?.last == "")
         #expect(
             try CustomerFeed(seen: 0..<1, showsAttributes: false).run(
-                on: try installation.database.connect(role: "entitled_api"), progress: { _ in }, write: { _ in }) == 0)
+                on: try installation.database.connect(role: "entitled_api"), progress: { _, _ in }, write: { _ in }) == 0)
     }
 
     @Test func `what begins like a formula is neutralised for spreadsheets, and left alone for programs`() {

@@ -37,6 +37,7 @@ struct SchemaDocument {
             ["deletion", "deletion_purchase", "deletion_delivery", "deletion_id", "deletion_salt"]
         ),
         ("Operators", ["console_user", "operator_key", "console_session", "console_link", "console_try", "audit"]),
+        ("Reports", ["report_purchase", "report_transaction", "report_entitlement", "report_refresh"]),
         ("The schema's version", ["schema_version", "migration_step"]),
     ]
 

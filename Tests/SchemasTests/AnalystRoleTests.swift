@@ -93,8 +93,8 @@ struct AnalystRoleTests {
         let found = try database.texts(Self.selectColumns)
         #expect(found == Self.columns.split(separator: "\n").map(String.init))
         let kinds =
-            "SELECT relname || relkind FROM pg_class WHERE relnamespace = 'entitled_reports'::regnamespace ORDER BY 1"
-        #expect(try database.texts(kinds) == AnalystRole.views.map { "\($0)v" })
+            "SELECT relname || ' ' || relkind::text FROM pg_class WHERE relnamespace = 'entitled_reports'::regnamespace ORDER BY 1"
+        #expect(try database.texts(kinds) == AnalystRole.views.map { "\($0) v" })
         #expect(
             try database.count("SELECT count(*) FROM pg_proc WHERE pronamespace = 'entitled_reports'::regnamespace")
                 == 0)
@@ -129,13 +129,17 @@ struct AnalystRoleTests {
         FROM pg_attribute JOIN pg_class c ON c.oid = attrelid
         WHERE relnamespace = 'entitled'::regnamespace AND relkind IN ('r', 'p') AND attnum > 0 AND NOT attisdropped
         """
+    private static let selectWritable = """
+        SELECT relname || ' ' || v FROM pg_class, unnest('{INSERT,UPDATE,DELETE,TRUNCATE,REFERENCES,TRIGGER}'::text[]) AS v
+        WHERE relnamespace = 'entitled_reports'::regnamespace AND has_table_privilege(oid, v)
+        """
     private static let others = [
         "CREATE TABLE entitled_reports.mine (x int)", "CREATE VIEW entitled_reports.mine AS SELECT 1",
         "CREATE TEMPORARY TABLE mine (x int)", "CREATE SCHEMA mine", "CREATE ROLE mine", "SELECT lo_create(0)",
         "SELECT pg_advisory_lock(1)", "SET ROLE entitled_worker", "SET ROLE entitled_api", "SET ROLE entitled",
-        "COPY entitled_reports.customers TO PROGRAM 'cat'", "GRANT SELECT ON entitled_reports.customers TO PUBLIC",
+        "COPY entitled_reports.customers TO PROGRAM 'cat'", "GRANT SELECT ON entitled.fact TO PUBLIC",
         "SELECT entitled.make_day('attempt', current_date)", "SELECT entitled.advance_actions(1)",
-        "DROP VIEW entitled_reports.customers", "LOCK TABLE entitled.lane",
+        "DROP VIEW entitled_reports.customers", "DO $$ BEGIN LOCK TABLE entitled.lane; END $$",
     ]
 
     /// As a login has it, which did not come from the owner.
@@ -152,10 +156,8 @@ struct AnalystRoleTests {
         let connection = try login(database)
         for view in AnalystRole.views {
             #expect(state("SELECT * FROM entitled_reports.\(view)", on: connection) == nil, "\(view)")
-            for sql in ["DELETE FROM entitled_reports.\(view)", "LOCK TABLE entitled_reports.\(view)"] {
-                #expect(state(sql, on: connection) == "42501" || state(sql, on: connection) == "25006", "\(sql)")
-            }
         }
+        #expect(try connection.query(Self.selectWritable).map { try $0.text(0) } == [])
         let forbidden = tables.flatMap { table in
             [
                 "SELECT count(*) FROM entitled.\(table)", "INSERT INTO entitled.\(table) DEFAULT VALUES",

@@ -7,9 +7,9 @@ import Postgres
 package enum RoleMaking {
     /// The roles that lack something: existence, a member that can become them, or their timeouts.
     private static let lacking = """
-        SELECT wanted.name FROM unnest($1::text[], $2::text[]) AS wanted(name, config)
+        SELECT wanted.name FROM unnest($1::text[], $2::text[], $4::bool[]) AS wanted(name, config, is_taken)
         LEFT JOIN pg_roles r ON r.rolname = wanted.name
-        WHERE r.oid IS NULL OR NOT coalesce(r.rolconfig @> wanted.config::text[], false) OR NOT EXISTS (
+        WHERE r.oid IS NULL OR NOT coalesce(r.rolconfig @> wanted.config::text[], false) OR wanted.is_taken AND NOT EXISTS (
             SELECT FROM pg_auth_members m JOIN pg_roles taker ON taker.oid = m.member
             WHERE m.roleid = r.oid AND taker.rolname = coalesce($3, current_user))
         """
@@ -18,11 +18,13 @@ package enum RoleMaking {
     private struct Wanted {
         let name: String
         let settings: [(name: String, value: String)]
+        /// Whether the owner becomes it: a process that logs in as the owner does.
+        let isTaken: Bool
     }
 
     private static let wanted =
-        DatabaseRole.allCases.map { Wanted(name: $0.rawValue, settings: settings($0)) }
-        + [Wanted(name: AnalystRole.name, settings: AnalystRole.settings)]
+        DatabaseRole.allCases.map { Wanted(name: $0.rawValue, settings: settings($0), isTaken: true) }
+        + [Wanted(name: AnalystRole.name, settings: AnalystRole.settings, isTaken: false)]
 
     /// The settings with which a role logs in.
     package static func settings(_ role: DatabaseRole) -> [(name: String, value: String)] {
@@ -40,7 +42,9 @@ package enum RoleMaking {
         let configs = wanted.map { role in
             "{" + role.settings.map { "\($0.name)=\($0.value)" }.joined(separator: ",") + "}"
         }
-        let names = try connection.query(lacking, [.texts(wanted.map(\.name)), .texts(configs), .text(owner)]).map {
+        let names = try connection.query(
+            lacking, [.texts(wanted.map(\.name)), .texts(configs), .text(owner), .bools(wanted.map(\.isTaken))]
+        ).map {
             try $0.text("name")
         }
         return wanted.filter { names.contains($0.name) }
@@ -76,7 +80,7 @@ package enum RoleMaking {
             CREATE ROLE \(role.name) NOLOGIN;
         EXCEPTION WHEN duplicate_object OR unique_violation THEN NULL;
         END $$;
-        GRANT \(role.name) TO \(owner ?? "CURRENT_USER");
+        \(role.isTaken ? "GRANT \(role.name) TO \(owner ?? "CURRENT_USER");" : "")
         """
     }
 

@@ -70,7 +70,7 @@ let modules: [Target] = [
             "Schemas.swift", "OpenAPIDocument.swift", "SchemaVersion.swift", "Migrator.swift", "MigrationLocks.swift",
             "MigrationPlan.swift",
             "OnlineStep.swift", "OnlineStepRunner.swift", "DatabaseRole.swift", "Privileges.swift",
-            "PrivilegeGranting.swift", "PublicPrivileges.swift", "RoleMaking.swift",
+            "PrivilegeGranting.swift", "PublicPrivileges.swift", "RoleMaking.swift", "AnalystRole.swift",
         ]),
     // The SQL of log, lanes and records; the packing of rows, by zstd.
     .target(

@@ -3,8 +3,8 @@ import Postgres
 
 /// Brings the grants of a database to the table of `Privileges`, and says where they differ.
 ///
-/// Grants are compared as Postgres stores them, for the processes' roles and for PUBLIC, on the schema `entitled`, its
-/// tables, columns, sequences and functions.
+/// Grants are compared as Postgres stores them, for the processes' roles, for that of analysts and for PUBLIC, on the schemas
+/// `entitled` and `entitled_reports`, their tables, views, columns, sequences and functions.
 package enum PrivilegeGranting {
     /// One grant as Postgres stores it.
     private struct Grant: Hashable {
@@ -56,6 +56,12 @@ package enum PrivilegeGranting {
                 }
             }
         }
+        let reports = Object(kind: .schema, name: AnalystRole.schema)
+        grants.insert(Grant(object: reports, grantee: AnalystRole.name, verb: "USAGE", column: nil))
+        for view in AnalystRole.views {
+            let object = Object(kind: .table, name: "\(AnalystRole.schema).\(view)")
+            grants.insert(Grant(object: object, grantee: AnalystRole.name, verb: "SELECT", column: nil))
+        }
         for function in Privileges.functions {
             let object = Object(kind: .function, name: "entitled.\(function.signature)")
             for grantee in function.roles.isEmpty ? [everyRole] : function.roles.map(\.rawValue) {
@@ -70,23 +76,24 @@ package enum PrivilegeGranting {
     /// Objects with their privileges; an object without any has one row. What a role granted that is not the owner, as
     /// it may with a grant option, the owner cannot revoke: it goes with the grant option.
     private static let select = """
-        WITH object AS (
-            SELECT 'SCHEMA' AS kind, quote_ident(nspname) AS name, NULL::text AS "column", nspowner AS owner,
+        WITH schema AS (
+            SELECT oid, quote_ident(nspname) AS name, nspowner, nspacl FROM pg_namespace WHERE nspname = ANY ($3)
+        ), object AS (
+            SELECT 'SCHEMA' AS kind, name, NULL::text AS "column", nspowner AS owner,
                 coalesce(nspacl, acldefault('n', nspowner)) AS acl
-            FROM pg_namespace WHERE nspname = 'entitled'
+            FROM schema
             UNION ALL
-            SELECT CASE relkind WHEN 'S' THEN 'SEQUENCE' ELSE 'TABLE' END, 'entitled.' || quote_ident(relname), NULL,
+            SELECT CASE relkind WHEN 'S' THEN 'SEQUENCE' ELSE 'TABLE' END, s.name || '.' || quote_ident(relname), NULL,
                 relowner, coalesce(relacl, acldefault(CASE relkind WHEN 'S' THEN 's' ELSE 'r' END::"char", relowner))
-            FROM pg_class WHERE relnamespace = 'entitled'::regnamespace AND relkind IN ('r', 'p', 'v', 'm', 'f', 'S')
+            FROM pg_class JOIN schema s ON s.oid = relnamespace WHERE relkind IN ('r', 'p', 'v', 'm', 'f', 'S')
             UNION ALL
-            SELECT 'TABLE', 'entitled.' || quote_ident(relname), attname::text, relowner, attacl
-            FROM pg_attribute JOIN pg_class c ON c.oid = attrelid
-            WHERE relnamespace = 'entitled'::regnamespace AND relkind IN ('r', 'p', 'v', 'm', 'f')
-                AND NOT attisdropped AND attacl IS NOT NULL
+            SELECT 'TABLE', s.name || '.' || quote_ident(relname), attname::text, relowner, attacl
+            FROM pg_attribute JOIN pg_class c ON c.oid = attrelid JOIN schema s ON s.oid = relnamespace
+            WHERE relkind IN ('r', 'p', 'v', 'm', 'f') AND NOT attisdropped AND attacl IS NOT NULL
             UNION ALL
-            SELECT 'FUNCTION', 'entitled.' || quote_ident(proname) || '(' || oidvectortypes(proargtypes) || ')', NULL,
+            SELECT 'FUNCTION', s.name || '.' || quote_ident(proname) || '(' || oidvectortypes(proargtypes) || ')', NULL,
                 proowner, coalesce(proacl, acldefault('f', proowner))
-            FROM pg_proc WHERE pronamespace = 'entitled'::regnamespace
+            FROM pg_proc JOIN schema s ON s.oid = pronamespace
         ), grantee AS (
             SELECT oid, rolname::text AS name FROM pg_roles WHERE rolname = ANY ($1)
             UNION ALL SELECT 0::oid, $2
@@ -113,8 +120,9 @@ package enum PrivilegeGranting {
 
     private static func read(_ connection: PostgresConnection) throws -> Found {
         var found = Found()
-        let roles = DatabaseRole.allCases.map(\.rawValue)
-        for row in try connection.query(select, [.texts(roles), .text(everyRole)]) {
+        let roles = DatabaseRole.allCases.map(\.rawValue) + [AnalystRole.name]
+        let schemas = [schema.name, AnalystRole.schema]
+        for row in try connection.query(select, [.texts(roles), .text(everyRole), .texts(schemas)]) {
             guard let kind = Object.Kind(rawValue: try row.text("kind")) else { continue }
             let object = Object(kind: kind, name: try row.text("name"))
             found.objects[object] = try row.bool("is_owner")

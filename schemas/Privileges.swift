@@ -63,7 +63,7 @@ package enum Privileges {
     /// To lock a row takes the right to update some column of it: of lanes the api has `epoch` and `touched`, which
     /// their worker mends; of endpoints `created_ms`. The `…_sealed` columns hold secrets, which only the worker opens.
     package static let tables: [Table] =
-        log + lanes + purchases + customers + events + endpoints + refunds + jobs + deletions + accounts
+        log + lanes + purchases + customers + events + endpoints + refunds + jobs + deletions + accounts + reports
 
     /// The ingest role is the public one: it appends, and reads the columns that deduplication returns.
     private static let log = [
@@ -196,6 +196,14 @@ package enum Privileges {
             "audit",
             worker: [.select, .insert, .update(columns: "target", "reason", "message"), .delete], api: [],
             console: [.select, .insert]),
+    ]
+
+    /// Behind the views of analysts, who may read those alone (`AnalystRole`). The api exports the rows of a customer.
+    private static let reports = [
+        Table("report_purchase", worker: everything, api: [.select]),
+        Table("report_transaction", worker: everything, api: [.select]),
+        Table("report_entitlement", worker: everything, api: [.select]),
+        Table("report_refresh", worker: everything, api: [.select]),
     ]
 
     /// Every function of the schema that any role but its owner may call.

@@ -1,18 +1,30 @@
 import Base
 import Postgres
 
-/// Creates the Postgres roles of the processes.
+/// Creates the Postgres roles of the processes and of analysts.
 ///
 /// Roles belong to the whole cluster, so that they may exist for another database already.
 package enum RoleMaking {
     /// The roles that lack something: existence, a member that can become them, or their timeouts.
     private static let lacking = """
-        SELECT wanted.name FROM unnest($1::text[], $2::text[]) AS wanted(name, config)
+        SELECT wanted.name FROM unnest($1::text[], $2::text[], $4::bool[]) AS wanted(name, config, is_taken)
         LEFT JOIN pg_roles r ON r.rolname = wanted.name
-        WHERE r.oid IS NULL OR NOT coalesce(r.rolconfig @> wanted.config::text[], false) OR NOT EXISTS (
+        WHERE r.oid IS NULL OR NOT coalesce(r.rolconfig @> wanted.config::text[], false) OR wanted.is_taken AND NOT EXISTS (
             SELECT FROM pg_auth_members m JOIN pg_roles taker ON taker.oid = m.member
             WHERE m.roleid = r.oid AND taker.rolname = coalesce($3, current_user))
         """
+
+    /// A role as it is to be.
+    private struct Wanted {
+        let name: String
+        let settings: [(name: String, value: String)]
+        /// Whether the owner becomes it: a process that logs in as the owner does.
+        let isTaken: Bool
+    }
+
+    private static let wanted =
+        DatabaseRole.allCases.map { Wanted(name: $0.rawValue, settings: settings($0), isTaken: true) }
+        + [Wanted(name: AnalystRole.name, settings: AnalystRole.settings, isTaken: false)]
 
     /// The settings with which a role logs in.
     package static func settings(_ role: DatabaseRole) -> [(name: String, value: String)] {
@@ -26,16 +38,16 @@ package enum RoleMaking {
         try missing(for: owner, on: connection).isEmpty
     }
 
-    private static func missing(
-        for owner: String?, on connection: PostgresConnection
-    ) throws -> [DatabaseRole] {
-        let configs = DatabaseRole.allCases.map { role in
-            "{" + settings(role).map { "\($0.name)=\($0.value)" }.joined(separator: ",") + "}"
+    private static func missing(for owner: String?, on connection: PostgresConnection) throws -> [Wanted] {
+        let configs = wanted.map { role in
+            "{" + role.settings.map { "\($0.name)=\($0.value)" }.joined(separator: ",") + "}"
         }
-        let parameters: [PostgresValue] = [
-            .texts(DatabaseRole.allCases.map(\.rawValue)), .texts(configs), .text(owner),
-        ]
-        return try connection.query(lacking, parameters).compactMap { DatabaseRole(rawValue: try $0.text("name")) }
+        let names = try connection.query(
+            lacking, [.texts(wanted.map(\.name)), .texts(configs), .text(owner), .bools(wanted.map(\.isTaken))]
+        ).map {
+            try $0.text("name")
+        }
+        return wanted.filter { names.contains($0.name) }
     }
 
     /// Creates what is missing. A user without CREATEROLE can work with roles that a superuser created.
@@ -62,18 +74,18 @@ package enum RoleMaking {
         }
     }
 
-    private static func make(_ role: DatabaseRole, for owner: String?) -> String {
+    private static func make(_ role: Wanted, for owner: String?) -> String {
         """
         DO $$ BEGIN
-            CREATE ROLE \(role.rawValue) NOLOGIN;
+            CREATE ROLE \(role.name) NOLOGIN;
         EXCEPTION WHEN duplicate_object OR unique_violation THEN NULL;
         END $$;
-        GRANT \(role.rawValue) TO \(owner ?? "CURRENT_USER");
+        \(role.isTaken ? "GRANT \(role.name) TO \(owner ?? "CURRENT_USER");" : "")
         """
     }
 
     /// Sets the timeouts of a process that logs in as the role itself; through PgBouncer there is no other way.
-    private static func configure(_ role: DatabaseRole) -> String {
-        settings(role).map { "ALTER ROLE \(role.rawValue) SET \($0.name) = '\($0.value)';" }.joined(separator: "\n")
+    private static func configure(_ role: Wanted) -> String {
+        role.settings.map { "ALTER ROLE \(role.name) SET \($0.name) = '\($0.value)';" }.joined(separator: "\n")
     }
 }

@@ -130,5 +130,8 @@ package enum Schemas {
                     name: "job_change",
                     definition: "ON entitled.job (made_by, idempotency_key) WHERE idempotency_key IS NOT NULL")
             ]),
+        Migration(
+            version: 35, name: "reports", sql: EmbeddedFile.text("v0035_reports.sql"),
+            oldestProgram: 26, isNeeded: false),
     ]
 }

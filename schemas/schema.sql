@@ -1,4 +1,4 @@
--- The schema of entitled, version 34, for reading: what the migrations in schemas/sql come to, with the grants of
+-- The schema of entitled, version 35, for reading: what the migrations in schemas/sql come to, with the grants of
 -- Privileges.swift. `entitled migrate` makes databases; this file does not.
 --
 -- Generated: UPDATE_GENERATED=1 swift test --filter SchemaDocumentTests writes it from a migrated empty database.
@@ -1171,6 +1171,97 @@ CREATE INDEX audit_target ON entitled.audit USING btree (target);
 GRANT SELECT, INSERT, UPDATE (message, reason, target), DELETE ON entitled.audit TO entitled_worker;
 GRANT SELECT, INSERT ON entitled.audit TO entitled_console;
 
+-- MARK: Reports
+
+-- Purchases whose transactions and entitlements are in report_transaction and report_entitlement, and of which state.
+CREATE TABLE entitled.report_purchase (
+    lane smallint NOT NULL,
+    app text COLLATE "C" NOT NULL,
+    environment smallint NOT NULL,
+    original_transaction_id text COLLATE "C" NOT NULL,
+    -- The rows are those of the purchase while version and updated_ms are the same there.
+    version bigint NOT NULL,
+    updated_ms bigint NOT NULL,
+    -- Names the program and the settings that the rows were computed with.
+    stamp text COLLATE "C" NOT NULL,
+    CONSTRAINT report_purchase_pkey PRIMARY KEY (lane, original_transaction_id, app, environment)
+) WITH (fillfactor=85, autovacuum_vacuum_scale_factor=0.05);
+GRANT SELECT, INSERT, UPDATE, DELETE ON entitled.report_purchase TO entitled_worker;
+GRANT SELECT ON entitled.report_purchase TO entitled_api;
+GRANT SELECT ON entitled.report_purchase TO entitled_console;
+
+-- One row for each transaction of a purchase, as its facts say last. Computed from facts and configuration.
+CREATE TABLE entitled.report_transaction (
+    lane smallint NOT NULL,
+    app text COLLATE "C" NOT NULL,
+    environment smallint NOT NULL,
+    original_transaction_id text COLLATE "C" NOT NULL,
+    transaction_id text COLLATE "C" NOT NULL,
+    product_id text NOT NULL,
+    product_type text,
+    period_type text NOT NULL,
+    purchased_ms bigint NOT NULL,
+    expires_ms bigint,
+    -- Access end by this transaction, grace included. NULL: none.
+    access_ends_ms bigint,
+    refunded_ms bigint,
+    renewal_number integer NOT NULL,
+    offer_type smallint,
+    offer_id text,
+    country text,
+    currency text,
+    -- What was paid, in thousandths of the currency's unit. NULL: Apple signed no price.
+    price_milliunits bigint,
+    -- What of it went back. NULL: as price_milliunits.
+    refunded_milliunits bigint,
+    -- Apple's share of the price, in millionths.
+    commission_millionths integer NOT NULL,
+    -- The taxes' share of the price, in millionths.
+    tax_millionths integer NOT NULL,
+    -- The price in thousandths of a US dollar. NULL: no price, or no rate of its currency.
+    price_usd_milliunits bigint,
+    -- The same less what went back.
+    net_usd_milliunits bigint,
+    is_trial_conversion boolean NOT NULL,
+    is_family_share boolean NOT NULL,
+    is_upgraded boolean NOT NULL,
+    CONSTRAINT report_transaction_pkey PRIMARY KEY (lane, original_transaction_id, app, environment, transaction_id)
+) WITH (autovacuum_vacuum_scale_factor=0.05);
+GRANT SELECT, INSERT, UPDATE, DELETE ON entitled.report_transaction TO entitled_worker;
+GRANT SELECT ON entitled.report_transaction TO entitled_api;
+GRANT SELECT ON entitled.report_transaction TO entitled_console;
+
+-- Entitlements that a purchase gave when it was computed, by product. Computed from facts and configuration.
+CREATE TABLE entitled.report_entitlement (
+    lane smallint NOT NULL,
+    app text COLLATE "C" NOT NULL,
+    environment smallint NOT NULL,
+    original_transaction_id text COLLATE "C" NOT NULL,
+    entitlement text NOT NULL,
+    product_id text NOT NULL,
+    purchased_ms bigint NOT NULL,
+    -- Access end, grace included. NULL: none.
+    expires_ms bigint,
+    -- End of the grace period. NULL: there is none.
+    grace_ends_ms bigint,
+    CONSTRAINT report_entitlement_pkey PRIMARY KEY (lane, original_transaction_id, app, environment, entitlement, product_id)
+) WITH (autovacuum_vacuum_scale_factor=0.05);
+GRANT SELECT, INSERT, UPDATE, DELETE ON entitled.report_entitlement TO entitled_worker;
+GRANT SELECT ON entitled.report_entitlement TO entitled_api;
+GRANT SELECT ON entitled.report_entitlement TO entitled_console;
+
+-- One row: how far the tables of reports are.
+CREATE TABLE entitled.report_refresh (
+    is_only boolean NOT NULL DEFAULT true,
+    -- Start of the last refresh that was finished: all changes from before it are in. NULL: none was.
+    started_ms bigint,
+    CONSTRAINT report_refresh_pkey PRIMARY KEY (is_only),
+    CONSTRAINT report_refresh_is_only_check CHECK (is_only)
+);
+GRANT SELECT, INSERT, UPDATE, DELETE ON entitled.report_refresh TO entitled_worker;
+GRANT SELECT ON entitled.report_refresh TO entitled_api;
+GRANT SELECT ON entitled.report_refresh TO entitled_console;
+
 -- MARK: The schema's version
 
 -- The migrations that were applied. A process works only with the version that its program carries.
@@ -1205,6 +1296,161 @@ CREATE TABLE entitled.migration_step (
 GRANT SELECT ON entitled.migration_step TO entitled_worker;
 GRANT SELECT ON entitled.migration_step TO entitled_api;
 GRANT SELECT ON entitled.migration_step TO entitled_console;
+
+-- MARK: Views for analysts
+
+CREATE SCHEMA entitled_reports;
+GRANT USAGE ON SCHEMA entitled_reports TO entitled_analyst;
+
+-- Customers, one row each. Customers who were deleted are not in it; what they bought belongs to a pseudonym.
+CREATE VIEW entitled_reports.customers AS
+SELECT
+    c.original_app_user_id AS customer_id,
+    CASE WHEN c.first_seen_ms BETWEEN -62135596800000 AND 253402300799999 THEN to_timestamp(c.first_seen_ms / 1000.0) END
+        AS first_seen_at,
+    CASE WHEN c.last_seen_ms BETWEEN -62135596800000 AND 253402300799999 THEN to_timestamp(c.last_seen_ms / 1000.0) END
+        AS last_seen_at,
+    ARRAY(
+        SELECT a.id FROM entitled.app_user_id a WHERE a.original_app_user_id = c.original_app_user_id
+        ORDER BY a.first_seen_ms, a.id
+    ) AS app_user_ids,
+    c.original_application_version AS original_app_version,
+    CASE WHEN c.app_purchased_ms BETWEEN -62135596800000 AND 253402300799999
+        THEN to_timestamp(c.app_purchased_ms / 1000.0) END AS app_purchased_at
+FROM entitled.customer c;
+GRANT SELECT ON entitled_reports.customers TO entitled_analyst;
+
+-- Auto-renewable subscriptions as they are now, one row for each original transaction id. Always current.
+CREATE VIEW entitled_reports.subscriptions AS
+SELECT
+    p.original_transaction_id,
+    coalesce(a.original_app_user_id, p.owner) AS customer_id,
+    p.app,
+    p.environment = 1 AS is_sandbox,
+    p.product_id,
+    d.subscription_group,
+    CASE WHEN p.access_ends_ms BETWEEN -62135596800000 AND 253402300799999
+        THEN to_timestamp(p.access_ends_ms / 1000.0) END AS access_ends_at,
+    CASE WHEN p.grace_ends_ms BETWEEN -62135596800000 AND 253402300799999
+        THEN to_timestamp(p.grace_ends_ms / 1000.0) END AS grace_ends_at,
+    CASE WHEN p.revoked_ms BETWEEN -62135596800000 AND 253402300799999
+        THEN to_timestamp(p.revoked_ms / 1000.0) END AS revoked_at,
+    p.will_renew,
+    coalesce(p.access_ends_ms > extract(epoch FROM now()) * 1000, true) AS has_access,
+    CASE WHEN p.updated_ms BETWEEN -62135596800000 AND 253402300799999
+        THEN to_timestamp(p.updated_ms / 1000.0) END AS updated_at
+FROM entitled.purchase p
+LEFT JOIN entitled.app_user_id a ON a.id = p.owner
+LEFT JOIN entitled.product d ON d.product_id = p.product_id AND d.app = p.app AND d.environment = p.environment
+WHERE NOT starts_with(p.app, '$') AND (
+    d.kind = 'Auto-Renewable Subscription' OR p.access_ends_ms IS NOT NULL AND coalesce(d.kind, '')
+        NOT IN ('Non-Consumable', 'Consumable', 'Non-Renewing Subscription'));
+GRANT SELECT ON entitled_reports.subscriptions TO entitled_analyst;
+
+-- Transactions with their money, one row for each period of a subscription, each single purchase and each grant by the
+-- seller. As fresh as freshness says.
+CREATE VIEW entitled_reports.transactions AS
+SELECT
+    t.transaction_id,
+    t.original_transaction_id,
+    coalesce(a.original_app_user_id, p.owner) AS customer_id,
+    CASE WHEN NOT starts_with(t.app, '$') THEN t.app END AS app,
+    t.environment = 1 AS is_sandbox,
+    CASE WHEN starts_with(t.app, '$') THEN 'promotional' ELSE 'app_store' END AS store,
+    t.product_id,
+    t.product_type,
+    t.period_type,
+    t.renewal_number,
+    CASE WHEN t.purchased_ms BETWEEN -62135596800000 AND 253402300799999
+        THEN to_timestamp(t.purchased_ms / 1000.0) END AS purchased_at,
+    CASE WHEN t.expires_ms BETWEEN -62135596800000 AND 253402300799999
+        THEN to_timestamp(t.expires_ms / 1000.0) END AS expires_at,
+    CASE WHEN t.access_ends_ms BETWEEN -62135596800000 AND 253402300799999
+        THEN to_timestamp(t.access_ends_ms / 1000.0) END AS access_ends_at,
+    CASE WHEN t.refunded_ms BETWEEN -62135596800000 AND 253402300799999
+        THEN to_timestamp(t.refunded_ms / 1000.0) END AS refunded_at,
+    t.is_trial_conversion,
+    t.is_family_share,
+    t.is_upgraded,
+    CASE t.offer_type WHEN 1 THEN 'introductory' WHEN 2 THEN 'promotional' WHEN 3 THEN 'offer_code' WHEN 4 THEN 'win_back'
+        ELSE t.offer_type::text END AS offer_type,
+    t.offer_id,
+    t.country,
+    t.currency,
+    t.price_milliunits,
+    t.refunded_milliunits,
+    round(t.price_milliunits / 1000.0, 3) AS price,
+    round(t.refunded_milliunits / 1000.0, 3) AS refunded,
+    round((t.price_milliunits - t.refunded_milliunits) / 1000.0, 3) AS net,
+    round(t.commission_millionths / 1000000.0, 6) AS commission_share,
+    round(t.tax_millionths / 1000000.0, 6) AS tax_share,
+    round((t.price_milliunits - t.refunded_milliunits) / 1000.0 * t.commission_millionths / 1000000, 6) AS commission,
+    round((t.price_milliunits - t.refunded_milliunits) / 1000.0 * t.tax_millionths / 1000000, 6) AS tax,
+    round(
+        (t.price_milliunits - t.refunded_milliunits) / 1000.0
+            * (1000000 - t.commission_millionths - t.tax_millionths) / 1000000, 6) AS proceeds,
+    round(t.price_usd_milliunits / 1000.0, 3) AS price_usd,
+    round(t.net_usd_milliunits / 1000.0, 3) AS net_usd
+FROM entitled.report_transaction t
+JOIN entitled.purchase p ON p.lane = t.lane AND p.original_transaction_id = t.original_transaction_id AND p.app = t.app
+    AND p.environment = t.environment
+LEFT JOIN entitled.app_user_id a ON a.id = p.owner;
+GRANT SELECT ON entitled_reports.transactions TO entitled_analyst;
+
+-- Events for webhooks, one row each, without their bodies. Always current.
+CREATE VIEW entitled_reports.events AS
+SELECT
+    e.id AS event_id,
+    e.type,
+    CASE WHEN NOT starts_with(e.app, '$') THEN e.app END AS app,
+    e.environment = 1 AS is_sandbox,
+    e.original_transaction_id,
+    coalesce(a.original_app_user_id, p.owner) AS customer_id,
+    e.sequence AS purchase_sequence,
+    CASE WHEN e.created_ms BETWEEN -62135596800000 AND 253402300799999
+        THEN to_timestamp(e.created_ms / 1000.0) END AS created_at,
+    e.created_ms
+FROM entitled.event e
+LEFT JOIN entitled.purchase p ON p.lane = e.lane AND p.original_transaction_id = e.original_transaction_id
+    AND p.app = e.app AND p.environment = e.environment
+LEFT JOIN entitled.app_user_id a ON a.id = p.owner;
+GRANT SELECT ON entitled_reports.events TO entitled_analyst;
+
+-- Entitlements that customers have at the beginning of the transaction that reads it, one row for each customer,
+-- entitlement and environment: the one that lasts longest. As fresh as freshness says.
+CREATE VIEW entitled_reports.entitlements_now AS
+SELECT DISTINCT ON (n.customer_id, n.entitlement, n.is_sandbox) n.*
+FROM (
+    SELECT
+        coalesce(a.original_app_user_id, p.owner) AS customer_id,
+        r.entitlement,
+        r.environment = 1 AS is_sandbox,
+        CASE WHEN NOT starts_with(r.app, '$') THEN r.app END AS app,
+        CASE WHEN starts_with(r.app, '$') THEN 'promotional' ELSE 'app_store' END AS store,
+        r.product_id,
+        r.original_transaction_id,
+        CASE WHEN r.purchased_ms BETWEEN -62135596800000 AND 253402300799999
+            THEN to_timestamp(r.purchased_ms / 1000.0) END AS purchased_at,
+        CASE WHEN r.expires_ms BETWEEN -62135596800000 AND 253402300799999
+            THEN to_timestamp(r.expires_ms / 1000.0) END AS expires_at,
+        CASE WHEN r.grace_ends_ms BETWEEN -62135596800000 AND 253402300799999
+            THEN to_timestamp(r.grace_ends_ms / 1000.0) END AS grace_ends_at
+    FROM entitled.report_entitlement r
+    JOIN entitled.purchase p ON p.lane = r.lane AND p.original_transaction_id = r.original_transaction_id
+        AND p.app = r.app AND p.environment = r.environment
+    LEFT JOIN entitled.app_user_id a ON a.id = p.owner
+    WHERE r.expires_ms IS NULL OR r.expires_ms > extract(epoch FROM now()) * 1000
+) n
+ORDER BY n.customer_id, n.entitlement, n.is_sandbox, n.expires_at DESC NULLS FIRST, n.purchased_at DESC,
+    n.original_transaction_id, n.product_id;
+GRANT SELECT ON entitled_reports.entitlements_now TO entitled_analyst;
+
+-- One row: how fresh transactions and entitlements_now are.
+CREATE VIEW entitled_reports.freshness AS
+SELECT CASE WHEN f.started_ms BETWEEN -62135596800000 AND 253402300799999
+    THEN to_timestamp(f.started_ms / 1000.0) END AS refreshed_at
+FROM entitled.report_refresh f;
+GRANT SELECT ON entitled_reports.freshness TO entitled_analyst;
 
 -- MARK: Functions and triggers
 

@@ -109,6 +109,9 @@ static const unsigned char v0033_position_sql[] = {
 static const unsigned char v0034_changes_sql[] = {
 #embed "../../schemas/sql/v0034_changes.sql"
 };
+static const unsigned char v0035_reports_sql[] = {
+#embed "../../schemas/sql/v0035_reports.sql"
+};
 static const unsigned char openapi_yaml[] = {
 #embed "../../schemas/openapi.yaml"
 };
@@ -159,6 +162,7 @@ static const struct {
     {"v0032_journal.sql", v0032_journal_sql, sizeof v0032_journal_sql},
     {"v0033_position.sql", v0033_position_sql, sizeof v0033_position_sql},
     {"v0034_changes.sql", v0034_changes_sql, sizeof v0034_changes_sql},
+    {"v0035_reports.sql", v0035_reports_sql, sizeof v0035_reports_sql},
     {"openapi.yaml", openapi_yaml, sizeof openapi_yaml},
     {"operator.yaml", operator_yaml, sizeof operator_yaml},
     {"console.css", console_css, sizeof console_css},

@@ -1,11 +1,14 @@
 import Base
-import Customers
+import Database
+import Duties
 import Foundation
 import Postgres
 import StoreSimulator
 import Subscriptions
 import TestSupport
 import Testing
+
+@testable import Customers
 
 /// Exports for analysts.
 @Suite struct FeedTests {
@@ -71,6 +74,23 @@ import Testing
         #expect(rows.map { $0["renewal_number"] } == ["1", "2"])
     }
 
+    /// RevenueCat's names and order, which readers of its exports rely on ("Data Export Version 5").
+    @Test func `the columns are those of RevenueCat's version 5`() {
+        worker.stop()
+        let names = """
+            rc_original_app_user_id rc_last_seen_app_user_id_alias country country_source product_identifier \
+            product_display_name product_duration start_time end_time grace_period_end_time effective_end_time store \
+            is_auto_renewable is_trial_period is_in_intro_offer_period is_sandbox price_in_usd purchase_price_in_usd \
+            takehome_percentage tax_percentage commission_percentage store_transaction_id original_store_transaction_id \
+            refunded_at unsubscribe_detected_at billing_issues_detected_at purchased_currency \
+            price_in_purchased_currency purchase_price_in_purchased_currency entitlement_identifiers renewal_number \
+            is_trial_conversion presented_offering ownership_type reserved_subscriber_attributes \
+            custom_subscriber_attributes platform experiment_id experiment_variant updated_at offer offer_type \
+            first_seen_time auto_resume_time
+            """
+        #expect(TransactionRow.columns.joined(separator: " ") == names)
+    }
+
     @Test func `only purchases that changed in the time are exported`() throws {
         defer { worker.stop() }
         #expect(try transactions(0..<1000).isEmpty)
@@ -96,12 +116,141 @@ import Testing
         var rows: [[String]] = []
         let feed = CustomerFeed(seen: 0..<Int64.max, showsAttributes: false)
         let count = try feed.run(
-            on: try installation.database.connect(role: "entitled_api"), progress: { _ in }, write: { rows += $0 })
+            on: try installation.database.connect(role: "entitled_api"), progress: { _, _ in }, write: { rows += $0 })
         #expect(count == 1 && rows.first?.count == CustomerFeed.columns.count)
         #expect(rows.first?.first == "user-0" && rows.first?[4] == #"["user-0"]"# && rows.first?.last == "")
         #expect(
             try CustomerFeed(seen: 0..<1, showsAttributes: false).run(
-                on: try installation.database.connect(role: "entitled_api"), progress: { _ in }, write: { _ in }) == 0)
+                on: try installation.database.connect(role: "entitled_api"), progress: { _, _ in }, write: { _ in })
+                == 0)
+    }
+
+    // MARK: - Beside the other ways
+
+    /// Amounts as exports spell them, in milliunits.
+    private func milliunits(_ text: String) throws -> Int64 {
+        let parts = text.split(separator: ".")
+        let fraction = parts.count > 1 ? String(parts[1]) : ""
+        let padded = fraction + String(repeating: "0", count: 3 - fraction.count)
+        return try #require(Int64(parts[0])) * 1000 + (try #require(Int64(padded)))
+    }
+
+    /// Lives of every kind, also of a tester and with a grant; what is exported of them, all or of production.
+    private func everything(
+        _ environment: StoreEnvironment?, in other: Installation
+    ) throws -> [[String]] {
+        let feed = TransactionFeed(
+            app: nil, environment: environment, changed: 0..<Int64.max,
+            terms: TransactionRow.Terms(
+                catalogue: other.catalogue, rates: DollarRates(), seller: SellerTerms(), showsAttributes: false),
+            foldSettings: FoldSettings(defaultGrace: .seconds(3 * 86_400)))
+        var rows: [[String]] = []
+        _ = try feed.run(
+            on: try other.database.connect(role: "entitled_api"), progress: { _, _ in }, write: { rows += $0 })
+        return rows
+    }
+
+    private func furnished() throws -> (Installation, RunningWorker, [StoreNotification]) {
+        let other = try Installation()
+        let worker = try RunningWorker(other)
+        let now = SystemClock().now()
+        var notifications =
+            Scenario.everyKind.notifications(
+                app: Installation.app, seed: 41, number: 0, until: now)
+        for number in 1...4 as ClosedRange<UInt64> {
+            notifications += Scenario.mixed.notifications(app: Installation.app, seed: 42, number: number, until: now)
+        }
+        var tester = SubscriberLife(app: Installation.sandbox, seed: 43)
+        notifications.append(tester.start(at: Installation.start))
+        let once = Dictionary(notifications.map { ($0.uuid, $0) }) { first, _ in first }
+        try other.postAll(Array(once.values))
+        try other.untilApplied(Int64(once.count))
+        _ = try CustomerActions(
+            origin: ActionTable.Origin(actor: "tester"), foldSettings: FoldSettings(defaultGrace: .seconds(3 * 86_400))
+        ).grant("pro", to: "bob", .lasting(.weekly), on: try other.database.connect(role: "entitled_api"))
+        return (other, worker, Array(once.values))
+    }
+
+    @Test func `sums of an export are those of the report of the same time`() throws {
+        worker.stop()
+        let (other, applier, _) = try furnished()
+        applier.stop()
+        let rows = try everything(.production, in: other).map {
+            Dictionary(uniqueKeysWithValues: zip(TransactionRow.columns, $0))
+        }
+        #expect(rows.allSatisfy { $0["is_sandbox"] == "false" })
+        #expect(try everything(nil, in: other).count == rows.count + 1)
+        let to = SystemClock().now() / 1000 * 1000
+        for from in [to - 800 * Self.day, to - 200 * Self.day] {
+            let report = try ReportRun(
+                ReportQuestion(app: nil, environment: .production, step: .total),
+                foldSettings: FoldSettings(defaultGrace: .seconds(3 * 86_400)), threads: 2
+            ).run(
+                connect: { try other.database.connect(role: "entitled_api") },
+                calendar: { _ in try #require(ReportCalendar(from: from, to: to, by: .total)) }, progress: { _, _ in })
+            var gross: [String: Int64] = [:]
+            let beginning = FeedTime.text(from)
+            for row in rows where row["start_time"] ?? "" >= beginning {
+                guard let price = row["purchase_price_in_purchased_currency"], !price.isEmpty, price != "0" else {
+                    continue
+                }
+                gross[row["purchased_currency"] ?? "", default: 0] += try milliunits(price)
+            }
+            let wanted = report.total.currencies.filter { $0.currency != nil && $0.money.gross != 0 }
+            #expect(gross == Dictionary(uniqueKeysWithValues: wanted.map { ($0.currency ?? "", $0.money.gross) }))
+            #expect(gross.count >= 2)
+        }
+        // Net of refunds over all time.
+        var net: [String: Int64] = [:]
+        for row in rows {
+            guard let price = row["price_in_purchased_currency"], !price.isEmpty, row["purchased_currency"] != "" else {
+                continue
+            }
+            net[row["purchased_currency"] ?? "", default: 0] += try milliunits(price)
+        }
+        let whole = try ReportRun(
+            ReportQuestion(app: nil, environment: .production, step: .total),
+            foldSettings: FoldSettings(defaultGrace: .seconds(3 * 86_400)), threads: 1
+        ).run(
+            connect: { try other.database.connect(role: "entitled_api") },
+            calendar: { now in try #require(ReportCalendar(from: now - 2000 * Self.day, to: now, by: .total)) },
+            progress: { _, _ in })
+        let wanted = whole.total.currencies.filter { $0.currency != nil && $0.money.net != 0 }
+        #expect(
+            net.filter { $0.value != 0 }
+                == Dictionary(uniqueKeysWithValues: wanted.map { ($0.currency ?? "", $0.money.net) }))
+        #expect(whole.total.currencies.contains { $0.money.refunded > 0 })
+    }
+
+    @Test func `an export of everything agrees with the records, and an import has nothing to do`() throws {
+        worker.stop()
+        let (other, applier, notifications) = try furnished()
+        defer { applier.stop() }
+        let lines =
+            ([TransactionRow.columns] + (try everything(nil, in: other))).map {
+                String(CSVTable.line($0, isRaw: true).dropLast())
+            }
+        let bench = try ImportFixture(other, try PlayedHistory(other, notifications))
+        var differences: [ExportDifference] = []
+        let count = try ExportComparison(
+            try bench.file(lines), app: "demo", environments: [.production, .sandbox], catalogue: other.catalogue,
+            foldSettings: FoldSettings(defaultGrace: .seconds(3 * 86_400)), tolerance: 1000
+        ).run(
+            on: try other.database.connect(role: "entitled_api"), progress: { _, _ in },
+            unreadable: { Issue.record("line \($0): \($1)") }, found: { differences += $0 })
+        #expect(differences.map(\.fields) == [])
+        #expect(count.agrees && count.rows == lines.count - 1 && count.otherStores == 1 && count.same > 20)
+        // Apple of this test knows production alone.
+        let production =
+            ([TransactionRow.columns] + (try everything(.production, in: other))).map {
+                String(CSVTable.line($0, isRaw: true).dropLast())
+            }
+        let counted = try bench.count(production)
+        #expect(counted.reasons == [])
+        // Rows, imported, unknown, refused, already there, of other stores.
+        let numbers = counted.counts.numbers
+        #expect(numbers[0] == Int64(production.count - 1) && numbers[5] == 1)
+        #expect(numbers[1] + numbers[4] == numbers[0] - 1 && numbers[2] == 0 && numbers[3] == 0)
     }
 
     @Test func `what begins like a formula is neutralised for spreadsheets, and left alone for programs`() {

@@ -135,6 +135,15 @@ final class PlantedCustomer {
             INSERT INTO entitled.account_look (lane, app, environment, original_transaction_id, transaction_id)
             VALUES ($1, $2, $3, $4, $4)
             """, place)
+        try plantReports()
+    }
+
+    /// Reports of them, as a worker refreshes them.
+    private func plantReports() throws {
+        let terms = ReportTerms(
+            catalogue: installation.catalogue, rates: DollarRates(), seller: SellerTerms(),
+            foldSettings: FoldSettings(defaultGrace: .seconds(3 * 86_400)))
+        try ReportRefresh(terms).all(on: connection)
     }
 
     func key(_ life: SubscriberLife) -> PurchaseKey {

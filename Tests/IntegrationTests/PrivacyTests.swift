@@ -81,6 +81,10 @@ import Testing
             Set(try scan.places(of: scene.needles).keys).isSuperset(of: [
                 "action", "app_user_id", "attempt", "customer", "event", "fact", "notification", "purchase", "rebuild",
             ]))
+        #expect(
+            Set(try scan.places(of: [scene.first.latest.originalID]).keys).isSuperset(of: [
+                "report_entitlement", "report_purchase", "report_transaction",
+            ]))
         let record = try #require(try scene.delete(policy))
         #expect(record.state == .done && record.names == nil && record.ids == 4)
         #expect(record.counts["purchase"] == 3)

@@ -37,6 +37,7 @@ struct SchemaDocument {
             ["deletion", "deletion_purchase", "deletion_delivery", "deletion_id", "deletion_salt"]
         ),
         ("Operators", ["console_user", "operator_key", "console_session", "console_link", "console_try", "audit"]),
+        ("Reports", ["report_purchase", "report_transaction", "report_entitlement", "report_refresh"]),
         ("The schema's version", ["schema_version", "migration_step"]),
     ]
 
@@ -57,6 +58,8 @@ struct SchemaDocument {
             if hasComments { parts.append("-- MARK: \(topic.title)") }
             parts += try topic.tables.map(table)
         }
+        if hasComments { parts.append("-- MARK: Views for analysts") }
+        parts += try views()
         if hasComments { parts.append("-- MARK: Functions and triggers") }
         parts += try functions()
         parts += try triggers()
@@ -189,6 +192,50 @@ struct SchemaDocument {
                 + ["CREATE TABLE entitled.\(name) PARTITION OF entitled.\(table) \(try row.text(1));"]
                 + (try grants("TABLE", name))
         }
+    }
+
+    // MARK: - Views
+
+    private static let viewQuery = """
+        SELECT relname::text, obj_description(oid, 'pg_class') FROM pg_class
+        WHERE relnamespace = 'entitled_reports'::regnamespace AND relkind = 'v'
+        ORDER BY array_position($1::text[], relname::text), oid
+        """
+    private static let viewGrantQuery = """
+        SELECT 'GRANT ' || string_agg(a.privilege_type, ', ' ORDER BY a.privilege_type) || ' ON ' || o.name || ' TO '
+            || pg_get_userbyid(a.grantee) || ';'
+        FROM (
+            SELECT 'SCHEMA entitled_reports' AS name, '' AS relname, nspacl AS acl, nspowner AS owner FROM pg_namespace
+            WHERE nspname = 'entitled_reports'
+            UNION ALL
+            SELECT 'entitled_reports.' || relname, relname, relacl, relowner FROM pg_class
+            WHERE relnamespace = 'entitled_reports'::regnamespace
+        ) o CROSS JOIN aclexplode(o.acl) a WHERE o.relname = $1 AND a.grantee <> o.owner
+        GROUP BY o.name, a.grantee ORDER BY 1
+        """
+
+    /// As the migrations say them: servers of several versions write the definition that they keep in several ways.
+    private func views() throws -> [String] {
+        var definitions: [String: String] = [:]
+        for migration in Schemas.migrations {
+            let pattern = /CREATE (?:OR REPLACE )?VIEW entitled_reports\.(\w+) AS\n(.+?);\n/.dotMatchesNewlines()
+            for match in migration.sql.matches(of: pattern) {
+                definitions[String(match.output.1)] = String(match.output.2)
+            }
+        }
+        let schema = ["CREATE SCHEMA entitled_reports;"] + (try texts(SchemaDocument.viewGrantQuery, [.text("")]))
+        let order = ["customers", "subscriptions", "transactions", "events", "entitlements_now", "freshness"]
+        return [schema.joined(separator: "\n")]
+            + (try rows(SchemaDocument.viewQuery, [.texts(order)]).map { row in
+                let name = try row.text(0)
+                guard let definition = definitions[name] else {
+                    throw TestFailure("no migration makes the view \(name)")
+                }
+                return
+                    (comment(try row.optionalText(1), indentation: "")
+                    + ["CREATE VIEW entitled_reports.\(name) AS\n\(definition);"]
+                    + (try texts(SchemaDocument.viewGrantQuery, [.text(name)]))).joined(separator: "\n")
+            })
     }
 
     // MARK: - Grants

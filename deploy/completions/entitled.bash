@@ -187,6 +187,7 @@ _entitled() {
         "export transactions --format") mapfile -t COMPREPLY < <(compgen -W "csv" -- "$current"); return ;;
         "export transactions --output") mapfile -t COMPREPLY < <(compgen -f -- "$current"); return ;;
         "export transactions --app") return ;;
+        "export transactions --environment") mapfile -t COMPREPLY < <(compgen -W "Sandbox Production" -- "$current"); return ;;
         "export customers --from") return ;;
         "export customers --to") return ;;
         "export customers --format") mapfile -t COMPREPLY < <(compgen -W "csv" -- "$current"); return ;;
@@ -301,8 +302,8 @@ _entitled() {
         "import") words="--csv --app --dry-run --send-events --rate --refused --config --json --help" ;;
         "compare") words="--csv --app --tolerance --differences --config --json --help" ;;
         "export") words="transactions customers --config --json --help" ;;
-        "export transactions") words="--from --to --format --attributes --raw --output --app --config --json --help" ;;
-        "export customers") words="--from --to --format --attributes --raw --output --config --json --help" ;;
+        "export transactions") words="--from --to --format --attributes --spreadsheet --output --force --app --environment --config --json --help" ;;
+        "export customers") words="--from --to --format --attributes --spreadsheet --output --force --config --json --help" ;;
         "journal") words="export apply --config --json --help" ;;
         "journal export") words="--to --since --follow --config --json --help" ;;
         "journal apply") words="--dry-run --without-key --config --json --help" ;;

@@ -160,15 +160,6 @@ struct PurchaseRedactor {
             try EventRedactor.events(of: key, on: connection),
             more: try PurchaseRedactor.deliveries(of: identities, in: key.lane, on: connection), on: connection)
         counts.merge(try StoredNotifications.delete(places, on: connection), uniquingKeysWith: +)
-        for (table, _) in try PersonalDataMap.ofPurchases(on: connection) {
-            counts[table] = Int64(
-                try connection.query(
-                    """
-                    DELETE FROM entitled.\(table)
-                    WHERE lane = $1 AND original_transaction_id = $2 AND app = $3 AND environment = $4 RETURNING 1
-                    """, parameters
-                ).count)
-        }
         // Its names follow from its facts.
         let facts = try FactTable.load([key], on: connection).first ?? PurchaseFacts()
         let names = Purchase(folding: facts, key: key)?.identifiers ?? []
@@ -186,6 +177,16 @@ struct PurchaseRedactor {
         counts["fact"] = Int64(try connection.query(PurchaseRedactor.deleteFacts, parameters).count)
         try PurchaseFoldTable.remove([key], on: connection)
         try PurchaseTable.remove([key], on: connection)
+        // After the record: reports are computed beside this, and written only while the record is there.
+        for (table, _) in try PersonalDataMap.ofPurchases(on: connection) {
+            counts[table] = Int64(
+                try connection.query(
+                    """
+                    DELETE FROM entitled.\(table)
+                    WHERE lane = $1 AND original_transaction_id = $2 AND app = $3 AND environment = $4 RETURNING 1
+                    """, parameters
+                ).count)
+        }
         if let owner = subject.owner { try removeIdle(owner, on: connection) }
         return counts
     }

@@ -22,13 +22,14 @@ package struct CustomerFeed: Sendable {
     }
 
     /// - Parameters:
-    ///   - progress: gets the rows so far.
+    ///   - progress: gets the part that is done, from 0 to 1, and the rows so far.
     ///   - write: gets some rows at a time.
     /// - Returns: how many rows there are.
     package func run(
-        on connection: PostgresConnection, progress: (Int64) -> Void, write: ([[String]]) throws -> Void
+        on connection: PostgresConnection, progress: (Double, Int64) -> Void, write: ([[String]]) throws -> Void
     ) throws -> Int64 {
         try connection.transaction(opening: [FeedSnapshot.isolation]) { _ in
+            let total = try CustomerTable.count(firstSeen: seen, on: connection)
             var count: Int64 = 0
             var last = ""
             while true {
@@ -39,7 +40,7 @@ package struct CustomerFeed: Sendable {
                 let rows = roots.compactMap { customers[$0] }.map(fields)
                 count += Int64(rows.count)
                 try write(rows)
-                progress(count)
+                progress(Double(count) / Double(max(1, total)), count)
             }
         }
     }

@@ -7,16 +7,22 @@ import Subscriptions
 /// the memory of some hundred purchases.
 package struct TransactionFeed: Sendable {
     private let app: String?
+    private let environment: StoreEnvironment?
     private let changed: Range<Int64>
     private let terms: TransactionRow.Terms
     private let foldSettings: FoldSettings
 
     /// - Parameters:
     ///   - app: nil: all, and what the seller granted.
+    ///   - environment: nil: both.
     ///   - changed: in which purchases changed last, in ms.
     ///   - foldSettings: what the configuration adds to facts.
-    package init(app: String?, changed: Range<Int64>, terms: TransactionRow.Terms, foldSettings: FoldSettings) {
+    package init(
+        app: String?, environment: StoreEnvironment? = nil, changed: Range<Int64>, terms: TransactionRow.Terms,
+        foldSettings: FoldSettings
+    ) {
         self.app = app
+        self.environment = environment
         self.changed = changed
         self.terms = terms
         self.foldSettings = foldSettings
@@ -30,14 +36,16 @@ package struct TransactionFeed: Sendable {
         on connection: PostgresConnection, progress: (Double, Int64) -> Void, write: ([[String]]) throws -> Void
     ) throws -> Int64 {
         try connection.transaction(opening: [FeedSnapshot.isolation]) { _ in
-            var pages = PurchasePages(app: app, changed: changed)
+            var pages = PurchasePages(app: app, environment: environment, changed: changed)
             var count: Int64 = 0
             while let page = try pages.next(on: connection) {
                 let customers = try CustomerTable.load(Set(page.map(\.owner)), on: connection)
-                let facts = try FactTable.load(page.map(\.key), on: connection)
-                let rows = zip(page, facts).flatMap { self.rows($0, $1, customers[$0.owner]) }
-                count += Int64(rows.count)
-                if !rows.isEmpty { try write(rows.map(\.fields)) }
+                for part in try FactBatches.split(page.map(\.key), on: connection) {
+                    let facts = try FactTable.load(page[part].map(\.key), on: connection)
+                    let rows = zip(page[part], facts).flatMap { self.rows($0, $1, customers[$0.owner]) }
+                    count += Int64(rows.count)
+                    if !rows.isEmpty { try write(rows.map(\.fields)) }
+                }
                 progress(Double(pages.lane) / Double(Lane.count), count)
             }
             return count

@@ -207,6 +207,15 @@ package enum CustomerTable {
         ).map { try $0.text("original_app_user_id") }
     }
 
+    private static let selectCount = """
+        SELECT count(*) FROM entitled.customer WHERE first_seen_ms >= $1 AND first_seen_ms < $2
+        """
+
+    /// How many customers were first seen in this time, in ms.
+    package static func count(firstSeen: Range<Int64>, on connection: PostgresConnection) throws -> Int64 {
+        try connection.query(selectCount, [.int8(firstSeen.lowerBound), .int8(firstSeen.upperBound)]).one().int("count")
+    }
+
     // MARK: - Joining
 
     private static let roots = """

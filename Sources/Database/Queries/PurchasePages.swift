@@ -12,6 +12,7 @@ package struct PurchasePages {
     }
 
     private let app: String?
+    private let environment: StoreEnvironment?
     private let changed: Range<Int64>
     private let pageSize: Int
     /// That is read.
@@ -20,9 +21,13 @@ package struct PurchasePages {
 
     /// - Parameters:
     ///   - app: nil: all, and what the seller granted.
+    ///   - environment: nil: both.
     ///   - changed: in which the record changed last, in ms.
-    package init(app: String?, changed: Range<Int64>, pageSize: Int = 500) {
+    package init(
+        app: String?, environment: StoreEnvironment? = nil, changed: Range<Int64>, pageSize: Int = 500
+    ) {
         self.app = app
+        self.environment = environment
         self.changed = changed
         self.pageSize = pageSize
     }
@@ -31,6 +36,7 @@ package struct PurchasePages {
         SELECT original_transaction_id, app, environment, owner, updated_ms FROM entitled.purchase
         WHERE lane = $1 AND (original_transaction_id, app, environment) > ($2, $3, $4)
             AND ($5::text IS NULL OR app = $5) AND updated_ms >= $6 AND updated_ms < $7
+            AND ($9::int2 IS NULL OR environment = $9)
         ORDER BY original_transaction_id, app, environment LIMIT $8
         """
 
@@ -42,6 +48,7 @@ package struct PurchasePages {
             [
                 .int2(Int16(clamping: lane)), .text(cursor.0), .text(cursor.1), .int2(cursor.2), .text(app),
                 .int8(changed.lowerBound), .int8(changed.upperBound), .int8(Int64(pageSize)),
+                .int2(environment?.code),
             ])
         var items: [Item] = []
         for row in rows {

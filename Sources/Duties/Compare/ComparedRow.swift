@@ -1,4 +1,5 @@
 import Base
+import Customers
 import Subscriptions
 
 /// A row of a file as it is compared: a customer, a transaction, and when the other system ends its access. Pure.
@@ -47,8 +48,8 @@ struct ComparedRow: Sendable {
     }
 
     private init(_ row: ImportRow, _ record: CSVReader.Record, _ layout: ImportLayout) throws {
-        func instant(_ name: String) throws -> Int64? {
-            try layout.text(name, of: record).map { try ImportRow.instant($0, name) }
+        func instant(_ column: RevenueCatColumn) throws -> Int64? {
+            try layout.text(column, of: record).map { try ImportRow.instant($0, column.rawValue) }
         }
         line = record.line
         ids = [row.appUserID] + row.aliases
@@ -56,7 +57,7 @@ struct ComparedRow: Sendable {
         switch row.purchase {
         case .original(let id):
             originalTransactionID = id
-            transactionID = layout.kind == .revenueCat ? layout.text("store_transaction_id", of: record) : nil
+            transactionID = layout.kind == .revenueCat ? layout.text(.storeTransactionID, of: record) : nil
         case .transaction(let id): (originalTransactionID, transactionID) = (nil, id)
         case .jws, .receipt:
             throw ImportRow.Flaw(reason: "only rows with a transaction id can be compared")
@@ -65,19 +66,19 @@ struct ComparedRow: Sendable {
             (start, end, entitlements) = (nil, .unsaid, nil)
             return
         }
-        start = try instant("start_time")
-        let refunded = try instant("refunded_at")
-        if layout.has("effective_end_time") {
-            end = (try instant("effective_end_time") ?? refunded).map(End.at) ?? .never
-        } else if layout.has("end_time") {
-            let planned = try instant("grace_period_end_time") ?? instant("end_time")
+        start = try instant(.startTime)
+        let refunded = try instant(.refundedAt)
+        if layout.has(.effectiveEndTime) {
+            end = (try instant(.effectiveEndTime) ?? refunded).map(End.at) ?? .never
+        } else if layout.has(.endTime) {
+            let planned = try instant(.gracePeriodEndTime) ?? instant(.endTime)
             end = [planned, refunded].compactMap { $0 }.min().map(End.at) ?? .never
         } else {
             end = .unsaid
         }
         entitlements =
-            layout.has("entitlement_identifiers")
-            ? ComparedRow.names(layout.text("entitlement_identifiers", of: record) ?? "") : nil
+            layout.has(.entitlements)
+            ? ComparedRow.names(layout.text(.entitlements, of: record) ?? "") : nil
     }
 
     /// A JSON array, or an array as Postgres writes it; exports of several versions differ in it.

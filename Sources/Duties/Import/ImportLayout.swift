@@ -1,4 +1,5 @@
 import Base
+import Customers
 
 /// What the columns of a file mean: ours, or those of RevenueCat's scheduled export. Found in its first row. Pure.
 package struct ImportLayout: Sendable, Equatable {
@@ -91,13 +92,14 @@ package struct ImportLayout: Sendable, Equatable {
         }
         switch kind {
         case .revenueCat:
-            for name in ["rc_original_app_user_id", "store"] where places[name] == nil {
-                throw Flaw("it looks like RevenueCat's scheduled export, but the column \(name) is missing")
+            for column in [RevenueCatColumn.originalAppUserID, .store] where !has(column) {
+                throw Flaw("it looks like RevenueCat's scheduled export, but the column \(column.rawValue) is missing")
             }
-            guard places["original_store_transaction_id"] != nil || places["store_transaction_id"] != nil else {
+            guard has(.originalStoreTransactionID) || has(.storeTransactionID) else {
                 throw Flaw(
-                    "it looks like RevenueCat's scheduled export, but neither the column original_store_transaction_id nor"
-                        + " store_transaction_id is there")
+                    "it looks like RevenueCat's scheduled export, but neither the column"
+                        + " \(RevenueCatColumn.originalStoreTransactionID.rawValue) nor"
+                        + " \(RevenueCatColumn.storeTransactionID.rawValue) is there")
             }
         case .own:
             // A column that is passed over silently is one with a spelling mistake.
@@ -124,7 +126,13 @@ package struct ImportLayout: Sendable, Equatable {
 
     // MARK: - Rows
 
-    func has(_ name: String) -> Bool { places[name] != nil }
+    /// Whether a file of RevenueCat's has the column.
+    func has(_ column: RevenueCatColumn) -> Bool { places[column.rawValue] != nil }
+
+    /// The text of a column of RevenueCat's, as `text(_:of:)` gives it by name.
+    func text(_ column: RevenueCatColumn, of record: CSVReader.Record) -> String? {
+        text(column.rawValue, of: record)
+    }
 
     /// The text of a column without white space around it; nil where it is empty, or there is no such column.
     func text(_ name: String, of record: CSVReader.Record) -> String? {

@@ -1,4 +1,5 @@
 import Base
+import Customers
 import Subscriptions
 
 /// A row of a file: a customer, and something that they bought. Pure.
@@ -92,33 +93,35 @@ package struct ImportRow: Sendable, Hashable {
     private static func revenueCat(
         _ record: CSVReader.Record, _ layout: ImportLayout, _ asOf: Int64
     ) throws -> Reading {
-        func text(_ name: String) -> String? { layout.text(name, of: record) }
-        guard let store = text("store") else { throw Flaw(reason: "store is empty") }
+        func text(_ column: RevenueCatColumn) -> String? { layout.text(column, of: record) }
+        guard let store = text(.store) else { throw Flaw(reason: "store is empty") }
         guard applesStores.contains(store.lowercased()) else { return .otherStore }
-        guard let original = text("rc_original_app_user_id") else {
+        guard let original = text(.originalAppUserID) else {
             throw Flaw(reason: "rc_original_app_user_id is empty")
         }
         // Webhooks name the id that was seen last.
-        let id = text("rc_last_seen_app_user_id_alias") ?? original
+        let id = text(.lastSeenAppUserID) ?? original
         let purchase: Purchase
-        if let id = text("original_store_transaction_id") {
-            purchase = .original(try transactionID(id, "original_store_transaction_id"))
-        } else if let id = text("store_transaction_id") {
-            purchase = .transaction(try transactionID(id, "store_transaction_id"))
+        if let id = text(.originalStoreTransactionID) {
+            purchase = .original(try transactionID(id, RevenueCatColumn.originalStoreTransactionID.rawValue))
+        } else if let id = text(.storeTransactionID) {
+            purchase = .transaction(try transactionID(id, RevenueCatColumn.storeTransactionID.rawValue))
         } else {
             throw Flaw(reason: "original_store_transaction_id and store_transaction_id are empty")
         }
         var attributes: [JSON.Member] = []
-        for name in ["reserved_subscriber_attributes", "custom_subscriber_attributes"] {
-            attributes += try text(name).map { try members($0, name, asOf) } ?? []
+        for column in [RevenueCatColumn.reservedAttributes, .customAttributes] {
+            attributes += try text(column).map { try members($0, column.rawValue, asOf) } ?? []
         }
-        let seen = text("first_seen_time") ?? text("first_seen")
+        // Earlier versions of the export call it so.
+        let seen = text(.firstSeenTime) ?? layout.text("first_seen", of: record)
         return .row(
             ImportRow(
-                appUserID: try usable(id, "rc_last_seen_app_user_id_alias"),
-                aliases: id == original ? [] : [try usable(original, "rc_original_app_user_id")], purchase: purchase,
-                environment: try text("is_sandbox").map { try flag($0) ? .sandbox : .production },
-                firstSeen: try seen.map { try instant($0, "first_seen_time") },
+                appUserID: try usable(id, RevenueCatColumn.lastSeenAppUserID.rawValue),
+                aliases: id == original
+                    ? [] : [try usable(original, RevenueCatColumn.originalAppUserID.rawValue)], purchase: purchase,
+                environment: try text(.isSandbox).map { try flag($0) ? .sandbox : .production },
+                firstSeen: try seen.map { try instant($0, RevenueCatColumn.firstSeenTime.rawValue) },
                 attributes: attributes.isEmpty ? nil : .object(attributes)))
     }
 

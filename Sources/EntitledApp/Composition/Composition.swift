@@ -130,7 +130,14 @@ struct Composition {
                         foldSettings: configuration.foldSettings, clock: clock), logger: logger)),
             try service(DeletionDuty(erasure: CustomerErasure(foldSettings: configuration.foldSettings))),
             try refunds.map { try service($0) },
+            try reportDuty.map { try service($0) },
         ].compactMap { $0 }
+    }
+
+    /// Nil where it is off.
+    private var reportDuty: ReportDuty? {
+        guard configuration.reports.refresh > .zero else { return nil }
+        return ReportDuty(ReportRefresh(configuration.reportTerms), interval: configuration.reports.refresh)
     }
 
     // MARK: - api, admin
@@ -257,6 +264,11 @@ extension Configuration {
             catalogue: catalogue, rates: DollarRates(millionths: webhooks.usdRates),
             terms: SellerTerms(
                 commissions: Dictionary(apps.map { ($0.id, $0.commission) }) { first, _ in first }, taxes: reports.tax))
+    }
+
+    var reportTerms: ReportTerms {
+        ReportTerms(
+            catalogue: catalogue, rates: eventBodies.rates, seller: eventBodies.terms, foldSettings: foldSettings)
     }
 
     var catalogue: EntitlementCatalogue { EntitlementCatalogue(entitlements) }

@@ -1,3 +1,5 @@
+import Base
+
 /// Which products give which entitlements.
 package struct EntitlementCatalogue: Sendable, Equatable {
     /// Product ids by entitlement.
@@ -11,6 +13,11 @@ package struct EntitlementCatalogue: Sendable, Equatable {
             for id in ids { entitlements[id, default: []].insert(entitlement) }
         }
         self.entitlements = entitlements.mapValues { $0.sorted() }
+    }
+
+    /// A text that two catalogues share only if they are the same.
+    package var stamp: String {
+        products.map { JSON.strings([$0.key] + $0.value.sorted()).text }.sorted().joined(separator: "\n")
     }
 
     /// In the order of their names.

@@ -28,6 +28,9 @@ package struct DollarRates: Sendable, Equatable {
         self.millionths = millionths
     }
 
+    /// A text that two rates share only if they are the same.
+    package var stamp: String { millionths.map { "\($0.key)=\($0.value)" }.sorted().joined(separator: " ") }
+
     /// Thousandths of a dollar, cut off; nil without a rate, or beyond what can be said.
     package func milliunits(_ amount: Int64, of currency: String) -> Int64? {
         if currency == "USD" { return amount }

@@ -32,6 +32,16 @@ package struct SellerTerms: Sendable, Equatable {
         self.taxes = taxes
     }
 
+    /// A text that two terms share only if they are the same.
+    package var stamp: String {
+        func text(_ commission: Commission) -> String {
+            [commission.from, commission.rate.millionths, commission.afterAYear?.millionths]
+                .map { $0.map(String.init) ?? "" }.joined(separator: "/")
+        }
+        let lists = commissions.map { "\($0.key)=\($0.value.map(text).joined(separator: ","))" }.sorted()
+        return (lists + taxes.map { "\($0.key)=\($0.value.millionths)" }.sorted()).joined(separator: "\n")
+    }
+
     /// A year of paid service, in ms, less what daylight saving takes of twelve months.
     private static let year: Int64 = 365 * .day - 2 * .hour
 

@@ -18,8 +18,12 @@ struct ExportCustomersCommand: ParsableCommand {
         let seen = try output.time()
         let connection = try DatabaseAccess(try context.configuration()).connect(.api)
         let feed = CustomerFeed(seen: seen, showsAttributes: output.showsAttributes)
+        var bar = ProgressBar(context.terminal)
+        defer { bar.clear() }
         return try output.write(CustomerFeed.columns, context) { write in
-            try feed.run(on: connection, progress: { _ in }, write: write)
+            let count = try feed.run(on: connection, progress: { bar.show($0, "\($1) rows") }, write: write)
+            bar.clear()
+            return count
         }
     }
 }

@@ -15,11 +15,13 @@ struct ExportTransactionsCommand: ParsableCommand {
             + " product_display_name, product_duration, platform, experiment_id, experiment_variant, auto_resume_time.",
         examples: [
             "export transactions --output transactions.csv",
-            "export transactions --app demo --from 2026-11-24 --to 2026-11-25",
+            "export transactions --app demo --environment Production --from 2026-11-24 --to 2026-11-25",
         ])
 
     @OptionGroup private var output: FeedOutput
     @Option("--app", .text("ID"), "Limit to this app, by its id in the configuration.") private var app: String?
+    @Option("--environment", .environment, "Limit to this environment; default: both, see is_sandbox.")
+    private var environment: StoreEnvironment?
 
     func run(_ context: CommandContext) throws -> Int32 {
         let changed = try output.time()
@@ -27,7 +29,7 @@ struct ExportTransactionsCommand: ParsableCommand {
         if let app { _ = try configuration.app(named: app) }
         let bodies = configuration.eventBodies
         let feed = TransactionFeed(
-            app: app, changed: changed,
+            app: app, environment: environment, changed: changed,
             terms: TransactionRow.Terms(
                 catalogue: bodies.catalogue, rates: bodies.rates, seller: bodies.terms,
                 showsAttributes: output.showsAttributes),

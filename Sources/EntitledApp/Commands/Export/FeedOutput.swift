@@ -2,7 +2,6 @@ import Base
 import CLI
 import Customers
 import Daemon
-import Foundation
 
 /// What `entitled export …` writes to: standard output, or a file of its own.
 struct FeedOutput: ParsableArguments {
@@ -11,10 +10,12 @@ struct FeedOutput: ParsableArguments {
     @Option("--to", .moment, "End of the period, exclusive; default: now.") private var to: TimeArgument?
     @Option("--format", .choice(of: Format.self, "FORMAT"), "Format; default: csv.") private var format: Format = .csv
     @Flag("--attributes", "Include attributes of customers, which are personal data.") var showsAttributes: Bool
-    @Flag("--raw", "Leave texts that begin like formulas as they are; without it they get a ' before them.")
-    private var isRaw: Bool
+    @Flag("--spreadsheet", "Put a ' before texts that a spreadsheet would take for formulas.")
+    private var isForSpreadsheet: Bool
     @Option("--output", .file, "New file to write to, readable by you alone; default: standard output.")
     private var path: String?
+    @Flag("--force", "Replace the file of --output if there is one, once everything is written.")
+    private var replaces: Bool
 
     enum Format: String, InputValue, CaseIterable { case csv }
 
@@ -31,19 +32,17 @@ struct FeedOutput: ParsableArguments {
     func write(
         _ columns: [String], _ context: CommandContext, _ body: (([[String]]) throws -> Void) throws -> Int64
     ) throws -> Int32 {
-        if context.json, path == nil {
-            throw UsageError("--json needs --output, because the rows go to standard output")
-        }
         guard let path else {
+            if context.json { throw UsageError("--json needs --output, because the rows go to standard output") }
+            if replaces { throw UsageError("--force needs --output") }
             context.terminal.write(Array(CSVTable.line(columns).utf8))
             _ = try body { rows in context.terminal.write(bytes(rows)) }
             return 0
         }
-        let file = try CustomerExportCommand.create(path)
-        defer { try? file.close() }
-        try file.write(contentsOf: Data(CSVTable.line(columns).utf8))
-        let count = try body { rows in try file.write(contentsOf: Data(bytes(rows))) }
-        try file.synchronize()
+        let file = try NewFile(path, replaces: replaces)
+        try file.write(Array(CSVTable.line(columns).utf8))
+        let count = try body { rows in try file.write(bytes(rows)) }
+        try file.finish()
         if context.json {
             context.terminal.document(.object(["file": .string(path), "rows": .int(count)]))
         } else {
@@ -53,6 +52,6 @@ struct FeedOutput: ParsableArguments {
     }
 
     private func bytes(_ rows: [[String]]) -> [UInt8] {
-        Array(rows.map { CSVTable.line($0, isRaw: isRaw) }.joined().utf8)
+        Array(rows.map { CSVTable.line($0, isRaw: !isForSpreadsheet) }.joined().utf8)
     }
 }

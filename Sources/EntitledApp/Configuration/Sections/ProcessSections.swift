@@ -28,12 +28,19 @@ extension Configuration {
         package let tax: [String: Share]
         /// In which the days of reports begin.
         package let timeZone: TimeZoneName
+        /// Zero: never.
+        package let refresh: Duration
 
         init(_ section: ConfigurationSection) {
             timeZone = section.value(
                 "time_zone", .timeZone, default: .utc,
                 "Time zone of the business, by its IANA name such as Europe/Vienna: days, weeks and months of `entitled report` begin in it."
             )
+            refresh = section.value(
+                "refresh", .durationOrNever(.seconds(60)...(.seconds(86400))), default: .zero,
+                "How often a worker brings transactions and entitlements_now of the views for analysts (entitled_reports) up to"
+                    + " date; 5m is a good start. Takes some 350 bytes on disk for each transaction. 0s or never leaves them"
+                    + " empty, or as they are.")
             tax = section.value(
                 "tax", .sharesByCountry, default: [:], example: "{ DE: 0.1597, FR: 0.1667 }",
                 "Taxes as a share of the price that customers pay, by country of their storefront, for `tax_percentage` of"

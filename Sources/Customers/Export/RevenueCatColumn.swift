@@ -1,0 +1,48 @@
+/// The columns of RevenueCat's scheduled export of transactions, version 5, in their order (RevenueCat: "Data Export Version
+/// 5"). `entitled export transactions` writes them; `entitled import` and `entitled compare` read some of them.
+package enum RevenueCatColumn: String, Sendable, CaseIterable {
+    case originalAppUserID = "rc_original_app_user_id"
+    case lastSeenAppUserID = "rc_last_seen_app_user_id_alias"
+    case country
+    case countrySource = "country_source"
+    case product = "product_identifier"
+    case productDisplayName = "product_display_name"
+    case productDuration = "product_duration"
+    case startTime = "start_time"
+    case endTime = "end_time"
+    case gracePeriodEndTime = "grace_period_end_time"
+    case effectiveEndTime = "effective_end_time"
+    case store
+    case isAutoRenewable = "is_auto_renewable"
+    case isTrialPeriod = "is_trial_period"
+    case isInIntroOfferPeriod = "is_in_intro_offer_period"
+    case isSandbox = "is_sandbox"
+    case priceInUSD = "price_in_usd"
+    case purchasePriceInUSD = "purchase_price_in_usd"
+    case takehomePercentage = "takehome_percentage"
+    case taxPercentage = "tax_percentage"
+    case commissionPercentage = "commission_percentage"
+    case storeTransactionID = "store_transaction_id"
+    case originalStoreTransactionID = "original_store_transaction_id"
+    case refundedAt = "refunded_at"
+    case unsubscribeDetectedAt = "unsubscribe_detected_at"
+    case billingIssuesDetectedAt = "billing_issues_detected_at"
+    case purchasedCurrency = "purchased_currency"
+    case priceInPurchasedCurrency = "price_in_purchased_currency"
+    case purchasePriceInPurchasedCurrency = "purchase_price_in_purchased_currency"
+    case entitlements = "entitlement_identifiers"
+    case renewalNumber = "renewal_number"
+    case isTrialConversion = "is_trial_conversion"
+    case presentedOffering = "presented_offering"
+    case ownershipType = "ownership_type"
+    case reservedAttributes = "reserved_subscriber_attributes"
+    case customAttributes = "custom_subscriber_attributes"
+    case platform
+    case experimentID = "experiment_id"
+    case experimentVariant = "experiment_variant"
+    case updatedAt = "updated_at"
+    case offer
+    case offerType = "offer_type"
+    case firstSeenTime = "first_seen_time"
+    case autoResumeTime = "auto_resume_time"
+}

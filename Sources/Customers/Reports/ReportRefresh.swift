@@ -1,0 +1,95 @@
+import Base
+import Database
+import Postgres
+import Subscriptions
+
+/// Brings the tables of reports up to date, some purchases at a time.
+package struct ReportRefresh: Sendable {
+    private let terms: ReportTerms
+    private let pageSize: Int
+
+    /// - Parameter pageSize: purchases that are read at once.
+    package init(_ terms: ReportTerms, pageSize: Int = 100) {
+        self.terms = terms
+        self.pageSize = pageSize
+    }
+
+    /// Where a refresh is.
+    package struct Cursor: Sendable, Equatable {
+        package fileprivate(set) var lane = 0
+        fileprivate var last: PurchaseKey?
+        /// When it began, in ms by the server's clock.
+        package let started: Int64
+
+        package init(started: Int64) {
+            self.started = started
+        }
+
+        package var isAtEnd: Bool { lane >= Lane.count }
+    }
+
+    /// One page; at the end of the last lane it is noted how far the tables are.
+    package func step(_ cursor: inout Cursor, on connection: PostgresConnection) throws {
+        guard !cursor.isAtEnd else { return }
+        let lane = Lane(number: Int16(clamping: cursor.lane))
+        let due = try ReportTable.due(
+            in: lane, after: cursor.last, stamp: terms.stamp, atMost: pageSize, on: connection)
+        for part in try FactBatches.split(due.map(\.key), on: connection) {
+            try write(Array(due[part]), now: cursor.started, on: connection)
+        }
+        cursor.last = due.last?.key
+        guard due.count < pageSize else { return }
+        try ReportTable.deleteGone(in: lane, on: connection)
+        cursor.lane += 1
+        cursor.last = nil
+        if cursor.isAtEnd { try ReportTable.finish(started: cursor.started, on: connection) }
+    }
+
+    /// Facts are read after the state of the record: if they say more than it, its rows are not written.
+    private func write(_ due: [ReportTable.Due], now: Int64, on connection: PostgresConnection) throws {
+        let facts = try FactTable.load(due.map(\.key), on: connection)
+        let contents = zip(due, facts).map { due, facts in
+            let purchase = Purchase(folding: facts, key: due.key, foldSettings: terms.foldSettings)
+            return ReportTable.Content(
+                due: due, transactions: purchase.map { terms.transactions(of: $0) } ?? [],
+                entitlements: purchase.map { terms.entitlements(of: $0, at: now) } ?? [])
+        }
+        try ReportTable.write(contents, stamp: terms.stamp, on: connection)
+    }
+}
+
+extension ReportTerms {
+    /// A row for each transaction.
+    func transactions(of purchase: Purchase) -> [ReportTransaction] {
+        let converted = Set(purchase.trialConversions.map(\.paid))
+        return purchase.periods.map { period in
+            let transaction = period.transaction
+            let money = TransactionMoney(period, in: purchase.key.app, rates: rates, seller: seller)
+            let grace = period.id == purchase.latest.id ? purchase.graceUntil : nil
+            return ReportTransaction(
+                id: period.id, productID: period.productID,
+                productType: transaction.grant == nil ? transaction.kind : nil, periodType: period.type,
+                purchased: transaction.purchaseDate, expires: transaction.expiresDate,
+                accessEnds: period.accessUntil.map { max($0, grace ?? $0) },
+                refundedAt: period.revocation.flatMap { $0.kind == .refund ? $0.date : nil },
+                renewalNumber: period.number, offerType: transaction.offerType, offerID: transaction.offerIdentifier,
+                country: transaction.storefront.flatMap(CountryCodes.alpha2), currency: transaction.currency,
+                price: money.gross, refunded: money.refunded, commission: money.commission, tax: money.tax,
+                dollars: money.grossDollars, netDollars: money.netDollars,
+                isTrialConversion: converted.contains(period.id), isFamilyShare: transaction.isFamilyShare,
+                isUpgraded: period.supersededAt != nil || transaction.isUpgraded)
+        }
+    }
+
+    /// What the purchase gives at this instant, in ms.
+    func entitlements(of purchase: Purchase, at now: Int64) -> [ReportEntitlement] {
+        PurchaseSnapshot(purchase).holdings.filter { $0.isActive(at: now) }.flatMap { holding in
+            let names = holding.grantedEntitlement.map { [$0] } ?? catalogue.entitlements(of: holding.productID)
+            return names.map { name in
+                ReportEntitlement(
+                    entitlement: name, productID: holding.productID, purchased: holding.purchaseDate,
+                    expires: holding.expires, graceEnds: holding.grace)
+            }
+        }
+    }
+}

@@ -59,6 +59,9 @@ final class RunningAPI: Sendable {
         port = server.boundPort ?? 0
     }
 
+    /// Another role has taken this one's place.
+    func retire() { engine.retire(until: .now + .seconds(20)) }
+
     deinit {
         server.drain(until: .now + .milliseconds(300))
         batcher.drain(until: .now + .seconds(2))

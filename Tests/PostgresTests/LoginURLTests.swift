@@ -19,6 +19,16 @@ import Testing
         #expect(try login(url) == "postgres://entitled_api:secret@\(server)/entitled")
     }
 
+    @Test func `of several hosts the one of the kind that is meant is taken, unless the URL says otherwise`() throws {
+        func kind(_ url: String, _ prefers: PostgresTarget.ServerKind) throws -> String? {
+            try PostgresTarget(url: url, prefers: prefers).keywords().first { $0.name == "target_session_attrs" }?.value
+        }
+        #expect(try kind("postgres://a,b/x", .primary) == "read-write")
+        #expect(try kind("postgres://a,b/x", .standby) == "standby")
+        #expect(try kind("postgres://a/x", .standby) == "any")
+        #expect(try kind("postgres://a,b/x?target_session_attrs=any", .standby) == "any")
+    }
+
     @Test func `TLS and the kind of server are kept, and what is the administrator's is not`() throws {
         let url = "postgres://admin:other@a,b/x?sslmode=verify-full&sslrootcert=/a%20b.pem&target_session_attrs=primary"
         #expect(

@@ -99,22 +99,22 @@ package struct APIRole: Sendable {
         let batcher = try SubscriberBatcher(
             answers: groups.answers, sessions: session, replica: replica, answerTimeout: answerTimeout, clock: clock,
             logger: logger, metrics: metrics)
+        let cancellation = Cancellation()
         let engine = try RequestExecutor(
-            threads: APIRole.threads, sessions: session, patience: settings.applyTimeout, answerTimeout: answerTimeout,
-            logger: logger)
+            threads: APIRole.threads, sessions: session, cancellation: cancellation, patience: settings.applyTimeout,
+            answerTimeout: answerTimeout, logger: logger)
         let keys = KeyTable(
             publicKeys: settings.publicKeys, secretKeys: settings.secretKeys, appKeys: settings.appKeys, clock: clock)
         refresher = KeyRefresher(keys, session: try session(), logger: logger)
-        let calls = AppleCalls()
         let written: (@Sendable (Set<String>) -> Void)? =
             batcher.hasStandby ? { @Sendable ids in batcher.wrote(ids) } : nil
         handler = APIRoutes(
-            groups.routes(batcher, calls.cancellation), keys: keys, refresher: refresher,
+            groups.routes(batcher, cancellation), keys: keys, refresher: refresher,
             cors: CORSPolicy(settings.corsOrigins), engine: engine,
             limiter: RequestLimiter(settings.limits, logger: logger, metrics: metrics), metrics: metrics,
             written: written)
         probe = DatabaseProbe(name: "api-probe", session: try process.session(patience: DatabaseProbe.patience))
-        services = [refresher, batcher, calls, engine, probe]
+        services = [refresher, batcher, engine, probe]
     }
 
     package func unreadyReasons() -> [String] {
@@ -190,13 +190,4 @@ private struct RouteGroups {
             sequence: SequenceGenerator(clock: clock, node: UInt16.random(in: 0...UInt16.max)), clock: clock,
             restoring: settings.restoring)
     }
-}
-
-/// Ends calls that wait for Apple once no new requests come: their callers are answered that they should ask again.
-private struct AppleCalls: Service {
-    let name = "apple-calls"
-    let cancellation = Cancellation()
-
-    func start() {}
-    func drain(until deadline: ContinuousClock.Instant) { cancellation.cancel() }
 }

@@ -1,3 +1,4 @@
+import AppStoreAPI
 import Base
 import Daemon
 import HTTP
@@ -29,17 +30,21 @@ package final class RequestExecutor: Service {
     private let steps: BoundedQueue<Step>
     private let appleCalls: AppleCallLines
     private let looks: AccountLooks
+    private let cancellation: Cancellation
     private let patience: Duration
     private let answerTimeout: Duration
     private let logger: Logger
+    /// Requests that are not answered.
+    private let open = Monitor(0)
 
     /// - Parameters:
     ///   - sessions: makes one for each thread, and one to look what is applied.
+    ///   - cancellation: ends calls that wait for Apple: their callers are answered that they should ask again.
     ///   - patience: how long an answer waits for what has to be applied first.
     ///   - answerTimeout: after how long the listener answers by itself: what was not begun by then is not carried out.
     package init(
-        threads: Int, sessions: () throws -> PostgresSession, patience: Duration, answerTimeout: Duration,
-        logger: Logger
+        threads: Int, sessions: () throws -> PostgresSession, cancellation: Cancellation = Cancellation(),
+        patience: Duration, answerTimeout: Duration, logger: Logger
     ) rethrows {
         self.sessions = try (0..<max(1, threads)).map { _ in try sessions() }
         watch = AppliedWaiter(session: try sessions())
@@ -51,6 +56,7 @@ package final class RequestExecutor: Service {
                 waitingOfAccount: RequestExecutor.waitingPart.account))
         appleCalls = AppleCallLines()
         looks = AccountLooks(appleCalls)
+        self.cancellation = cancellation
         self.patience = patience
         self.answerTimeout = answerTimeout
         self.logger = logger
@@ -65,7 +71,14 @@ package final class RequestExecutor: Service {
         looks.start()
     }
 
+    /// Every request is answered within the time that the listener gives it.
+    package func retire(until deadline: ContinuousClock.Instant) {
+        _ = open.wait(timeout: max(.zero, min(answerTimeout, deadline - .now))) { $0 == 0 ? true : nil }
+        drain(until: deadline)
+    }
+
     package func drain(until deadline: ContinuousClock.Instant) {
+        cancellation.cancel()
         // In the order in which a request goes from one to the next, and once more for those that came back.
         looks.stop(until: deadline)
         watch.stop(until: deadline)
@@ -77,7 +90,12 @@ package final class RequestExecutor: Service {
 
     /// Answers a request by its action, in its turn.
     func run(_ action: @escaping APIRoute.Action, _ request: APIRequest, _ responder: HTTPResponder) {
-        add(Step(request: request, responder: responder, action: action))
+        open.change { $0 += 1 }
+        let counted = HTTPResponder { [open] response in
+            responder.respond(response)
+            open.change { $0 -= 1 }
+        }
+        add(Step(request: request, responder: counted, action: action))
     }
 
     /// - Parameter goesOn: whether the request was begun and has something to show.

@@ -44,11 +44,14 @@ final class PrimarySampler: Service {
 package struct ReplicaReading: Sendable {
     /// How old an answer may be.
     package let lag: Duration
+    /// What the process wrote of late, of this role and of the one whose place it takes.
+    package let writes: RecentWrites
     /// Makes the standby's sessions.
     package let process: ProcessContext
 
-    package init(lag: Duration, process: ProcessContext) {
+    package init(lag: Duration, writes: RecentWrites = RecentWrites(), process: ProcessContext) {
         self.lag = lag
+        self.writes = writes
         self.process = process
     }
 }

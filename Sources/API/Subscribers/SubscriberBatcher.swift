@@ -21,23 +21,23 @@ package final class SubscriberBatcher: Service, BatchedRoute {
 
     private struct State {
         var waiting: [Source: [Question]] = [.primary: [], .standby: []]
-        /// When the standby is asked again after a failure.
+        /// Set while the standby fails: when the next request tries it. All others go to the primary.
         var standbyRetry: ContinuousClock.Instant?
         var isEnding = false
         /// Readers of the standby, which may hand on what they have.
         var standbyReaders = 0
 
-        var count: Int { waiting.values.reduce(0) { $0 + $1.count } }
+        func isFull(_ source: Source) -> Bool { (waiting[source]?.count ?? 0) >= SubscriberBatcher.waitingLimit }
     }
 
     /// Customers in one statement; more gain little and make each wait longer.
     private static let batchLimit = 64
-    /// Requests that wait at most; beyond, 503.
+    /// Requests that wait for either server at most; beyond, 503.
     private static let waitingLimit = 4096
     /// While one waits for the database, another writes documents.
     private static let readers = 2
-    /// From a failure of the standby to the next request that it gets.
-    private static let standbyPause = Duration.seconds(1)
+    /// From a failure of the standby to the next request that it gets, and from that to the next one.
+    private static let standbyPause = Duration.seconds(5)
     /// How long a statement of the standby may stay unanswered.
     private static let standbyPatience = Duration.seconds(2)
 
@@ -62,7 +62,7 @@ package final class SubscriberBatcher: Service, BatchedRoute {
         answers: SubscriberResponses, sessions: () throws -> PostgresSession, replica: ReplicaReading? = nil,
         answerTimeout: Duration, clock: any WallClock, logger: Logger, metrics: Metrics = Metrics()
     ) throws {
-        let freshness = replica.map { ReplicaFreshness(lag: $0.lag) }
+        let freshness = replica.map { ReplicaFreshness(lag: $0.lag, writes: $0.writes) }
         self.freshness = freshness
         self.metrics = metrics
         sampler = try freshness.map { PrimarySampler($0, session: try sessions(), logger: logger) }
@@ -121,8 +121,10 @@ package final class SubscriberBatcher: Service, BatchedRoute {
         do {
             let id = try APICall.appUserID(request.parameters["app_user_id"] ?? "")
             let isTaken = state.change { state in
-                guard state.count < SubscriberBatcher.waitingLimit else { return false }
-                let source = source(of: request, state)
+                var source = source(of: request, &state)
+                // A standby that is slow must not refuse what the primary can answer.
+                if state.isFull(source) { source = .primary }
+                guard !state.isFull(source) else { return false }
                 state.waiting[source]?.append(Question(appUserID: id, request: request, responder: responder))
                 return true
             }
@@ -135,9 +137,13 @@ package final class SubscriberBatcher: Service, BatchedRoute {
     // MARK: - The readers
 
     /// Backends that a secret key lets in decide by what they read; they always get the primary's word.
-    private func source(of request: APIRequest, _ state: State) -> Source {
+    private func source(of request: APIRequest, _ state: inout State) -> Source {
         guard freshness != nil, request.key?.kind == .public, !state.isEnding else { return .primary }
-        return state.standbyRetry.map { $0 > .now } ?? false ? .primary : .standby
+        guard let retry = state.standbyRetry else { return .standby }
+        guard retry <= .now else { return .primary }
+        // One request tries it; those that come meanwhile do not wait for what becomes of that.
+        state.standbyRetry = .now + SubscriberBatcher.standbyPause
+        return .standby
     }
 
     /// Waits for something; nil when ending and nothing is left.
@@ -189,6 +195,7 @@ package final class SubscriberBatcher: Service, BatchedRoute {
         do {
             try session.withConnection { connection in
                 let standby = try StandbyState.read(on: connection)
+                state.change { $0.standbyRetry = nil }
                 let now = ContinuousClock.now
                 let isFresh = batch.map { freshness.required(for: $0.appUserID, at: now).map(standby.has) ?? false }
                 let fresh = zip(batch, isFresh).filter(\.1).map(\.0)
@@ -216,7 +223,12 @@ package final class SubscriberBatcher: Service, BatchedRoute {
         } catch {
             (answered, rest) = ([], batch)
             count("unavailable", batch.count)
-            state.change { $0.standbyRetry = .now + SubscriberBatcher.standbyPause }
+            // What waits for it, too, goes to the primary.
+            rest += state.change { state in
+                state.standbyRetry = .now + SubscriberBatcher.standbyPause
+                defer { state.waiting[.standby] = [] }
+                return state.waiting[.standby] ?? []
+            }
         }
         if !rest.isEmpty { state.change { $0.waiting[.primary]?.insert(contentsOf: rest, at: 0) } }
         count("standby", answered.count)

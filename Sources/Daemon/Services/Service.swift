@@ -10,4 +10,11 @@ package protocol Service: Sendable {
 
     /// Takes nothing new, finishes what is in flight, lets go of what it holds; returns when done or at the deadline.
     func drain(until deadline: ContinuousClock.Instant)
+
+    /// The same where others have taken its place and the process goes on: what clients wait for is finished, not refused.
+    func retire(until deadline: ContinuousClock.Instant)
+}
+
+extension Service {
+    package func retire(until deadline: ContinuousClock.Instant) { drain(until: deadline) }
 }

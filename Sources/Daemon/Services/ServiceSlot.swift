@@ -8,9 +8,21 @@ enum ServiceChain {
     /// Drains each service of the chain in its order, and those of a slot in its place.
     static func drain(_ chain: [any Service], begun: ContinuousClock.Instant, timeout: Duration) {
         let services = chain.flatMap { ($0 as? ServiceSlot)?.close() ?? [$0] }
+        end(services, begun, timeout) { $0.drain(until: $1) }
+    }
+
+    /// The same for services whose place others have taken.
+    static func retire(_ services: [any Service], timeout: Duration) {
+        end(services, .now, timeout) { $0.retire(until: $1) }
+    }
+
+    private static func end(
+        _ services: [any Service], _ begun: ContinuousClock.Instant, _ timeout: Duration,
+        _ end: (any Service, ContinuousClock.Instant) -> Void
+    ) {
         for (place, service) in services.enumerated() {
             let behind = Double(services.count - 1 - place)
-            service.drain(until: begun + timeout * max(0.1, 1 - reserve * (behind + 1)))
+            end(service, begun + timeout * max(0.1, 1 - reserve * (behind + 1)))
         }
     }
 
@@ -56,12 +68,13 @@ package final class ServiceSlot: Service {
         ServiceChain.drain(close(), begun: .now, timeout: max(.zero, deadline - .now))
     }
 
-    /// Starts other services, has work go to them, and drains the former ones; returns when they have ended.
+    /// Starts other services and has work go to them. The former ones are left to the caller, who may have more to replace
+    /// before it waits for their end.
     ///
     /// - Parameter handOver: runs when the new services are at work and the former ones still are.
-    /// - Returns: false where the process ends: then nothing has changed.
+    /// - Returns: what drains the former services, to be called once; nil where the process ends: then nothing has changed.
     /// - Throws: what keeps one of the new services from starting; the former ones go on then.
-    package func replace(with services: [any Service], handOver: () -> Void) throws -> Bool {
+    package func replace(with services: [any Service], handOver: () -> Void) throws -> (@Sendable () -> Void)? {
         try ServiceChain.start(services, drainTimeout: drainTimeout)
         let former = state.change { state -> [any Service]? in
             guard !state.isClosed else { return nil }
@@ -71,12 +84,13 @@ package final class ServiceSlot: Service {
         }
         guard let former else {
             ServiceChain.drain(services, begun: .now, timeout: drainTimeout)
-            return false
+            return nil
         }
         handOver()
-        ServiceChain.drain(former, begun: .now, timeout: drainTimeout)
-        state.change { $0.draining -= 1 }
-        return true
+        return { [self] in
+            ServiceChain.retire(former, timeout: drainTimeout)
+            state.change { $0.draining -= 1 }
+        }
     }
 
     /// The services, whose place nothing takes any more.

@@ -31,8 +31,9 @@ package struct PrimaryState: Sendable, Equatable {
             timeline: server?.timeline, notedTimeline: try row.optionalInt("timeline"))
     }
 
-    /// Whether a promotion is so recent that a standby of the former primary cannot be told from one of this.
-    package var isSettled: Bool { timeline == nil || timeline == notedTimeline }
+    /// Whether a standby of a former primary can be told from one of this: not where the server does not tell its timeline,
+    /// and not before the leader has noted that of a promotion.
+    package var isSettled: Bool { timeline != nil && timeline == notedTimeline }
 }
 
 /// How far a standby is.

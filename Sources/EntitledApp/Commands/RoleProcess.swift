@@ -150,17 +150,16 @@ struct RoleProcess {
             notifier.stopping()
             servers.forEach { $0.announceEnd() }
         }
-        reload.apply(
-            to: roles.map { [role] running in
-                (
-                    running.role.rawValue,
-                    { configuration in
-                        let composition = try compose(configuration)
-                        return try running.replace(
-                            with: composition.parts(of: running.role, isOptional: role.isOptional(running.role)))
-                    }
-                )
-            })
+        reload.begin { [role, roles] configuration in
+            // Once for all: roles of one process keep to Apple's rates together.
+            let composition = try compose(configuration)
+            return roles.map { running in
+                ConfigurationReload.Step(role: running.role.rawValue) {
+                    try running.replace(
+                        with: composition.parts(of: running.role, isOptional: role.isOptional(running.role)))
+                }
+            }
+        }
         refusals.listen { group.fail($0) }
         return group.run()
     }

@@ -157,9 +157,10 @@ struct Composition {
     }
 
     private func replica() -> ReplicaReading? {
-        guard configuration.database.apiReadURL != nil else { return nil }
+        // The process' own: the key takes effect when it starts.
+        guard database.hasStandby else { return nil }
         return ReplicaReading(
-            lag: configuration.api.readLag,
+            lag: configuration.api.readLag, writes: database.recentWrites,
             process: ProcessContext(clock: clock, logger: logger, metrics: metrics) { [database, logger] prepare in
                 guard let session = try database.standbySession(logger: logger, check: prepare) else {
                     throw CommandFailure("database.api_read_url is not set")

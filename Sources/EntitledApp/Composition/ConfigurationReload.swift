@@ -6,13 +6,28 @@ import Synchronization
 /// cannot be used changes nothing.
 ///
 /// It is made before any thread, as the signal has to be, and is told of the roles before the process waits for signals.
-final class ConfigurationReload: Sendable {
-    /// Has a role work by a configuration; false where the process ends.
-    typealias Apply = @Sendable (Configuration) throws -> Bool
+package final class ConfigurationReload: Sendable {
+    /// Has a role work by a configuration. What `apply` returns drains what the role did its work with before; nil where
+    /// the process ends.
+    package struct Step {
+        let role: String
+        let apply: () throws -> (@Sendable () -> Void)?
+
+        package init(role: String, apply: @escaping () throws -> (@Sendable () -> Void)?) {
+            self.role = role
+            self.apply = apply
+        }
+    }
+
+    /// What has each role work by a configuration, in this order; throws what keeps all of them from it.
+    package typealias Prepare = @Sendable (Configuration) throws -> [Step]
 
     private struct State {
         var reading: ConfigurationSource.Reading
-        var roles: [(name: String, apply: Apply)] = []
+        var prepare: Prepare?
+        /// Whether some roles work by another configuration than the one that is in force, which they took while others
+        /// could not.
+        var isMixed = false
         /// Whether a reload was asked for and has not begun, and whether one is under way.
         var isWanted = false
         var isRunning = false
@@ -24,7 +39,7 @@ final class ConfigurationReload: Sendable {
     private let metrics: Metrics
     private let notifier: SystemdNotifier
 
-    init(
+    package init(
         _ source: ConfigurationSource, _ reading: ConfigurationSource.Reading, notifier: SystemdNotifier,
         logger: Logger, metrics: Metrics
     ) {
@@ -37,9 +52,9 @@ final class ConfigurationReload: Sendable {
         metrics.gauge(.configurationReloadFailed, 0)
     }
 
-    /// - Parameter roles: what is told of a new configuration, in this order.
-    func apply(to roles: [(name: String, apply: Apply)]) {
-        state.withLock { $0.roles = roles }
+    /// From now on configurations are applied.
+    package func begin(_ prepare: @escaping Prepare) {
+        state.withLock { $0.prepare = prepare }
     }
 
     /// On a thread of its own, one at a time: a file on a dead mount must not keep SIGTERM from being heard.
@@ -67,38 +82,44 @@ final class ConfigurationReload: Sendable {
         }
     }
 
-    private func reload() {
+    /// Returns once what the roles worked with before has ended.
+    package func reload() {
         notifier.reloading()
         defer { notifier.ready() }
-        let (former, roles) = state.withLock { ($0.reading, $0.roles) }
+        let (former, prepare, isMixed) = state.withLock { ($0.reading, $0.prepare, $0.isMixed) }
+        guard let prepare else { return }
         let new: ConfigurationSource.Reading
         do {
-            new = try source.read()
+            new = try source.read(after: former)
         } catch {
-            metrics.gauge(.configurationReloadFailed, 1)
-            logger.error("configuration reload failed", ["mistakes": .strings(error.all.map(\.description))])
-            return
+            return refuse(error.all.map(\.description))
         }
         let difference = ConfigurationSource.Difference(from: former, to: new)
-        guard !difference.isEmpty else {
+        guard isMixed || !difference.isEmpty else {
             metrics.gauge(.configurationReloadFailed, 0)
             logger.notice("configuration unchanged")
             return
         }
-        var failed: [String] = []
-        for (name, apply) in roles {
-            do {
-                guard try apply(new.configuration) else { return }
-            } catch {
-                failed.append(name)
-                logger.error(
-                    "role reload failed", ["role": .string(name), "error": .string("\(error)")])
+        let steps: [Step]
+        do {
+            steps = try prepare(new.configuration)
+        } catch {
+            return refuse(["\(error)"])
+        }
+        guard let (failed, endings) = apply(steps) else { return }
+        // All roles work by the new one before the first waits for what it worked with: a key that was taken away must not
+        // be good for as long as another role's work takes.
+        defer { for end in endings { end() } }
+        state.withLock { state in
+            if failed.isEmpty {
+                (state.reading, state.isMixed) = (new, false)
+            } else if failed.count < steps.count {
+                // The file that is in force has to be applied, too, when it comes back.
+                state.isMixed = true
             }
         }
-        // Read again next time, too, where a role could not take it.
-        if failed.isEmpty { state.withLock { $0.reading = new } }
         metrics.gauge(.configurationReloadFailed, failed.isEmpty ? 0 : 1)
-        guard failed.count < max(roles.count, 1) else { return }
+        guard failed.count < max(steps.count, 1) else { return }
         logger.setMinimum(new.configuration.log.level)
         report(new.configuration)
         var fixed = difference.keys.filter(ConfigurationKeys.needsRestart)
@@ -113,6 +134,30 @@ final class ConfigurationReload: Sendable {
                 "failed_roles": failed.isEmpty ? nil : .strings(failed),
             ])
         if !fixed.isEmpty { logger.warning("configuration needs restart", ["keys": .strings(fixed)]) }
+    }
+
+    private func refuse(_ mistakes: [String]) {
+        metrics.gauge(.configurationReloadFailed, 1)
+        logger.error("configuration reload failed", ["mistakes": .strings(mistakes)])
+    }
+
+    /// The roles that could not work by their configuration, and what drains what the others worked with; nil where the
+    /// process ends.
+    private func apply(_ steps: [Step]) -> (failed: [String], endings: [@Sendable () -> Void])? {
+        var (failed, endings): ([String], [@Sendable () -> Void]) = ([], [])
+        for step in steps {
+            do {
+                guard let end = try step.apply() else {
+                    for end in endings { end() }
+                    return nil
+                }
+                endings.append(end)
+            } catch {
+                failed.append(step.role)
+                logger.error("role reload failed", ["role": .string(step.role), "error": .string("\(error)")])
+            }
+        }
+        return (failed, endings)
     }
 
     private func report(_ configuration: Configuration) {

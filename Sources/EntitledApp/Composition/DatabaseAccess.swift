@@ -1,3 +1,4 @@
+import API
 import Base
 import Daemon
 import Duties
@@ -11,6 +12,8 @@ struct DatabaseAccess: Sendable {
     private let privateURL: String?
     /// The guard against a database that is another one, or behind; nil for the private cluster, which is always the right one.
     private let watch: PositionWatch?
+    /// What this process wrote, for judging standbys: a role that takes another's place must know it.
+    let recentWrites = RecentWrites()
 
     /// - Parameter watch: that of a process; nil: what processes of this host have seen is read, and nothing is added.
     /// - Throws: where a private cluster is meant and none runs.
@@ -127,12 +130,16 @@ struct DatabaseAccess: Sendable {
         }
     }
 
+    /// Whether the API may read from a standby.
+    var hasStandby: Bool { configuration.apiReadURL != nil }
+
     /// A session with the standby that the API reads from; what is wrong with it keeps nothing from working.
     func standbySession(
         logger: Logger, check: @escaping @Sendable (PostgresConnection) throws -> Void
     ) throws -> PostgresSession? {
         guard let url = configuration.apiReadURL else { return nil }
-        let target = PostgresTarget(url: url.exposed, applicationName: "entitled api standby")
+        let target = PostgresTarget(
+            url: url.exposed, applicationName: "entitled api standby", connectTimeout: .seconds(2), prefers: .standby)
         return PostgresSession(target, logger: logger.with(["database": .string("standby")])) { connection in
             try DatabaseRole.api.check(connection)
             try check(connection)

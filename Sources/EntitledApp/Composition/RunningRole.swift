@@ -1,5 +1,6 @@
 import Base
 import Daemon
+import Foundation
 import HTTP
 import Synchronization
 
@@ -58,12 +59,13 @@ final class RunningRole: Sendable {
 
     func notReady() -> [String] { conditions.withLock { $0 }() }
 
-    /// Has these parts do the work from now on; returns once the former ones have ended.
+    /// Has these parts do the work from now on.
     ///
-    /// - Returns: false where the process ends: then nothing has changed.
+    /// - Returns: what drains the former ones, to be called once; nil where the process ends: then nothing has changed.
     /// - Throws: what keeps one of the services from starting; the former ones go on then.
-    func replace(with parts: RoleParts) throws -> Bool {
+    func replace(with parts: RoleParts) throws -> (@Sendable () -> Void)? {
         try slot.replace(with: parts.services) {
+            if parts.listening != nil { RunningRole.awaitReadiness(parts) }
             conditions.withLock { $0 = parts.notReady }
             guard let server, let listening = parts.listening else { return }
             server.serve(listening.settings, with: listening.handler)
@@ -72,6 +74,14 @@ final class RunningRole: Sendable {
             }
         }
     }
+
+    /// Requests go to what can answer them. Where the database is away, the former parts are as badly off.
+    private static func awaitReadiness(_ parts: RoleParts) {
+        let deadline = ContinuousClock.now + readyWithin
+        while !parts.notReady().isEmpty, .now < deadline { Thread.sleep(forTimeInterval: 0.01) }
+    }
+
+    private static let readyWithin = Duration.seconds(3)
 
     /// Sets the gauge of the certificate's end; the fields of its log line.
     private func record(_ identity: TLSIdentity) -> Logger.Fields {

@@ -1,4 +1,5 @@
 import Base
+import CLI
 import Crypto
 import Daemon
 import Synchronization
@@ -31,7 +32,10 @@ package struct ConfigurationSource: Sendable {
     }
 
     /// Reads the file, the environment, and the files that they name.
-    package func read() throws(ConfigurationMistakes) -> Reading {
+    ///
+    /// - Parameter former: an earlier reading. A file that it read must be there still, although a process that starts does
+    ///   without the standard one: it may be just being written.
+    package func read(after former: Reading? = nil) throws(ConfigurationMistakes) -> Reading {
         let record = FileRecord()
         let readFile = surroundings.readFile
         let recording = ConfigurationContext(
@@ -42,8 +46,17 @@ package struct ConfigurationSource: Sendable {
             record.note(path, reading)
             return reading
         }
-        return Reading(
-            configuration: try Configuration.load(file: file, recording), files: record.files.withLock { $0 })
+        let configuration = try Configuration.load(file: file, recording)
+        let files = record.files.withLock { $0 }
+        let path = ConfigurationFile.locate(file, surroundings).path
+        if former?.files[path]?.isEmpty == false, files[path]?.isEmpty != false {
+            throw ConfigurationMistakes(
+                all: [
+                    ConfigurationMistake(
+                        key: Terminal.harmless(path), found: "no file any more", allowed: "the configuration as it was")
+                ])
+        }
+        return Reading(configuration: configuration, files: files)
     }
 
     private final class FileRecord: Sendable {

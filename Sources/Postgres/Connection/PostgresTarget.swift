@@ -3,6 +3,12 @@ import CLibpq
 
 /// Where to connect, and as whom.
 package struct PostgresTarget: Sendable, Equatable {
+    /// As libpq's `target_session_attrs` names them.
+    package enum ServerKind: String, Sendable {
+        case primary = "read-write"
+        case standby
+    }
+
     /// A libpq connection string or URL; several hosts are tried in order.
     package let url: Redacted<String>
     /// The role taken at the start of the connection (`options=-c role=…`); PgBouncer drops it.
@@ -11,24 +17,28 @@ package struct PostgresTarget: Sendable, Equatable {
     package let applicationName: String
     /// For each host; whole seconds, at least two, because libpq counts so.
     package let connectTimeout: Duration
+    /// Which of several hosts is meant, where the URL does not say.
+    package let prefers: ServerKind
     /// In place of the one of the URL; nil: that one.
     private var otherDatabase: String?
     /// Hosts of the URL that are left out, each with its port.
     private var excluded: Set<[String]> = []
 
     package init(
-        url: String, role: String? = nil, applicationName: String = "entitled", connectTimeout: Duration = .seconds(5)
+        url: String, role: String? = nil, applicationName: String = "entitled", connectTimeout: Duration = .seconds(5),
+        prefers: ServerKind = .primary
     ) {
         self.url = Redacted(url)
         self.role = role
         self.applicationName = applicationName
         self.connectTimeout = connectTimeout
+        self.prefers = prefers
     }
 
     /// The keywords for libpq: the URL's own, and what it leaves open.
     ///
-    /// A dead peer is noticed after about ten seconds. Of several hosts the one that takes writes is meant.
-    func keywords() throws(PostgresError) -> [(name: String, value: String)] {
+    /// A dead peer is noticed after about ten seconds. Of several hosts the one of the kind that is meant is taken.
+    package func keywords() throws(PostgresError) -> [(name: String, value: String)] {
         var given = try parsed()
         try check(given)
         given["client_encoding"] = "UTF8"
@@ -40,7 +50,7 @@ package struct PostgresTarget: Sendable, Equatable {
             ("connect_timeout", String(max(2, connectTimeout.components.seconds))),
             ("tcp_user_timeout", "10000"),
             ("keepalives", "1"), ("keepalives_idle", "5"), ("keepalives_interval", "3"), ("keepalives_count", "3"),
-            ("target_session_attrs", hosts.contains(",") ? "read-write" : "any"),
+            ("target_session_attrs", hosts.contains(",") ? prefers.rawValue : "any"),
         ]
         for (name, value) in defaults where given[name] == nil {
             given[name] = value

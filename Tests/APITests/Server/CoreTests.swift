@@ -92,6 +92,32 @@ struct CoreTests {
         #expect(api.call("POST", "/v1/wait").json == .string("applied"))
     }
 
+    @Test func `what waits while another role takes over is answered as before`() throws {
+        let subject = AppliedWaiter.Subject(lane: Lane(number: 7), seq: 70)
+        let isTaken = Monitor(false)
+        let route = APIRoute("POST", "/v1/wait", .anyKey) { _ in
+            isTaken.change { $0 = true }
+            return .whenApplied([subject]) { _ in .response(.document(200, .string("applied"))) }
+        }
+        let api = try RunningAPI(patience: .seconds(10), more: [route])
+        _ = try api.database.connect().query("INSERT INTO entitled.pending (lane, seq) VALUES (7, 70)")
+        let answer = Monitor<HTTPCall?>(nil)
+        _ = ServiceThread("caller") {
+            let call = api.call("POST", "/v1/wait")
+            answer.change { $0 = call }
+        }
+        #expect(isTaken.wait(timeout: .seconds(10)) { $0 ? true : nil } == true)
+        let isRetired = Monitor(false)
+        _ = ServiceThread("retiring") {
+            api.retire()
+            isRetired.change { $0 = true }
+        }
+        #expect(answer.wait(timeout: .milliseconds(300)) { $0 } == nil)
+        _ = try api.database.connect().query("DELETE FROM entitled.pending")
+        #expect(answer.wait(timeout: .seconds(10)) { $0 }?.json == .string("applied"))
+        #expect(isRetired.wait(timeout: .seconds(10)) { $0 ? true : nil } == true)
+    }
+
     @Test func `a request that waits for nothing is answered at once, while nothing else is asked`() throws {
         let route = APIRoute("POST", "/v1/wait", .anyKey) { _ in
             .whenApplied([]) { _ in .response(.document(200, .string("applied"))) }

@@ -63,10 +63,10 @@ import Testing
         (StandbyState(position: 99, installation: "a", notedTimeline: 1), primary(10, timeline: 2), false),
         (StandbyState(position: 99, installation: "a", notedTimeline: 1), primary(10, timeline: 2, noted: 2), false),
         (StandbyState(position: 99, installation: "a", notedTimeline: 2), primary(10, timeline: 2, noted: 2), true),
-        // A server that does not tell its timeline.
+        // A server that does not tell its timeline: its standby may be one of a former primary.
         (
             StandbyState(position: 10, installation: "a", notedTimeline: nil), primary(10, timeline: nil, noted: nil),
-            true
+            false
         ),
     ])
     func `a standby is judged by position, installation and timeline`(

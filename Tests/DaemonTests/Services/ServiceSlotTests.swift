@@ -17,6 +17,7 @@ import Testing
         }
 
         func drain(until deadline: ContinuousClock.Instant) { events.change { $0.append("drain \(name)") } }
+        func retire(until deadline: ContinuousClock.Instant) { events.change { $0.append("retire \(name)") } }
     }
 
     private let events = Monitor<[String]>([])
@@ -32,14 +33,16 @@ import Testing
     @Test func `new services work before work goes to them, and the former ones end after that`() throws {
         let slot = slot("a", "b")
         try slot.start()
-        let isReplaced = try slot.replace(with: [service("c"), service("d")]) {
+        let end = try slot.replace(with: [service("c"), service("d")]) {
             events.change { $0.append("hand over") }
         }
-        #expect(isReplaced)
+        #expect(events.read { $0.last } == "hand over")
+        let retire = try #require(end)
+        retire()
         slot.drain(until: .now + .seconds(10))
         #expect(
             events.read { $0 } == [
-                "start a", "start b", "start c", "start d", "hand over", "drain a", "drain b", "drain c", "drain d",
+                "start a", "start b", "start c", "start d", "hand over", "retire a", "retire b", "drain c", "drain d",
             ])
     }
 
@@ -65,8 +68,8 @@ import Testing
         let slot = slot("a")
         try slot.start()
         slot.drain(until: .now + .seconds(10))
-        let isReplaced = try slot.replace(with: [service("b")]) { Issue.record("nothing takes over") }
-        #expect(!isReplaced)
+        let end = try slot.replace(with: [service("b")]) { Issue.record("nothing takes over") }
+        #expect(end == nil)
         #expect(events.read { $0 } == ["start a", "drain a", "start b", "drain b"])
     }
 }

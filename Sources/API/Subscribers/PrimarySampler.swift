@@ -44,7 +44,7 @@ final class PrimarySampler: Service {
 package struct ReplicaReading: Sendable {
     /// How old an answer may be.
     package let lag: Duration
-    /// What the process wrote of late, of this role and of the one whose place it takes.
+    /// The recent writes of the process: of this role, and of the former one in the place of which it works.
     package let writes: RecentWrites
     /// Makes the standby's sessions.
     package let process: ProcessContext

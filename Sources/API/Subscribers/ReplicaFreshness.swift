@@ -2,7 +2,7 @@ import Base
 import Database
 import Synchronization
 
-/// What was written through this process about customers, of late. Roles that take each other's place share it.
+/// The recent writes about customers through this process, which a role that replaces another has to know, too.
 package final class RecentWrites: Sendable {
     private struct State {
         /// By app user id.

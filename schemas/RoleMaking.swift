@@ -5,13 +5,15 @@ import Postgres
 ///
 /// Roles belong to the whole cluster, so that they may exist for another database already.
 package enum RoleMaking {
-    /// The roles that lack something: existence, a member that can become them, or their timeouts.
+    /// The roles that lack something: existence, and those of processes a member that can become them, or their timeouts.
+    /// The role of analysts is whatever a superuser makes of it.
     private static let lacking = """
         SELECT wanted.name FROM unnest($1::text[], $2::text[], $4::bool[]) AS wanted(name, config, is_taken)
         LEFT JOIN pg_roles r ON r.rolname = wanted.name
-        WHERE r.oid IS NULL OR NOT coalesce(r.rolconfig @> wanted.config::text[], false) OR wanted.is_taken AND NOT EXISTS (
-            SELECT FROM pg_auth_members m JOIN pg_roles taker ON taker.oid = m.member
-            WHERE m.roleid = r.oid AND taker.rolname = coalesce($3, current_user))
+        WHERE r.oid IS NULL OR wanted.is_taken AND (
+            NOT coalesce(r.rolconfig @> wanted.config::text[], false) OR NOT EXISTS (
+                SELECT FROM pg_auth_members m JOIN pg_roles taker ON taker.oid = m.member
+                WHERE m.roleid = r.oid AND taker.rolname = coalesce($3, current_user)))
         """
 
     /// A role as it is to be.

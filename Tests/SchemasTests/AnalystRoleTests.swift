@@ -179,6 +179,15 @@ struct AnalystRoleTests {
         }
     }
 
+    @Test func `a role that a superuser made with settings of its own is left as it is`() throws {
+        let cluster = try TestCluster()
+        let connection = try cluster.makeMigratedDatabase().connect()
+        _ = try connection.query("ALTER ROLE entitled_analyst RESET ALL")
+        #expect(try RoleMaking.isDone(for: nil, on: connection))
+        _ = try connection.query("ALTER ROLE entitled_api RESET ALL")
+        #expect(try !RoleMaking.isDone(for: nil, on: connection))
+    }
+
     @Test func `the role has no login, and settings that keep it from disturbing`() throws {
         let database = try TestCluster.shared.makeMigratedDatabase()
         let row = try database.connect().query(

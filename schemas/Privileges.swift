@@ -195,7 +195,13 @@ package enum Privileges {
         Table(
             "audit",
             worker: [.select, .insert, .update(columns: "target", "reason", "message"), .delete], api: [],
-            console: [.select, .insert]),
+            console: [
+                .select,
+                .insert(
+                    columns: "at_ms", "actor", "credential", "address", "user_agent", "kind", "target", "reason",
+                    "outcome",
+                    "message"),
+            ]),
     ]
 
     /// Behind the views of analysts, who may read those alone (`AnalystRole`). The api exports the rows of a customer.

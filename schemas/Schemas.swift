@@ -133,5 +133,14 @@ package enum Schemas {
         Migration(
             version: 35, name: "reports", sql: EmbeddedFile.text("v0035_reports.sql"),
             oldestProgram: 26, isNeeded: false),
+        Migration(
+            version: 36, name: "guards", sql: EmbeddedFile.text("v0036_guards.sql"),
+            oldestProgram: 26, isNeeded: false,
+            steps: [
+                // Finds the changes of one target that are not done yet.
+                .index(
+                    name: "job_target",
+                    definition: "ON entitled.job (target, id) WHERE state = 'running' AND idempotency_key IS NOT NULL")
+            ]),
     ]
 }

@@ -1,4 +1,4 @@
--- The schema of entitled, version 35, for reading: what the migrations in schemas/sql come to, with the grants of
+-- The schema of entitled, version 36, for reading: what the migrations in schemas/sql come to, with the grants of
 -- Privileges.swift. `entitled migrate` makes databases; this file does not.
 --
 -- Generated: UPDATE_GENERATED=1 swift test --filter SchemaDocumentTests writes it from a migrated empty database.
@@ -947,6 +947,7 @@ CREATE TABLE entitled.job (
 CREATE INDEX job_change ON entitled.job USING btree (made_by, idempotency_key) WHERE (idempotency_key IS NOT NULL);
 -- The same job does not run twice at a time.
 CREATE UNIQUE INDEX job_running ON entitled.job USING btree (md5(request)) WHERE (state = 'running'::text);
+CREATE INDEX job_target ON entitled.job USING btree (target, id) WHERE ((state = 'running'::text) AND (idempotency_key IS NOT NULL));
 GRANT SELECT, INSERT, UPDATE, DELETE ON entitled.job TO entitled_worker;
 GRANT SELECT ON entitled.job TO entitled_api;
 GRANT SELECT, INSERT (address, created_ms, credential, idempotency_key, kind, made_by, parameters, reason, request, request_hash, target, updated_ms, user_agent) ON entitled.job TO entitled_console;
@@ -1169,7 +1170,7 @@ CREATE TABLE entitled.audit (
 CREATE INDEX audit_at ON entitled.audit USING btree (at_ms);
 CREATE INDEX audit_target ON entitled.audit USING btree (target);
 GRANT SELECT, INSERT, UPDATE (message, reason, target), DELETE ON entitled.audit TO entitled_worker;
-GRANT SELECT, INSERT ON entitled.audit TO entitled_console;
+GRANT SELECT, INSERT (actor, address, at_ms, credential, kind, message, outcome, reason, target, user_agent) ON entitled.audit TO entitled_console;
 
 -- MARK: Reports
 
@@ -1475,17 +1476,23 @@ GRANT EXECUTE ON FUNCTION entitled.advance_actions(bigint) TO entitled_worker;
 CREATE OR REPLACE FUNCTION entitled.audit_allowed()
  RETURNS trigger
  LANGUAGE plpgsql
- SET search_path TO 'pg_catalog', 'entitled'
+ SET search_path TO 'pg_catalog', 'entitled', 'pg_temp'
 AS $function$
 BEGIN
     IF pg_has_role(to_regrole('entitled_worker'), 'USAGE') THEN RETURN NEW; END IF;
     IF pg_has_role((SELECT relowner FROM pg_class WHERE oid = TG_RELID), 'USAGE') THEN RETURN NEW; END IF;
-    IF NEW.outcome <> 'refused' OR NEW.job IS NOT NULL THEN
-        RAISE EXCEPTION 'the role % notes nothing but what it refused', current_user
-            USING ERRCODE = 'insufficient_privilege';
+    IF NEW.outcome = 'refused' AND NEW.job IS NULL
+        AND NEW.kind IN ('grant', 'revoke', 'resend', 'reprocess', 'endpoint_enable', 'endpoint_disable', 'endpoint_pause')
+        AND length(NEW.target) <= 1024 AND coalesce(length(NEW.reason), 0) <= 1000
+        AND coalesce(length(NEW.message), 0) <= 4096 AND coalesce(length(NEW.credential), 0) <= 255
+        AND coalesce(length(NEW.address), 0) <= 255 AND coalesce(length(NEW.user_agent), 0) <= 255
+        AND EXISTS (SELECT FROM console_user WHERE name = NEW.actor AND ended_ms IS NULL)
+    THEN
+        NEW.at_ms := (extract(epoch FROM clock_timestamp()) * 1000)::bigint;
+        RETURN NEW;
     END IF;
-    NEW.at_ms := (extract(epoch FROM clock_timestamp()) * 1000)::bigint;
-    RETURN NEW;
+    RAISE EXCEPTION 'the role % notes nothing but what it refused to an operator', current_user
+        USING ERRCODE = 'insufficient_privilege';
 END
 $function$;
 GRANT EXECUTE ON FUNCTION entitled.audit_allowed() TO PUBLIC;
@@ -1494,7 +1501,7 @@ GRANT EXECUTE ON FUNCTION entitled.audit_allowed() TO PUBLIC;
 CREATE OR REPLACE FUNCTION entitled.changes_allowed()
  RETURNS trigger
  LANGUAGE plpgsql
- SET search_path TO 'pg_catalog', 'entitled'
+ SET search_path TO 'pg_catalog', 'entitled', 'pg_temp'
 AS $function$
 BEGIN
     IF pg_has_role(to_regrole('entitled_worker'), 'USAGE') THEN RETURN NEW; END IF;
@@ -1603,7 +1610,7 @@ GRANT EXECUTE ON FUNCTION entitled.drop_day(text, date) TO entitled_worker;
 CREATE OR REPLACE FUNCTION entitled.endpoint_changed()
  RETURNS trigger
  LANGUAGE plpgsql
- SET search_path TO 'pg_catalog', 'entitled'
+ SET search_path TO 'pg_catalog', 'entitled', 'pg_temp'
 AS $function$
 BEGIN
     NEW.revision := greatest(OLD.revision + 1, NEW.revision);
@@ -1616,7 +1623,7 @@ GRANT EXECUTE ON FUNCTION entitled.endpoint_changed() TO PUBLIC;
 CREATE OR REPLACE FUNCTION entitled.endpoint_secret_changed()
  RETURNS trigger
  LANGUAGE plpgsql
- SET search_path TO 'pg_catalog', 'entitled'
+ SET search_path TO 'pg_catalog', 'entitled', 'pg_temp'
 AS $function$
 BEGIN
     UPDATE entitled.endpoint SET revision = revision + 1
@@ -1631,7 +1638,7 @@ GRANT EXECUTE ON FUNCTION entitled.endpoint_secret_changed() TO PUBLIC;
 CREATE OR REPLACE FUNCTION entitled.facts_allowed()
  RETURNS trigger
  LANGUAGE plpgsql
- SET search_path TO 'pg_catalog', 'entitled'
+ SET search_path TO 'pg_catalog', 'entitled', 'pg_temp'
 AS $function$
 BEGIN
     IF pg_has_role(to_regrole('entitled_worker'), 'USAGE') THEN RETURN NULL; END IF;
@@ -1652,7 +1659,7 @@ GRANT EXECUTE ON FUNCTION entitled.facts_allowed() TO PUBLIC;
 CREATE OR REPLACE FUNCTION entitled.facts_changed()
  RETURNS trigger
  LANGUAGE plpgsql
- SET search_path TO 'pg_catalog', 'entitled'
+ SET search_path TO 'pg_catalog', 'entitled', 'pg_temp'
 AS $function$
 BEGIN
     IF current_setting('entitled.folds', true) = 'on' THEN RETURN NULL; END IF;
@@ -1727,7 +1734,7 @@ GRANT EXECUTE ON FUNCTION entitled.make_day(text, date) TO entitled_worker;
 CREATE OR REPLACE FUNCTION entitled.minutes_allowed()
  RETURNS trigger
  LANGUAGE plpgsql
- SET search_path TO 'pg_catalog', 'entitled'
+ SET search_path TO 'pg_catalog', 'entitled', 'pg_temp'
 AS $function$
 BEGIN
     IF floor(extract(epoch FROM clock_timestamp()) / 60) - NEW.minute BETWEEN 0 AND 1 THEN RETURN NEW; END IF;
@@ -1743,7 +1750,7 @@ GRANT EXECUTE ON FUNCTION entitled.minutes_allowed() TO PUBLIC;
 CREATE OR REPLACE FUNCTION entitled.offering_overridden()
  RETURNS trigger
  LANGUAGE plpgsql
- SET search_path TO 'pg_catalog', 'entitled'
+ SET search_path TO 'pg_catalog', 'entitled', 'pg_temp'
 AS $function$
 BEGIN
     NEW.offering_override_ms := (extract(epoch FROM clock_timestamp()) * 1000)::bigint;

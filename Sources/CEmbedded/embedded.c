@@ -112,6 +112,9 @@ static const unsigned char v0034_changes_sql[] = {
 static const unsigned char v0035_reports_sql[] = {
 #embed "../../schemas/sql/v0035_reports.sql"
 };
+static const unsigned char v0036_guards_sql[] = {
+#embed "../../schemas/sql/v0036_guards.sql"
+};
 static const unsigned char openapi_yaml[] = {
 #embed "../../schemas/openapi.yaml"
 };
@@ -163,6 +166,7 @@ static const struct {
     {"v0033_position.sql", v0033_position_sql, sizeof v0033_position_sql},
     {"v0034_changes.sql", v0034_changes_sql, sizeof v0034_changes_sql},
     {"v0035_reports.sql", v0035_reports_sql, sizeof v0035_reports_sql},
+    {"v0036_guards.sql", v0036_guards_sql, sizeof v0036_guards_sql},
     {"openapi.yaml", openapi_yaml, sizeof openapi_yaml},
     {"operator.yaml", operator_yaml, sizeof operator_yaml},
     {"console.css", console_css, sizeof console_css},

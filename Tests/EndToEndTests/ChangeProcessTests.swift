@@ -20,7 +20,7 @@ struct ChangeProcessTests {
             .grant, "bob", parameters: .object(["entitlement": .string("pro"), "duration": .string("yearly")]),
             reason: "ticket 77",
             by: ChangeOrigin(user: "carl", credential: .session("cs_1"), address: "203.0.113.7", userAgent: nil),
-            idempotencyKey: "k1")
+            idempotencyKey: "k1", fingerprint: [UInt8](repeating: 1, count: 32))
         let answer = try ChangeTable.ask(request, on: try database.connect(role: "entitled_console"))
         guard case .asked(let id) = answer else { throw TestFailure("\(answer)") }
         func count(_ condition: String) throws -> Int64 {

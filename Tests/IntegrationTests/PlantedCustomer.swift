@@ -1,4 +1,5 @@
 import Base
+import Crypto
 import Customers
 import Database
 import Postgres
@@ -76,7 +77,9 @@ final class PlantedCustomer {
         let origin = ChangeOrigin(user: "carl", credential: .session("cs_1"), address: "203.0.113.7", userAgent: nil)
         let request = ChangeTable.Request(
             .revoke, PlantedCustomer.name, parameters: .object(["entitlement": .string("pro")]),
-            reason: "as \(PlantedCustomer.name) asked", by: origin, idempotencyKey: "planted")
+            reason: "as \(PlantedCustomer.name) asked", by: origin,
+            idempotencyKey: "revoke-\(PlantedCustomer.name)",
+            fingerprint: Digest.sha256(Array(PlantedCustomer.name.utf8)))
         _ = try ChangeTable.ask(request, on: connection)
         try connection.transaction {
             guard let change = try ChangeTable.take(on: connection) else { throw TestFailure("there is no change") }

@@ -24,7 +24,7 @@ struct OperatorAPITests {
         ("/events", .events), ("/events/1", .events), ("/endpoints", .endpoints), ("/endpoints/ep_1", .endpoints),
         ("/deliveries", .deliveries), ("/deliveries/dlv_1", .deliveries), ("/notifications", .notifications),
         ("/notifications/demo/Production/1", .notifications), ("/outages", .outages), ("/refunds", .refunds),
-        ("/products", .products), ("/jobs", .jobs), ("/jobs/1", .jobs), ("/actions", .actions), ("/audit", .audit),
+        ("/products", .products), ("/jobs", .jobs), ("/jobs/1", .audit), ("/actions", .actions), ("/audit", .audit),
         ("/workers", .workers),
         ("/doctor", .doctor),
     ]

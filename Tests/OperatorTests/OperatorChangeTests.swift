@@ -107,6 +107,42 @@ struct OperatorChangeTests {
         #expect(try grants() == 2)
     }
 
+    @Test func `a change that was done is repeated, even if it could not be asked for any more`() throws {
+        let until = JSON.string("2099-01-01T00:00:00Z")
+        let pause = Self.reason(["until": until])
+        try working {
+            #expect(fixture.post("/endpoints/ep_1/pause", pause, idempotencyKey: "once").status == 200)
+            #expect(fixture.post("/customers/anna/grants", Self.grant, idempotencyKey: "two").status == 200)
+        }
+        try fixture.database.execute("UPDATE entitled.endpoint SET removed_ms = 1")
+        try fixture.database.execute("UPDATE entitled.app_user_id SET id = 'gone' WHERE id = 'anna'")
+        // The members in another order are the same request.
+        let turned = JSON.object(Array((pause.members ?? []).reversed()))
+        for (path, body, key) in [
+            ("/endpoints/ep_1/pause", turned, "once"), ("/customers/anna/grants", Self.grant, "two"),
+        ] {
+            let answer = fixture.post(path, body, idempotencyKey: key)
+            #expect(answer.status == 200 && answer.header("idempotent-replayed") == "true", "\(answer.text)")
+            #expect(fixture.post(path, body, idempotencyKey: "new").status == 404)
+        }
+        #expect(fixture.post("/endpoints/ep_1/disable", Self.reason(), idempotencyKey: "once").status == 409)
+    }
+
+    @Test func `the one who asked for a change sees what became of it, and others do not`() throws {
+        let delivery = try #require(
+            fixture.get("/deliveries").json["items"]?.arrayValue?.first?["id"]?.stringValue)
+        for role in [OperatorRole.support, .integrator] {
+            let asked = try working { fixture.post("/deliveries/\(delivery)/resends", Self.reason(), as: role) }
+            let path = try #require(asked.header("location")).replacing("/operator/v1", with: "")
+            #expect(fixture.get(path, as: role).json["state"] == .string("done"))
+            #expect(fixture.get(path, as: .operator).status == 200)
+            for other in OperatorRole.allCases where other != role && other != .operator {
+                #expect(fixture.get(path, as: other).status == 404)
+                #expect(fixture.get("/jobs/99", as: other).status == 404)
+            }
+        }
+    }
+
     @Test func `two at once under one key are one change`() throws {
         try working {
             let callers = (0..<4).map { _ in

@@ -2,8 +2,9 @@ import Base
 import Database
 import Postgres
 
-/// Puts pseudonyms for the ids of a deleted customer in the changes that operators asked for, and in the audit. Rows since the
-/// deletion are about another customer who has such an id now.
+/// Puts pseudonyms for the ids of a deleted customer in the changes that operators asked for, and in the audit; the hash of such a
+/// request and the operator's key go, because an id can be guessed from the one and read in the other. Rows since the deletion
+/// are about another customer who has such an id now.
 enum ChangeRedaction {
     /// The schema may be older.
     private static let exists = "SELECT to_regclass('entitled.audit') IS NOT NULL AS is_there"
@@ -13,7 +14,9 @@ enum ChangeRedaction {
         WHERE kind = ANY($1::text[]) AND target = ANY($2::text[]) AND created_ms <= $3 ORDER BY id FOR NO KEY UPDATE
         """
     private static let updateJobs = """
-        UPDATE entitled.job j SET target = t.target, reason = t.reason, error = t.error
+        UPDATE entitled.job j SET target = t.target, reason = t.reason, error = t.error,
+            request = 'change ' || j.id, idempotency_key = 'change ' || j.id,
+            request_hash = uuid_send(gen_random_uuid()) || uuid_send(gen_random_uuid())
         FROM unnest($1::int8[], $2::text[], $3::text[], $4::text[]) AS t(id, target, reason, error) WHERE j.id = t.id
         """
 
@@ -35,11 +38,12 @@ enum ChangeRedaction {
     ) throws -> DeletionTable.Counts {
         guard try connection.query(exists).one().bool("is_there") else { return [:] }
         let (kinds, ids) = (ChangeKind.ofCustomers.map(\.rawValue), names.names.keys.sorted())
-        let jobs = try connection.query(selectJobs, [.texts(kinds), .texts(ids), .int8(deletion.at)]).map { $0 }
+        let until = PostgresValue.int8(deletion.at + DeletionTable.commitTime)
+        let jobs = try connection.query(selectJobs, [.texts(kinds), .texts(ids), until]).map { $0 }
         let numbers = try jobs.map { try $0.int("id") }
         try redact(jobs, updateJobs, names, on: connection)
         let audit = try connection.query(
-            selectAudit, [.texts(kinds), .texts(ids), .int8(deletion.at), .int8s(numbers)]
+            selectAudit, [.texts(kinds), .texts(ids), until, .int8s(numbers)]
         ).map { $0 }
         try redact(audit, updateAudit, names, on: connection)
         return ["job": Int64(jobs.count), "audit": Int64(audit.count)].filter { $0.value > 0 }

@@ -12,6 +12,8 @@ package struct Change: Sendable {
     package let parameters: String
     package let reason: String
     package let user: String
+    /// When it was asked for, by the database's clock, in ms since 1970.
+    package let asked: Int64
     /// Nil where the text is no credential's.
     package let credential: ChangeOrigin.Credential?
     package let state: Job.State
@@ -21,7 +23,7 @@ package struct Change: Sendable {
     package let error: String?
 
     static let columns = """
-        id, kind, target, parameters, reason, made_by, credential, state, outcome, error
+        id, kind, target, parameters, reason, made_by, created_ms, credential, state, outcome, error
         """
 
     init(_ row: PostgresRow) throws {
@@ -31,6 +33,7 @@ package struct Change: Sendable {
         parameters = try row.text("parameters")
         reason = try row.text("reason")
         user = try row.text("made_by")
+        asked = try row.int("created_ms")
         credential = ChangeOrigin.Credential(text: try row.text("credential"))
         state = try row.value("state")
         outcome = try row.optionalText("outcome")

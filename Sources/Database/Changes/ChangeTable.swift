@@ -1,5 +1,4 @@
 import Base
-import Crypto
 import Postgres
 
 /// Changes that operators ask for, from the request to what came of it.
@@ -15,12 +14,14 @@ package enum ChangeTable {
         package let parameters: JSON
         package let reason: String
         package let origin: ChangeOrigin
-        /// The operator's own name for it: asked for again within a day, it is the same change.
+        /// The operator's own name for it: asked for again until a day after its end, it is the same change.
         package let idempotencyKey: String
+        /// SHA-256 of the request as it came, 32 bytes: a repetition is told by it from another request under the same key.
+        package let fingerprint: [UInt8]
 
         package init(
             _ kind: ChangeKind, _ target: String, parameters: JSON, reason: String, by origin: ChangeOrigin,
-            idempotencyKey: String
+            idempotencyKey: String, fingerprint: [UInt8]
         ) {
             self.kind = kind
             self.target = target
@@ -28,15 +29,7 @@ package enum ChangeTable {
             self.reason = reason
             self.origin = origin
             self.idempotencyKey = idempotencyKey
-        }
-
-        /// SHA-256 of what is asked for.
-        fileprivate var hash: [UInt8] {
-            let text = JSON.object([
-                "kind": .string(kind.rawValue), "target": .string(target), "parameters": parameters,
-                "reason": .string(reason),
-            ]).text
-            return Digest.sha256(Array(text.utf8))
+            self.fingerprint = fingerprint
         }
 
         /// The words of the job.
@@ -63,7 +56,8 @@ package enum ChangeTable {
     private static let selectRepeated = """
         SELECT id, request_hash FROM entitled.job
         WHERE made_by = $1 AND idempotency_key = $2 AND (
-            state = 'running' OR created_ms > (extract(epoch FROM clock_timestamp()) * 1000)::int8 - 86400000)
+            state = 'running'
+            OR coalesce(finished_ms, created_ms) > (extract(epoch FROM clock_timestamp()) * 1000)::int8 - 86400000)
         ORDER BY id DESC LIMIT 1
         """
 
@@ -75,23 +69,32 @@ package enum ChangeTable {
         RETURNING id
         """
 
-    /// Writes a request down, once for each key and day.
+    /// What was asked for under this key before; nil: nothing, or it ended more than a day ago.
+    package static func answer(
+        toRepetitionBy user: String, under idempotencyKey: String, fingerprint: [UInt8],
+        on connection: PostgresConnection
+    ) throws -> Answer? {
+        try connection.query(selectRepeated, [.text(user), .text(idempotencyKey)]).first.map { known in
+            try known.bytes("request_hash") == fingerprint ? .repeated(try known.int("id")) : .mismatch
+        }
+    }
+
+    /// Writes a request down, once for each key until a day after its end.
     package static func ask(_ request: Request, on connection: PostgresConnection) throws -> Answer {
         try connection.transaction {
-            _ = try connection.query(serialise, [.text(request.origin.user)])
-            let (origin, hash) = (request.origin, request.hash)
-            let known = try connection.query(
-                selectRepeated, [.text(origin.user), .text(request.idempotencyKey)]
-            ).first
-            if let known {
-                return try known.bytes("request_hash") == hash ? .repeated(try known.int("id")) : .mismatch
-            }
+            let origin = request.origin
+            _ = try connection.query(serialise, [.text(origin.user)])
+            let known = try answer(
+                toRepetitionBy: origin.user, under: request.idempotencyKey, fingerprint: request.fingerprint,
+                on: connection)
+            if let known { return known }
             let row = try connection.query(
                 insert,
                 [
                     .text(request.kind.rawValue), .text(request.words), .text(request.parameters.text),
                     .text(origin.user), .text(request.target), .text(request.reason), .text(request.idempotencyKey),
-                    .bytea(hash), .text(origin.credential.text), .text(origin.address), .text(origin.userAgent),
+                    .bytea(request.fingerprint), .text(origin.credential.text), .text(origin.address),
+                    .text(origin.userAgent),
                 ]
             ).one()
             return .asked(try row.int("id"))
@@ -125,16 +128,23 @@ package enum ChangeTable {
 
     // MARK: - Workers
 
-    /// One that failed waits as many seconds as it failed times, and the others go before it.
+    /// One that failed waits as many seconds as it failed times, and one that met a lock waits until `lease_until`; the others
+    /// go before it. Changes of one target are done in the order in which they were asked for.
     private static let selectNext = """
         WITH settings AS MATERIALIZED (
             SELECT \(Durability.setting), set_config('statement_timeout', '5s', true),
-                set_config('idle_in_transaction_session_timeout', '5s', true), set_config('lock_timeout', '2s', true)
+                set_config('idle_in_transaction_session_timeout', '5s', true), set_config('lock_timeout', '2s', true),
+                set_config('\(Fence.lockTimeout)', '2s', true)
         ),
         held AS MATERIALIZED (
-            SELECT \(Change.columns) FROM entitled.job
+            SELECT \(Change.columns) FROM entitled.job j
             WHERE state = 'running' AND kind = ANY($1::text[]) AND idempotency_key IS NOT NULL
                 AND updated_ms <= (extract(epoch FROM clock_timestamp()) * 1000)::int8 - 1000 * attempts
+                AND (lease_until IS NULL OR lease_until <= clock_timestamp())
+                AND NOT EXISTS (
+                    SELECT FROM entitled.job older
+                    WHERE older.target = j.target AND older.id < j.id AND older.state = 'running'
+                        AND older.idempotency_key IS NOT NULL)
             ORDER BY attempts, id LIMIT 1 FOR NO KEY UPDATE SKIP LOCKED
         )
         SELECT held.* FROM held, settings
@@ -154,20 +164,29 @@ package enum ChangeTable {
         try connection.query(lock, [.int8(id)]).first.map(Change.init)
     }
 
+    private static let postponing = """
+        UPDATE entitled.job SET lease_until = clock_timestamp() + interval '2 s' WHERE id = $1 AND state = 'running'
+        """
+
+    /// Lets other changes go before one that met another transaction at the same rows; it is no failure of the change.
+    package static func postpone(_ change: Change, on connection: PostgresConnection) throws {
+        _ = try connection.query(postponing, [.int8(change.id)])
+    }
+
     private static let selectRole = """
         SELECT u.role, k.role AS key_role, k.id IS NOT NULL AND k.ended_ms IS NULL
             AND coalesce(k.until_ms > (extract(epoch FROM clock_timestamp()) * 1000)::int8, true) AS has_key
         FROM entitled.console_user u LEFT JOIN entitled.operator_key k ON k.id = $2 AND k.user_name = u.name
-        WHERE u.name = $1 AND u.ended_ms IS NULL
+        WHERE u.name = $1 AND u.ended_ms IS NULL AND u.created_ms <= $3
         """
 
     /// The role in which a change is done: the operator's now, or that of the key, which is no higher. Nil: the operator was
-    /// removed, or the key ended.
+    /// removed, even if another one has the name now, or the key ended. A log-out takes back nothing that was asked for.
     package static func role(of change: Change, on connection: PostgresConnection) throws -> OperatorRole? {
         var key: String?
         if case .key(let id)? = change.credential { key = id }
         guard change.credential != nil,
-            let row = try connection.query(selectRole, [.text(change.user), .text(key)]).first,
+            let row = try connection.query(selectRole, [.text(change.user), .text(key), .int8(change.asked)]).first,
             let role = OperatorRole(rawValue: try row.text("role"))
         else { return nil }
         guard key != nil else { return role }

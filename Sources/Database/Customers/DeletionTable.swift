@@ -130,6 +130,24 @@ package enum DeletionTable {
         _ = try connection.query(insertMissing, [.byteas(hashes), .int8(id), .int8(instant), .int8(action)])
     }
 
+    /// How long a deletion may take from its instant to its commit, in ms: what was asked for about the customer until then
+    /// meant the deleted one.
+    package static let commitTime: Int64 = 30_000
+
+    private static let selectSince = """
+        SELECT EXISTS (SELECT FROM entitled.deletion_id WHERE hash = $1 AND at_ms > $2) AS is_deleted
+        """
+
+    /// Whether a customer with this id was deleted after something was asked for about them.
+    ///
+    /// - Parameter asked: ms since 1970, by the database's clock.
+    package static func isDeleted(
+        _ appUserID: String, since asked: Int64, on connection: PostgresConnection
+    ) throws -> Bool {
+        let hash = try DeletedCustomerHashes().hash(appUserID, on: connection)
+        return try connection.query(selectSince, [.bytea(hash), .int8(asked - commitTime)]).one().bool("is_deleted")
+    }
+
     // MARK: - Working off
 
     private static let columns = """

@@ -280,6 +280,17 @@ package enum EndpointTable {
         return !rows.isEmpty
     }
 
+    /// Sends nothing to an endpoint before this instant, even where it was paused for longer.
+    ///
+    /// - Parameter until: ms since 1970.
+    /// - Returns: false if there is no such endpoint.
+    package static func pause(_ id: String, until: Int64, on connection: PostgresConnection) throws -> Bool {
+        try !connection.query(
+            "UPDATE entitled.endpoint SET paused_until_ms = $2 WHERE id = $1 AND removed_ms IS NULL RETURNING id",
+            [.text(id), .int8(until)]
+        ).isEmpty
+    }
+
     /// Sends nothing before this instant; only ever later than planned.
     package static func pause(
         _ pauses: [String: Int64], on connection: PostgresConnection

@@ -73,11 +73,14 @@ package enum JobTable {
         try connection.query("SELECT \(Job.columns) FROM entitled.job WHERE id = $1", [.int8(id)]).first.map(Job.init)
     }
 
+    /// The kinds that are changes of operators.
+    private static let changes = ChangeKind.allCases.map(\.rawValue)
+
     /// The newest first, without changes of operators.
     package static func list(atMost limit: Int, on connection: PostgresConnection) throws -> [Job] {
         try connection.query(
             "SELECT \(Job.columns) FROM entitled.job WHERE kind <> ALL($2::text[]) ORDER BY id DESC LIMIT $1",
-            [.int8(Int64(limit)), .texts(ChangeKind.allCases.map(\.rawValue))]
+            [.int8(Int64(limit)), .texts(changes)]
         ).map(Job.init)
     }
 
@@ -100,14 +103,15 @@ package enum JobTable {
     private static let stop = """
         \(durable)
         UPDATE entitled.job SET state = 'cancelled', finished_ms = durable.now, updated_ms = durable.now FROM durable
-        WHERE id = $1 AND state IN ('running', 'failed') RETURNING \(Job.columns)
+        WHERE id = $1 AND state IN ('running', 'failed') AND kind <> ALL($2::text[]) RETURNING \(Job.columns)
         """
 
     /// Ends it where it is; what it put in line stays there. Waits for the step that is being taken.
     ///
-    /// - Returns: nil if there is no such job, or it is over.
+    /// - Returns: nil if there is no such job, or it is over, or it is a change of an operator, which ends with an entry in the
+    ///   audit.
     package static func cancel(_ id: Int64, on connection: PostgresConnection) throws -> Job? {
-        try connection.query(stop, [.int8(id)]).first.map(Job.init)
+        try connection.query(stop, [.int8(id), .texts(changes)]).first.map(Job.init)
     }
 
     private static let free = """

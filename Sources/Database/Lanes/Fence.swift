@@ -82,10 +82,15 @@ package enum Fence {
         UPDATE entitled.lane l SET touched = l.touched + 1 FROM held WHERE l.lane = held.lane
         """
 
+    /// The setting of a transaction which says how long its locks are waited for, in place of the 30 s of `hold`.
+    static let lockTimeout = "entitled.lock_timeout"
+
     private static let take = """
         WITH settings AS MATERIALIZED (
             SELECT \(Durability.setting), set_config('statement_timeout', '30s', true),
-                set_config('idle_in_transaction_session_timeout', '5s', true), set_config('lock_timeout', '30s', true),
+                set_config('idle_in_transaction_session_timeout', '5s', true),
+                set_config(
+                    'lock_timeout', coalesce(nullif(current_setting('\(lockTimeout)', true), ''), '30s'), true),
                 set_config('entitled.folds', 'on', true)
         ),
         held AS MATERIALIZED (

@@ -27,7 +27,9 @@ package struct ChangeDuty: Duty {
     package func run(_ run: DutyRun) throws -> Next {
         try run.session.withConnection { connection in
             do {
-                while !run.isDraining(), let ended = try work.next(on: connection) { tell(ended) }
+                while !run.isDraining(), let ended = try work.next(on: connection, isDraining: run.isDraining) {
+                    tell(ended)
+                }
                 return .after(ChangeDuty.rest)
             } catch let error as PostgresError where error.sqlstate == "42703" {
                 return .after(ChangeDuty.rarely)

@@ -33,10 +33,13 @@ package struct ChangeWork: Sendable {
         package let ending: ChangeEnding
     }
 
-    /// Does the next change; nil: none is due, or it failed and is tried again.
+    /// Does the next change; nil: none is due, or it is tried again.
     ///
-    /// - Throws: what passes by itself, such as a deadlock or a lost connection: the same change is next.
-    package func next(on connection: PostgresConnection) throws -> Ended? {
+    /// - Parameter isDraining: whether the worker is about to end; what fails then says nothing about the change.
+    /// - Throws: what says nothing about the change, such as a lost connection: the same change is next.
+    package func next(
+        on connection: PostgresConnection, isDraining: () -> Bool = { false }
+    ) throws -> Ended? {
         var taken: Change?
         do {
             let ended = try connection.transaction { () throws -> Ended? in
@@ -47,21 +50,35 @@ package struct ChangeWork: Sendable {
             if ended != nil { FailPoint.changeAfterCommit.pass() }
             return ended
         } catch {
-            guard let change = taken, !ChangeWork.passes(error) else { throw error }
+            guard let change = taken, !isDraining(), (error as? PostgresError)?.kind != .connection else { throw error }
             // What the change wrote was rolled back.
-            return try connection.transaction {
-                _ = try connection.query("SELECT \(Durability.setting)")
-                guard let change = try ChangeTable.take(change.id, on: connection) else { return nil }
-                if let rejection = error as? CustomerActions.Rejection {
-                    return try end(change, .refused("The change was refused: \(rejection)."), on: connection)
-                }
-                let failures = try ChangeTable.countFailure(of: change, on: connection)
-                guard failures >= ChangeWork.patience else { return nil }
-                return try end(
-                    change, .failed("The change failed \(failures) times (\(error)) and is given up."), on: connection)
-            }
+            return try connection.transaction { try afterFailure(of: change, error, on: connection) }
         }
     }
+
+    private func afterFailure(
+        of taken: Change, _ error: any Error, on connection: PostgresConnection
+    ) throws -> Ended? {
+        _ = try connection.query("SELECT \(Durability.setting)")
+        guard let change = try ChangeTable.take(taken.id, on: connection) else { return nil }
+        // The deletion of a customer puts a pseudonym in; the error still names the customer.
+        guard change.target == taken.target else {
+            return try end(change, .refused(ChangeWork.deleted), on: connection)
+        }
+        if ChangeWork.meetsOthers(error) {
+            try ChangeTable.postpone(change, on: connection)
+            return nil
+        }
+        if let rejection = error as? CustomerActions.Rejection {
+            return try end(change, .refused("The change was refused: \(rejection)."), on: connection)
+        }
+        let failures = try ChangeTable.countFailure(of: change, on: connection)
+        guard failures >= ChangeWork.patience else { return nil }
+        return try end(
+            change, .failed("The change failed \(failures) times (\(error)) and is given up."), on: connection)
+    }
+
+    private static let deleted = "The customer was deleted; the change was asked for before, or at the same time."
 
     private func end(
         _ change: Change, _ ending: ChangeEnding, on connection: PostgresConnection
@@ -71,12 +88,12 @@ package struct ChangeWork: Sendable {
         return Ended(job: change.id, kind: change.kind, user: change.user, ending: ending)
     }
 
-    private static let passing = ["40001", "40P01", "55P03"]
+    private static let conflicts = ["40001", "40P01", "55P03"]
 
-    private static func passes(_ error: any Error) -> Bool {
+    /// Whether another transaction was at the same rows.
+    private static func meetsOthers(_ error: any Error) -> Bool {
         if let rejection = error as? CustomerActions.Rejection { return rejection == .busy }
-        guard let error = error as? PostgresError else { return false }
-        return error.kind == .connection || error.sqlstate.map(passing.contains) ?? false
+        return (error as? PostgresError)?.sqlstate.map(conflicts.contains) ?? false
     }
 
     // MARK: - Each kind
@@ -92,6 +109,11 @@ package struct ChangeWork: Sendable {
         }
         guard let parameters = try? JSON(parsing: Array(change.parameters.utf8)) else {
             return .refused("The parameters of the change are no JSON.")
+        }
+        if ChangeKind.ofCustomers.contains(change.kind),
+            try DeletionTable.isDeleted(change.target, since: change.asked, on: connection)
+        {
+            return .refused(ChangeWork.deleted)
         }
         switch change.kind {
         case .grant: return try grant(change, parameters, on: connection)
@@ -186,8 +208,7 @@ package struct ChangeWork: Sendable {
                 change.target, reason: EndpointDisabling.byOperator.text, on: connection)
         default:
             guard let until = parameters["until"]?.intValue else { return .refused("The pause has no end.") }
-            isThere = try !EndpointTable.list(id: change.target, on: connection).isEmpty
-            if isThere { try EndpointTable.pause([change.target: until], on: connection) }
+            isThere = try EndpointTable.pause(change.target, until: until, on: connection)
         }
         guard isThere else { return .refused("There is no endpoint \(change.target).") }
         return .done(.object(["endpoint": .string(change.target)]))

@@ -1,5 +1,7 @@
 import Base
 import CLI
+import Crypto
+import Database
 
 /// The body of a request for a change: an object whose members are taken one by one. One that is left is an error, as an
 /// unknown parameter of a list is.
@@ -24,6 +26,16 @@ struct ChangeBody {
             throw .badRequest("A member stands twice in the body.")
         }
         self.members = members
+    }
+
+    /// SHA-256 of the request: what is to be done, to what, and the members in the order of their names.
+    func fingerprint(_ kind: ChangeKind, of subject: [String: String]) -> [UInt8] {
+        func sorted(_ members: [JSON.Member]) -> JSON { .object(members.sorted { $0.name < $1.name }) }
+        let request = JSON.array([
+            .string(kind.rawValue), sorted(subject.map { JSON.Member(name: $0.key, value: .string($0.value)) }),
+            sorted(members),
+        ])
+        return Digest.sha256(request.bytes)
     }
 
     private mutating func value(_ name: String) -> JSON? {

@@ -50,22 +50,34 @@ package struct ChangeDesk: Sendable {
                     + " each change.", field: "Idempotency-Key")
         }
         var body = try ChangeBody(body)
+        let fingerprint = body.fingerprint(kind, of: subject)
+        // Before it is looked at whether it can be done: by now it may have been.
+        if let known = try ChangeTable.answer(
+            toRepetitionBy: origin.user, under: idempotencyKey, fingerprint: fingerprint, on: connection)
+        {
+            return try asked(known, kind)
+        }
         let reason = try body.reason()
         let found = try DatabaseDesk.ask(settings, for: viewer, now: now, on: connection) { desk in
             try route.find(desk, PathValues(values: subject), &body)
         }
         try body.finish()
-        let asked = try ChangeTable.ask(
+        let answer = try ChangeTable.ask(
             ChangeTable.Request(
                 kind, found.target, parameters: found.parameters, reason: reason, by: origin,
-                idempotencyKey: idempotencyKey), on: connection)
-        switch asked {
+                idempotencyKey: idempotencyKey, fingerprint: fingerprint), on: connection)
+        return try asked(answer, kind)
+    }
+
+    private func asked(_ answer: ChangeTable.Answer, _ kind: ChangeKind) throws(DeskError) -> Asked {
+        switch answer {
         case .asked(let job): return Asked(job: job, kind: kind, isRepeated: false)
         case .repeated(let job): return Asked(job: job, kind: kind, isRepeated: true)
         case .mismatch:
             throw DeskError(
                 409, "idempotency_mismatch",
-                "Another change was asked for with this Idempotency-Key within the last day.",
+                "Another change was asked for with this Idempotency-Key and it is under way or ended within the last"
+                    + " day.",
                 field: "Idempotency-Key")
         }
     }
@@ -78,7 +90,12 @@ package struct ChangeDesk: Sendable {
     ) throws -> ChangeAnswer {
         guard let change = try ChangeTable.find(job, on: connection),
             change.user == viewer.user || viewer.role == .operator
-        else { throw DeskError.notFound("There is no change \(job) of yours.") }
+        else { throw DeskError.noOwnChange(job) }
         return ChangeAnswer(change)
     }
+}
+
+extension DeskError {
+    /// Another operator's change is not told from one that is not there.
+    static func noOwnChange(_ number: Int64) -> DeskError { .notFound("There is no change \(number) of yours.") }
 }

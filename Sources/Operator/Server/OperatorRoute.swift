@@ -94,7 +94,7 @@ extension OperatorRoute {
         list("/refunds", .refunds, RefundsQuestion.self) { try $0.refunds($1) },
         one("/products", .products) { desk, _ in try desk.products() },
         list("/jobs", .jobs, JobsQuestion.self) { try $0.jobs($1) },
-        one("/jobs/{n}", .jobs) { desk, values in
+        one("/jobs/{n}", .audit) { desk, values in
             guard let number = Int64(values["n"]) else {
                 throw DeskError.notFound("\(values["n"]) is not the number of a job.")
             }

@@ -52,7 +52,8 @@ final class ChangeFixture: Sendable {
     ) -> ChangeTable.Request {
         ChangeTable.Request(
             kind, target, parameters: parameters, reason: reason, by: origin(user, key: credential),
-            idempotencyKey: key)
+            idempotencyKey: key,
+            fingerprint: Digest.sha256(Array("\(kind) \(target) \(parameters.text) \(reason)".utf8)))
     }
 
     static func grant(

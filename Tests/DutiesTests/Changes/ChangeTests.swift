@@ -31,6 +31,9 @@ import Testing
         try bench.ask(ChangeFixture.grant(as: "operator"))
         try bench.database.execute(
             "UPDATE entitled.job SET created_ms = created_ms - 86400001 WHERE id = $1", [.int8(id)])
+        #expect(try ChangeTable.ask(ChangeFixture.grant(), on: console) == .repeated(id))
+        try bench.database.execute(
+            "UPDATE entitled.job SET finished_ms = finished_ms - 86400001 WHERE id = $1", [.int8(id)])
         #expect(try bench.ask(ChangeFixture.grant()) > id)
     }
 
@@ -212,6 +215,85 @@ import Testing
         #expect(try bench.audit().last == "operator endpoint_disable ep_1 failed \(failing)")
         #expect(
             try bench.database.count("SELECT count(*) FROM entitled.endpoint WHERE disabled_reason IS NOT NULL") == 0)
+    }
+
+    @Test func `a change that waits for another transaction holds up no other one, and is no failure`() throws {
+        let (holder, worker) = (try bench.worker(), try bench.worker())
+        try bench.addCustomer("ben")
+        let waiting = try bench.ask(ChangeFixture.grant(key: "1"))
+        let other = try bench.ask(ChangeFixture.grant(to: "ben", key: "2"))
+        try holder.transaction { () throws -> Void in
+            try holder.query("SELECT FROM entitled.customer WHERE original_app_user_id = 'anna' FOR UPDATE")
+            #expect(try bench.work.next(on: worker) == nil)
+            #expect(try bench.work.next(on: worker)?.job == other)
+            #expect(try bench.work.next(on: worker) == nil)
+        }
+        try bench.database.execute("UPDATE entitled.job SET lease_until = clock_timestamp() WHERE state = 'running'")
+        #expect(try bench.work.next(on: worker)?.job == waiting)
+        #expect(try bench.database.count("SELECT sum(attempts)::int8 FROM entitled.job") == 0)
+    }
+
+    @Test func `changes of one target are done in their order`() throws {
+        let (holder, worker) = (try bench.worker(), try bench.worker())
+        let revoke = JSON.object(["entitlement": .string("pro")])
+        let first = try bench.ask(ChangeFixture.grant(as: "operator", key: "1"))
+        let second = try bench.ask(ChangeFixture.request(.revoke, "anna", revoke, key: "2"))
+        // Another worker is at the first one.
+        try holder.transaction { () throws -> Void in
+            #expect(try ChangeTable.take(on: holder)?.id == first)
+            #expect(try bench.work.next(on: worker) == nil)
+        }
+        // The first one failed, and is not due yet.
+        try bench.database.execute(
+            "UPDATE entitled.job SET attempts = 1, updated_ms = updated_ms + 60000 WHERE id = $1", [.int8(first)])
+        #expect(try bench.work.next(on: worker) == nil)
+        try bench.database.execute("UPDATE entitled.job SET updated_ms = 0")
+        #expect(try bench.work.next(on: worker)?.job == first)
+        #expect(try bench.work.next(on: worker)?.job == second)
+    }
+
+    @Test func `a worker that ends counts no failure`() throws {
+        let worker = try bench.worker()
+        let id = try bench.ask(ChangeFixture.request(.endpointDisable, "ep_1", key: "1"))
+        // The statement is cancelled, as that of a worker which has no more time.
+        try bench.database.execute(
+            """
+            CREATE FUNCTION public.cancel() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER AS
+            $$ BEGIN PERFORM pg_cancel_backend(pg_backend_pid()); PERFORM pg_sleep(10); RETURN NEW; END $$
+            """)
+        try bench.database.execute(
+            "CREATE TRIGGER cancel BEFORE UPDATE ON entitled.endpoint FOR EACH ROW EXECUTE FUNCTION public.cancel()")
+        let error = #expect(throws: PostgresError.self) { try bench.work.next(on: worker) { true } }
+        #expect(error?.sqlstate == "57014")
+        #expect(try bench.database.count("SELECT attempts::int8 FROM entitled.job") == 0)
+        #expect(try bench.work.next(on: worker) == nil)
+        #expect(try bench.database.count("SELECT attempts::int8 FROM entitled.job") == 1)
+        #expect(try bench.change(id).state == .running)
+    }
+
+    @Test func `nothing that was asked for by an operator is done for another one of the same name`() throws {
+        let worker = try bench.worker()
+        try bench.ask(ChangeFixture.grant(as: "operator", key: "1"))
+        let later = try bench.database.count("SELECT max(created_ms) + 1 FROM entitled.job")
+        #expect(try ConsoleUserTable.remove("operator", now: later, on: worker))
+        _ = try ConsoleUserTable.add("operator", .operator, now: later, on: worker)
+        #expect(try bench.work.next(on: worker)?.ending.outcome == .refused)
+        #expect(try bench.grants() == 0)
+    }
+
+    @Test func `a change is not cancelled as a job is`() throws {
+        let worker = try bench.worker()
+        let id = try bench.ask(ChangeFixture.grant())
+        #expect(try JobTable.cancel(id, on: worker) == nil)
+        #expect(try bench.work.next(on: worker)?.job == id)
+    }
+
+    @Test func `a pause may be made shorter`() throws {
+        for (key, until) in [("1", Int64(9_000_000_000_000)), ("2", 8_000_000_000_000)] {
+            let pause = ChangeFixture.request(.endpointPause, "ep_1", .object(["until": .int(until)]), key: key)
+            #expect(try bench.ending(of: pause)?.outcome == .done)
+            #expect(try bench.database.count("SELECT paused_until_ms FROM entitled.endpoint") == until)
+        }
     }
 
     @Test func `a change whose row another transaction holds is passed over`() throws {

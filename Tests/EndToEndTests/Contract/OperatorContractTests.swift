@@ -86,7 +86,7 @@ private final class OperatorFixture {
         let grant = reason([entitlement, JSON.Member(name: "duration", value: .string("daily"))])
         let made = post("\(root)/customers/\(customer)/grants", grant, key: "contract")
         post("\(root)/customers/\(customer)/grants", grant, key: "contract")
-        post("\(root)/customers/\(customer)/grants", reason([entitlement]), key: "contract")
+        post("\(root)/customers/\(customer)/grants", reason([entitlement]))
         let yearly = reason([entitlement, JSON.Member(name: "duration", value: .string("yearly"))])
         post("\(root)/customers/\(customer)/grants", yearly, key: "contract")
         post("\(root)/customers/\(customer)/grants/revoke", reason([entitlement]))

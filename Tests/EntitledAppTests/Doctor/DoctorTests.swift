@@ -192,6 +192,13 @@ struct DoctorTests {
             "any minute for ingest", "database.privileges error entitled_ingest may add any row to entitled.listening",
             "schemas/sql", sql: "DROP TRIGGER minutes_allowed ON entitled.listening"),
         Damage(
+            "any job for the console", "database.privileges error entitled_console may add any row to entitled.job",
+            "ENABLE TRIGGER changes_allowed", sql: "ALTER TABLE entitled.job DISABLE TRIGGER changes_allowed"),
+        Damage(
+            "any entry of the audit for the console",
+            "database.privileges error entitled_console may add any row to entitled.audit", "schemas/sql",
+            sql: "DROP TRIGGER audit_allowed ON entitled.audit"),
+        Damage(
             "a role that changed its settings",
             "database.privileges warning entitled_ingest logs in with search_path=else",
             "ALTER ROLE entitled_ingest RESET search_path",

@@ -27,15 +27,16 @@ enum RoleChecks {
 
     // MARK: - Rows
 
-    /// Tables to which a role may add certain rows only, and the triggers that refuse others.
-    private static let narrowed: [(table: String, role: DatabaseRole, trigger: String)] = [
-        ("fact", .api, "facts_allowed"), ("listening", .ingest, "minutes_allowed"),
+    /// Tables to which a role may add certain rows only, the triggers that refuse others, and the schema that brought these.
+    private static let narrowed: [(table: String, role: DatabaseRole, trigger: String, since: Int64)] = [
+        ("fact", .api, "facts_allowed", 23), ("listening", .ingest, "minutes_allowed", 23),
+        ("job", .console, "changes_allowed", 34), ("audit", .console, "audit_allowed", 34),
     ]
 
     private static let missing = """
         SELECT wanted.name, wanted.role, wanted.trigger
-        FROM unnest($1::text[], $2::text[], $3::text[]) AS wanted(name, role, trigger)
-        WHERE NOT EXISTS (
+        FROM unnest($1::text[], $2::text[], $3::text[], $4::int8[]) AS wanted(name, role, trigger, since)
+        WHERE wanted.since <= (SELECT max(version) FROM entitled.schema_version) AND NOT EXISTS (
             SELECT FROM pg_trigger t JOIN pg_class c ON c.oid = t.tgrelid
             WHERE c.relnamespace = 'entitled'::regnamespace AND c.relname = wanted.name AND t.tgname = wanted.trigger
                 AND t.tgenabled IN ('O', 'A'))
@@ -44,6 +45,7 @@ enum RoleChecks {
     private static func unguarded(_ connection: PostgresConnection) throws -> [Finding] {
         let parameters: [PostgresValue] = [
             .texts(narrowed.map(\.table)), .texts(narrowed.map(\.role.rawValue)), .texts(narrowed.map(\.trigger)),
+            .int8s(narrowed.map(\.since)),
         ]
         return try connection.query(missing, parameters).map { row in
             let (table, role, trigger) = (try row.text("name"), try row.text("role"), try row.text("trigger"))

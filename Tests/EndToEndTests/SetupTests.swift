@@ -94,6 +94,76 @@ struct SetupTests {
         #expect(try done(setup("--json")).isEmpty)
     }
 
+    @Test func `the owner and the database of database.url are mended, and no others are made`() throws {
+        _ = try setup("--owner", "tenant_a", "--database", "shop")
+        #expect(line("database.url").contains("tenant_a:") && line("database.url").hasSuffix("/shop"))
+        let before = Self.keys.map(content)
+        let server = try server.connection()
+        _ = try server.query("ALTER ROLE tenant_a PASSWORD 'another'")
+        #expect(try done(setup("--json")).first == "owner")
+        #expect(Self.keys.map(content) == before)
+        #expect(try kept(setup("--json")).sorted() == Self.keys.sorted())
+        let other = try server.query(
+            "SELECT rolname FROM pg_roles WHERE rolname = 'entitled' UNION ALL SELECT datname FROM pg_database WHERE datname = 'entitled'"
+        )
+        #expect(other.isEmpty)
+        for options in [["--owner", "entitled"], ["--database", "entitled"]] {
+            let refused = try site.run(
+                ["setup", "--superuser-url-file", "\(site.folder)/admin"] + options, status: 2)
+            #expect(refused.log.contains("contradicts database.url"), "\(refused.log)")
+        }
+    }
+
+    @Test func `a name of any characters is mended as it is`() throws {
+        let admin = try server.connection()
+        _ = try admin.query(#"CREATE ROLE "Te-nant ""A""" LOGIN CREATEROLE PASSWORD 'given'"#)
+        _ = try admin.query(#"CREATE DATABASE "My shop" OWNER "Te-nant ""A""""#)
+        try FileManager.default.createDirectory(atPath: "\(site.folder)/secrets", withIntermediateDirectories: true)
+        let url = "postgres://Te-nant%20%22A%22:given@127.0.0.1:\(server.port)/My%20shop"
+        try (url + "\n").write(toFile: file("database.url"), atomically: true, encoding: .utf8)
+        _ = try setup()
+        _ = try admin.query(#"ALTER ROLE "Te-nant ""A""" PASSWORD 'another'"#)
+        #expect(try done(setup("--json")).first == "owner")
+        #expect(line("database.url") == url)
+        #expect(try kept(setup("--json")).sorted() == Self.keys.sorted())
+    }
+
+    @Test func `a server that is away is not repaired`() throws {
+        _ = try setup()
+        for key in ["database.url", "database.api_url"] {
+            let before = content(key)
+            // Nothing listens at port 1.
+            let away = before.replacing(":\(server.port)/", with: ":1/")
+            try away.write(toFile: file(key), atomically: true, encoding: .utf8)
+            let refused = try setup(status: 1)
+            #expect(refused.log.contains("\(key) is set, and does not work"), "\(refused.log)")
+            #expect(refused.log.contains("Nothing was changed"), "\(refused.log)")
+            #expect(content(key) == away)
+            try before.write(toFile: file(key), atomically: true, encoding: .utf8)
+        }
+        #expect(try done(setup("--json")).isEmpty)
+    }
+
+    @Test func `a sealing key that is lost is not replaced by another one`() throws {
+        _ = try setup()
+        _ = try site.run("endpoints", "add", "https://example.com/hooks", "--json")
+        let key = content("webhooks.secret_keys")
+        unlink(file("webhooks.secret_keys"))
+        let refused = try setup(status: 1)
+        #expect(refused.log.contains("which this host does not have") && refused.log.contains("secrets reset"))
+        #expect(access(file("webhooks.secret_keys"), F_OK) != 0)
+        try key.write(toFile: file("webhooks.secret_keys"), atomically: true, encoding: .utf8)
+        #expect(try kept(setup("--json")).sorted() == Self.keys.sorted())
+    }
+
+    @Test func `what a killed run left unfinished is removed, and nothing else`() throws {
+        _ = try setup()
+        let (draft, other) = ("\(file("database.url")).unfinished-0123abcd", "\(site.folder)/secrets/mine.unfinished")
+        for path in [draft, other] { try "x".write(toFile: path, atomically: true, encoding: .utf8) }
+        _ = try setup()
+        #expect(access(draft, F_OK) != 0 && access(other, F_OK) == 0)
+    }
+
     @Test func `killed at any time, it is continued by the next run`() throws {
         for delay in [1, 10, 25, 50, 75, 100, 150, 200, 300] as [UInt32] {
             let process = try site.start("setup", "--superuser-url-file", "\(site.folder)/admin")

@@ -44,14 +44,20 @@ package final class PostgresConnection {
     }
 
     private static func connect(_ keywords: [(name: String, value: String)]) -> OpaquePointer? {
+        withLists(of: keywords) { PQconnectdbParams($0, $1, 0) }
+    }
+
+    /// Keywords as libpq takes them: lists of names and of values, each with a null at its end.
+    static func withLists<Result>(
+        of keywords: [(name: String, value: String)],
+        _ body: ([UnsafePointer<CChar>?], [UnsafePointer<CChar>?]) -> Result
+    ) -> Result {
         let names = keywords.map { strdup($0.name) }
         let values = keywords.map { strdup($0.value) }
         defer {
             for text in names + values { free(text) }
         }
-        let nameList = names.map { UnsafePointer($0) } + [nil]
-        let valueList = values.map { UnsafePointer($0) } + [nil]
-        return PQconnectdbParams(nameList, valueList, 0)
+        return body(names.map { UnsafePointer($0) } + [nil], values.map { UnsafePointer($0) } + [nil])
     }
 
     // MARK: - Statements

@@ -12,27 +12,55 @@ struct LocalSuperuser {
     /// What a socket's file is called before its port.
     private static let prefix = ".s.PGSQL."
 
-    /// Of several servers the one of the usual port is meant; a single one may have any.
-    private static var local: String {
+    /// The port of this host's server. Of several servers the one of the usual port is meant; a single one may have any.
+    private static var localPort: String {
         let names = (try? FileManager.default.contentsOfDirectory(atPath: sockets)) ?? []
         let ports = names.filter { $0.hasPrefix(prefix) }.compactMap { UInt16($0.dropFirst(prefix.count)) }
-        let port = ports.count == 1 ? ports[0] : 5432
-        return "postgresql:///postgres?host=\(sockets)&user=\(name)&port=\(port)"
+        return ports.count == 1 ? String(ports[0]) : "5432"
     }
 
     /// Nil: the server of this host, as its own user.
-    let url: Redacted<String>?
+    private let url: Redacted<String>?
+    let target: PostgresTarget
 
-    var target: PostgresTarget { target(database: nil) }
+    /// - Parameters:
+    ///   - url: nil: the server of this host.
+    ///   - standing: the URL of a database that is to be administered; nil: there is none yet.
+    /// - Throws: where that is a database of another server.
+    init(url: Redacted<String>?, standing: Redacted<String>?) throws {
+        self.url = url
+        let servers = try standing.map { try PostgresTarget(url: $0.exposed).servers(port: "5432") } ?? []
+        let places = servers.map { LocalSuperuser.place($0) }
+        let named = places.map { "\($0.host):\($0.port)" }.joined(separator: ", ")
+        guard let url else {
+            let port = places.first { $0.host == "localhost" }?.port
+            guard port != nil || standing == nil else {
+                throw CommandFailure(
+                    "database.url is of the server \(named), and not of this host: name an administrator of that server"
+                        + " by --superuser-url-file")
+            }
+            let query =
+                "host=\(LocalSuperuser.sockets)&user=\(LocalSuperuser.name)&port=\(port ?? LocalSuperuser.localPort)"
+            target = PostgresTarget(url: "postgresql:///postgres?\(query)", applicationName: "entitled setup")
+            return
+        }
+        target = PostgresTarget(url: url.exposed, applicationName: "entitled setup")
+        let own = try target.servers(port: "5432").map { LocalSuperuser.place($0) }
+        guard standing == nil || own.contains(where: { server in places.contains { $0 == server } }) else {
+            throw CommandFailure(
+                "--superuser-url-file names the server \(own.map { "\($0.host):\($0.port)" }.joined(separator: ", ")), and"
+                    + " database.url \(named): name the administrator of that server as database.url names it")
+        }
+    }
 
-    private func target(database: String?) -> PostgresTarget {
-        PostgresTarget(url: url?.exposed ?? LocalSuperuser.local, applicationName: "entitled setup")
-            .with(database: database)
+    /// Loopback addresses are this host, as a unix socket is.
+    private static func place(_ server: (host: String, port: String)) -> (host: String, port: String) {
+        (server.host.hasPrefix("127.") || server.host == "::1" ? "localhost" : server.host, server.port)
     }
 
     /// - Parameter database: nil: the one of the URL.
     func connect(to database: String? = nil) throws -> PostgresConnection {
-        let target = target(database: database)
+        let target = target.with(database: database)
         guard url == nil else { return try PostgresConnection(target) }
         do {
             return try LocalSuperuser.asPostgres { try PostgresConnection(target) }

@@ -21,10 +21,11 @@ struct SetupCommand: ParsableCommand {
         "--superuser-url-file", .file,
         "File with the URL of a Postgres user who may create roles and databases. Default: the Postgres of this host, as its user postgres."
     ) private var superuserFile: String?
-    @Option("--database", .text("NAME"), "Name of the database to create. Default: entitled.") private var database:
-        String = "entitled"
-    @Option("--owner", .text("NAME"), "Role to create as the owner. Default: entitled.") private var owner: String =
-        "entitled"
+    @Option(
+        "--database", .text("NAME"), "Name of the database to create. Default: that of database.url, else entitled.")
+    private var database: String?
+    @Option("--owner", .text("NAME"), "Role to create as the owner. Default: that of database.url, else entitled.")
+    private var owner: String?
     @Flag(
         "--new-passwords",
         "Set new passwords for roles that can log in already and of which this host has no file; files of other hosts no longer work then."
@@ -34,6 +35,7 @@ struct SetupCommand: ParsableCommand {
 
     func validate() throws {
         for (option, name) in [("--database", database), ("--owner", owner)] {
+            guard let name else { continue }
             let isPlain = name.wholeMatch(of: /[a-z_][a-z0-9_]{0,62}/) != nil
             guard isPlain else {
                 throw UsageError("\(option): a name has lower-case letters, digits and underscores, at most 63")
@@ -48,14 +50,17 @@ struct SetupCommand: ParsableCommand {
                 "secrets_dir is not set: name a folder for the URLs and keys, such as \"/etc/entitled/secrets\", in the"
                     + " configuration")
         }
-        let superuser = LocalSuperuser(
-            url: try superuserFile.map { Redacted(try SecretFile.line($0, of: "--superuser-url-file")) })
+        let files = SecretFiles(folder: folder)
         let setup = Setup(
-            configuration: configuration, files: SecretFiles(folder: folder), superuser: superuser,
-            names: SetupNames(owner: owner, database: database), renews: renews)
+            configuration: configuration, files: files,
+            administratorURL: try superuserFile.map { Redacted(try SecretFile.line($0, of: "--superuser-url-file")) },
+            names: try SetupNames(owner: owner, database: database, standing: configuration.database.url),
+            renews: renews)
         let plan = try setup.plan()
         guard !isDry, !plan.steps.isEmpty else {
+            if !isDry, files.hasFolder { try files.exclusively {} }
             report(plan, setup, isDone: false, context)
+            try refuse(plan, setup)
             return 0
         }
         try confirmation.ask("Do this?", context) { plan.steps.map { "- " + $0.text(setup.names) } }
@@ -64,7 +69,12 @@ struct SetupCommand: ParsableCommand {
         try setup.make(plan) { step, part in bar.show(part, step.text(setup.names)) }
         bar.clear()
         report(plan, setup, isDone: true, context)
+        try refuse(plan, setup)
         return 0
+    }
+
+    private func refuse(_ plan: SetupPlan, _ setup: Setup) throws {
+        if let lost = plan.lostKey { throw setup.lostKey(lost) }
     }
 
     private func report(_ plan: SetupPlan, _ setup: Setup, isDone: Bool, _ context: CommandContext) {
@@ -79,10 +89,14 @@ struct SetupCommand: ParsableCommand {
             return
         }
         for key in plan.kept { context.terminal.print("kept: \(key)") }
-        guard !plan.steps.isEmpty else { return context.terminal.print("nothing to do") }
+        guard !plan.steps.isEmpty else {
+            if plan.lostKey == nil { context.terminal.print("nothing to do") }
+            return
+        }
         for step in plan.steps { context.terminal.print("\(isDone ? "done" : "to do"): \(step.text(setup.names))") }
         guard isDone else { return }
         for file in files { context.terminal.print("written: \(file)") }
+        guard plan.lostKey == nil else { return }
         context.terminal.print(
             """
             Back up \(setup.files.folder). Then start the processes and look at them:

@@ -1,4 +1,5 @@
 import Base
+import CLI
 import Database
 import Postgres
 import Schemas
@@ -59,6 +60,8 @@ struct SetupPlan {
     var steps: [Step] = []
     /// What is there and works: keys of the configuration.
     var kept: [String] = []
+    /// The fingerprint of the key in use, where this host lacks it; no other is made in its place.
+    var lostKey: String?
 
     /// Whether one of the steps takes a user who may create roles and databases.
     var needsSuperuser: Bool {
@@ -69,8 +72,29 @@ struct SetupPlan {
     }
 }
 
-/// Plain identifiers of Postgres.
+/// The role and the database that are made or repaired: those of `database.url`, where there is one.
 struct SetupNames {
+    private static let usual = "entitled"
+
     let owner: String
     let database: String
+
+    /// - Parameters:
+    ///   - owner: as an option names it; nil: it does not.
+    ///   - database: likewise.
+    ///   - standing: the value of `database.url`.
+    /// - Throws: where an option contradicts it.
+    init(owner: String?, database: String?, standing: Redacted<String>?) throws {
+        let target = standing.map { PostgresTarget(url: $0.exposed) }
+        self.owner = try SetupNames.name("--owner", owner, target?.user)
+        // As libpq has it.
+        self.database = try SetupNames.name("--database", database, target?.database ?? target?.user)
+    }
+
+    private static func name(_ option: String, _ given: String?, _ standing: String?) throws -> String {
+        guard let given, let standing, given != standing else { return standing ?? given ?? usual }
+        throw UsageError(
+            "\(option) \(given) contradicts database.url, which names \(standing): leave the option out; for another"
+                + " installation, name another secrets_dir")
+    }
 }

@@ -58,6 +58,26 @@ import Testing
         #expect(try scene.differences(scene.backup) == [])
     }
 
+    @Test func `what an app said of a price reaches documents and reports again`() throws {
+        let scene = try JournalFixture()
+        try scene.takeBackup()
+        let key = try PurchaseKey(
+            scene.database.connect(role: "entitled_worker").query(
+                "SELECT app, environment, original_transaction_id FROM entitled.purchase WHERE app = 'demo'"
+            ).one())
+        try scene.act { _, connection in
+            let said = TransactionContext(
+                transactionID: key.originalTransactionID, price: 4990, currency: "EUR", at: SystemClock().now())
+            let fact = FactTable.New(key: key, seq: SequenceGenerator.least(at: said.at), fact: FactRow(said))
+            guard try FactTable.insertNew([fact], on: connection).count == 1 else { throw TestFailure("it was known") }
+        }
+        try scene.export()
+        let version = "SELECT version FROM entitled.purchase WHERE app = 'demo'"
+        let before = try scene.backup.count(version)
+        #expect(try scene.apply().applied == 1)
+        #expect(try scene.backup.count(version) > before)
+    }
+
     // MARK: - Deletions
 
     @Test func `a deletion takes earlier lines out of the file, and older copies bring nobody back`() throws {

@@ -4,8 +4,11 @@ import Postgres
 
 extension ReportRefresh {
     /// A whole refresh, as the duty does it in steps.
-    func all(on connection: PostgresConnection) throws {
+    @discardableResult
+    func all(on connection: PostgresConnection) throws -> [Failure] {
         var cursor = Cursor(started: try connection.serverTime())
-        while !cursor.isAtEnd { try step(&cursor, on: connection) }
+        var failures: [Failure] = []
+        while !cursor.isAtEnd { failures += try step(&cursor, on: connection) }
+        return failures
     }
 }

@@ -252,8 +252,9 @@ import Testing
         let due = try #require(
             try ReportTable.due(in: key.lane, after: nil, stamp: "x", atMost: 9, on: connection).first)
         try installation.database.execute("UPDATE entitled.purchase SET version = version + 1")
-        try ReportTable.write(
+        let written = try ReportTable.write(
             [ReportTable.Content(due: due, transactions: [], entitlements: [])], stamp: "x", on: connection)
+        #expect(written.isEmpty)
         #expect(try installation.database.count("SELECT count(*) FROM entitled.report_purchase") == 0)
         try refresh(installation)
         let rows = """
@@ -266,6 +267,32 @@ import Testing
         #expect(try analyst(installation).query(view).one().int(0) == 0)
         try refresh(installation)
         #expect(try installation.database.count(rows) == 0)
+    }
+
+    @Test func `a purchase whose rows cannot be made keeps no other one from the views`() throws {
+        let installation = try furnished()
+        let database = installation.database
+        let all = try database.count("SELECT count(*) FROM entitled.purchase")
+        let broken = try #require(
+            try database.texts("SELECT original_transaction_id FROM entitled.purchase ORDER BY lane LIMIT 1").first)
+        try database.execute(
+            """
+            CREATE FUNCTION public.refuse() RETURNS trigger LANGUAGE plpgsql AS
+            $$ BEGIN RAISE EXCEPTION 'a value that does not fit' USING ERRCODE = 'numeric_value_out_of_range'; END $$
+            """)
+        try database.execute(
+            """
+            CREATE TRIGGER refuse BEFORE INSERT ON entitled.report_transaction FOR EACH ROW
+            WHEN (NEW.original_transaction_id = '\(broken)') EXECUTE FUNCTION public.refuse()
+            """)
+        let worker = try database.connect(role: "entitled_worker")
+        let failures = try ReportRefresh(Self.terms(), pageSize: 1000).all(on: worker)
+        #expect(failures.map(\.key.originalTransactionID) == [broken])
+        #expect(try database.count("SELECT count(*) FROM entitled.report_purchase") == all - 1)
+        #expect(try database.count("SELECT count(*) FROM entitled.report_refresh WHERE started_ms IS NOT NULL") == 1)
+        try database.execute("DROP TRIGGER refuse ON entitled.report_transaction")
+        #expect(try ReportRefresh(Self.terms(), pageSize: 1000).all(on: worker).isEmpty)
+        #expect(try database.count("SELECT count(*) FROM entitled.report_purchase") == all)
     }
 
     /// Ten thousand facts of a purchase, and ten thousand transactions of one.
@@ -301,7 +328,7 @@ import Testing
                     refunded: 0, commission: .none, tax: .none, dollars: nil, netDollars: nil,
                     isTrialConversion: false, isFamilyShare: false, isUpgraded: false)
             }
-            try ReportTable.write(
+            _ = try ReportTable.write(
                 [ReportTable.Content(due: due, transactions: rows, entitlements: [])], stamp: "x", on: connection)
         }
         try write(1)

@@ -254,6 +254,8 @@ package struct JournalApplication {
         try FactTable.insert(missing.facts, on: connection)
         try JournalRows.addCustomers(missing.customers, on: connection)
         _ = try purchases.check(keys, writes: true, now: now, on: connection)
+        // What an app said of a price changes documents and reports, and nothing in the record.
+        try PurchaseTable.touch(Set(missing.facts.map(\.key)), now: now, on: connection)
         let named = missing.actions.map { entry in
             (
                 kind: entry.row["kind"]?.stringValue.flatMap(ActionTable.Kind.init(rawValue:)),

@@ -18,6 +18,10 @@ package struct ReportRefresh: Sendable {
     package struct Cursor: Sendable, Equatable {
         package fileprivate(set) var lane = 0
         fileprivate var last: PurchaseKey?
+        /// How often a purchase of the page changed while it was read.
+        fileprivate var overtaken = 0
+        /// Purchases whose rows could not be made: how many in this refresh.
+        package fileprivate(set) var failed = 0
         /// When it began, in ms by the server's clock.
         package let started: Int64
 
@@ -28,25 +32,64 @@ package struct ReportRefresh: Sendable {
         package var isAtEnd: Bool { lane >= Lane.count }
     }
 
+    /// A purchase whose rows could not be made: they stay as they were, and the next refresh tries again.
+    package struct Failure: Sendable {
+        package let key: PurchaseKey
+        package let error: any Error
+    }
+
+    private static let patience = 10
+
     /// One page; at the end of the last lane it is noted how far the tables are.
-    package func step(_ cursor: inout Cursor, on connection: PostgresConnection) throws {
-        guard !cursor.isAtEnd else { return }
+    ///
+    /// - Returns: purchases that were passed over.
+    /// - Throws: what says nothing about a purchase, such as a lost connection; the same page is next.
+    package func step(_ cursor: inout Cursor, on connection: PostgresConnection) throws -> [Failure] {
+        guard !cursor.isAtEnd else { return [] }
         let lane = Lane(number: Int16(clamping: cursor.lane))
         let due = try ReportTable.due(
             in: lane, after: cursor.last, stamp: terms.stamp, atMost: pageSize, on: connection)
+        var (done, failures): (Set<PurchaseKey>, [Failure]) = ([], [])
         for part in try FactBatches.split(due.map(\.key), on: connection) {
-            try write(Array(due[part]), now: cursor.started, on: connection)
+            let part = Array(due[part])
+            do {
+                done.formUnion(try write(part, now: cursor.started, on: connection))
+            } catch  where !ReportRefresh.isPassing(error) {
+                for one in part {
+                    do {
+                        done.formUnion(try write([one], now: cursor.started, on: connection))
+                    } catch  where !ReportRefresh.isPassing(error) {
+                        failures.append(Failure(key: one.key, error: error))
+                        done.insert(one.key)
+                    }
+                }
+            }
         }
+        cursor.failed += failures.count
+        // One that changed meanwhile may lack what is older than the refresh, so the page is read again from there.
+        if let left = due.firstIndex(where: { !done.contains($0.key) }), cursor.overtaken < ReportRefresh.patience {
+            cursor.overtaken += 1
+            if left > 0 { cursor.last = due[left - 1].key }
+            return failures
+        }
+        cursor.overtaken = 0
         cursor.last = due.last?.key
-        guard due.count < pageSize else { return }
+        guard due.count < pageSize else { return failures }
         try ReportTable.deleteGone(in: lane, on: connection)
         cursor.lane += 1
         cursor.last = nil
         if cursor.isAtEnd { try ReportTable.finish(started: cursor.started, on: connection) }
+        return failures
     }
 
+    private static func isPassing(_ error: any Error) -> Bool { (error as? PostgresError)?.isRetryable ?? false }
+
     /// Facts are read after the state of the record: if they say more than it, its rows are not written.
-    private func write(_ due: [ReportTable.Due], now: Int64, on connection: PostgresConnection) throws {
+    ///
+    /// - Returns: the purchases whose rows were written.
+    private func write(
+        _ due: [ReportTable.Due], now: Int64, on connection: PostgresConnection
+    ) throws -> Set<PurchaseKey> {
         let facts = try FactTable.load(due.map(\.key), on: connection)
         let contents = zip(due, facts).map { due, facts in
             let purchase = Purchase(folding: facts, key: due.key, foldSettings: terms.foldSettings)
@@ -54,7 +97,7 @@ package struct ReportRefresh: Sendable {
                 due: due, transactions: purchase.map { terms.transactions(of: $0) } ?? [],
                 entitlements: purchase.map { terms.entitlements(of: $0, at: now) } ?? [])
         }
-        try ReportTable.write(contents, stamp: terms.stamp, on: connection)
+        return try ReportTable.write(contents, stamp: terms.stamp, on: connection)
     }
 }
 

@@ -103,19 +103,24 @@ package enum ReportTable {
 
     /// Brings the rows of these purchases to what was computed, in one transaction. Purchases that changed since then are
     /// left for another time, and stay due.
-    package static func write(_ contents: [Content], stamp: String, on connection: PostgresConnection) throws {
-        guard !contents.isEmpty else { return }
-        try connection.transaction {
+    ///
+    /// - Returns: the purchases whose rows are as they were computed.
+    package static func write(
+        _ contents: [Content], stamp: String, on connection: PostgresConnection
+    ) throws -> Set<PurchaseKey> {
+        guard !contents.isEmpty else { return [] }
+        return try connection.transaction {
             let dues = contents.map(\.due)
             let unchanged = Set(
                 try connection.query(lock, places(dues) + states(dues)).map { try PurchaseKey($0) })
             let current = contents.filter { unchanged.contains($0.due.key) }
-            guard !current.isEmpty else { return }
+            guard !current.isEmpty else { return [] }
             let transactions = current.flatMap { item in item.transactions.map { $0.json(of: item.due.key) } }
             let entitlements = current.flatMap { item in item.entitlements.map { $0.json(of: item.due.key) } }
             try replace("report_transaction", of: current, by: transactions, on: connection)
             try replace("report_entitlement", of: current, by: entitlements, on: connection)
             _ = try connection.query(note, places(current.map(\.due)) + states(current.map(\.due)) + [.text(stamp)])
+            return unchanged
         }
     }
 

@@ -3,6 +3,7 @@ import Customers
 import Daemon
 import Database
 import Postgres
+import Subscriptions
 
 /// Brings the tables behind the views of analysts up to date, a page of purchases at a time.
 ///
@@ -16,13 +17,17 @@ package struct ReportDuty: Duty {
 
     private let refresh: ReportRefresh
     private let interval: Duration
+    private let logger: Logger
+    /// Lines about single purchases in one refresh.
+    private static let mostLines = 10
     /// Nil: none is under way.
     private var cursor: ReportRefresh.Cursor?
 
     /// - Parameter interval: between the end of a refresh and the next.
-    package init(_ refresh: ReportRefresh, interval: Duration) {
+    package init(_ refresh: ReportRefresh, interval: Duration, logger: Logger) {
         self.refresh = refresh
         self.interval = interval
+        self.logger = logger
     }
 
     package mutating func run(_ run: DutyRun) throws -> Next {
@@ -33,9 +38,20 @@ package struct ReportDuty: Duty {
                 return .after(ReportDuty.retryAfter)
             }
             var next = cursor ?? ReportRefresh.Cursor(started: now)
-            try refresh.step(&next, on: connection)
+            let failed = next.failed
+            for failure in try refresh.step(&next, on: connection).prefix(max(0, ReportDuty.mostLines - failed)) {
+                logger.warning(
+                    "report rows not made",
+                    [
+                        "app": .string(failure.key.app), "environment": .string(failure.key.environment.rawValue),
+                        "original_transaction_id": .string(failure.key.originalTransactionID),
+                        "error": .string("\(failure.error)"),
+                    ])
+            }
             cursor = next.isAtEnd ? nil : next
-            return next.isAtEnd ? .after(interval) : .again
+            guard next.isAtEnd else { return .again }
+            if next.failed > 0 { logger.warning("reports incomplete", ["failed": .int(Int64(next.failed))]) }
+            return .after(interval)
         }
     }
 }

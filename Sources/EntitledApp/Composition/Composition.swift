@@ -137,7 +137,8 @@ struct Composition {
     /// Nil where it is off.
     private var reportDuty: ReportDuty? {
         guard configuration.reports.refresh > .zero else { return nil }
-        return ReportDuty(ReportRefresh(configuration.reportTerms), interval: configuration.reports.refresh)
+        return ReportDuty(
+            ReportRefresh(configuration.reportTerms), interval: configuration.reports.refresh, logger: logger)
     }
 
     // MARK: - api, admin

@@ -32,7 +32,7 @@ import Testing
         let terms = ReportTerms(
             catalogue: EntitlementCatalogue(), rates: DollarRates(), seller: SellerTerms(), foldSettings: FoldSettings()
         )
-        return ReportDuty(ReportRefresh(terms), interval: .seconds(77))
+        return ReportDuty(ReportRefresh(terms), interval: .seconds(77), logger: LogTape().logger)
     }
 
     private var isFinished: Bool {

@@ -50,7 +50,7 @@ final class KeyedAPI: Sendable {
                 target, logger: log.logger, backOff: .milliseconds(20)...Duration.milliseconds(100), prepare: prepare)
         }
         let settings = APISettings(
-            apps: AppRegistry([]),
+            apps: AppRegistry([]), appIDs: ["demo", "other"],
             catalogue: EntitlementCatalogue(["pro": ["monthly", "yearly"], "gold": ["yearly"]]),
             offerings: offerings,
             offerApps: [

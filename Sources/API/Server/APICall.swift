@@ -32,9 +32,9 @@ package struct APIRequest: Sendable {
 extension APIRequest {
     /// The app user ids in its path, and in members of its body such as `new_app_user_id`.
     var namedCustomers: Set<String> {
-        var ids = Set([parameters["app_user_id"]].compactMap { $0 })
+        var ids = Set([parameters["app_user_id"], parameters["customer_id"]].compactMap { $0 })
         let members = (try? JSON(parsing: http.body, deepest: APICall.deepestBody))?.members ?? []
-        for member in members where member.name.hasSuffix("app_user_id") {
+        for member in members where member.name.hasSuffix("app_user_id") || member.name.hasSuffix("customer_id") {
             if let id = member.value.stringValue { ids.insert(id) }
         }
         return Set(ids.map(AppUserID.normal))

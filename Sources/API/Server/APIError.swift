@@ -1,7 +1,7 @@
 import Base
 import HTTP
 
-/// Why a call is not done, as RevenueCat's REST v1 says it: `{"code": …, "message": …}`.
+/// Why a call is not done, as RevenueCat's REST v1 says it, `{"code": …, "message": …}`, or its REST v2 (`V2Error`).
 ///
 /// Apps finish a transaction on every answer that is no 5xx, so a 4xx is for what can never succeed.
 package struct APIError: Error, Sendable, Equatable {
@@ -15,10 +15,12 @@ package struct APIError: Error, Sendable, Equatable {
     package let retryAfter: Int?
     /// The methods that a path answers, of 405 (RFC 9110 §15.5.6).
     package let allowed: [String]
+    /// The parameter or member that is wrong, which REST v2 names (`param`).
+    package let parameter: String?
 
     package init(
         _ status: Int, code: Int, _ message: String, extra: [JSON.Member] = [], retryAfter: Int? = nil,
-        allowed: [String] = []
+        allowed: [String] = [], parameter: String? = nil
     ) {
         self.status = status
         self.code = code
@@ -26,6 +28,7 @@ package struct APIError: Error, Sendable, Equatable {
         self.extra = extra
         self.retryAfter = retryAfter
         self.allowed = allowed
+        self.parameter = parameter
     }
 
     package static let internalError = 7110
@@ -34,10 +37,14 @@ package struct APIError: Error, Sendable, Equatable {
     package static let invalidKeyCode = 7225
 
     /// The call itself is wrong: 400, code 7226.
-    package static func badRequest(_ message: String) -> APIError { APIError(400, code: badRequestCode, message) }
+    package static func badRequest(_ message: String, parameter: String? = nil) -> APIError {
+        APIError(400, code: badRequestCode, message, parameter: parameter)
+    }
 
     /// Nothing is known by this name: 404, code 7259.
-    package static func notFound(_ message: String) -> APIError { APIError(404, code: notFoundCode, message) }
+    package static func notFound(_ message: String, parameter: String? = nil) -> APIError {
+        APIError(404, code: notFoundCode, message, parameter: parameter)
+    }
 
     /// It may succeed later: 503 with `Retry-After`, so that callers do not give up.
     package static func unavailable(_ message: String) -> APIError {
@@ -53,11 +60,12 @@ package struct APIError: Error, Sendable, Equatable {
             ] + extra)
     }
 
-    package var response: HTTPResponse {
+    /// The answer to this request, in the form of the API that its path belongs to.
+    package func response(to head: HTTPRequestHead) -> HTTPResponse {
         var headers: HTTPResponse.Headers = []
         if let retryAfter { headers.append(("Retry-After", String(retryAfter))) }
         if !allowed.isEmpty { headers.append(("Allow", allowed.joined(separator: ", "))) }
-        return .document(status, document, headers: headers)
+        return .document(status, V2Error.isOf(head) ? V2Error.document(self) : document, headers: headers)
     }
 }
 

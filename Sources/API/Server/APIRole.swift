@@ -17,6 +17,9 @@ package struct APISettings: Sendable {
     package var foldSettings: FoldSettings
     package var catalogue: EntitlementCatalogue
     package var sandboxRule: SandboxRule
+    /// What currencies are worth, and who gets which part of prices: for the revenue of REST v2.
+    package var rates: DollarRates
+    package var terms: SellerTerms
     package var offerings: OfferingCatalogue
     /// What signs promotional offers.
     package var offerApps: [PromotionalOfferRoutes.App]
@@ -38,6 +41,7 @@ package struct APISettings: Sendable {
     package init(
         apps: AppRegistry, appIDs: [String] = [], foldSettings: FoldSettings = FoldSettings(),
         catalogue: EntitlementCatalogue = EntitlementCatalogue([:]), sandboxRule: SandboxRule = .all,
+        rates: DollarRates = DollarRates(), terms: SellerTerms = SellerTerms(),
         offerings: OfferingCatalogue = OfferingCatalogue(), offerApps: [PromotionalOfferRoutes.App] = [],
         restoring: RestoreSettings = RestoreSettings(general: .transfer), deletion: DeletionPolicy = .pseudonymise,
         receiptTrust: TrustAnchors = TrustAnchors(), publicKeys: [Redacted<String>] = [],
@@ -49,6 +53,8 @@ package struct APISettings: Sendable {
         self.foldSettings = foldSettings
         self.catalogue = catalogue
         self.sandboxRule = sandboxRule
+        self.rates = rates
+        self.terms = terms
         self.offerings = offerings
         self.offerApps = offerApps
         self.restoring = restoring
@@ -167,11 +173,18 @@ private struct RouteGroups {
         let identities = IdentityRoutes(
             answers: answers, restoring: restoring, deletion: settings.deletion, foldSettings: foldSettings)
         let attributes = AttributeRoutes(answers: answers, foldSettings: foldSettings)
+        let second = V2Answers(
+            document: V2Document(document, rates: settings.rates, terms: settings.terms), responses: answers,
+            foldSettings: foldSettings, clock: clock)
+        let actions = V2ActionRoutes(
+            answers: second, entitlements: Set(settings.catalogue.products.keys), apps: Set(settings.appIDs))
         let groups: [[APIRoute]] = [
             HealthRoutes().routes, SubscriberRoutes(batcher: batcher).routes, identities.routes, attributes.routes,
             receipts.routes, transactions.routes, grants.routes, extensions.routes, OtherStoreRoutes().routes,
             catalogue.routes, IntroductoryOfferRoutes().routes, offers.routes, PrivacyRoutes(clock: clock).routes,
             DocumentRoutes(openAPI: settings.openAPI).routes, UnsupportedRoutes().routes,
+            V2ProjectRoutes(document: second.document).routes,
+            V2CustomerRoutes(answers: second, deletion: settings.deletion).routes, actions.routes,
         ]
         return groups.flatMap { $0 }
     }

@@ -41,9 +41,9 @@ package struct APIRoutes: HTTPHandler {
         let (route, outcome) = match(head)
         let refusal: HTTPResponse? =
             switch outcome {
-            case .refused(let error): allowed(error.response, head, route)
+            case .refused(let error): allowed(error.response(to: head), head, route)
             // It is looked for when the body is there: this must not wait.
-            case .unfamiliar: hopeless.map { allowed($0.response, head, route) }
+            case .unfamiliar: hopeless.map { allowed($0.response(to: head), head, route) }
             case .matched: nil
             }
         if let refusal { count(refusal, route) }
@@ -63,29 +63,30 @@ package struct APIRoutes: HTTPHandler {
             if let route { metrics.observe(.apiSeconds, .now - began, ["route": route.path]) }
         }
         switch outcome {
-        case .refused(let error): responder.respond(error.response)
+        case .refused(let error): responder.respond(error.response(to: request.head))
         case .matched(let match): run(match, request, responder)
         case .unfamiliar:
-            guard let refresher else { return responder.respond(KeyTable.invalid.response) }
+            guard let refresher else { return responder.respond(KeyTable.invalid.response(to: request.head)) }
             if let limiter, let route,
                 let refusal = limiter.admit(
                     LimitedRequest(unknownKey: request, to: route, limiter.settings.proxies))
             {
-                return responder.respond(refusal.response)
+                return responder.respond(refusal.response(to: request.head))
             }
             let isWaiting = refresher.look { [self] look in
                 switch (match(request.head).outcome, look) {
                 case (.matched(let match), _): run(match, request, responder)
-                case (.refused(let error), _): responder.respond(error.response)
+                case (.refused(let error), _): responder.respond(error.response(to: request.head))
                 case (.unfamiliar, .done):
                     keys.noteUnknown(request.head)
-                    responder.respond(KeyTable.invalid.response)
+                    responder.respond(KeyTable.invalid.response(to: request.head))
                 case (.unfamiliar, .failed):
                     responder.respond(
-                        APIError.unavailable("The database is unavailable, so the API key cannot be checked.").response)
+                        APIError.unavailable("The database is unavailable, so the API key cannot be checked.")
+                            .response(to: request.head))
                 }
             }
-            if !isWaiting { responder.respond(APIRoutes.tooManyUnknown.response) }
+            if !isWaiting { responder.respond(APIRoutes.tooManyUnknown.response(to: request.head)) }
         }
     }
 
@@ -108,7 +109,7 @@ package struct APIRoutes: HTTPHandler {
         }
         let limited = LimitedRequest(
             request, to: match.route, parameters: match.parameters, key: match.key, limiter.settings.proxies)
-        if let refusal = limiter.admit(limited) { return responder.respond(refusal.response) }
+        if let refusal = limiter.admit(limited) { return responder.respond(refusal.response(to: request.head)) }
         let settling = HTTPResponder { response in
             limiter.settle(limited, response)
             responder.respond(response)

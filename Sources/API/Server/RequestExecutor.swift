@@ -16,6 +16,8 @@ package final class RequestExecutor: Service {
         var deadline: ContinuousClock.Instant?
         /// Whether something of it was carried out.
         var isBegun = false
+
+        func refuse(_ error: APIError) { responder.respond(error.response(to: request.http.head)) }
     }
 
     /// Requests that wait for a connection at most; beyond, 503.
@@ -103,19 +105,19 @@ package final class RequestExecutor: Service {
         var step = step
         step.isBegun = goesOn
         guard steps.add(step, as: step.request.share, goesOn: goesOn) else {
-            return step.responder.respond(APIError.unavailable("Too many requests are waiting.").response)
+            return step.refuse(.unavailable("Too many requests are waiting."))
         }
     }
 
     private func perform(_ step: Step, _ session: PostgresSession) {
         // The client was told to repeat it, and may have done so.
         guard step.isBegun || .now - step.request.arrived < answerTimeout else {
-            return step.responder.respond(APIError.unavailable("Too many requests are waiting.").response)
+            return step.refuse(.unavailable("Too many requests are waiting."))
         }
         do {
             settle(try session.withConnection { try step.action(APICall(step.request, on: $0)) }, step)
         } catch {
-            step.responder.respond(APIError(failure: error, of: step.request, logger).response)
+            step.refuse(APIError(failure: error, of: step.request, logger))
         }
     }
 
@@ -123,7 +125,7 @@ package final class RequestExecutor: Service {
         do {
             add(Step(request: step.request, responder: step.responder, action: try work()), goesOn: true)
         } catch {
-            step.responder.respond(APIError(failure: error, of: step.request, logger).response)
+            step.refuse(APIError(failure: error, of: step.request, logger))
         }
     }
 
@@ -136,14 +138,13 @@ package final class RequestExecutor: Service {
                 share: step.request.share, isBackend: step.request.key?.kind == .secret, kind: kind
             ) { [self] in perform(work, step) }
             guard appleCalls.add(appleCall) else {
-                return step.responder.respond(APIError.unavailable("Too many requests are waiting for Apple.").response)
+                return step.refuse(.unavailable("Too many requests are waiting for Apple."))
             }
         case .whenApplied(let subjects, let next):
             let deadline = step.deadline.map { max($0, .now + patience * (1 - RequestExecutor.partOfApple)) }
             watch.wait(for: subjects, until: deadline ?? .now + patience) { [self] isApplied in
                 guard isApplied else {
-                    return step.responder.respond(
-                        APIError.unavailable("It is stored, but not applied yet. Retry the request.").response)
+                    return step.refuse(.unavailable("It is stored, but not applied yet. Retry the request."))
                 }
                 add(Step(request: step.request, responder: step.responder, action: next), goesOn: true)
             }

@@ -130,7 +130,7 @@ package final class SubscriberBatcher: Service, BatchedRoute {
             }
             if !isTaken { throw APIError.unavailable("Too many requests are waiting.") }
         } catch {
-            responder.respond(APIError(failure: error, of: request, logger).response)
+            responder.respond(APIError(failure: error, of: request, logger).response(to: request.http.head))
         }
     }
 
@@ -181,7 +181,8 @@ package final class SubscriberBatcher: Service, BatchedRoute {
             // What cannot be read of one of them must not take the others with it.
             guard batch.count == 1 || isForAll else { return batch.forEach { answer([$0], session) } }
             for question in batch {
-                question.responder.respond(APIError(failure: error, of: question.request, logger).response)
+                question.responder.respond(
+                    APIError(failure: error, of: question.request, logger).response(to: question.request.http.head))
             }
         }
     }
@@ -242,7 +243,8 @@ package final class SubscriberBatcher: Service, BatchedRoute {
 
     private func answer(_ question: Question, _ read: SubscriberResponses.Read?, _ now: Int64) {
         guard let read else {
-            return question.responder.respond(APIError.unavailable("The customer is being deleted.").response)
+            return question.responder.respond(
+                APIError.unavailable("The customer is being deleted.").response(to: question.request.http.head))
         }
         let (customer, status): (SubscriberQuery.Found, Int)
         switch read {
@@ -252,7 +254,7 @@ package final class SubscriberBatcher: Service, BatchedRoute {
             return question.responder.respond(
                 answers.response(question.request, ofUnknown: question.appUserID, now: now))
         case .refused(let error):
-            return question.responder.respond(error.response)
+            return question.responder.respond(error.response(to: question.request.http.head))
         }
         question.responder.respond(answers.response(question.request, customer, status: status, now: now))
         guard question.request.key?.mayWrite ?? false else { return }

@@ -28,22 +28,35 @@ package struct SubscriberResponses: Sendable {
     package func answer(
         _ call: APICall, of appUserID: String, status: Int = 200, isUsed: Bool = true, attributeErrors: APIError? = nil
     ) throws -> APIAnswer {
-        guard let found = try reader.find([appUserID], on: call.connection).first ?? nil else {
+        guard let found = try read(call, of: appUserID, isUsed: isUsed) else {
             throw APIError.notFound("No customer has the id \(appUserID).")
         }
-        // Only the next reader gains by it, and the next event.
-        try? SnapshotTable.write(found.made, on: call.connection)
-        let now = clock.now()
-        if isUsed, SeenIDs.isDue(seen: found.seen, others: found.othersSeen, now: now) {
-            recordUse(of: appUserID, call)
-        }
-        var response = response(call.request, found, status: status, now: now)
+        var response = response(call.request, found, status: status, now: clock.now())
         if let attributeErrors, response.body.first == UInt8(ascii: "{") {
             // By its name it is the first member.
             let errors = JSON.object(["attributes_error_response": attributeErrors.document.sortedByName]).bytes
             response.body = errors.dropLast() + [UInt8(ascii: ",")] + response.body.dropFirst()
         }
         return .response(response)
+    }
+
+    /// The customer whom the id names; nil where it names none.
+    ///
+    /// - Parameters:
+    ///   - isUsed: as `answer`.
+    ///   - respells: whether a UUID may be in another case than the customer's.
+    func read(
+        _ call: APICall, of appUserID: String, isUsed: Bool = true, respells: Bool = false
+    ) throws -> SubscriberQuery.Found? {
+        var found = try reader.find([appUserID], on: call.connection).first ?? nil
+        if found == nil, respells { found = try findRespelled([appUserID], on: call.connection).first ?? nil }
+        guard let found else { return nil }
+        // Only the next reader gains by it, and the next event.
+        try? SnapshotTable.write(found.made, on: call.connection)
+        if isUsed, SeenIDs.isDue(seen: found.seen, others: found.othersSeen, now: clock.now()) {
+            recordUse(of: appUserID, call)
+        }
+        return found
     }
 
     /// Records that an app or a backend uses this id (`SeenIDs`). Where that fails, the next use records it.

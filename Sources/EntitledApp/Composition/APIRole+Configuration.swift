@@ -11,8 +11,8 @@ extension APISettings {
         self.init(
             apps: configuration.appRegistry, appIDs: configuration.apps.map(\.id),
             foldSettings: configuration.foldSettings, catalogue: configuration.catalogue,
-            sandboxRule: configuration.sandboxRule,
-            offerings: configuration.offerings,
+            sandboxRule: configuration.sandboxRule, rates: configuration.eventBodies.rates,
+            terms: configuration.eventBodies.terms, offerings: configuration.offerings,
             offerApps: try OfferKeys.apps(configuration, readFile: FileReading.read, logger),
             restoring: configuration.restoreSettings, deletion: configuration.privacy.deletion,
             receiptTrust: try configuration.receiptAnchors(), publicKeys: configuration.api.publicKeys,

@@ -94,7 +94,7 @@ package struct SubscriberDocument: Sendable {
     // MARK: - Entitlements
 
     /// All that were ever held. Readers judge them by `expires_date` alone, so it has the grace in it.
-    private func entitlements(
+    func entitlements(
         _ customer: CustomerProfile, _ holdings: [Holding], _ now: Int64
     ) -> [(key: String, value: Holding)] {
         let granting = holdings.filter { sandboxRule.grants($0.key.environment, to: customer.appUserIDs) }

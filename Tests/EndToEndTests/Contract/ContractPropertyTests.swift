@@ -30,7 +30,8 @@ struct ContractPropertyTests {
             "base_url": .string(scene.baseURL), "keys": .object(keys), "examples": .int(Self.examples),
             "values": .object([
                 "app_user_id": .strings([id]), "entitlement_identifier": .strings(["pro", "basic"]),
-                "offering_uuid": .strings(["default", "sale"]),
+                "offering_uuid": .strings(["default", "sale"]), "customer_id": .strings([id]),
+                "entitlement_id": .strings(["pro", "basic"]),
             ]),
         ])
         let all = (input.members ?? []) + (JSON.object(more).members ?? [])

@@ -26,6 +26,18 @@ struct KnownDifference {
         KnownDifference(
             pattern: #"POST .*/promotional 400: Schema-valid request rejected"#,
             reason: "one of end_time_ms and duration has to be there, and an end has to be one that can be"),
+        KnownDifference(
+            pattern: #"GET /v2/.* 400: Schema-valid request rejected"#,
+            reason: "no schema knows which ids a list has, of which starting_after names one"),
+        KnownDifference(
+            pattern: #"POST /v2/.*/attributes 400: Schema-valid request rejected"#,
+            reason: "no schema counts the keys that a customer has, nor says that each name comes once"),
+        KnownDifference(
+            pattern: #"POST /v2/.*/customers 400: Schema-valid request rejected"#,
+            reason: "an id has characters that are seen, and attributes are as above"),
+        KnownDifference(
+            pattern: #"POST /v2/.*/(transfer|grant_entitlement) 400: Schema-valid request rejected"#,
+            reason: "apps are those of the configuration, and an end has to be one that can be"),
         invisible,
     ]
 

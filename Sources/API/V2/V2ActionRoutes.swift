@@ -1,0 +1,106 @@
+import Base
+import Customers
+import Database
+import HTTP
+import Subscriptions
+
+/// What backends do to customers by RevenueCat's REST v2: granting, taking back, and giving purchases to another customer.
+struct V2ActionRoutes: Sendable {
+    let answers: V2Answers
+    /// Those of the configuration.
+    let entitlements: Set<String>
+    /// The same of apps, by their ids.
+    let apps: Set<String>
+
+    private static let path = "\(V2CustomerRoutes.path)/{customer_id}/actions"
+
+    var routes: [APIRoute] {
+        [
+            APIRoute("POST", "\(Self.path)/grant_entitlement", .secretKey(.write), grant),
+            APIRoute("POST", "\(Self.path)/revoke_granted_entitlement", .secretKey(.write), revoke),
+            APIRoute("POST", "\(Self.path)/transfer", .secretKey(.write), transfer),
+        ]
+    }
+
+    private func actions(_ call: APICall) -> CustomerActions {
+        CustomerActions(origin: call.origin, foldSettings: answers.foldSettings)
+    }
+
+    private func grant(_ call: APICall) throws -> APIAnswer {
+        let (place, body) = (try call.place(), try call.json())
+        let entitlement = try call.text("entitlement_id", of: body)
+        guard entitlements.contains(entitlement) else { throw unknown(entitlement) }
+        guard let end = body["expires_at"]?.intValue else {
+            throw APIError.badRequest(
+                "expires_at must be a whole number of milliseconds since 1970.", parameter: "expires_at")
+        }
+        let id = try answers.knownID(place, call)
+        _ = try actions(call).grant(entitlement, to: id, .until(end), makesCustomer: false, on: call.connection)
+        return try answers.answer(place, call, status: 201)
+    }
+
+    /// What was granted can be taken back also when the entitlement is configured no more.
+    private func revoke(_ call: APICall) throws -> APIAnswer {
+        let place = try call.place()
+        let entitlement = try call.text("entitlement_id", of: try call.json())
+        let id = try answers.knownID(place, call)
+        let revocation = try actions(call).revoke(entitlement, from: id, on: call.connection)
+        if revocation.grants.isEmpty, !entitlements.contains(entitlement) { throw unknown(entitlement) }
+        return try answers.answer(place, call)
+    }
+
+    private func unknown(_ entitlement: String) -> APIError {
+        let known = entitlements.sorted().joined(separator: ", ")
+        return .notFound(
+            "There is no entitlement \(entitlement); there \(known.isEmpty ? "are none" : "are: \(known)") (entitlements in the"
+                + " configuration).", parameter: "entitlement_id")
+    }
+
+    private func transfer(_ call: APICall) throws -> APIAnswer {
+        let (place, body) = (try call.place(), try call.json())
+        let target = V2Place(
+            project: place.project,
+            customer: try APICall.appUserID(try call.text("target_customer_id", of: body)))
+        let source = try answers.customer(place, call)
+        // A customer of a mistyped id would get everything.
+        guard let receiver = try answers.responses.read(call, of: target.customer, respells: true) else {
+            throw APIError.notFound(
+                "No customer has the id \(target.customer).", parameter: "target_customer_id")
+        }
+        let only = try purchases(of: source, in: try wanted(body), call)
+        // Nothing of these apps; an empty choice would be everything.
+        if only?.isEmpty != true {
+            _ = try actions(call).transfer(
+                from: source.originalAppUserID, to: receiver.originalAppUserID, only: only ?? [], on: call.connection)
+        }
+        let (from, to) = (try answers.customer(place, call), try answers.customer(target, call))
+        return .response(
+            .document(
+                200,
+                .object([
+                    "source_customer": answers.json(place, from), "target_customer": answers.json(target, to),
+                ])))
+    }
+
+    /// `app_ids`; nil: all apps.
+    private func wanted(_ body: JSON) throws -> Set<String>? {
+        guard let list = body["app_ids"], list != .null else { return nil }
+        let ids = list.arrayValue?.map(\.stringValue) ?? [nil]
+        let named = Set(ids.compactMap { $0 })
+        guard named.count == ids.count, named.isSubset(of: apps) else {
+            throw APIError.badRequest(
+                "app_ids must be a list of apps of the configuration, each once: \(apps.sorted().joined(separator: ", ")).",
+                parameter: "app_ids")
+        }
+        return named
+    }
+
+    /// Original transaction ids; nil: everything.
+    private func purchases(
+        of customer: SubscriberQuery.Found, in apps: Set<String>?, _ call: APICall
+    ) throws -> [String]? {
+        guard let apps else { return nil }
+        return customer.snapshots.map(\.key).filter { !$0.isGrant && apps.contains($0.app) }
+            .map(\.originalTransactionID)
+    }
+}

@@ -1,0 +1,139 @@
+import API
+import Base
+import Database
+import TestSupport
+import Testing
+
+/// What REST v2 does to customers, and how it says no.
+struct V2ActionRouteTests {
+    private static let end = V2Fixture.now + 30 * V2Fixture.day
+
+    private func action(_ scene: V2Fixture, _ customer: String, _ name: String, _ body: JSON) -> HTTPCall {
+        scene.post("/customers/\(customer)/actions/\(name)", body)
+    }
+
+    @Test func `an entitlement is granted until an instant and taken back`() throws {
+        let scene = try V2Fixture()
+        _ = scene.post("/customers", .object(["id": .string("bob")]))
+        let order: JSON = .object(["entitlement_id": .string("gold"), "expires_at": .int(Self.end)])
+        let given = action(scene, "bob", "grant_entitlement", order)
+        #expect(given.status == 201)
+        let active = given.json["active_entitlements"]?["items"]?.arrayValue?.first
+        #expect(active?["entitlement_id"] == .string("gold"))
+        #expect(active?["expires_at"] == .int(Self.end))
+        let subscription = scene.get("/customers/bob/subscriptions").json["items"]?.arrayValue?.first
+        #expect(subscription?["store"] == .string("promotional"))
+        let taken = action(
+            scene, "bob", "revoke_granted_entitlement", .object(["entitlement_id": .string("gold")]))
+        #expect(taken.status == 200)
+        #expect(taken.json["active_entitlements"]?["items"] == .array([]))
+        #expect(
+            try scene.api.database.texts("SELECT kind || ' ' || actor FROM entitled.action ORDER BY seq")
+                == ["grant api, by a secret key", "revoke api, by a secret key"])
+    }
+
+    @Test func `a grant to no customer, of nothing or to no instant is refused with the member`() throws {
+        let scene = try V2Fixture()
+        _ = scene.post("/customers", .object(["id": .string("bob")]))
+        let cases: [(customer: String, body: JSON, status: Int, parameter: String?)] = [
+            ("ada", .object(["entitlement_id": .string("gold"), "expires_at": .int(Self.end)]), 404, "customer_id"),
+            ("bob", .object(["entitlement_id": .string("lead"), "expires_at": .int(Self.end)]), 404, "entitlement_id"),
+            ("bob", .object(["entitlement_id": .string("gold")]), 400, "expires_at"),
+            ("bob", .object(["entitlement_id": .string("gold"), "expires_at": .string("1")]), 400, "expires_at"),
+            ("bob", .object(["entitlement_id": .string("gold"), "expires_at": .int(1)]), 400, nil),
+            ("bob", .object(["expires_at": .int(Self.end)]), 400, "entitlement_id"),
+            ("bob", .array([]), 400, nil),
+        ]
+        for one in cases {
+            let answer = action(scene, one.customer, "grant_entitlement", one.body)
+            #expect(answer.status == one.status, "\(one.body.text)")
+            #expect(answer.json["param"]?.stringValue == one.parameter, "\(one.body.text)")
+            #expect(answer.json["object"] == .string("error"))
+        }
+        #expect(try scene.api.database.count("SELECT count(*) FROM entitled.action") == 0)
+    }
+
+    private func owned(_ scene: V2Fixture, _ id: String) -> Int? {
+        scene.get("/customers/\(id)/subscriptions").json["items"]?.arrayValue?.count
+    }
+
+    @Test func `purchases go to another customer, of all apps or of some`() throws {
+        let scene = try V2Fixture()
+        try scene.buy("bob", "1")
+        try scene.buy("bob", "2", product: "yearly", app: "other")
+        _ = scene.post("/customers", .object(["id": .string("ada")]))
+        func transfer(_ apps: JSON?, to id: String = "ada") -> HTTPCall {
+            action(scene, "bob", "transfer", .object(["target_customer_id": .string(id), "app_ids": apps]))
+        }
+        #expect(transfer(nil, to: "nobody").json["param"] == .string("target_customer_id"))
+        #expect(transfer(.strings(["third"])).json["param"] == .string("app_ids"))
+        #expect(transfer(.string("demo")).json["param"] == .string("app_ids"))
+        #expect(transfer(.array([])).status == 200)
+        #expect(owned(scene, "bob") == 2, "no app is not all apps")
+        let part = transfer(.strings(["other"]))
+        #expect(part.status == 200)
+        #expect(part.json["source_customer"]?["id"] == .string("bob"))
+        #expect(
+            part.json["target_customer"]?["active_entitlements"]?["items"]?.arrayValue?.map { $0["entitlement_id"] }
+                == [.string("gold"), .string("pro")])
+        #expect([owned(scene, "bob"), owned(scene, "ada")] == [1, 1])
+        #expect(transfer(.null).status == 200)
+        #expect([owned(scene, "bob"), owned(scene, "ada")] == [0, 2])
+    }
+
+    @Test func `a customer is deleted once`() throws {
+        let scene = try V2Fixture()
+        try scene.buy("bob", "1")
+        func delete() -> HTTPCall {
+            scene.api.call("DELETE", "\(V2Fixture.project)/customers/bob", key: KeyedAPI.secretKey)
+        }
+        let gone = delete()
+        #expect(gone.status == 200)
+        #expect(gone.json["object"] == .string("customer"))
+        #expect(gone.json["deleted_at"]?.intValue != nil)
+        #expect(delete().status == 404)
+        #expect(scene.get("/customers/bob").status == 404)
+    }
+
+    @Test func `the project and its entitlements are there for callers that look ids up`() throws {
+        let scene = try V2Fixture()
+        let projects = scene.api.call("GET", "/v2/projects", key: KeyedAPI.secretKey).json["items"]?.arrayValue
+        #expect(projects?.count == 1)
+        let entitlements = scene.get("/entitlements?limit=1").json
+        #expect(entitlements["items"]?.arrayValue?.map { $0["lookup_key"] } == [.string("gold")])
+        #expect(
+            entitlements["next_page"] == .string("\(V2Fixture.project)/entitlements?limit=1&starting_after=gold"))
+        #expect(scene.get("/entitlements/pro").json["id"] == .string("pro"))
+        #expect(scene.get("/entitlements/lead").json["type"] == .string("resource_missing"))
+    }
+
+    @Test func `every refusal has the form of the API`() throws {
+        let scene = try V2Fixture()
+        let (_, reader) = try scene.api.makeKey(.secret, scope: "read")
+        let create = JSON.object(["id": .string("bob")])
+        let cases: [(answer: HTTPCall, status: Int, type: String)] = [
+            (scene.get("/customers", key: nil), 401, "authentication_error"),
+            (scene.get("/customers", key: "sk_unknown"), 401, "authentication_error"),
+            (scene.get("/customers", key: KeyedAPI.publicKey), 403, "authorization_error"),
+            (scene.post("/customers", create, key: reader), 403, "authorization_error"),
+            (scene.get("/nothing"), 404, "resource_missing"),
+            (scene.api.call("GET", "/v2", key: KeyedAPI.secretKey), 404, "resource_missing"),
+            (scene.api.call("GET", "/v2/projects/a.b/customers", key: KeyedAPI.secretKey), 404, "resource_missing"),
+            (scene.api.call("GET", "/v2/projects//customers", key: KeyedAPI.secretKey), 404, "resource_missing"),
+            (scene.get("/customers/%FF"), 400, "invalid_request"),
+            (
+                scene.api.call("PUT", "\(V2Fixture.project)/customers", create, key: KeyedAPI.secretKey), 405,
+                "invalid_request"
+            ),
+        ]
+        for one in cases {
+            #expect(one.answer.status == one.status, "\(one.answer.text)")
+            #expect(one.answer.json["type"] == .string(one.type), "\(one.answer.text)")
+            #expect(one.answer.json["object"] == .string("error"))
+            #expect(one.answer.json["retryable"] == .bool(false))
+            #expect(one.answer.json["code"] == nil)
+        }
+        #expect(scene.get("/customers", key: reader).status == 200)
+        #expect(scene.api.call("GET", "/v1/subscribers/null").json["code"] != nil)
+    }
+}

@@ -102,6 +102,34 @@ import Testing
         #expect(days.0 > 0 || wanted.contains { !$0.hasSuffix(" 0") }, "nothing was refunded")
     }
 
+    /// The report's amounts in thousandths of a dollar, of the currencies that have a rate.
+    private func dollars(_ part: Report.Part, _ amount: (ReportMoney) -> Int64) -> Int64 {
+        part.currencies.reduce(0) { sum, entry in
+            let rates = DollarRates(millionths: ["EUR": 1_100_000])
+            return sum + (entry.currency.flatMap { rates.milliunits(amount(entry.money), of: $0) } ?? 0)
+        }
+    }
+
+    @Test(arguments: [650, 700, 799])
+    func `the overview is that of the report at the same instant`(day: Int64) throws {
+        let installation = try furnished()
+        let api = try installation.database.connect(role: "entitled_api")
+        let now = Self.begin + day * StoreProduct.day
+        #expect(try ReportOverview.read(now: now, on: api) == nil, "nothing was refreshed")
+        try refresh(installation)
+        let shown = try #require(try ReportOverview.read(now: now, on: api))
+        let part = try report(installation, now - ReportOverview.window, now + 1)
+        #expect(shown.subscriptions == (part.gauges[.paying] ?? 0) + (part.gauges[.inGrace] ?? 0))
+        #expect(shown.trials == part.gauges[.inTrial])
+        // Each payment is converted by itself, and cut off.
+        let payments = (part.counts[.payments] ?? 0) + (part.counts[.refunds] ?? 0) + shown.subscriptions
+        #expect(abs(shown.revenue - dollars(part) { $0.net }) <= payments)
+        #expect(abs(shown.monthly - dollars(part) { $0.monthly }) <= payments)
+        #expect(shown.subscriptions > 0 && shown.monthly > 0 && shown.revenue != 0)
+        #expect(shown.unconverted > 0, "some have a currency without a rate")
+        #expect(shown.newCustomers > 0 && shown.activeCustomers >= shown.newCustomers)
+    }
+
     private static let selectWrong = """
         SELECT count(*) FROM entitled_reports.transactions
         WHERE price <> price_milliunits / 1000.0 OR refunded <> refunded_milliunits / 1000.0 OR net <> price - refunded

@@ -114,13 +114,17 @@ package struct APIRole: Sendable {
         refresher = KeyRefresher(keys, session: try session(), logger: logger)
         let written: (@Sendable (Set<String>) -> Void)? =
             batcher.hasStandby ? { @Sendable ids in batcher.wrote(ids) } : nil
+        let overview = OverviewReader(
+            session: try process.session(patience: ReportOverview.patience + APIRole.patience), clock: clock,
+            logger: logger)
         handler = APIRoutes(
-            groups.routes(batcher, cancellation), keys: keys, refresher: refresher,
+            groups.routes(batcher, cancellation) + V2MetricsRoutes(reader: overview).routes, keys: keys,
+            refresher: refresher,
             cors: CORSPolicy(settings.corsOrigins), engine: engine,
             limiter: RequestLimiter(settings.limits, logger: logger, metrics: metrics), metrics: metrics,
             written: written)
         probe = DatabaseProbe(name: "api-probe", session: try process.session(patience: DatabaseProbe.patience))
-        services = [refresher, batcher, engine, probe]
+        services = [refresher, batcher, engine, overview, probe]
     }
 
     package func unreadyReasons() -> [String] {

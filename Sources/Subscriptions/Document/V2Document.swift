@@ -250,7 +250,7 @@ package struct V2Document: Sendable {
             ]))
     }
 
-    /// The same for the same thing of the store, whoever has it.
+    /// The same for the same thing of the store, whichever customer has it.
     private static func id(_ kind: String, _ key: PurchaseKey, _ name: String) -> String {
         let text = "\(kind)|\(key.app)|\(key.environment.rawValue)|\(name)"
         return kind + Hex.encode(Digest.sha256(Array(text.utf8)).prefix(8))

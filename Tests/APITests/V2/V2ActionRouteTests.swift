@@ -1,6 +1,7 @@
 import API
 import Base
 import Database
+import Postgres
 import TestSupport
 import Testing
 
@@ -105,6 +106,33 @@ struct V2ActionRouteTests {
             entitlements["next_page"] == .string("\(V2Fixture.project)/entitlements?limit=1&starting_after=gold"))
         #expect(scene.get("/entitlements/pro").json["id"] == .string("pro"))
         #expect(scene.get("/entitlements/lead").json["type"] == .string("resource_missing"))
+    }
+
+    @Test func `metrics come from the tables of reports, where a worker fills them`() throws {
+        let scene = try V2Fixture()
+        let none = scene.get("/metrics/overview")
+        #expect(none.status == 404)
+        #expect(none.json["message"]?.stringValue?.contains("reports.refresh") == true)
+        #expect(scene.get("/metrics/overview?currency=EUR").json["param"] == .string("currency"))
+        try scene.api.database.execute("UPDATE entitled.report_refresh SET started_ms = 1767225600000")
+        try scene.api.database.execute(
+            """
+            INSERT INTO entitled.report_transaction (lane, app, environment, original_transaction_id, transaction_id,
+                product_id, product_type, period_type, purchased_ms, expires_ms, access_ends_ms, renewal_number,
+                currency, price_milliunits, refunded_milliunits, commission_millionths, tax_millionths,
+                price_usd_milliunits, net_usd_milliunits, is_trial_conversion, is_family_share, is_upgraded)
+            VALUES (1, 'demo', 0, '1', '1', 'monthly', 'Auto-Renewable Subscription', 'NORMAL', $1, $2, $2, 1, 'USD',
+                9990, 0, 300000, 0, 9990, 9990, false, false, false)
+            """, [.int8(V2Fixture.now - V2Fixture.day), .int8(V2Fixture.now + 29 * V2Fixture.day)])
+        try eventually("the absence is looked at again") { scene.get("/metrics/overview").status == 200 }
+        let metrics = scene.get("/metrics/overview").json["metrics"]?.arrayValue ?? []
+        func value(_ id: String) -> String? { metrics.first { $0["id"] == .string(id) }?["value"]?.text }
+        #expect(value("active_subscriptions") == "1")
+        #expect(value("active_trials") == "0")
+        #expect(value("mrr") == "9.99")
+        #expect(value("revenue") == "9.99")
+        #expect(metrics.first?["last_updated_at"] == .int(1_767_225_600_000))
+        #expect(metrics.count == 6)
     }
 
     @Test func `every refusal has the form of the API`() throws {

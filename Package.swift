@@ -188,8 +188,8 @@ let tests: [Target] = [
     .testTarget(
         name: "DutiesTests",
         dependencies: [
-            "Base", "Daemon", "Crypto", "Postgres", "AppStoreAPI", "Subscriptions", "Database", "Customers", "Duties",
-            "TestSupport",
+            "Base", "Daemon", "Crypto", "Postgres", "AppStoreAPI", "Subscriptions", "Schemas", "Database",
+            "Customers", "Duties", "TestSupport",
         ]),
     .testTarget(
         name: "APITests",

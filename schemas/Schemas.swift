@@ -136,11 +136,15 @@ package enum Schemas {
         Migration(
             version: 36, name: "guards", sql: EmbeddedFile.text("v0036_guards.sql"),
             oldestProgram: 26, isNeeded: false,
-            steps: [
-                // Finds the changes of one target that are not done yet.
-                .index(
-                    name: "job_target",
-                    definition: "ON entitled.job (target, id) WHERE state = 'running' AND idempotency_key IS NOT NULL")
-            ]),
+            // A step that cannot fail, whatever rows there are; databases that ran it before have the index on the whole target.
+            steps: [jobTarget]),
+        Migration(
+            version: 37, name: "targets", sql: EmbeddedFile.text("v0037_targets.sql"),
+            oldestProgram: 26, isNeeded: false, steps: [jobTarget]),
     ]
+
+    /// Finds the changes of one target that are not done yet.
+    private static let jobTarget = OnlineStep.index(
+        name: "job_target",
+        definition: "ON entitled.job (left(target, 256), id) WHERE state = 'running' AND idempotency_key IS NOT NULL")
 }

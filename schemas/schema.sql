@@ -1,4 +1,4 @@
--- The schema of entitled, version 36, for reading: what the migrations in schemas/sql come to, with the grants of
+-- The schema of entitled, version 37, for reading: what the migrations in schemas/sql come to, with the grants of
 -- Privileges.swift. `entitled migrate` makes databases; this file does not.
 --
 -- Generated: UPDATE_GENERATED=1 swift test --filter SchemaDocumentTests writes it from a migrated empty database.
@@ -942,12 +942,15 @@ CREATE TABLE entitled.job (
     attempts integer NOT NULL DEFAULT 0,
     -- Of a change: JSON of what was done. NULL: nothing was, or not yet.
     outcome text,
+    -- Of a change: what was committed when it was asked for. NULL: the customer was not there, or the row is older than
+    -- the column.
+    made_snapshot pg_snapshot,
     CONSTRAINT job_pkey PRIMARY KEY (id)
 ) WITH (fillfactor=50);
 CREATE INDEX job_change ON entitled.job USING btree (made_by, idempotency_key) WHERE (idempotency_key IS NOT NULL);
 -- The same job does not run twice at a time.
 CREATE UNIQUE INDEX job_running ON entitled.job USING btree (md5(request)) WHERE (state = 'running'::text);
-CREATE INDEX job_target ON entitled.job USING btree (target, id) WHERE ((state = 'running'::text) AND (idempotency_key IS NOT NULL));
+CREATE INDEX job_target ON entitled.job USING btree ("left"(target, 256), id) WHERE ((state = 'running'::text) AND (idempotency_key IS NOT NULL));
 GRANT SELECT, INSERT, UPDATE, DELETE ON entitled.job TO entitled_worker;
 GRANT SELECT ON entitled.job TO entitled_api;
 GRANT SELECT, INSERT (address, created_ms, credential, idempotency_key, kind, made_by, parameters, reason, request, request_hash, target, updated_ms, user_agent) ON entitled.job TO entitled_console;
@@ -994,6 +997,8 @@ CREATE TABLE entitled.deletion (
     counts text NOT NULL DEFAULT '{}'::text,
     settle_ms bigint,
     finished_ms bigint,
+    -- Transaction that deleted the customer. NULL: the row is older than the column.
+    made_xid xid8 DEFAULT pg_current_xact_id(),
     CONSTRAINT deletion_pkey PRIMARY KEY (id)
 );
 CREATE INDEX deletion_open ON entitled.deletion USING btree (id) WHERE (state <> 'done'::text);
@@ -1165,6 +1170,8 @@ CREATE TABLE entitled.audit (
     message text,
     -- The number of the change. NULL: it was refused before it became one.
     job bigint,
+    -- Of an entry without a job: what was committed when it was made. NULL: as for jobs.
+    made_snapshot pg_snapshot,
     CONSTRAINT audit_pkey PRIMARY KEY (id)
 );
 CREATE INDEX audit_at ON entitled.audit USING btree (at_ms);
@@ -1254,8 +1261,11 @@ GRANT SELECT ON entitled.report_entitlement TO entitled_console;
 -- One row: how far the tables of reports are.
 CREATE TABLE entitled.report_refresh (
     is_only boolean NOT NULL DEFAULT true,
-    -- Start of the last refresh that was finished: all changes from before it are in. NULL: none was.
+    -- Start of the last refresh that was finished: all changes from before it are in, but those of the failed
+    -- purchases. NULL: none was.
     started_ms bigint,
+    -- Purchases that the last refresh could not bring up to date.
+    failed bigint NOT NULL DEFAULT 0,
     CONSTRAINT report_refresh_pkey PRIMARY KEY (is_only),
     CONSTRAINT report_refresh_is_only_check CHECK (is_only)
 );
@@ -1448,8 +1458,10 @@ GRANT SELECT ON entitled_reports.entitlements_now TO entitled_analyst;
 
 -- One row: how fresh transactions and entitlements_now are.
 CREATE VIEW entitled_reports.freshness AS
-SELECT CASE WHEN f.started_ms BETWEEN -62135596800000 AND 253402300799999
-    THEN to_timestamp(f.started_ms / 1000.0) END AS refreshed_at
+SELECT
+    CASE WHEN f.started_ms BETWEEN -62135596800000 AND 253402300799999
+        THEN to_timestamp(f.started_ms / 1000.0) END AS refreshed_at,
+    f.failed AS failed_purchases
 FROM entitled.report_refresh f;
 GRANT SELECT ON entitled_reports.freshness TO entitled_analyst;
 
@@ -1479,11 +1491,15 @@ CREATE OR REPLACE FUNCTION entitled.audit_allowed()
  SET search_path TO 'pg_catalog', 'entitled', 'pg_temp'
 AS $function$
 BEGIN
+    IF NEW.job IS NULL THEN
+        SELECT CASE WHEN NEW.kind NOT IN ('grant', 'revoke') OR EXISTS (SELECT FROM app_user_id WHERE id = NEW.target)
+            THEN pg_current_snapshot() END INTO NEW.made_snapshot;
+    END IF;
     IF pg_has_role(to_regrole('entitled_worker'), 'USAGE') THEN RETURN NEW; END IF;
     IF pg_has_role((SELECT relowner FROM pg_class WHERE oid = TG_RELID), 'USAGE') THEN RETURN NEW; END IF;
     IF NEW.outcome = 'refused' AND NEW.job IS NULL
         AND NEW.kind IN ('grant', 'revoke', 'resend', 'reprocess', 'endpoint_enable', 'endpoint_disable', 'endpoint_pause')
-        AND length(NEW.target) <= 1024 AND coalesce(length(NEW.reason), 0) <= 1000
+        AND octet_length(NEW.target) <= 1024 AND coalesce(length(NEW.reason), 0) <= 1000
         AND coalesce(length(NEW.message), 0) <= 4096 AND coalesce(length(NEW.credential), 0) <= 255
         AND coalesce(length(NEW.address), 0) <= 255 AND coalesce(length(NEW.user_agent), 0) <= 255
         AND EXISTS (SELECT FROM console_user WHERE name = NEW.actor AND ended_ms IS NULL)
@@ -1504,10 +1520,15 @@ CREATE OR REPLACE FUNCTION entitled.changes_allowed()
  SET search_path TO 'pg_catalog', 'entitled', 'pg_temp'
 AS $function$
 BEGIN
+    IF NEW.idempotency_key IS NOT NULL THEN
+        -- One query, so that both are of one moment.
+        SELECT CASE WHEN NEW.kind NOT IN ('grant', 'revoke') OR EXISTS (SELECT FROM app_user_id WHERE id = NEW.target)
+            THEN pg_current_snapshot() END INTO NEW.made_snapshot;
+    END IF;
     IF pg_has_role(to_regrole('entitled_worker'), 'USAGE') THEN RETURN NEW; END IF;
     IF pg_has_role((SELECT relowner FROM pg_class WHERE oid = TG_RELID), 'USAGE') THEN RETURN NEW; END IF;
     IF NEW.kind IN ('grant', 'revoke', 'resend', 'reprocess', 'endpoint_enable', 'endpoint_disable', 'endpoint_pause')
-        AND length(NEW.target) BETWEEN 1 AND 1024 AND length(NEW.reason) BETWEEN 1 AND 1000
+        AND octet_length(NEW.target) BETWEEN 1 AND 1024 AND length(NEW.reason) BETWEEN 1 AND 1000
         AND length(NEW.idempotency_key) BETWEEN 1 AND 255 AND octet_length(NEW.request_hash) = 32
         AND length(NEW.parameters) <= 16384 AND length(NEW.credential) <= 255 AND length(NEW.address) <= 255
         AND coalesce(length(NEW.user_agent), 0) <= 255

@@ -115,6 +115,9 @@ static const unsigned char v0035_reports_sql[] = {
 static const unsigned char v0036_guards_sql[] = {
 #embed "../../schemas/sql/v0036_guards.sql"
 };
+static const unsigned char v0037_targets_sql[] = {
+#embed "../../schemas/sql/v0037_targets.sql"
+};
 static const unsigned char openapi_yaml[] = {
 #embed "../../schemas/openapi.yaml"
 };
@@ -167,6 +170,7 @@ static const struct {
     {"v0034_changes.sql", v0034_changes_sql, sizeof v0034_changes_sql},
     {"v0035_reports.sql", v0035_reports_sql, sizeof v0035_reports_sql},
     {"v0036_guards.sql", v0036_guards_sql, sizeof v0036_guards_sql},
+    {"v0037_targets.sql", v0037_targets_sql, sizeof v0037_targets_sql},
     {"openapi.yaml", openapi_yaml, sizeof openapi_yaml},
     {"operator.yaml", operator_yaml, sizeof operator_yaml},
     {"console.css", console_css, sizeof console_css},

@@ -72,13 +72,17 @@ final class PlantedCustomer {
         }
     }
 
-    /// An operator asked for something, and it was refused.
-    private func plantChange() throws {
+    /// Operators asked for something, and it was refused: once about them, and once about another thing on their behalf.
+    private func plantChanges() throws {
+        try plantChange(.revoke, PlantedCustomer.name, "revoke-\(PlantedCustomer.name)")
+        try plantChange(.resend, "dlv_0", "resend-\(PlantedCustomer.name)")
+    }
+
+    private func plantChange(_ kind: ChangeKind, _ target: String, _ key: String) throws {
         let origin = ChangeOrigin(user: "carl", credential: .session("cs_1"), address: "203.0.113.7", userAgent: nil)
         let request = ChangeTable.Request(
-            .revoke, PlantedCustomer.name, parameters: .object(["entitlement": .string("pro")]),
-            reason: "as \(PlantedCustomer.name) asked", by: origin,
-            idempotencyKey: "revoke-\(PlantedCustomer.name)",
+            kind, target, parameters: .object(["entitlement": .string("pro")]),
+            reason: "as \(PlantedCustomer.name) asked", by: origin, idempotencyKey: key,
             fingerprint: Digest.sha256(Array(PlantedCustomer.name.utf8)))
         _ = try ChangeTable.ask(request, on: connection)
         try connection.transaction {
@@ -93,7 +97,7 @@ final class PlantedCustomer {
         try apply(second.start(at: Installation.start).withoutToken, given.start(at: Installation.start))
         anonymous = try owner(second) ?? ""
         _ = try actions.alias(PlantedCustomer.token, PlantedCustomer.name, on: connection)
-        try plantChange()
+        try plantChanges()
         _ = try actions.alias(anonymous, PlantedCustomer.name, on: connection)
         _ = try actions.alias(PlantedCustomer.name, PlantedCustomer.third, on: connection)
         _ = try actions.transfer(

@@ -314,13 +314,44 @@ import Testing
             WHEN (NEW.original_transaction_id = '\(broken)') EXECUTE FUNCTION public.refuse()
             """)
         let worker = try database.connect(role: "entitled_worker")
+        let fresh = "SELECT concat_ws(' ', refreshed_at IS NOT NULL, failed_purchases) FROM entitled_reports.freshness"
         let failures = try ReportRefresh(Self.terms(), pageSize: 1000).all(on: worker)
         #expect(failures.map(\.key.originalTransactionID) == [broken])
         #expect(try database.count("SELECT count(*) FROM entitled.report_purchase") == all - 1)
-        #expect(try database.count("SELECT count(*) FROM entitled.report_refresh WHERE started_ms IS NOT NULL") == 1)
+        #expect(try database.texts(fresh) == ["t 1"])
         try database.execute("DROP TRIGGER refuse ON entitled.report_transaction")
         #expect(try ReportRefresh(Self.terms(), pageSize: 1000).all(on: worker).isEmpty)
         #expect(try database.count("SELECT count(*) FROM entitled.report_purchase") == all)
+        #expect(try database.texts(fresh) == ["t 0"])
+    }
+
+    @Test func `a refresh in which every purchase failed makes nothing fresh`() throws {
+        let installation = try furnished()
+        let database = installation.database
+        let all = try database.count("SELECT count(*) FROM entitled.purchase")
+        func refuse(_ code: String) throws {
+            try database.execute(
+                """
+                CREATE OR REPLACE FUNCTION public.refuse() RETURNS trigger LANGUAGE plpgsql AS
+                $$ BEGIN RAISE EXCEPTION 'refused' USING ERRCODE = '\(code)'; END $$
+                """)
+        }
+        try refuse("22003")
+        try database.execute(
+            """
+            CREATE TRIGGER refuse BEFORE INSERT ON entitled.report_purchase FOR EACH ROW EXECUTE FUNCTION public.refuse()
+            """)
+        let worker = try database.connect(role: "entitled_worker")
+        let fresh = "SELECT concat_ws(' ', refreshed_at IS NOT NULL, failed_purchases) FROM entitled_reports.freshness"
+        #expect(try Int64(ReportRefresh(Self.terms()).all(on: worker).count) == all)
+        #expect(try database.texts(fresh) == ["f \(all)"])
+        // What says nothing about a purchase is no purchase's failure.
+        for code in ["42501", "42703", "XX000", "0A000", "F0000", "P0001"] {
+            try refuse(code)
+            let error = #expect(throws: PostgresError.self) { try ReportRefresh(Self.terms()).all(on: worker) }
+            #expect(error?.sqlstate == code)
+        }
+        #expect(try database.texts(fresh) == ["f \(all)"])
     }
 
     /// Ten thousand facts of a purchase, and ten thousand transactions of one.

@@ -128,6 +128,64 @@ struct OperatorChangeTests {
         #expect(fixture.post("/endpoints/ep_1/disable", Self.reason(), idempotencyKey: "once").status == 409)
     }
 
+    @Test func `a repetition of what a former program wrote is one`() throws {
+        let pause = Self.reason(["until": .string("2099-01-01T00:00:00Z")])
+        try working {
+            #expect(fixture.post("/endpoints/ep_1/pause", pause, idempotencyKey: "once").status == 200)
+        }
+        let former = JSON.object([
+            "kind": .string("endpoint_pause"), "target": .string("ep_1"),
+            "parameters": .object(["until": .int(4_070_908_800_000)]), "reason": .string("ticket 4711"),
+        ]).text
+        try fixture.database.execute(
+            "UPDATE entitled.job SET request_hash = sha256(convert_to($1, 'UTF8'))", [.text(former)])
+        let again = fixture.post("/endpoints/ep_1/pause", pause, idempotencyKey: "once")
+        #expect(again.status == 200 && again.header("idempotent-replayed") == "true", "\(again.text)")
+        for (path, body) in [
+            ("/endpoints/ep_1/pause", Self.reason(["until": .string("2099-01-02T00:00:00Z")])),
+            ("/endpoints/ep_1/disable", Self.reason()), ("/endpoints/ep_2/disable", Self.reason()),
+        ] {
+            let other = fixture.post(path, body, idempotencyKey: "once")
+            #expect(other.status == 409 && fixture.code(other) == "idempotency_mismatch", "\(path) \(other.text)")
+        }
+        #expect(try fixture.database.count("SELECT count(*) FROM entitled.job") == 1)
+    }
+
+    @Test func `an operator who gets a name anew has nothing of the one who had it before`() throws {
+        let path = "/customers/anna/grants"
+        let asked = try working { fixture.post(path, Self.grant, as: .support, idempotencyKey: "once") }
+        let place = try #require(asked.header("location")).replacing("/operator/v1", with: "")
+        #expect(fixture.get(place, as: .support).status == 200)
+        #expect(audit(as: .support).count == 1)
+        try fixture.database.execute(
+            """
+            UPDATE entitled.console_user SET created_ms = (extract(epoch FROM clock_timestamp()) * 1000)::int8 + 1
+            WHERE name = 'support'
+            """)
+        #expect(fixture.get(place, as: .support).status == 404)
+        #expect(fixture.get(place, as: .operator).status == 200)
+        #expect(audit(as: .support).isEmpty)
+        #expect(audit().count == 1)
+        try working {
+            let again = fixture.post(path, Self.grant, as: .support, idempotencyKey: "once")
+            #expect(again.status == 200 && again.header("idempotent-replayed") == nil, "\(again.text)")
+        }
+    }
+
+    @Test func `a refusal names a customer who is there, to those who see customers`() throws {
+        for id in ["Anna%40home", "former-customer"] {
+            #expect(fixture.post("/customers/\(id)/grants", Self.grant, as: .read).status == 403)
+        }
+        #expect(fixture.post("/endpoints/ep_1/enable", Self.reason(), as: .read).status == 403)
+        #expect(
+            try fixture.database.texts("SELECT target FROM entitled.audit ORDER BY id") == ["Anna@home", "", "ep_1"])
+        #expect(audit().map { $0["target"]?.stringValue } == ["ep_1", "", "Anna@home"])
+        // Else the audit would tell which customers there are.
+        #expect(audit(as: .read).map { $0["target"]?.stringValue } == ["ep_1", "", ""])
+        #expect(audit("?target=Anna%40home", as: .read).isEmpty)
+        #expect(audit("?target=Anna%40home").count == 1)
+    }
+
     @Test func `the one who asked for a change sees what became of it, and others do not`() throws {
         let delivery = try #require(
             fixture.get("/deliveries").json["items"]?.arrayValue?.first?["id"]?.stringValue)

@@ -35,6 +35,7 @@ struct AnalystRoleTests {
         events.created_at timestamp with time zone
         events.created_ms bigint
         freshness.refreshed_at timestamp with time zone
+        freshness.failed_purchases bigint
         subscriptions.original_transaction_id text
         subscriptions.customer_id text
         subscriptions.app text

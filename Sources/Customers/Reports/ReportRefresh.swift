@@ -20,7 +20,9 @@ package struct ReportRefresh: Sendable {
         fileprivate var last: PurchaseKey?
         /// How often a purchase of the page changed while it was read.
         fileprivate var overtaken = 0
-        /// Purchases whose rows could not be made: how many in this refresh.
+        /// Purchases of the lane whose rows could not be made: they are not tried again when a page is.
+        fileprivate var broken: Set<PurchaseKey> = []
+        /// Purchases whose rows are not up to date after this refresh: how many so far.
         package fileprivate(set) var failed = 0
         /// When it began, in ms by the server's clock.
         package let started: Int64
@@ -30,6 +32,8 @@ package struct ReportRefresh: Sendable {
         }
 
         package var isAtEnd: Bool { lane >= Lane.count }
+        /// Whether the next page is one that was read before: it is worth a pause.
+        package var isRepeating: Bool { overtaken > 0 }
     }
 
     /// A purchase whose rows could not be made: they stay as they were, and the next refresh tries again.
@@ -38,56 +42,80 @@ package struct ReportRefresh: Sendable {
         package let error: any Error
     }
 
-    private static let patience = 10
+    /// A purchase changed each time between the reading of its facts and the writing of its rows.
+    package struct Overtaken: Error, CustomStringConvertible {
+        package var description: String { "the purchase changed each time while its rows were made" }
+    }
 
-    /// One page; at the end of the last lane it is noted how far the tables are.
+    package static let patience = 10
+
+    /// One page; at the end of the last lane it is noted how far the tables are, and how many purchases they lack.
     ///
-    /// - Returns: purchases that were passed over.
-    /// - Throws: what says nothing about a purchase, such as a lost connection; the same page is next.
+    /// - Returns: purchases that were passed over, each once in a refresh.
+    /// - Throws: what says nothing about a purchase, such as a lost connection or a missing privilege; the same page is next.
     package func step(_ cursor: inout Cursor, on connection: PostgresConnection) throws -> [Failure] {
         guard !cursor.isAtEnd else { return [] }
         let lane = Lane(number: Int16(clamping: cursor.lane))
         let due = try ReportTable.due(
             in: lane, after: cursor.last, stamp: terms.stamp, atMost: pageSize, on: connection)
-        var (done, failures): (Set<PurchaseKey>, [Failure]) = ([], [])
-        for part in try FactBatches.split(due.map(\.key), on: connection) {
-            let part = Array(due[part])
-            do {
-                done.formUnion(try write(part, now: cursor.started, on: connection))
-            } catch  where !ReportRefresh.isPassing(error) {
-                for one in part {
-                    do {
-                        done.formUnion(try write([one], now: cursor.started, on: connection))
-                    } catch  where !ReportRefresh.isPassing(error) {
-                        failures.append(Failure(key: one.key, error: error))
-                        done.insert(one.key)
-                    }
-                }
+        let tried = due.filter { !cursor.broken.contains($0.key) }
+        var (done, failures) = try write(tried, now: cursor.started, on: connection)
+        done.formUnion(cursor.broken)
+        done.formUnion(failures.map(\.key))
+        // One that changed meanwhile may lack what is older than the refresh, so the page is read again from there.
+        if let left = due.firstIndex(where: { !done.contains($0.key) }) {
+            if cursor.overtaken < ReportRefresh.patience {
+                cursor.overtaken += 1
+                if left > 0 { cursor.last = due[left - 1].key }
+                cursor.broken.formUnion(failures.map(\.key))
+                cursor.failed += failures.count
+                return failures
             }
+            failures += due.filter { !done.contains($0.key) }.map { Failure(key: $0.key, error: Overtaken()) }
         }
         cursor.failed += failures.count
-        // One that changed meanwhile may lack what is older than the refresh, so the page is read again from there.
-        if let left = due.firstIndex(where: { !done.contains($0.key) }), cursor.overtaken < ReportRefresh.patience {
-            cursor.overtaken += 1
-            if left > 0 { cursor.last = due[left - 1].key }
-            return failures
-        }
         cursor.overtaken = 0
+        cursor.broken = []
         cursor.last = due.last?.key
         guard due.count < pageSize else { return failures }
         try ReportTable.deleteGone(in: lane, on: connection)
         cursor.lane += 1
         cursor.last = nil
-        if cursor.isAtEnd { try ReportTable.finish(started: cursor.started, on: connection) }
+        if cursor.isAtEnd {
+            try ReportTable.finish(
+                started: cursor.started, failed: cursor.failed, stamp: terms.stamp, on: connection)
+        }
         return failures
     }
 
-    private static func isPassing(_ error: any Error) -> Bool { (error as? PostgresError)?.isRetryable ?? false }
+    /// Writes the rows of purchases; where that fails for some, of each by itself.
+    private func write(
+        _ due: [ReportTable.Due], now: Int64, on connection: PostgresConnection
+    ) throws -> (done: Set<PurchaseKey>, failures: [Failure]) {
+        var (done, failures): (Set<PurchaseKey>, [Failure]) = ([], [])
+        for part in try FactBatches.split(due.map(\.key), on: connection) {
+            let part = Array(due[part])
+            do {
+                done.formUnion(try writeTogether(part, now: now, on: connection))
+            } catch  where ReportRefresh.isOfPurchase(error) {
+                for one in part {
+                    do {
+                        done.formUnion(try writeTogether([one], now: now, on: connection))
+                    } catch  where ReportRefresh.isOfPurchase(error) {
+                        failures.append(Failure(key: one.key, error: error))
+                    }
+                }
+            }
+        }
+        return (done, failures)
+    }
+
+    private static func isOfPurchase(_ error: any Error) -> Bool { (error as? PostgresError)?.isOfData ?? true }
 
     /// Facts are read after the state of the record: if they say more than it, its rows are not written.
     ///
     /// - Returns: the purchases whose rows were written.
-    private func write(
+    private func writeTogether(
         _ due: [ReportTable.Due], now: Int64, on connection: PostgresConnection
     ) throws -> Set<PurchaseKey> {
         let facts = try FactTable.load(due.map(\.key), on: connection)

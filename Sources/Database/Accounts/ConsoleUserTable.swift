@@ -85,6 +85,15 @@ package enum ConsoleUserTable {
             .compactMap(user)
     }
 
+    /// Whether the user of this name who is there was the one at this instant: another may have had the name before.
+    ///
+    /// - Parameter instant: ms since 1970, by the database's clock.
+    package static func isSame(
+        _ name: String, as instant: Int64, on connection: PostgresConnection
+    ) throws -> Bool {
+        try find(name, on: connection).map { $0.created <= instant } ?? false
+    }
+
     private static let end = """
         WITH gone AS (
             UPDATE entitled.console_user SET ended_ms = $2, password = NULL WHERE name = $1 AND ended_ms IS NULL

@@ -57,27 +57,44 @@ package enum AuditTable {
         }
     }
 
+    /// Which entries are asked for.
+    package struct Filter: Sendable {
+        /// Nil: of every operator.
+        package var actor: String?
+        package var kind: String?
+        /// Nil: about anything.
+        package var target: String?
+        /// ms since 1970; nil: from the first on.
+        package var notBefore: Int64?
+        /// Whether entries about customers tell neither who it is nor, by the filter of targets, that there is one.
+        package var hidesCustomers = false
+
+        package init(actor: String? = nil, kind: String? = nil, target: String? = nil) {
+            (self.actor, self.kind, self.target) = (actor, kind, target)
+        }
+    }
+
     private static let select = """
-        SELECT id, at_ms, actor, credential, address, user_agent, kind, target, reason, outcome, message, job
+        SELECT id, at_ms, actor, credential, address, user_agent, kind,
+            CASE WHEN kind = ANY($9::text[]) THEN '' ELSE target END AS target, reason, outcome, message, job
         FROM entitled.audit
-        WHERE ($1::text IS NULL OR actor = $1) AND ($2::text IS NULL OR kind = $2) AND ($3::text IS NULL OR target = $3)
+        WHERE ($1::text IS NULL OR actor = $1) AND ($2::text IS NULL OR kind = $2)
+            AND ($3::text IS NULL OR target = $3 AND kind <> ALL($9::text[]))
             AND ($4::int8 IS NULL OR at_ms >= $4) AND ($5::int8 IS NULL OR at_ms < $5) AND id < $6
+            AND ($8::int8 IS NULL OR at_ms >= $8)
         ORDER BY id DESC LIMIT $7
         """
 
     /// A page, the newest first.
-    ///
-    /// - Parameters:
-    ///   - actor: nil: of every operator.
-    ///   - target: nil: about anything.
     package static func list(
-        actor: String?, kind: String?, target: String?, _ range: ListRange, on connection: PostgresConnection
+        _ filter: Filter, _ range: ListRange, on connection: PostgresConnection
     ) throws -> ListPage<Entry> {
         let found = try connection.query(
             select,
             [
-                .text(actor), .text(kind), .text(target), .int8(range.since), .int8(range.until),
-                .int8(range.after?.order ?? .max), .int8(Int64(range.limit + 1)),
+                .text(filter.actor), .text(filter.kind), .text(filter.target), .int8(range.since), .int8(range.until),
+                .int8(range.after?.order ?? .max), .int8(Int64(range.limit + 1)), .int8(filter.notBefore),
+                .texts(filter.hidesCustomers ? ChangeKind.ofCustomers.map(\.rawValue) : []),
             ]
         ).map(Entry.init)
         return ListPage(found, limit: range.limit) { ListCursor(order: $0.id, lane: 0) }

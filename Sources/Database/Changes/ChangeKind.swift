@@ -25,6 +25,20 @@ package enum ChangeKind: String, Sendable, CaseIterable, ColumnDecodable {
         }
     }
 
+    /// What the target of a change is an id of: the same text may name one thing of each class.
+    package enum TargetClass: String, Sendable {
+        case customer, delivery, notification, endpoint
+    }
+
+    package var targetClass: TargetClass {
+        switch self {
+        case .grant, .revoke: .customer
+        case .resend: .delivery
+        case .reprocess: .notification
+        case .endpointEnable, .endpointDisable, .endpointPause: .endpoint
+        }
+    }
+
     /// Kinds whose target is a customer.
-    package static let ofCustomers: [ChangeKind] = [.grant, .revoke]
+    package static let ofCustomers = allCases.filter { $0.targetClass == .customer }
 }

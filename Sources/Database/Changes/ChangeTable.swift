@@ -1,4 +1,5 @@
 import Base
+import Crypto
 import Postgres
 
 /// Changes that operators ask for, from the request to what came of it.
@@ -32,6 +33,15 @@ package enum ChangeTable {
             self.fingerprint = fingerprint
         }
 
+        /// What `fingerprint` was in programs before schema 36: rows of theirs count for a day after an upgrade.
+        fileprivate var formerFingerprint: [UInt8] {
+            let text = JSON.object([
+                "kind": .string(kind.rawValue), "target": .string(target), "parameters": parameters,
+                "reason": .string(reason),
+            ]).text
+            return Digest.sha256(Array(text.utf8))
+        }
+
         /// The words of the job.
         fileprivate var words: String { "change \(origin.user) \(idempotencyKey)" }
     }
@@ -53,11 +63,13 @@ package enum ChangeTable {
         SELECT u.name FROM entitled.console_user u, settings WHERE u.name = $1 FOR NO KEY UPDATE OF u
         """
 
+    /// What an operator asked for who had the name before is no repetition.
     private static let selectRepeated = """
         SELECT id, request_hash FROM entitled.job
         WHERE made_by = $1 AND idempotency_key = $2 AND (
             state = 'running'
             OR coalesce(finished_ms, created_ms) > (extract(epoch FROM clock_timestamp()) * 1000)::int8 - 86400000)
+            AND created_ms >= coalesce((SELECT u.created_ms FROM entitled.console_user u WHERE u.name = $1), 0)
         ORDER BY id DESC LIMIT 1
         """
 
@@ -74,8 +86,15 @@ package enum ChangeTable {
         toRepetitionBy user: String, under idempotencyKey: String, fingerprint: [UInt8],
         on connection: PostgresConnection
     ) throws -> Answer? {
+        try answer(toRepetitionBy: user, under: idempotencyKey, fingerprints: [fingerprint], on: connection)
+    }
+
+    private static func answer(
+        toRepetitionBy user: String, under idempotencyKey: String, fingerprints: [[UInt8]],
+        on connection: PostgresConnection
+    ) throws -> Answer? {
         try connection.query(selectRepeated, [.text(user), .text(idempotencyKey)]).first.map { known in
-            try known.bytes("request_hash") == fingerprint ? .repeated(try known.int("id")) : .mismatch
+            fingerprints.contains(try known.bytes("request_hash")) ? .repeated(try known.int("id")) : .mismatch
         }
     }
 
@@ -85,8 +104,8 @@ package enum ChangeTable {
             let origin = request.origin
             _ = try connection.query(serialise, [.text(origin.user)])
             let known = try answer(
-                toRepetitionBy: origin.user, under: request.idempotencyKey, fingerprint: request.fingerprint,
-                on: connection)
+                toRepetitionBy: origin.user, under: request.idempotencyKey,
+                fingerprints: [request.fingerprint, request.formerFingerprint], on: connection)
             if let known { return known }
             let row = try connection.query(
                 insert,
@@ -129,7 +148,8 @@ package enum ChangeTable {
     // MARK: - Workers
 
     /// One that failed waits as many seconds as it failed times, and one that met a lock waits until `lease_until`; the others
-    /// go before it. Changes of one target are done in the order in which they were asked for.
+    /// go before it. Changes of one target are done in the order in which they were asked for; of those that this program does
+    /// not know, it is unknown what their target is, and they keep none from being done.
     private static let selectNext = """
         WITH settings AS MATERIALIZED (
             SELECT \(Durability.setting), set_config('statement_timeout', '5s', true),
@@ -143,8 +163,10 @@ package enum ChangeTable {
                 AND (lease_until IS NULL OR lease_until <= clock_timestamp())
                 AND NOT EXISTS (
                     SELECT FROM entitled.job older
-                    WHERE older.target = j.target AND older.id < j.id AND older.state = 'running'
-                        AND older.idempotency_key IS NOT NULL)
+                    WHERE left(older.target, 256) = left(j.target, 256) AND older.target = j.target
+                        AND older.id < j.id AND older.state = 'running' AND older.idempotency_key IS NOT NULL
+                        AND ($2::text[])[array_position($1::text[], older.kind)]
+                            = ($2::text[])[array_position($1::text[], j.kind)])
             ORDER BY attempts, id LIMIT 1 FOR NO KEY UPDATE SKIP LOCKED
         )
         SELECT held.* FROM held, settings
@@ -152,7 +174,8 @@ package enum ChangeTable {
 
     /// The next change that is to be done and that no other worker is at; it is locked until the transaction ends.
     package static func take(on connection: PostgresConnection) throws -> Change? {
-        try connection.query(selectNext, [.texts(kinds)]).first.map(Change.init)
+        let classes = ChangeKind.allCases.map(\.targetClass.rawValue)
+        return try connection.query(selectNext, [.texts(kinds), .texts(classes)]).first.map(Change.init)
     }
 
     private static let lock = """
@@ -164,13 +187,20 @@ package enum ChangeTable {
         try connection.query(lock, [.int8(id)]).first.map(Change.init)
     }
 
+    /// The cursor says when it was postponed for the first time.
     private static let postponing = """
-        UPDATE entitled.job SET lease_until = clock_timestamp() + interval '2 s' WHERE id = $1 AND state = 'running'
+        UPDATE entitled.job SET lease_until = clock_timestamp() + interval '2 s',
+            cursor = CASE WHEN cursor = '{}' THEN ARRAY[t.now::text] ELSE cursor END
+        FROM (SELECT (extract(epoch FROM clock_timestamp()) * 1000)::int8 AS now) t
+        WHERE id = $1 RETURNING t.now - cursor[1]::int8 AS waited
         """
 
-    /// Lets other changes go before one that met another transaction at the same rows; it is no failure of the change.
-    package static func postpone(_ change: Change, on connection: PostgresConnection) throws {
-        _ = try connection.query(postponing, [.int8(change.id)])
+    /// Lets other changes go before one that is held and that met another transaction at the same rows; it is no failure of the
+    /// change.
+    ///
+    /// - Returns: ms since it was postponed for the first time.
+    package static func postpone(_ change: Change, on connection: PostgresConnection) throws -> Int64 {
+        try connection.query(postponing, [.int8(change.id)]).one().int("waited")
     }
 
     private static let selectRole = """
@@ -197,6 +227,7 @@ package enum ChangeTable {
         return lower
     }
 
+    /// A target that no index takes is cut off in the audit: schemas before 37 let a console write one.
     private static let end = """
         WITH ended AS (
             UPDATE entitled.job SET state = $2, outcome = $3, error = $4, fraction = 1, updated_ms = t.now,
@@ -207,7 +238,9 @@ package enum ChangeTable {
         )
         INSERT INTO entitled.audit (
             at_ms, actor, credential, address, user_agent, kind, target, reason, outcome, message, job)
-        SELECT now, made_by, credential, address, user_agent, kind, target, reason, $5, $4, id FROM ended RETURNING id
+        SELECT now, made_by, credential, address, user_agent, kind,
+            CASE WHEN octet_length(target) > 1024 THEN left(target, 256) ELSE target END, reason, $5, $4, id
+        FROM ended RETURNING id
         """
 
     /// Ends a change that is held, and puts it in the audit.

@@ -130,22 +130,52 @@ package enum DeletionTable {
         _ = try connection.query(insertMissing, [.byteas(hashes), .int8(id), .int8(instant), .int8(action)])
     }
 
-    /// How long a deletion may take from its instant to its commit, in ms: what was asked for about the customer until then
-    /// meant the deleted one.
-    package static let commitTime: Int64 = 30_000
+    /// Whether a row about a customer means the one whom the deletion `d` deleted, and not another one who got the id since
+    /// then: as SQL.
+    ///
+    /// The row's snapshot says whether the deletion was committed when the row was made. Where there is none, the schema was
+    /// older or the customer was not there; and transactions that are to come are of another cluster, from which the database
+    /// was copied. Then 30 s for the deletion's transaction decide.
+    ///
+    /// - Parameters:
+    ///   - row: its alias.
+    ///   - time: its column with ms since 1970 by the database's clock.
+    package static func isMeant(by row: String, at time: String) -> String {
+        let snapshot = "(to_jsonb(\(row)) ->> 'made_snapshot')::pg_snapshot"
+        let transaction = "(to_jsonb(d) ->> 'made_xid')::xid8"
+        return """
+            CASE WHEN \(row).\(time) <= d.at_ms THEN true
+                WHEN \(transaction) < pg_snapshot_xmax(pg_current_snapshot()) AND \(snapshot) IS NOT NULL
+                THEN NOT pg_visible_in_snapshot(\(transaction), \(snapshot))
+                ELSE \(row).\(time) <= d.at_ms + 30000 END
+            """
+    }
 
-    private static let selectSince = """
-        SELECT EXISTS (SELECT FROM entitled.deletion_id WHERE hash = $1 AND at_ms > $2) AS is_deleted
+    private static let selectMeant = """
+        SELECT d.is_log_swept FROM entitled.job j, entitled.deletion d
+        WHERE j.id = $1 AND d.id IN (SELECT deletion FROM entitled.deletion_id WHERE hash = $2)
+            AND \(isMeant(by: "j", at: "created_ms"))
+        ORDER BY d.id FOR SHARE OF d
         """
 
-    /// Whether a customer with this id was deleted after something was asked for about them.
-    ///
-    /// - Parameter asked: ms since 1970, by the database's clock.
-    package static func isDeleted(
-        _ appUserID: String, since asked: Int64, on connection: PostgresConnection
-    ) throws -> Bool {
-        let hash = try DeletedCustomerHashes().hash(appUserID, on: connection)
-        return try connection.query(selectSince, [.bytea(hash), .int8(asked - commitTime)]).one().bool("is_deleted")
+    /// What became of the customer whom a change means.
+    package enum Fate: Sendable, Equatable {
+        case present
+        /// The erasure is still to come to the changes, or at it.
+        case deleted
+        /// Whatever named them is redacted, but what was committed since then.
+        case swept
+    }
+
+    /// The fate of the customer whom a change means; an erasure that is at the changes is waited for.
+    package static func fate(
+        ofTargetOf change: Change, on connection: PostgresConnection
+    ) throws -> Fate {
+        let hash = try DeletedCustomerHashes().hash(change.target, on: connection)
+        let found = try connection.query(selectMeant, [.int8(change.id), .bytea(hash)]).map {
+            try $0.bool("is_log_swept")
+        }
+        return found.isEmpty ? .present : found.allSatisfy { $0 } ? .swept : .deleted
     }
 
     // MARK: - Working off

@@ -40,11 +40,23 @@ package struct Pseudonyms: Sendable, Equatable {
     }
 
     /// A free text, with a pseudonym in place of each id in it.
-    package func replaced(inText text: String) -> String {
+    package func replaced(inText text: String) -> String { replaced(inText: text, wholeWords: false) }
+
+    /// - Parameter wholeWords: leaves an id that is a part of a longer word.
+    package func replaced(inText text: String, wholeWords: Bool) -> String {
         let longestFirst = names.filter { !$0.key.isEmpty }.sorted { ($1.key.count, $0.key) < ($0.key.count, $1.key) }
         return longestFirst.reduce(text) { text, name in
-            text.split(separator: name.key, omittingEmptySubsequences: false).joined(separator: name.value)
+            let parts = text.split(separator: name.key, omittingEmptySubsequences: false)
+            guard wholeWords, let first = parts.first else { return parts.joined(separator: name.value) }
+            return parts.dropFirst().reduce(into: String(first)) { joined, part in
+                let isPart = Pseudonyms.isOfWord(joined.last) || Pseudonyms.isOfWord(part.first)
+                joined += (isPart ? name.key : name.value) + part
+            }
         }
+    }
+
+    private static func isOfWord(_ character: Character?) -> Bool {
+        character.map { $0.isLetter || $0.isNumber } ?? false
     }
 }
 

@@ -167,8 +167,30 @@ package enum ReportTable {
         _ = try connection.query(deleteGone, [.int2(lane.number)])
     }
 
-    /// Notes that all changes from before this instant are in the tables, in ms by the server's clock.
-    package static func finish(started: Int64, on connection: PostgresConnection) throws {
-        _ = try connection.query("UPDATE entitled.report_refresh SET started_ms = $1", [.int8(started)])
+    private static let countsFailures = """
+        SELECT to_jsonb(r) ? 'failed' AS counts_failures FROM entitled.report_refresh r
+        """
+
+    /// Where no purchase's rows are up to date, a refresh has brought nothing.
+    private static let finish = """
+        UPDATE entitled.report_refresh SET failed = $2, started_ms = CASE
+            WHEN $2 = 0 OR EXISTS (SELECT FROM entitled.report_purchase WHERE stamp = $3) THEN $1 ELSE started_ms END
+        """
+
+    /// Notes that all changes from before this instant are in the tables, but those of the purchases that failed.
+    ///
+    /// A schema before 37 cannot say the latter; there the tables stay as fresh as the last refresh without failures.
+    ///
+    /// - Parameters:
+    ///   - started: in ms by the server's clock.
+    ///   - failed: purchases whose rows are not up to date.
+    package static func finish(
+        started: Int64, failed: Int, stamp: String, on connection: PostgresConnection
+    ) throws {
+        if try connection.query(countsFailures).first?.bool("counts_failures") ?? false {
+            _ = try connection.query(finish, [.int8(started), .int8(Int64(failed)), .text(stamp)])
+        } else if failed == 0 {
+            _ = try connection.query("UPDATE entitled.report_refresh SET started_ms = $1", [.int8(started)])
+        }
     }
 }

@@ -17,6 +17,8 @@ package struct ChangeWork: Sendable {
 
     /// Failures after which a change is given up. What passes by itself is not counted.
     package static let patience: Int64 = 5
+    /// After so many ms of meeting other transactions a change is given up: those of its target wait for it.
+    package static let lockPatience: Int64 = 600_000
 
     /// - Parameter entitlements: those that can be granted.
     package init(entitlements: Set<String>, foldSettings: FoldSettings, clock: any WallClock) {
@@ -45,6 +47,12 @@ package struct ChangeWork: Sendable {
             let ended = try connection.transaction { () throws -> Ended? in
                 taken = try ChangeTable.take(on: connection)
                 guard let change = taken else { return nil }
+                let fate = try fate(of: change, on: connection)
+                guard fate == .present else {
+                    let ended = try end(change, .refused(ChangeWork.deleted), on: connection)
+                    if fate == .swept { try ChangeRedaction.forget(change, on: connection) }
+                    return ended
+                }
                 return try end(change, try carryOut(change, on: connection), on: connection)
             }
             if ended != nil { FailPoint.changeAfterCommit.pass() }
@@ -66,8 +74,11 @@ package struct ChangeWork: Sendable {
             return try end(change, .refused(ChangeWork.deleted), on: connection)
         }
         if ChangeWork.meetsOthers(error) {
-            try ChangeTable.postpone(change, on: connection)
-            return nil
+            guard try ChangeTable.postpone(change, on: connection) >= ChangeWork.lockPatience else { return nil }
+            return try end(
+                change,
+                .failed("Another transaction held the same rows for 10 minutes (\(error)); the change is given up."),
+                on: connection)
         }
         if let rejection = error as? CustomerActions.Rejection {
             return try end(change, .refused("The change was refused: \(rejection)."), on: connection)
@@ -76,6 +87,11 @@ package struct ChangeWork: Sendable {
         guard failures >= ChangeWork.patience else { return nil }
         return try end(
             change, .failed("The change failed \(failures) times (\(error)) and is given up."), on: connection)
+    }
+
+    private func fate(of change: Change, on connection: PostgresConnection) throws -> DeletionTable.Fate {
+        guard change.kind.targetClass == .customer else { return .present }
+        return try DeletionTable.fate(ofTargetOf: change, on: connection)
     }
 
     private static let deleted = "The customer was deleted; the change was asked for before, or at the same time."
@@ -109,11 +125,6 @@ package struct ChangeWork: Sendable {
         }
         guard let parameters = try? JSON(parsing: Array(change.parameters.utf8)) else {
             return .refused("The parameters of the change are no JSON.")
-        }
-        if ChangeKind.ofCustomers.contains(change.kind),
-            try DeletionTable.isDeleted(change.target, since: change.asked, on: connection)
-        {
-            return .refused(ChangeWork.deleted)
         }
         switch change.kind {
         case .grant: return try grant(change, parameters, on: connection)

@@ -20,6 +20,8 @@ package struct ReportDuty: Duty {
     private let logger: Logger
     /// Lines about single purchases in one refresh.
     private static let mostLines = 10
+    /// Before a page that was overtaken is read again: what changes its purchases may be over by then.
+    private static let pause = Duration.seconds(1)
     /// Nil: none is under way.
     private var cursor: ReportRefresh.Cursor?
 
@@ -49,7 +51,7 @@ package struct ReportDuty: Duty {
                     ])
             }
             cursor = next.isAtEnd ? nil : next
-            guard next.isAtEnd else { return .again }
+            guard next.isAtEnd else { return next.isRepeating ? .after(ReportDuty.pause) : .again }
             if next.failed > 0 { logger.warning("reports incomplete", ["failed": .int(Int64(next.failed))]) }
             return .after(interval)
         }

@@ -52,16 +52,25 @@ package struct ChangeDesk: Sendable {
         var body = try ChangeBody(body)
         let fingerprint = body.fingerprint(kind, of: subject)
         // Before it is looked at whether it can be done: by now it may have been.
-        if let known = try ChangeTable.answer(
+        let known = try ChangeTable.answer(
             toRepetitionBy: origin.user, under: idempotencyKey, fingerprint: fingerprint, on: connection)
-        {
+        // A mismatch is judged once more with what is found: a former program spelled requests otherwise.
+        if let known, known != .mismatch {
             return try asked(known, kind)
         }
-        let reason = try body.reason()
-        let found = try DatabaseDesk.ask(settings, for: viewer, now: now, on: connection) { desk in
-            try route.find(desk, PathValues(values: subject), &body)
+        let reason: String
+        let found: ChangeRoute.Subject
+        do {
+            reason = try body.reason()
+            found = try DatabaseDesk.ask(settings, for: viewer, now: now, on: connection) { desk in
+                try route.find(desk, PathValues(values: subject), &body)
+            }
+            try body.finish()
+        } catch let error as DeskError {
+            // The request under the key was another one, whatever is wrong with this one.
+            if let known { return try asked(known, kind) }
+            throw error
         }
-        try body.finish()
         let answer = try ChangeTable.ask(
             ChangeTable.Request(
                 kind, found.target, parameters: found.parameters, reason: reason, by: origin,
@@ -89,9 +98,16 @@ package struct ChangeDesk: Sendable {
         _ job: Int64, for viewer: Viewer, on connection: PostgresConnection
     ) throws -> ChangeAnswer {
         guard let change = try ChangeTable.find(job, on: connection),
-            change.user == viewer.user || viewer.role == .operator
+            try viewer.role == .operator || viewer.hasAsked(for: change, on: connection)
         else { throw DeskError.noOwnChange(job) }
         return ChangeAnswer(change)
+    }
+}
+
+extension Viewer {
+    /// Whether the viewer asked for a change, and not an operator who had the name before.
+    func hasAsked(for change: Change, on connection: PostgresConnection) throws -> Bool {
+        try change.user == user && ConsoleUserTable.isSame(user, as: change.asked, on: connection)
     }
 }
 

@@ -21,7 +21,16 @@ final class RefusalNotes: Sendable {
         }
         guard isNoted else { return }
         try AuditTable.refused(
-            kind, String(target.unicodeScalars.prefix(255)), reason: nil, by: origin, message: error.message,
+            kind, try noted(target, kind, on: connection), reason: nil, by: origin, message: error.message,
             on: connection)
+    }
+
+    /// Of customers the id by which they are known. An id that names none may be that of one who was deleted, and would stay.
+    private func noted(
+        _ target: String, _ kind: ChangeKind, on connection: PostgresConnection
+    ) throws -> String {
+        guard kind.targetClass == .customer else { return String(target.unicodeScalars.prefix(255)) }
+        guard target.utf8.count <= 1024, !target.utf8.contains(0) else { return "" }
+        return try CustomerQuery.resolve(target, on: connection).appUserID ?? ""
     }
 }

@@ -86,7 +86,8 @@ extension DatabaseDesk {
         // An older schema has no change.
         let isChange = ChangeKind(rawValue: job.kind) != nil
         let change = isChange ? try ChangeTable.find(number, on: connection).map(ChangeAnswer.init) : nil
-        guard viewer.may(.jobs) || change?.change.user == viewer.user else { throw DeskError.noOwnChange(number) }
+        guard try viewer.may(.jobs) || change.map({ try viewer.hasAsked(for: $0.change, on: connection) }) ?? false
+        else { throw DeskError.noOwnChange(number) }
         return JobAnswer(job: job, change: change)
     }
 
@@ -106,8 +107,13 @@ extension DatabaseDesk {
                 403, "forbidden", "The role \(viewer.role.rawValue) sees what it did itself.", field: "actor",
                 needs: [.operator])
         }
-        let page = try AuditTable.list(
-            actor: actor, kind: question.kind, target: question.target, question.part.range, on: connection)
+        var filter = AuditTable.Filter(actor: actor, kind: question.kind, target: question.target)
+        // Of an operator who had the name before, entries are another's.
+        if viewer.role != .operator {
+            filter.notBefore = try ConsoleUserTable.find(viewer.user, on: connection)?.created
+        }
+        filter.hidesCustomers = !viewer.may(.customers)
+        let page = try AuditTable.list(filter, question.part.range, on: connection)
         return question.part.list(page) { $0 }
     }
 

@@ -46,6 +46,13 @@ package struct PostgresError: Error, Sendable, Equatable, CustomStringConvertibl
             || ["55P03", "57014", "25006", "58030"].contains(sqlstate)
     }
 
+    /// Whether what was written or read is at fault, and not the schema, a privilege or the server: other rows may do.
+    package var isOfData: Bool {
+        if kind == .encoding || kind == .decoding { return true }
+        // Values that fit no type, break a constraint, or are too large for an index or a document.
+        return sqlstate.map { ["22", "23", "54"].contains(String($0.prefix(2))) } ?? false
+    }
+
     package var description: String {
         let state = sqlstate.map { " (SQLSTATE \($0))" } ?? ""
         let unknown = outcomeUnknown ? "; it is unknown whether it was committed" : ""

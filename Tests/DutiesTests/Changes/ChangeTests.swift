@@ -233,6 +233,44 @@ import Testing
         #expect(try bench.database.count("SELECT sum(attempts)::int8 FROM entitled.job") == 0)
     }
 
+    @Test func `a change that waits for another transaction too long is given up, and the next one is done`() throws {
+        let (holder, worker) = (try bench.worker(), try bench.worker())
+        let waiting = try bench.ask(ChangeFixture.grant(as: "operator", key: "1"))
+        let next = try bench.ask(
+            ChangeFixture.request(.revoke, "anna", .object(["entitlement": .string("pro")]), key: "2"))
+        try holder.transaction { () throws -> Void in
+            try holder.query("SELECT FROM entitled.customer WHERE original_app_user_id = 'anna' FOR UPDATE")
+            // A worker has not been there for an hour: the time counts from the first try.
+            try bench.database.execute("UPDATE entitled.job SET created_ms = created_ms - 3600000, updated_ms = 0")
+            #expect(try bench.work.next(on: worker) == nil)
+            try bench.database.execute(
+                "UPDATE entitled.job SET cursor = ARRAY[(cursor[1]::int8 - 600000)::text], lease_until = '-infinity' WHERE id = $1",
+                [.int8(waiting)])
+            let ended = try #require(try bench.work.next(on: worker))
+            #expect(ended.job == waiting && ended.ending.outcome == .failed)
+        }
+        #expect(try bench.change(waiting).error?.contains("for 10 minutes") == true)
+        #expect(try bench.audit() == ["operator grant anna failed \(waiting)"])
+        #expect(try bench.grants() == 0)
+        #expect(try bench.work.next(on: worker)?.job == next)
+    }
+
+    @Test func `a change waits for older ones of the same thing, not of another with its name`() throws {
+        let worker = try bench.worker()
+        try bench.ask(ChangeFixture.grant(to: "ep_1", key: "1"))
+        try bench.ask(ChangeFixture.request(.resend, "ep_1", key: "2"))
+        // Of a program that is newer than this one.
+        try bench.database.execute(
+            "UPDATE entitled.job SET kind = 'rename' WHERE idempotency_key = '2'")
+        try bench.database.execute(
+            "UPDATE entitled.job SET lease_until = clock_timestamp() + interval '1 hour' WHERE kind = 'grant'")
+        let disabling = try bench.ask(ChangeFixture.request(.endpointDisable, "ep_1", key: "3"))
+        let enabling = try bench.ask(ChangeFixture.request(.endpointEnable, "ep_1", key: "4"))
+        #expect(try bench.work.next(on: worker)?.job == disabling)
+        #expect(try bench.work.next(on: worker)?.job == enabling)
+        #expect(try bench.work.next(on: worker) == nil)
+    }
+
     @Test func `changes of one target are done in their order`() throws {
         let (holder, worker) = (try bench.worker(), try bench.worker())
         let revoke = JSON.object(["entitlement": .string("pro")])

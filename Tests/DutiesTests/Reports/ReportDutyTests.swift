@@ -28,11 +28,11 @@ import Testing
             [.uuid(worker)])
     }
 
-    private func duty() -> ReportDuty {
+    private func duty(_ log: LogTape = LogTape()) -> ReportDuty {
         let terms = ReportTerms(
             catalogue: EntitlementCatalogue(), rates: DollarRates(), seller: SellerTerms(), foldSettings: FoldSettings()
         )
-        return ReportDuty(ReportRefresh(terms), interval: .seconds(77), logger: LogTape().logger)
+        return ReportDuty(ReportRefresh(terms), interval: .seconds(77), logger: log.logger)
     }
 
     private var isFinished: Bool {
@@ -65,6 +65,46 @@ import Testing
         #expect(try !isFinished)
         _ = try duty.run(run)
         #expect(try isFinished)
+    }
+
+    @Test func `a page that is overtaken is read again after a pause, and its failures are told once`() throws {
+        try lead()
+        // The first one is written, and changes the second one meanwhile; the third one fails.
+        let ids = Array(
+            (1_000_001...).lazy.map { String($0) }
+                .filter { Lane(app: "demo", environment: .production, subject: $0).number == 0 }.prefix(3))
+        for id in ids {
+            try database.execute(
+                """
+                INSERT INTO entitled.purchase (lane, app, environment, original_transaction_id, owner, product_id, will_renew,
+                    version, updated_ms) VALUES (0, 'demo', 0, $1, 'anna', 'monthly', true, 1, 1000)
+                """, [.text(id)])
+        }
+        try database.execute(
+            """
+            CREATE FUNCTION public.meddle() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+                IF NEW.original_transaction_id = '\(ids[0])' THEN
+                    UPDATE entitled.purchase SET version = version + 1 WHERE original_transaction_id = '\(ids[1])';
+                ELSIF NEW.original_transaction_id = '\(ids[2])' THEN
+                    RAISE EXCEPTION 'a value that does not fit' USING ERRCODE = 'numeric_value_out_of_range';
+                END IF;
+                RETURN NEW;
+            END $$
+            """)
+        try database.execute(
+            """
+            CREATE TRIGGER meddle BEFORE INSERT ON entitled.report_purchase FOR EACH ROW EXECUTE FUNCTION public.meddle()
+            """)
+        let log = LogTape()
+        var duty = duty(log)
+        #expect(try duty.run(run) == .after(.seconds(1)))
+        for _ in 1..<Lane.count { #expect(try duty.run(run) == .again) }
+        #expect(try duty.run(run) == .after(.seconds(77)))
+        let lines = log.text.split(separator: "\n")
+        #expect(lines.filter { $0.contains("report rows not made") }.count == 1, "\(log.text)")
+        #expect(lines.contains { $0.contains("reports incomplete") && $0.contains("\"failed\":1") }, "\(log.text)")
+        #expect(try database.count("SELECT count(*) FROM entitled.report_purchase") == 2)
+        #expect(try database.count("SELECT failed FROM entitled.report_refresh") == 1)
     }
 
     @Test func `a schema without the tables disturbs nothing`() throws {

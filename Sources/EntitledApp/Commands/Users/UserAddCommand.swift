@@ -22,7 +22,8 @@ struct UserAddCommand: ParsableCommand {
 
     func run(_ context: CommandContext) throws -> Int32 {
         let connection = try DatabaseAccess(try context.configuration()).connect(.worker)
-        switch try ConsoleUserTable.add(name, role, now: SystemClock().now(), on: connection) {
+        // By the clock that dates changes: what an operator asked for who had the name before is told by it.
+        switch try ConsoleUserTable.add(name, role, now: connection.serverTime(), on: connection) {
         case .added: break
         case .exists(let role):
             throw CommandFailure("there is a user \(name) already, with the role \(role.rawValue)")

@@ -94,7 +94,7 @@ import Testing
             return [target.user, try DatabasePlace(target).description]
         }
         #expect(try host("postgres:///shop?host=/srv/pg2&port=5433") == ["postgres", "/srv/pg2:5433/postgres"])
-        #expect(try host("postgres://a:b@localhost:5433/shop") == ["postgres", "/run/postgresql:5433/postgres"])
+        #expect(try host("postgres://a:b@localhost:5433/shop") == ["postgres", "/var/run/postgresql:5433/postgres"])
         #expect(throws: CommandFailure.self) { try host("postgres://db.example.com/shop") }
         let (own, other) = ("postgres:///x?host=/srv/pg1", "postgres:///x?host=/srv/pg2")
         #expect(throws: CommandFailure.self) { try LocalSuperuser(url: Redacted(own), standing: Redacted(other)) }
@@ -107,6 +107,7 @@ import Testing
         ("postgres://a@d1,d2/x", "postgres://b@d1:5432,d2/x", true), ("postgres://x@db", "postgres://a@db/x", true),
         ("postgres://a@127.0.0.1/x", "postgres:///x?host=/var/run/postgresql", true),
         ("postgres:///x?host=/srv/pg1", "postgres:///x?host=/srv/pg2", false),
+        ("postgres:///x?host=/run/postgresql/", "postgres:///x", true),
         ("postgres://a@db/x?hostaddr=10.0.0.1", "postgres://a@db/x?hostaddr=10.0.0.2", false),
     ])
     func `two URLs lead to one place where servers, ports and database are the same`(

@@ -4,7 +4,7 @@ import Postgres
 struct DatabasePlace: CustomStringConvertible {
     /// One server, by the way to it.
     struct Server: CustomStringConvertible {
-        /// Nil: it is reached by TCP.
+        /// As the URL has it; nil: it is reached by TCP.
         let socketFolder: String?
         /// Loopback addresses and unix sockets are `localhost`.
         let host: String
@@ -15,12 +15,13 @@ struct DatabasePlace: CustomStringConvertible {
         /// Whether both are this host, or the same other one. Sockets in different folders belong to different servers.
         func isSame(as other: Server) -> Bool {
             guard port == other.port, host == other.host else { return false }
-            return socketFolder == nil || other.socketFolder == nil || socketFolder == other.socketFolder
+            guard let socketFolder, let folder = other.socketFolder else { return true }
+            return DatabasePlace.bare(socketFolder) == DatabasePlace.bare(folder)
         }
     }
 
     /// Where Debian's servers and libpq put the socket.
-    static let socketFolder = "/run/postgresql"
+    static let socketFolder = "/var/run/postgresql"
     static let port = "5432"
 
     let servers: [Server]
@@ -43,14 +44,13 @@ struct DatabasePlace: CustomStringConvertible {
             let isSocket = name.isEmpty || name.hasPrefix("/") || name.hasPrefix("@")
             let isLoopback = server.host.hasPrefix("127.") || server.host == "::1"
             return Server(
-                socketFolder: isSocket ? folder(String(name)) : nil,
+                socketFolder: isSocket ? (name.isEmpty ? socketFolder : String(name)) : nil,
                 host: isLoopback ? "localhost" : server.host.lowercased(), port: server.port)
         }
     }
 
     /// The same folder by one name.
-    private static func folder(_ name: String) -> String {
-        if name.isEmpty { return socketFolder }
+    fileprivate static func bare(_ name: String) -> String {
         let bare = name.count > 1 && name.hasSuffix("/") ? String(name.dropLast()) : name
         return bare.hasPrefix("/var/run/") ? String(bare.dropFirst("/var".count)) : bare
     }

@@ -194,7 +194,7 @@ struct Setup {
     /// What a person does where the role is the wrong one.
     private func remedy(_ key: String) -> String {
         if url(of: key) != nil { return "Correct \(files.path(of: key))" }
-        return key == "database.url" ? "Name another by --owner" : "Set \(key) yourself"
+        return key == "database.url" ? "Name another by --owner, or drop it if nothing needs it" : "Set \(key) yourself"
     }
 
     /// - Throws: where the file of a process lets another role log in.

@@ -234,6 +234,13 @@ struct SetupTests {
         }
         try allow("host all entitled_api all reject", "host all all all scram-sha-256")
         try refused("pg_hba.conf of the server has to let the role in")
+        // An owner that an interrupted run has created, before there is a database.
+        _ = try admin.query("CREATE ROLE new_owner LOGIN CREATEROLE PASSWORD 'given'")
+        try allow("host all new_owner all reject", "host all all all scram-sha-256")
+        let url = "postgres://new_owner:given@127.0.0.1:\(server.port)/new"
+        try url.write(toFile: file("database.url"), atomically: true, encoding: .utf8)
+        try refused("pg_hba.conf of the server has to let the role in")
+        try files[0].write(toFile: file("database.url"), atomically: true, encoding: .utf8)
         try allow("host all all all scram-sha-256")
         #expect(try done(setup("--json")).isEmpty && Self.keys.map(content) == files)
     }

@@ -172,6 +172,10 @@ struct Setup {
     private func permitOwner(_ role: StandingRole, _ login: Login, on connection: PostgresConnection) throws {
         let key = "database.url"
         guard role.powers.isEmpty else { throw SetupRefusal.powers(role, key, remedy(key)) }
+        // An interrupted run may have created the role, and no database yet.
+        if role.canLogIn, case .refused(.notAllowed, let message) = login {
+            throw SetupRefusal.notAllowed(key, message)
+        }
         guard try role.owns(names.database, on: connection) else {
             throw SetupRefusal.notOwner(role, key, names.database, remedy(key))
         }

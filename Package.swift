@@ -32,6 +32,8 @@ let systemLibraries: [Target] = [
     .systemLibrary(name: "CZstd", pkgConfig: "libzstd", providers: [.apt(["libzstd-dev"])]),
     // epoll and eventfd, which Glibc's module leaves out.
     .target(name: "CLinux", cSettings: hardening),
+    // The rename that replaces nothing, which Glibc's module leaves out.
+    .target(name: "CFiles", cSettings: hardening),
     // Which source the program was built from, and which build it is.
     .target(name: "CBuild", cSettings: hardening + revision),
     // Migrations, contracts and the style sheet, as bytes of the program.
@@ -124,9 +126,9 @@ let modules: [Target] = [
     .target(
         name: "EntitledApp",
         dependencies: [
-            "CBuild", "Base", "Daemon", "CLI", "Crypto", "Postgres", "HTTP", "AppStore", "AppStoreAPI", "Subscriptions",
-            "Schemas", "Database", "Ingest", "Customers", "Worker", "Duties", "API", "Operator", "Accounts",
-            "Console",
+            "CBuild", "CFiles", "Base", "Daemon", "CLI", "Crypto", "Postgres", "HTTP", "AppStore", "AppStoreAPI",
+            "Subscriptions", "Schemas", "Database", "Ingest", "Customers", "Worker", "Duties", "API", "Operator",
+            "Accounts", "Console",
         ]),
     .executableTarget(name: "entitled", dependencies: ["EntitledApp"], linkerSettings: binding),
     // The App Store for tests, demonstrations and benchmarks. Shares no code with verification.

@@ -65,9 +65,9 @@ enum MigrationLocks {
     ///
     /// - Parameters:
     ///   - wait: for how long it is repeated.
-    ///   - onWait: called before each pause.
+    ///   - onWait: called before each pause, with the connections that hold locks.
     static func repeating<Success>(
-        for wait: Duration, on connection: PostgresConnection, onWait: () -> Void, _ work: () throws -> Success
+        for wait: Duration, on connection: PostgresConnection, onWait: ([String]) -> Void, _ work: () throws -> Success
     ) throws -> Success {
         let end = ContinuousClock.now + wait
         var pause = pauses.lowerBound
@@ -78,7 +78,7 @@ enum MigrationLocks {
                 guard ContinuousClock.now < end else {
                     throw Migrator.Busy(waited: wait, blockers: try blockers(on: connection), reason: error.message)
                 }
-                onWait()
+                onWait(try blockers(on: connection))
                 try endVacuums(on: connection)
                 let drawn = min(pause * Double.random(in: 0.8...1.2), end - ContinuousClock.now)
                 usleep(UInt32(clamping: max(drawn, .milliseconds(10)).milliseconds * 1000))
@@ -118,15 +118,23 @@ enum MigrationLocks {
         }
     }
 
+    /// Locks are listed of all databases, whose tables may have the same numbers.
     private static let oldest = """
-        SELECT concat_ws(' ', 'process', a.pid, '(' || nullif(a.application_name, '') || ')', 'for',
-            extract(epoch FROM clock_timestamp() - min(a.xact_start))::int8 || ' s') AS description
-        FROM pg_locks l JOIN pg_class c ON c.oid = l.relation JOIN pg_stat_activity a ON a.pid = l.pid
-        WHERE c.relnamespace = to_regnamespace('entitled') AND l.granted AND a.pid <> pg_backend_pid()
-        GROUP BY a.pid, a.application_name ORDER BY min(a.xact_start) LIMIT 3
+        SELECT concat('process ', a.pid, ' of ' || coalesce(a.usename::text, a.backend_type),
+            ' (' || nullif(a.application_name, '') || ')',
+            ' for ' || extract(epoch FROM clock_timestamp() - min(coalesce(a.xact_start, a.query_start)))::int8 || ' s')
+            AS description
+        FROM pg_locks l LEFT JOIN pg_class c ON c.oid = l.relation JOIN pg_stat_activity a ON a.pid = l.pid
+        WHERE l.database = (SELECT oid FROM pg_database WHERE datname = current_database())
+            AND l.granted AND a.pid <> pg_backend_pid()
+            AND (c.relnamespace = to_regnamespace('entitled')
+                OR l.locktype = 'advisory' AND l.objsubid = 1
+                    AND (l.classid::int8 << 32) | l.objid::int8 = \(Migrator.lockNumber))
+        GROUP BY a.pid, a.usename, a.backend_type, a.application_name
+        ORDER BY min(coalesce(a.xact_start, a.query_start)) LIMIT 3
         """
 
-    /// The connections that hold tables for the longest time.
+    /// The connections that hold tables, or the migrator's own lock, for the longest time.
     private static func blockers(on connection: PostgresConnection) throws -> [String] {
         try connection.query(oldest).map { try $0.text("description") }
     }

@@ -25,7 +25,7 @@ package struct Migrator {
         let reason: String
 
         package var description: String {
-            let held = blockers.isEmpty ? "" : "; tables are held by \(blockers.joined(separator: ", "))"
+            let held = blockers.isEmpty ? "" : "; they are held by \(blockers.joined(separator: ", "))"
             return
                 "the tables were not free for \(waited.text) (\(reason))\(held): end those transactions, or wait longer "
                 + "with `entitled migrate --wait`"
@@ -35,7 +35,10 @@ package struct Migrator {
     /// What there is to report of a migration that goes on.
     package enum Event: Sendable, Equatable {
         /// Locks were not free; the migrator pauses and repeats.
-        case waiting
+        ///
+        /// - Parameter holders: the connections that hold them, the longest first, each with its process, role, application
+        ///   and time, as far as this role may see them.
+        case waiting(holders: [String])
         /// This transaction was committed.
         case applied([Int])
         case step(OnlineStep.Progress)
@@ -46,8 +49,9 @@ package struct Migrator {
 
     /// Lets one migration run at a time in this database, also from several hosts; held until the connection ends. Asked
     /// for again and again, since a statement that waits would keep an index from being built concurrently.
-    private static let lock = "SELECT pg_try_advisory_lock(4992030524978970960)"
-    private static let unlock = "SELECT pg_advisory_unlock(4992030524978970960)"
+    private static let lock = "SELECT pg_try_advisory_lock(\(lockNumber))"
+    private static let unlock = "SELECT pg_advisory_unlock(\(lockNumber))"
+    static let lockNumber: Int64 = 4_992_030_524_978_970_960
 
     private static let prepare = """
         CREATE SCHEMA IF NOT EXISTS entitled;
@@ -124,7 +128,7 @@ package struct Migrator {
     }
 
     private func repeating<Result>(_ work: () throws -> Result) throws -> Result {
-        try MigrationLocks.repeating(for: wait, on: connection, onWait: { onEvent(.waiting) }, work)
+        try MigrationLocks.repeating(for: wait, on: connection, onWait: { onEvent(.waiting(holders: $0)) }, work)
     }
 
     /// The missing migrations up to the first that leaves steps to be done.

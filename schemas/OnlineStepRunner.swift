@@ -20,7 +20,7 @@ struct OnlineStepRunner {
     private var key: [PostgresValue] { [.int8(Int64(version)), .text(step.name)] }
 
     private func repeating<Result>(_ work: () throws -> Result) throws -> Result {
-        try MigrationLocks.repeating(for: wait, on: connection, onWait: { onEvent(.waiting) }, work)
+        try MigrationLocks.repeating(for: wait, on: connection, onWait: { onEvent(.waiting(holders: $0)) }, work)
     }
 
     // MARK: - An index

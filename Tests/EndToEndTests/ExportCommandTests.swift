@@ -48,6 +48,15 @@ struct ExportCommandTests {
         try site.run("export", "transactions", "--output", path, "--force", "--environment", "Production")
         #expect(try String(contentsOfFile: path, encoding: .utf8) == text && mode(path) == 0o600)
         #expect(try site.run("export", "transactions").text == text)
+        // Rows that go to standard output come after what is there, with nothing between or after them.
+        for output in ["/dev/stdout", "/dev/fd/1"] {
+            let script = "echo earlier; exec \"$0\" export transactions --output \(output) --config \"$1\""
+            let appended = try Program(
+                running: ["/bin/sh", "-c", script, Program.path, "\(site.folder)/entitled.json5"], folder: site.folder)
+            #expect(try appended.wait() == 0)
+            #expect(appended.text == "earlier\n" + text)
+        }
+        try site.run("export", "transactions", "--output", "/dev/stdout", "--json", status: 2)
         let sandbox = try site.run("export", "transactions", "--environment", "Sandbox").text
         #expect(sandbox.split(separator: "\r\n").count == 1)
         let customers = "\(site.folder)/customers.csv"

@@ -38,6 +38,17 @@ import Testing
         #expect(try !login("postgres://a/x?options=-c%20role%3Dadmin&passfile=/root/.pgpass").contains("pgpass"))
     }
 
+    @Test(arguments: [
+        ("postgres://a:old@h1:1,h2/x?sslmode=require", "postgres://a:new1@h1:1,h2/x?sslmode=require"),
+        ("postgresql://a%40b:o%2Fld@/x?host=/run", "postgresql://a%40b:new1@/x?host=/run"),
+        ("host=a password=old user=b", "host=a password=new1 user=b"),
+        (#"password = 'o\'l d'"#, "password = new1"), ("user=password password=x", "user=password password=new1"),
+        ("postgres://a@h/x?password=old", nil), ("postgres://a:b@h/x?password=old", nil), ("host=a", nil),
+    ])
+    func `another password leaves the rest as it is`(url: String, changed: String?) throws {
+        #expect(try PostgresTarget(url: url).replacing(password: "new1") == changed)
+    }
+
     @Test func `what was written is read again`() throws {
         let target = PostgresTarget(url: try login("host=a"))
         #expect(target.password == "secret" && target.database == "entitled")

@@ -48,11 +48,20 @@ struct MigrateCommand: ParsableCommand {
         }
         var bar = ProgressBar(context.terminal)
         defer { bar.clear() }
-        let done = try MigrateCommand.migrate(database, adopts: adopts, wait: wait) { event in
+        var wait = MigrationWait()
+        let done = try MigrateCommand.migrate(database, adopts: adopts, wait: self.wait) { event in
             switch event {
-            case .waiting: bar.show(0, "waiting for locks that others hold")
-            case .applied: bar.clear()
+            case .waiting(let holders):
+                if let line = wait.line(holders, now: .now) {
+                    bar.clear()
+                    context.terminal.complain(line)
+                }
+                bar.show(0, "waiting for locks that others hold")
+            case .applied:
+                wait = MigrationWait()
+                bar.clear()
             case .step(let step):
+                wait = MigrationWait()
                 bar.show(step.isFinished ? 1 : 0, "version \(step.version), \(step.name): \(step.rows) rows")
             }
         }

@@ -25,6 +25,22 @@ extension PostgresTarget {
             + (parameters.isEmpty ? "" : "?" + parameters.joined(separator: "&"))
     }
 
+    /// The URL or connection string with another password, and everything else as it is.
+    ///
+    /// - Parameter password: letters and digits.
+    /// - Returns: nil where the password stands in an unusual place.
+    package func replacing(password: String) throws(PostgresError) -> String? {
+        let text = url.exposed
+        let inURL = /postgres(?:ql)?:\/\/[^:@\/]*:(?<password>[^@\/]*)@.*/
+        let inList = /(?:.*\s)?password\s*=\s*(?<password>'(?:[^'\\]|\\.)*'|(?:[^\s'\\]|\\.)*)(?:\s.*)?/
+        let match = try? inURL.wholeMatch(in: text)?.password ?? inList.wholeMatch(in: text)?.password
+        guard let match else { return nil }
+        let changed = String(text[..<match.startIndex]) + password + String(text[match.endIndex...])
+        var wanted = try parsed()
+        wanted["password"] = password
+        return try PostgresTarget(url: changed).parsed() == wanted ? changed : nil
+    }
+
     /// The servers that the URL names, in its order; a unix socket is one of `localhost`.
     ///
     /// - Parameter port: where the target names none.

@@ -23,6 +23,8 @@ package struct PostgresTarget: Sendable, Equatable {
     private var otherDatabase: String?
     /// Hosts of the URL that are left out, each with its port.
     private var excluded: Set<[String]> = []
+    /// The place of the only host that is meant; nil: all of them.
+    private var place: Int?
 
     package init(
         url: String, role: String? = nil, applicationName: String = "entitled", connectTimeout: Duration = .seconds(5),
@@ -45,6 +47,7 @@ package struct PostgresTarget: Sendable, Equatable {
         if let otherDatabase { given["dbname"] = otherDatabase }
         let hosts = given["host"] ?? given["hostaddr"] ?? ""
         if !excluded.isEmpty { given = remaining(given) }
+        if let place { given = PostgresTarget.only(place, of: given) }
         let defaults = [
             ("application_name", applicationName),
             ("connect_timeout", String(max(2, connectTimeout.components.seconds))),
@@ -67,6 +70,29 @@ package struct PostgresTarget: Sendable, Equatable {
         var target = self
         if let database { target.otherDatabase = database }
         return target
+    }
+
+    /// The same for each host alone, whatever kind of server it is: where libpq is refused by one of several, it does not ask
+    /// the next.
+    func ofEachHost() throws(PostgresError) -> [PostgresTarget] {
+        let given = try parsed()
+        let hosts = (given["host"] ?? given["hostaddr"] ?? "").split(separator: ",", omittingEmptySubsequences: false)
+        return hosts.indices.map { place in
+            var target = self
+            target.place = place
+            return target
+        }
+    }
+
+    private static func only(_ place: Int, of given: [String: String]) -> [String: String] {
+        var only = given
+        for name in ["host", "hostaddr", "port"] {
+            let values = (given[name] ?? "").split(separator: ",", omittingEmptySubsequences: false)
+            guard values.count > 1, values.indices.contains(place) else { continue }
+            only[name] = String(values[place])
+        }
+        only["target_session_attrs"] = "any"
+        return only
     }
 
     /// Leaves a host out; false where none would be left, or it is not one of several.
@@ -102,7 +128,7 @@ package struct PostgresTarget: Sendable, Equatable {
     }
 
     /// libpq's own texts about a URL quote it, and with it the password: so they are not passed on.
-    func parsed() throws(PostgresError) -> [String: String] {
+    package func parsed() throws(PostgresError) -> [String: String] {
         guard !url.exposed.utf8.contains(0), let options = PQconninfoParse(url.exposed, nil) else {
             throw PostgresError(
                 .configuration,

@@ -70,6 +70,78 @@ import Testing
         #expect(content(path) == "two" && mode(link) & S_IFMT == S_IFLNK)
     }
 
+    @Test(arguments: FileNaming.allCases) func `a name that is taken stays another's, whatever the file system can do`(
+        naming: FileNaming
+    ) throws {
+        try {
+            let file = try NewFile(path, replaces: false, naming: [naming])
+            try "another's".write(toFile: path, atomically: true, encoding: .utf8)
+            #expect(throws: CommandFailure("cannot write \(path): it is there; --force replaces it")) {
+                try file.finish()
+            }
+        }()
+        #expect(content(path) == "another's" && names == ["rows.csv"])
+        unlink(path)
+        let file = try NewFile(path, replaces: false, naming: [naming])
+        try file.write(Array("one".utf8))
+        try file.finish()
+        #expect(content(path) == "one" && mode(path) & 0o777 == 0o600 && names == ["rows.csv"])
+    }
+
+    @Test func `a file that cannot get its name takes no other with it`() throws {
+        // The draft is gone: its own reservation must not stay, and a file that was there must.
+        let draft = "\(folder)/draft"
+        #expect(FileNaming.move(draft, to: path) == ENOENT && names == [])
+        #expect(FileNaming.move(draft, to: path, [.reserve]) == ENOENT && names == [])
+        try "another's".write(toFile: path, atomically: true, encoding: .utf8)
+        for naming in FileNaming.allCases {
+            #expect(FileNaming.move(draft, to: path, [naming]) != 0 && content(path) == "another's")
+        }
+    }
+
+    @Test(arguments: [false, true]) func `a link that leads to no file yet gets one`(replaces: Bool) throws {
+        let (first, second) = ("\(folder)/first.csv", "\(folder)/second.csv")
+        #expect(symlink("second.csv", first) == 0 && symlink(path, second) == 0)
+        try write("one", to: first, replaces: replaces)
+        #expect(content(path) == "one" && mode(first) & S_IFMT == S_IFLNK && mode(second) & S_IFMT == S_IFLNK)
+        #expect(names == ["first.csv", "rows.csv", "second.csv"])
+        #expect(symlink("round", "\(folder)/round") == 0)
+        #expect(throws: CommandFailure.self) { try self.write("two", to: "\(self.folder)/round", replaces: replaces) }
+    }
+
+    @Test(arguments: ["/dev/fd/", "/proc/self/fd/", "/proc/thread-self/fd/", "link"])
+    func `a descriptor is written to where it stands`(place: String) throws {
+        try "earlier,".write(toFile: path, atomically: true, encoding: .utf8)
+        // Not closed in other programs, as what the shell opens.
+        let descriptor = open(path, O_WRONLY | O_APPEND)
+        try #require(descriptor >= 0)
+        defer { close(descriptor) }
+        var name = "\(place)\(descriptor)"
+        if place == "link" {
+            name = "\(folder)/link"
+            #expect(symlink("/dev/fd/\(descriptor)", name) == 0)
+        }
+        try write("one,", to: name)
+        try write("two", to: name, replaces: true)
+        #expect(content(path) == "earlier,one,two")
+        #expect(fcntl(descriptor, F_GETFD) >= 0)
+        // What the program opened for itself is not for rows, and what is not open is none.
+        _ = fcntl(descriptor, F_SETFD, FD_CLOEXEC)
+        #expect(throws: CommandFailure.self) { try self.write("three", to: name) }
+        #expect(throws: CommandFailure.self) { try self.write("three", to: "/dev/fd/987654") }
+        #expect(content(path) == "earlier,one,two")
+    }
+
+    @Test func `a file below dev is a file`() throws {
+        let path = "/dev/shm/entitled-rows-\(getpid()).csv"
+        defer { unlink(path) }
+        try write("one, and more", to: path)
+        #expect(throws: CommandFailure.self) { try self.write("two", to: path) }
+        #expect(content(path) == "one, and more")
+        try write("two", to: path, replaces: true)
+        #expect(content(path) == "two")
+    }
+
     @Test(arguments: [false, true]) func `a pipe is written to, and stays`(replaces: Bool) throws {
         let pipe = "\(folder)/pipe"
         #expect(mkfifo(pipe, 0o600) == 0)

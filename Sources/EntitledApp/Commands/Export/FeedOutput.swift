@@ -33,16 +33,18 @@ struct FeedOutput: ParsableArguments {
         _ columns: [String], _ context: CommandContext, _ body: (([[String]]) throws -> Void) throws -> Int64
     ) throws -> Int32 {
         guard let path else {
-            if context.json { throw UsageError("--json needs --output, because the rows go to standard output") }
+            if context.json { throw FeedOutput.unseparated }
             if replaces { throw UsageError("--force needs --output") }
             context.terminal.write(Array(CSVTable.line(columns).utf8))
             _ = try body { rows in context.terminal.write(bytes(rows)) }
             return 0
         }
         let file = try NewFile(path, replaces: replaces)
+        if context.json, file.isStandardOutput { throw FeedOutput.unseparated }
         try file.write(Array(CSVTable.line(columns).utf8))
         let count = try body { rows in try file.write(bytes(rows)) }
         try file.finish()
+        if file.isStandardOutput { return 0 }
         if context.json {
             context.terminal.document(.object(["file": .string(path), "rows": .int(count)]))
         } else {
@@ -50,6 +52,9 @@ struct FeedOutput: ParsableArguments {
         }
         return 0
     }
+
+    private static let unseparated = UsageError(
+        "--json needs --output with a file, because the rows go to standard output")
 
     private func bytes(_ rows: [[String]]) -> [UInt8] {
         Array(rows.map { CSVTable.line($0, isRaw: !isForSpreadsheet) }.joined().utf8)

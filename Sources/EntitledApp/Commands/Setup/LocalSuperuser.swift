@@ -8,15 +8,14 @@ import Postgres
 struct LocalSuperuser {
     /// The user of the system and of Postgres whom Debian's packages make.
     private static let name = "postgres"
-    private static let sockets = "/var/run/postgresql"
     /// What a socket's file is called before its port.
     private static let prefix = ".s.PGSQL."
 
     /// The port of this host's server. Of several servers the one of the usual port is meant; a single one may have any.
     private static var localPort: String {
-        let names = (try? FileManager.default.contentsOfDirectory(atPath: sockets)) ?? []
+        let names = (try? FileManager.default.contentsOfDirectory(atPath: DatabasePlace.socketFolder)) ?? []
         let ports = names.filter { $0.hasPrefix(prefix) }.compactMap { UInt16($0.dropFirst(prefix.count)) }
-        return ports.count == 1 ? String(ports[0]) : "5432"
+        return ports.count == 1 ? String(ports[0]) : DatabasePlace.port
     }
 
     /// Nil: the server of this host, as its own user.
@@ -29,33 +28,29 @@ struct LocalSuperuser {
     /// - Throws: where that is a database of another server.
     init(url: Redacted<String>?, standing: Redacted<String>?) throws {
         self.url = url
-        let servers = try standing.map { try PostgresTarget(url: $0.exposed).servers(port: "5432") } ?? []
-        let places = servers.map { LocalSuperuser.place($0) }
-        let named = places.map { "\($0.host):\($0.port)" }.joined(separator: ", ")
+        let servers = try standing.map { try DatabasePlace.servers(of: PostgresTarget(url: $0.exposed)) } ?? []
+        let named = DatabasePlace.text(servers)
         guard let url else {
-            let port = places.first { $0.host == "localhost" }?.port
-            guard port != nil || standing == nil else {
+            let local = servers.first { $0.host == "localhost" }
+            guard local != nil || standing == nil else {
                 throw CommandFailure(
                     "database.url is of the server \(named), and not of this host: name an administrator of that server"
                         + " by --superuser-url-file")
             }
+            // A socket elsewhere is another server's, whatever its port.
+            let folder = PercentEncoding.encode(local?.socketFolder ?? DatabasePlace.socketFolder)
             let query =
-                "host=\(LocalSuperuser.sockets)&user=\(LocalSuperuser.name)&port=\(port ?? LocalSuperuser.localPort)"
+                "host=\(folder)&user=\(LocalSuperuser.name)&port=\(local?.port ?? LocalSuperuser.localPort)"
             target = PostgresTarget(url: "postgresql:///postgres?\(query)", applicationName: "entitled setup")
             return
         }
         target = PostgresTarget(url: url.exposed, applicationName: "entitled setup")
-        let own = try target.servers(port: "5432").map { LocalSuperuser.place($0) }
-        guard standing == nil || own.contains(where: { server in places.contains { $0 == server } }) else {
+        let own = try DatabasePlace.servers(of: target)
+        guard standing == nil || own.contains(where: { server in servers.contains { $0.isSame(as: server) } }) else {
             throw CommandFailure(
-                "--superuser-url-file names the server \(own.map { "\($0.host):\($0.port)" }.joined(separator: ", ")), and"
-                    + " database.url \(named): name the administrator of that server as database.url names it")
+                "--superuser-url-file names the server \(DatabasePlace.text(own)), and database.url \(named): name the"
+                    + " administrator of that server as database.url names it")
         }
-    }
-
-    /// Loopback addresses are this host, as a unix socket is.
-    private static func place(_ server: (host: String, port: String)) -> (host: String, port: String) {
-        (server.host.hasPrefix("127.") || server.host == "::1" ? "localhost" : server.host, server.port)
     }
 
     /// - Parameter database: nil: the one of the URL.

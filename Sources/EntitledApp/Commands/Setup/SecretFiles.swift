@@ -37,8 +37,10 @@ struct SecretFiles {
         return try body()
     }
 
-    /// Writes a value durably, for its user alone. A file that is there is replaced whole.
-    func write(_ value: String, of key: String) throws {
+    /// Writes a value durably, for its user alone.
+    ///
+    /// - Parameter isNew: whether a file that is there is kept, and an error; otherwise it is replaced whole.
+    func write(_ value: String, of key: String, isNew: Bool) throws {
         let (path, bytes) = (path(of: key), Array((value + "\n").utf8))
         let draft = "\(path).unfinished-\(Hex.encode(SecureRandom.bytes(4)))"
         func failure() -> CommandFailure {
@@ -51,10 +53,14 @@ struct SecretFiles {
         let error = isWritten ? nil : failure()
         close(file)
         if let error { throw error }
-        guard rename(draft, path) == 0 else { throw failure() }
-        let directory = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
-        guard directory >= 0 else { return }
-        fsync(directory)
-        close(directory)
+        switch isNew ? FileNaming.move(draft, to: path) : FileNaming.replace(draft, to: path) {
+        case 0: break
+        case EEXIST:
+            throw CommandFailure(
+                "cannot write \(path): it is there, and the configuration has no value of it. Look whether root may read it,"
+                    + " and run entitled setup again")
+        case let code:
+            throw CommandFailure("cannot write \(path): \(String(cString: strerror(code)))")
+        }
     }
 }

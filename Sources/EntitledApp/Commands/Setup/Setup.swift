@@ -7,8 +7,8 @@ import Schemas
 
 /// Finds what an installation lacks, and makes it.
 ///
-/// The file with a password is written before the role has it: what is interrupted between the two is mended by the next
-/// run, which gives the role the password of the file.
+/// The file with a password is written before the role has it: what is interrupted between the two is continued by the next
+/// run, which creates the role with the password of the file, or gives it to the role that bears the mark of such a run.
 struct Setup {
     let configuration: Configuration
     let files: SecretFiles
@@ -28,26 +28,26 @@ struct Setup {
     func plan() throws -> SetupPlan {
         var plan = SetupPlan()
         let owner = try login("database.url", configuration.database.url)
+        let administrator = try administrator(owner)
         let database: PostgresConnection?
-        switch owner {
-        case .works:
+        if owner == .works {
             plan.kept.append("database.url")
-            database = try administrator(.works)
-            try planSchema(&plan, on: database)
-        case .fails, .missing: database = try planOwner(owner, &plan)
+            database = administrator
+            try planSchema(&plan, on: administrator)
+        } else {
+            database = try planOwner(owner, &plan, on: administrator)
         }
+        var withdrawn: [DatabaseRole] = []
         for role in DatabaseRole.allCases {
-            let url = configuration.database.ownURL(of: role)
-            switch try login(role.configurationKey, url, isNew: !plan.steps.isEmpty) {
-            case .works: plan.kept.append(role.configurationKey)
-            case .fails:
-                try check(role, url)
-                plan.steps.append(.login(role))
-            case .missing:
-                try refuseToRenew(role.rawValue, role.configurationKey, owner)
-                plan.steps.append(.login(role))
+            let login = try login(role.configurationKey, url(of: role.configurationKey), isNew: !plan.steps.isEmpty)
+            switch try permission(for: role, login, plan, on: administrator) {
+            case .none: plan.kept.append(role.configurationKey)
+            case .first: plan.steps.append(.login(role, renews: false))
+            case .renewed: plan.steps.append(.login(role, renews: true))
+            case .withdrawn: withdrawn.append(role)
             }
         }
+        guard withdrawn.isEmpty else { throw SetupRefusal.withdrawn(withdrawn.map(\.rawValue)) }
         if !configuration.webhooks.secretKeys.isEmpty {
             plan.kept.append("webhooks.secret_keys")
         } else {
@@ -63,29 +63,33 @@ struct Setup {
     /// What belongs to the database itself, where its owner cannot log in.
     ///
     /// - Returns: a connection to the database; nil: it is to be created.
-    private func planOwner(_ owner: Login, _ plan: inout SetupPlan) throws -> PostgresConnection? {
+    private func planOwner(
+        _ owner: Login, _ plan: inout SetupPlan, on administrator: PostgresConnection
+    ) throws -> PostgresConnection? {
         if let url = configuration.database.url, PostgresTarget(url: url.exposed).user == nil {
             throw CommandFailure("database.url names no user: correct \(files.path(of: "database.url")), or remove it")
         }
-        let connection = try superuser()
-        let exists =
-            try connection.query(
-                "SELECT FROM pg_roles WHERE rolname = $1", [.text(names.owner)]
-            ).first != nil
-        if owner == .missing { try refuseToRenew(names.owner, "database.url", .missing, on: connection) }
-        plan.steps.append(.owner(exists: exists))
         let hasDatabase =
-            try connection.query("SELECT FROM pg_database WHERE datname = $1", [.text(names.database)]).first != nil
+            try administrator.query("SELECT FROM pg_database WHERE datname = $1", [.text(names.database)]).first != nil
+        let database = hasDatabase ? try superuser(in: names.database) : nil
+        if case .refused(.noDatabase, _) = owner {
+            guard !hasDatabase else { throw SetupRefusal.otherServer(names.database) }
+            plan.kept.append("database.url")
+        } else {
+            let role = try StandingRole.find(names.owner, on: administrator)
+            if let role { try permitOwner(role, owner, on: database ?? administrator) }
+            plan.steps.append(.owner(exists: role != nil))
+        }
         if !hasDatabase { plan.steps.append(.database) }
         plan.steps += [.publicPrivileges, .schema]
-        return hasDatabase ? try superuser(in: names.database) : nil
+        return database
     }
 
     /// What an interrupted run has left to do in a database that is there.
-    private func planSchema(_ plan: inout SetupPlan, on connection: PostgresConnection?) throws {
-        guard let connection else { return }
+    private func planSchema(_ plan: inout SetupPlan, on connection: PostgresConnection) throws {
         let version = try SchemaVersion.find(on: connection)?.version
-        guard version.map({ $0 < SchemaVersion.current }) ?? true else { return }
+        let isOld = version.map { $0 < SchemaVersion.current } ?? true
+        guard try isOld || !StandingRole.missing(on: connection).isEmpty else { return }
         // A superuser of this host is none of a server that another names.
         if version == nil, isOwn("database.url") { plan.steps.append(.publicPrivileges) }
         plan.steps.append(.schema)
@@ -96,13 +100,13 @@ struct Setup {
         configuration.settings.first { $0.key == key }?.origin == .variable(files.path(of: key))
     }
 
-    private enum Login {
-        case works, fails, missing
-    }
+    private func url(of key: String) -> Redacted<String>? { configuration.database.url(of: key) }
 
-    /// That the role, its password or the database is not as the URL has it, and not that a server is away.
-    /// (Postgres manual, appendix A.)
-    private static let refusals: Set = ["28000", "28P01", "3D000"]
+    private enum Login: Equatable {
+        case works, missing
+        /// By every server that is reachable, with its message.
+        case refused(LoginRefusal, String)
+    }
 
     /// Whether the configuration has a URL, and it logs in.
     ///
@@ -116,30 +120,112 @@ struct Setup {
             _ = try PostgresConnection(target)
             return .works
         } catch {
-            let isRefused =
-                try error.kind == .connection
-                && !Setup.refusals.isDisjoint(with: PostgresConnection.refusals(of: target))
-            if isRefused {
-                if isOwn(key) { return .fails }
+            if error.kind == .connection, let refusal = try PostgresConnection.refusal(of: target) {
+                if isOwn(key) { return .refused(refusal, error.message) }
                 if isNew { return .works }
             }
             let remedy =
                 isOwn(key)
-                ? "Nothing was changed: entitled setup repairs logins that a server refuses. Start the server, or correct"
-                    + " \(files.path(of: key))"
+                ? "Nothing was changed: entitled setup repairs logins that every server of the URL refuses. Start the server,"
+                    + " or correct \(files.path(of: key))"
                 : "Correct it, or take it away so that entitled setup makes one"
             throw CommandFailure("\(key) is set, and does not work: \(error.message). \(remedy)")
         }
     }
 
+    // MARK: - What may be changed
+
+    /// What a role of a process may get.
+    private enum Permission {
+        /// It has all.
+        case none
+        /// A login, which it never had.
+        case first
+        /// A new password.
+        case renewed
+        /// Nothing: its login was withdrawn, or not given by this command.
+        case withdrawn
+    }
+
+    private func permission(
+        for role: DatabaseRole, _ login: Login, _ plan: SetupPlan, on administrator: PostgresConnection
+    ) throws -> Permission {
+        let (name, key) = (role.rawValue, role.configurationKey)
+        if login == .works { return .none }
+        if let url = url(of: key) {
+            try checkUser(role, url)
+            try checkPlace(role, url, administrator)
+        }
+        if case .refused(.noDatabase, let message) = login {
+            if plan.steps.contains(.database) { return .none }
+            throw SetupRefusal.noDatabase(key, message, files.path(of: key))
+        }
+        // A role that is not there is created with the schema.
+        guard let standing = try StandingRole.find(name, on: administrator) else { return .first }
+        guard standing.powers.isEmpty, !standing.createsRoles else {
+            throw SetupRefusal.powers(standing, key, remedy(key))
+        }
+        return try permission(standing, key, login)
+    }
+
+    /// - Throws: unless the role is the owner of the database, and gets a new password because one asks for it.
+    private func permitOwner(_ role: StandingRole, _ login: Login, on connection: PostgresConnection) throws {
+        let key = "database.url"
+        guard role.powers.isEmpty else { throw SetupRefusal.powers(role, key, remedy(key)) }
+        // An interrupted run may have created the role, and no database yet.
+        if role.canLogIn, case .refused(.notAllowed, let message) = login {
+            throw SetupRefusal.notAllowed(key, message)
+        }
+        guard try role.owns(names.database, on: connection) else {
+            throw SetupRefusal.notOwner(role, key, names.database, remedy(key))
+        }
+        guard try permission(role, key, login) == .renewed else { throw SetupRefusal.withdrawn([role.name]) }
+    }
+
+    /// - Throws: where a new password does not help, or may be another's loss.
+    private func permission(_ role: StandingRole, _ key: String, _ login: Login) throws -> Permission {
+        if let expiry = role.expiry { throw SetupRefusal.expired(role, expiry) }
+        if !role.canLogIn { return role.isUnfinished ? .first : .withdrawn }
+        if case .refused(.notAllowed, let message) = login { throw SetupRefusal.notAllowed(key, message) }
+        guard renews else {
+            throw login == .missing
+                ? SetupRefusal.takenElsewhere(role, files.path(of: key), files.folder)
+                : SetupRefusal.otherPassword(role, files.path(of: key))
+        }
+        return .renewed
+    }
+
+    /// What a person does where the role is the wrong one.
+    private func remedy(_ key: String) -> String {
+        if url(of: key) != nil { return "Correct \(files.path(of: key))" }
+        return key == "database.url" ? "Name another by --owner, or drop it if nothing needs it" : "Set \(key) yourself"
+    }
+
     /// - Throws: where the file of a process lets another role log in.
-    private func check(_ role: DatabaseRole, _ url: Redacted<String>?) throws {
-        let user = url.flatMap { PostgresTarget(url: $0.exposed).user }
+    private func checkUser(_ role: DatabaseRole, _ url: Redacted<String>) throws {
+        let user = PostgresTarget(url: url.exposed).user
         guard user != role.rawValue else { return }
         let key = role.configurationKey
         throw CommandFailure(
             "\(key) does not work, and names the role \(user ?? "of no name") in place of \(role.rawValue): correct"
                 + " \(files.path(of: key)), or remove it so that entitled setup makes one")
+    }
+
+    /// - Throws: where the file of a process leads elsewhere than to the server that would be changed.
+    private func checkPlace(_ role: DatabaseRole, _ url: Redacted<String>, _ administrator: PostgresConnection) throws {
+        let key = role.configurationKey
+        let own = try DatabasePlace(PostgresTarget(url: url.exposed))
+        let wanted = try DatabasePlace(
+            configuration.database.url.map { PostgresTarget(url: $0.exposed) } ?? superuserTarget(),
+            database: names.database)
+        guard !own.isSame(as: wanted) else { return }
+        throw SetupRefusal.otherPlace(key, "\(own)", "\(wanted)", files.path(of: key))
+    }
+
+    /// Who may change the logins of roles: the owner, who created them, or a superuser.
+    private func administrator(_ owner: Login) throws -> PostgresConnection {
+        guard owner == .works, let url = configuration.database.url else { return try superuser() }
+        return try PostgresConnection(PostgresTarget(url: url.exposed, applicationName: "entitled setup"))
     }
 
     // MARK: - The sealing key
@@ -176,41 +262,38 @@ struct Setup {
                 + " host; if the key is lost: entitled secrets reset, then entitled setup again")
     }
 
-    // MARK: - Rights
-
-    /// A role that can log in has a password on another host, most likely.
-    private func refuseToRenew(
-        _ role: String, _ key: String, _ owner: Login, on connection: PostgresConnection? = nil
-    ) throws {
-        guard !renews else { return }
-        let connection = try connection ?? administrator(owner)
-        let found = try connection.query(
-            "SELECT rolcanlogin FROM pg_roles WHERE rolname = $1", [.text(role)]
-        ).first
-        guard let found, try found.bool("rolcanlogin") else { return }
-        throw CommandFailure(
-            "the Postgres role \(role) can log in already, and this host has no \(files.path(of: key)): copy \(files.folder)"
-                + " from the host that has it, or set new passwords with --new-passwords")
-    }
-
-    /// Who may change the logins of roles: the owner, who created them, or a superuser.
-    private func administrator(_ owner: Login) throws -> PostgresConnection {
-        guard owner == .works, let url = configuration.database.url else { return try superuser() }
-        return try PostgresConnection(PostgresTarget(url: url.exposed, applicationName: "entitled setup"))
-    }
-
     // MARK: - Making it
 
-    /// - Parameter progress: is told of each step before it begins, with the part that is done, 0 to 1.
-    func make(_ plan: SetupPlan, _ progress: (SetupPlan.Step, Double) -> Void) throws {
+    /// Makes what was confirmed, unless something has changed since.
+    ///
+    /// - Parameters:
+    ///   - anew: the same setup, of the configuration as it is now.
+    ///   - progress: is told of each step before it begins, with the part that is done, 0 to 1.
+    func make(_ plan: SetupPlan, anew: () throws -> Setup, _ progress: (SetupPlan.Step, Double) -> Void) throws {
         try files.makeFolder()
         try files.exclusively {
-            let administrator = try plan.needsSuperuser ? superuser() : administrator(.works)
-            var ownerURL = configuration.database.url?.exposed ?? ""
-            for (place, step) in plan.steps.enumerated() {
-                progress(step, Double(place) / Double(plan.steps.count))
-                try make(step, &ownerURL, on: administrator)
+            let now = try anew()
+            guard now.isSame(as: self), try now.plan() == plan else {
+                throw CommandFailure(
+                    "what is there has changed since this was planned, so nothing was done: run entitled setup again")
             }
+            try now.make(plan, progress)
+        }
+    }
+
+    private static let keys = ["database.url"] + DatabaseRole.allCases.map(\.configurationKey)
+
+    private func isSame(as other: Setup) -> Bool {
+        names == other.names && files.folder == other.files.folder
+            && Setup.keys.allSatisfy { url(of: $0) == other.url(of: $0) }
+    }
+
+    private func make(_ plan: SetupPlan, _ progress: (SetupPlan.Step, Double) -> Void) throws {
+        let administrator = try plan.needsSuperuser ? superuser() : administrator(.works)
+        var ownerURL = configuration.database.url?.exposed ?? ""
+        for (place, step) in plan.steps.enumerated() {
+            progress(step, Double(place) / Double(plan.steps.count))
+            try make(step, &ownerURL, on: administrator)
         }
     }
 
@@ -220,8 +303,7 @@ struct Setup {
         let (owner, database) = (PostgresIdentifier.quoted(names.owner), PostgresIdentifier.quoted(names.database))
         switch step {
         case .owner(let exists):
-            ownerURL = try giveLogin(
-                names.owner, "database.url", create: exists ? nil : "CREATEROLE", on: administrator)
+            ownerURL = try giveLogin(names.owner, "database.url", exists ? .renew : .create, on: administrator)
         case .database:
             // Without being a superuser one has to be a member of the owner to give it a database.
             let isSuperuser = try administrator.query(
@@ -232,19 +314,26 @@ struct Setup {
         case .publicPrivileges:
             try PublicPrivileges.withdraw(on: superuser(in: names.database))
         case .schema:
-            if case .newer(let found) = try Migrator.migrate(on: connect(ownerURL, of: "database.url")) {
+            let connection = try connect(ownerURL, of: "database.url")
+            try StandingRole.makeMissing(on: connection)
+            if case .newer(let found) = try Migrator.migrate(on: connection) {
                 throw DatabaseRole.Rejection.newer(found: found)
             }
-        case .login(let role):
+        case .login(let role, let renews):
             let key = role.configurationKey
-            _ = try connect(giveLogin(role.rawValue, key, create: nil, on: administrator), of: key)
+            if !renews, try StandingRole.find(role.rawValue, on: administrator)?.isUnfinished != true {
+                throw SetupRefusal.withdrawn([role.rawValue])
+            }
+            _ = try connect(giveLogin(role.rawValue, key, renews ? .renew : .first, on: administrator), of: key)
         case .sealingKey:
             // A process may have begun meanwhile.
-            switch try sealingKey(on: connect(ownerURL, of: "database.url")) {
-            case .copy(let key): try files.write(Base64.encode(key), of: "webhooks.secret_keys")
-            case .none: try files.write(Base64.encode(SecureRandom.bytes(32)), of: "webhooks.secret_keys")
-            case .lost(let fingerprint): throw lostKey(fingerprint)
-            }
+            let key =
+                switch try sealingKey(on: connect(ownerURL, of: "database.url")) {
+                case .copy(let key): key
+                case .none: SecureRandom.bytes(32)
+                case .lost(let fingerprint): throw lostKey(fingerprint)
+                }
+            try files.write(Base64.encode(key), of: "webhooks.secret_keys", isNew: true)
         }
     }
 
@@ -259,27 +348,46 @@ struct Setup {
         }
     }
 
-    /// Gives a role the password of its file; where that has none, one is made, and the file is written first.
+    private enum Giving {
+        /// To a role that is not there.
+        case create
+        /// To a role of a process that has had none.
+        case first
+        /// A new password to a role that can log in.
+        case renew
+    }
+
+    /// Gives a role the password of its file; where that has none, or a new one is asked for, one is made, and the file is
+    /// written first. A password that was replaced on purpose does not come back.
     ///
-    /// - Parameter create: attributes of the role where it has to be created.
     /// - Returns: the URL of the file.
     private func giveLogin(
-        _ role: String, _ key: String, create: String?, on administrator: PostgresConnection
+        _ role: String, _ key: String, _ giving: Giving, on administrator: PostgresConnection
     ) throws -> String {
-        let standing = configuration.database.url(of: key)
-        let found = standing.flatMap { PostgresTarget(url: $0.exposed).password }
+        let standing = url(of: key).map { PostgresTarget(url: $0.exposed) }
+        let found = giving == .renew ? nil : standing?.password
         let password = found ?? Hex.encode(SecureRandom.bytes(24))
-        var url = standing?.exposed ?? ""
+        var url = standing?.url.exposed ?? ""
         if found == nil {
-            let server = (standing ?? configuration.database.url).map { PostgresTarget(url: $0.exposed) }
-            url = try (server ?? superuserTarget()).loginURL(
-                user: role, password: password, database: names.database, port: administrator.port)
-            try files.write(url, of: key)
+            if let changed = try standing?.replacing(password: password) {
+                url = changed
+            } else {
+                let server = standing ?? configuration.database.url.map { PostgresTarget(url: $0.exposed) }
+                url = try (server ?? superuserTarget()).loginURL(
+                    user: role, password: password, database: names.database, port: administrator.port)
+            }
+            try files.write(url, of: key, isNew: standing == nil)
         }
-        let verifier = try administrator.verifier(of: password, for: role)
-        try administrator.query(
-            "\(create == nil ? "ALTER" : "CREATE") ROLE \(PostgresIdentifier.quoted(role)) LOGIN \(create ?? "")"
-                + " PASSWORD '\(verifier)'")
+        let (name, verifier) = (
+            PostgresIdentifier.quoted(role), try administrator.verifier(of: password, for: role)
+        )
+        let script =
+            switch giving {
+            case .create: "CREATE ROLE \(name) LOGIN CREATEROLE PASSWORD '\(verifier)'"
+            case .first: "ALTER ROLE \(name) LOGIN PASSWORD '\(verifier)'; COMMENT ON ROLE \(name) IS NULL"
+            case .renew: "ALTER ROLE \(name) PASSWORD '\(verifier)'"
+            }
+        try administrator.execute(script: script)
         return url
     }
 
@@ -289,8 +397,6 @@ struct Setup {
 }
 
 extension Configuration.Database {
-    fileprivate func ownURL(of role: DatabaseRole) -> Redacted<String>? { url(of: role.configurationKey) }
-
     fileprivate func url(of key: String) -> Redacted<String>? {
         switch key {
         case DatabaseRole.ingest.configurationKey: ingestURL

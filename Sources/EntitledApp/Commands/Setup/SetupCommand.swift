@@ -11,7 +11,8 @@ struct SetupCommand: ParsableCommand {
         discussion: """
             Creates the owner, the database, the schema, a login for each process, and the key that seals the secrets of \
             endpoints; writes a URL for each role and the key into secrets_dir, for root alone. What is there and works \
-            stays, so that it can be repeated, and continues where it was interrupted. As root it administers the Postgres \
+            stays, so that it can be repeated, and continues where it was interrupted. Passwords that were changed \
+            elsewhere, and logins that were withdrawn (NOLOGIN), stay as they are. As root it administers the Postgres \
             of this host; --superuser-url-file names another. Where database.url is set and its user may create roles, \
             no administrator is needed.
             """,
@@ -28,7 +29,7 @@ struct SetupCommand: ParsableCommand {
     private var owner: String?
     @Flag(
         "--new-passwords",
-        "Set new passwords for roles that can log in already and of which this host has no file; files of other hosts no longer work then."
+        "Set new passwords for roles that can log in already, and of which this host has no file or one with another password; files of other hosts no longer work then."
     ) private var renews: Bool
     @Flag("--dry-run", "Show what would be made; change nothing.") private var isDry: Bool
     @OptionGroup private var confirmation: Confirmation
@@ -44,18 +45,10 @@ struct SetupCommand: ParsableCommand {
     }
 
     func run(_ context: CommandContext) throws -> Int32 {
-        let configuration = try context.configuration()
-        guard let folder = configuration.secretsDirectory else {
-            throw CommandFailure(
-                "secrets_dir is not set: name a folder for the URLs and keys, such as \"/etc/entitled/secrets\", in the"
-                    + " configuration")
-        }
-        let files = SecretFiles(folder: folder)
-        let setup = Setup(
-            configuration: configuration, files: files,
-            administratorURL: try superuserFile.map { Redacted(try SecretFile.line($0, of: "--superuser-url-file")) },
-            names: try SetupNames(owner: owner, database: database, standing: configuration.database.url),
-            renews: renews)
+        // Standard input is read once.
+        let administrator = try superuserFile.map { Redacted(try SecretFile.line($0, of: "--superuser-url-file")) }
+        let setup = try setup(context, administrator)
+        let files = setup.files
         let plan = try setup.plan()
         guard !isDry, !plan.steps.isEmpty else {
             if !isDry, files.hasFolder { try files.exclusively {} }
@@ -66,11 +59,27 @@ struct SetupCommand: ParsableCommand {
         try confirmation.ask("Do this?", context) { plan.steps.map { "- " + $0.text(setup.names) } }
         var bar = ProgressBar(context.terminal)
         defer { bar.clear() }
-        try setup.make(plan) { step, part in bar.show(part, step.text(setup.names)) }
+        try setup.make(plan, anew: { try self.setup(context, administrator) }) { step, part in
+            bar.show(part, step.text(setup.names))
+        }
         bar.clear()
         report(plan, setup, isDone: true, context)
         try refuse(plan, setup)
         return 0
+    }
+
+    /// Of the configuration as it is now.
+    private func setup(_ context: CommandContext, _ administrator: Redacted<String>?) throws -> Setup {
+        let configuration = try context.configuration()
+        guard let folder = configuration.secretsDirectory else {
+            throw CommandFailure(
+                "secrets_dir is not set: name a folder for the URLs and keys, such as \"/etc/entitled/secrets\", in the"
+                    + " configuration")
+        }
+        return Setup(
+            configuration: configuration, files: SecretFiles(folder: folder), administratorURL: administrator,
+            names: try SetupNames(owner: owner, database: database, standing: configuration.database.url),
+            renews: renews)
     }
 
     private func refuse(_ plan: SetupPlan, _ setup: Setup) throws {

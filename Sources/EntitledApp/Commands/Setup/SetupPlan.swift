@@ -5,15 +5,15 @@ import Postgres
 import Schemas
 
 /// What an installation lacks, and how `entitled setup` makes it.
-struct SetupPlan {
+struct SetupPlan: Equatable {
     enum Step: Equatable {
-        /// The owner of the database.
+        /// The owner of the database; one that exists gets a new password.
         case owner(exists: Bool)
         case database
         case publicPrivileges
         case schema
-        /// The login of a process' role.
-        case login(DatabaseRole)
+        /// The login of a process' role; one that may log in already gets a new password.
+        case login(DatabaseRole, renews: Bool)
         /// The key that seals the secrets of endpoints; one that state_dir has already is copied.
         case sealingKey(isCopy: Bool)
 
@@ -22,12 +22,13 @@ struct SetupPlan {
             switch self {
             case .owner(let exists):
                 exists
-                    ? "set the password of the Postgres role \(names.owner), the owner"
+                    ? "set a new password of the Postgres role \(names.owner), the owner"
                     : "create the Postgres role \(names.owner), the owner"
             case .database: "create the database \(names.database)"
             case .publicPrivileges: "withdraw what Postgres allows every role and no process needs"
             case .schema: "create or upgrade the schema, roles and privileges (entitled migrate)"
-            case .login(let role): "let \(role.rawValue) log in with a password"
+            case .login(let role, let renews):
+                renews ? "set a new password of \(role.rawValue)" : "let \(role.rawValue) log in with a password"
             case .sealingKey(let isCopy):
                 "\(isCopy ? "copy" : "make") the key that seals the secrets of endpoints"
             }
@@ -37,7 +38,7 @@ struct SetupPlan {
         var key: String? {
             switch self {
             case .owner: "database.url"
-            case .login(let role): role.configurationKey
+            case .login(let role, _): role.configurationKey
             case .sealingKey: "webhooks.secret_keys"
             case .database, .publicPrivileges, .schema: nil
             }
@@ -50,7 +51,7 @@ struct SetupPlan {
             case .database: "database"
             case .publicPrivileges: "public_privileges"
             case .schema: "schema"
-            case .login(let role): role.rawValue
+            case .login(let role, _): role.rawValue
             case .sealingKey: "sealing_key"
             }
         }
@@ -73,7 +74,7 @@ struct SetupPlan {
 }
 
 /// The role and the database that are made or repaired: those of `database.url`, where there is one.
-struct SetupNames {
+struct SetupNames: Equatable {
     private static let usual = "entitled"
 
     let owner: String

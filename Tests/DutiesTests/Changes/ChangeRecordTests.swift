@@ -227,6 +227,41 @@ import Testing
         #expect(try database.count(valid.replacing("'%left%'", with: "'%\"left\"(target, 256)%'")) == 1)
     }
 
+    /// A worker may be of a later version than the schema.
+    @Test func `with the schema of the version before, time tells whom a change means`() throws {
+        let database = try TestCluster.shared.makeDatabase()
+        let owner = try database.connect()
+        _ = try Migrator.migrate(on: owner, upTo: 36)
+        _ = try ConsoleUserTable.add("support", .support, now: 1, on: owner)
+        func addCustomer() throws {
+            try database.execute(
+                "INSERT INTO entitled.customer (original_app_user_id, first_seen_ms) VALUES ('anna', 1)")
+            try database.execute(
+                "INSERT INTO entitled.app_user_id (id, original_app_user_id, first_seen_ms) VALUES ('anna', 'anna', 1)")
+        }
+        try addCustomer()
+        _ = try ChangeTable.ask(ChangeFixture.grant(key: "1"), on: owner)
+        let actions = CustomerActions(origin: ActionTable.Origin(actor: "tester"), foldSettings: FoldSettings())
+        let deletion = try actions.delete("anna", on: owner)
+        let erasure = CustomerErasure(foldSettings: FoldSettings())
+        while try erasure.step(deletion.id, on: owner) == .more {}
+        try addCustomer()
+        _ = try ChangeTable.ask(ChangeFixture.grant(key: "2"), on: owner)
+        for table in ["deletion", "deletion_id"] {
+            try database.execute("UPDATE entitled.\(table) SET at_ms = at_ms - 60000")
+        }
+        #expect(try bench.work.next(on: owner)?.ending.outcome == .refused)
+        #expect(try bench.work.next(on: owner)?.ending.outcome == .done)
+        let left = try database.texts("SELECT target FROM entitled.job ORDER BY id")
+        #expect(left.first != "anna" && left.last == "anna")
+        // What the schema cannot say is not claimed.
+        let started = "SELECT coalesce(started_ms, 0) FROM entitled.report_refresh"
+        try ReportTable.finish(started: 5, failed: 1, stamp: "x", on: owner)
+        #expect(try database.count(started) == 0)
+        try ReportTable.finish(started: 5, failed: 0, stamp: "x", on: owner)
+        #expect(try database.count(started) == 5)
+    }
+
     @Test func `the console notes what it refused, and nothing else`() throws {
         let console = try bench.console()
         try AuditTable.refused(

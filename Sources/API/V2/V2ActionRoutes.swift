@@ -63,10 +63,7 @@ struct V2ActionRoutes: Sendable {
             customer: try APICall.appUserID(try call.text("target_customer_id", of: body)))
         let source = try answers.customer(place, call)
         // A customer of a mistyped id would get everything.
-        guard let receiver = try answers.responses.read(call, of: target.customer, respells: true) else {
-            throw APIError.notFound(
-                "No customer has the id \(target.customer).", parameter: "target_customer_id")
-        }
+        let receiver = try answers.customer(target, call, parameter: "target_customer_id")
         let only = try purchases(of: source, in: try wanted(body), call)
         // Nothing of these apps; an empty choice would be everything.
         if only?.isEmpty != true {

@@ -12,10 +12,15 @@ struct V2Answers: Sendable {
 
     /// The customer who has the id that the path names.
     ///
+    /// Naming a customer here is no use of the id (`SeenIDs`): what walks through all customers by their original ids
+    /// must not change the ids that webhooks name.
+    ///
     /// - Throws: `APIError`, 404.
-    func customer(_ place: V2Place, _ call: APICall) throws -> SubscriberQuery.Found {
-        guard let found = try responses.read(call, of: place.customer, respells: true) else {
-            throw APIError.notFound("No customer has the id \(place.customer).", parameter: "customer_id")
+    func customer(
+        _ place: V2Place, _ call: APICall, parameter: String = "customer_id"
+    ) throws -> SubscriberQuery.Found {
+        guard let found = try responses.read(call, of: place.customer, isUsed: false, respells: true) else {
+            throw APIError.notFound("No customer has the id \(place.customer).", parameter: parameter)
         }
         return found
     }

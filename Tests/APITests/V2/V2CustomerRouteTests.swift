@@ -71,6 +71,25 @@ struct V2CustomerRouteTests {
         #expect(subscription?["original_customer_id"] == aliases.first?["id"])
     }
 
+    @Test func `naming a customer is no use of the id, so that webhooks go on naming the same`() throws {
+        let scene = try V2Fixture()
+        try scene.buy("bob", "1")
+        let order = JSON.object(["entitlement_id": .string("pro"), "expires_at": .int(V2Fixture.now + Self.day)])
+        for path in ["", "/active_entitlements", "/subscriptions", "/purchases", "/aliases", "/attributes"] {
+            #expect(scene.get("/customers/bob\(path)").status == 200)
+        }
+        #expect(scene.post("/customers/bob/actions/grant_entitlement", order).status == 201)
+        func used() throws -> Int64 {
+            try scene.api.database.count(
+                "SELECT count(*) FROM entitled.app_user_id WHERE last_seen_ms IS NOT NULL")
+        }
+        #expect(try used() == 0)
+        #expect(
+            scene.api.call("POST", "/v1/subscribers/bob/attributes", .object(["attributes": .object([])])).status == 200
+        )
+        #expect(try used() == 1)
+    }
+
     @Test func `a UUID in another case is the same customer`() throws {
         let scene = try V2Fixture()
         let id = "3f2504e0-4f89-41d3-9a0c-0305e82c3301"

@@ -4,7 +4,7 @@ import Database
 import Postgres
 
 /// Reads the overview of REST v2 where a caller wants it, on a thread of its own: it looks at all rows of the reports,
-/// which may take minutes. What was read is answered for ten minutes, and while the next one is being read.
+/// which may take minutes. What was read is answered for ten minutes, and while the next reading is under way.
 final class OverviewReader: Service {
     let name = "api-overview"
 
@@ -20,14 +20,19 @@ final class OverviewReader: Service {
     private struct State {
         var reading = Reading.notYet
         var isWanted = false
+        var isUnderWay = false
+        /// Callers that wait for the first reading.
+        var waiting = 0
         /// When the last reading ended; nil: none has.
         var ended: ContinuousClock.Instant?
+        /// When the next one is due.
+        var due = ContinuousClock.now
     }
 
     private static let age = Duration.seconds(600)
-    /// A worker may fill the tables at any time.
-    private static let ageOfAbsence = Duration.seconds(5)
-    /// How long a caller waits for the first reading.
+    /// After a failure, and while the tables are empty, which may change at any time.
+    private static let retryAfter = Duration.seconds(5)
+    /// How long a caller waits for the first reading; one at a time, because it keeps a thread of the listener.
     private static let patience = Duration.seconds(2)
 
     private let session: PostgresSession
@@ -45,12 +50,12 @@ final class OverviewReader: Service {
     func start() {
         loop.start { [self] loop in
             loop.run {
-                if state.change({ state in
-                    defer { state.isWanted = false }
-                    return state.isWanted
-                }) {
-                    read()
+                let isWanted = state.change { state in
+                    state.isUnderWay = state.isWanted && state.due <= .now
+                    state.isWanted = false
+                    return state.isUnderWay
                 }
+                if isWanted { read() }
                 return .whenWoken
             }
         }
@@ -62,19 +67,19 @@ final class OverviewReader: Service {
         loop.join(until: deadline) ? session.close() : session.cut()
     }
 
-    /// The last reading, and the next one where that is old. Waits for the first one for a short time.
+    /// The last reading; the next one begins where it is due. Waits for the first one for a short time.
     func reading() -> Reading {
         let now = ContinuousClock.now
-        let (last, isOld) = state.read { state -> (Reading, Bool) in
-            let age = if case .overview = state.reading { OverviewReader.age } else { OverviewReader.ageOfAbsence }
-            return (state.reading, state.ended.map { now - $0 > age } ?? true)
+        let (last, waits) = state.change { state -> (Reading, Bool) in
+            if state.due <= now, !state.isUnderWay { state.isWanted = true }
+            if case .overview = state.reading { return (state.reading, false) }
+            guard state.isWanted || state.isUnderWay, state.waiting == 0 else { return (state.reading, false) }
+            state.waiting += 1
+            return (state.reading, true)
         }
-        if isOld {
-            state.change { $0.isWanted = true }
-            loop.wake()
-        }
-        if case .overview = last { return last }
-        guard isOld else { return last }
+        loop.wake()
+        guard waits else { return last }
+        defer { state.change { $0.waiting -= 1 } }
         return state.wait(timeout: OverviewReader.patience) { state in
             state.ended.map { $0 > now } ?? false ? state.reading : nil
         } ?? last
@@ -92,7 +97,10 @@ final class OverviewReader: Service {
         session.close()
         state.change { [reading] state in
             state.reading = reading ?? state.reading
+            state.isUnderWay = false
             state.ended = .now
+            let isKnown = if case .overview = reading { true } else { false }
+            state.due = .now + (isKnown ? OverviewReader.age : OverviewReader.retryAfter)
         }
     }
 }

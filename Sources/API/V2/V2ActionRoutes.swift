@@ -35,7 +35,11 @@ struct V2ActionRoutes: Sendable {
                 "expires_at must be a whole number of milliseconds since 1970.", parameter: "expires_at")
         }
         let id = try answers.knownID(place, call)
-        _ = try actions(call).grant(entitlement, to: id, .until(end), makesCustomer: false, on: call.connection)
+        do {
+            _ = try actions(call).grant(entitlement, to: id, .until(end), makesCustomer: false, on: call.connection)
+        } catch CustomerActions.Rejection.ungrantable(let why) {
+            throw APIError.badRequest("The grant \(why).", parameter: "expires_at")
+        }
         return try answers.answer(place, call, status: 201)
     }
 
@@ -61,21 +65,20 @@ struct V2ActionRoutes: Sendable {
         let target = V2Place(
             project: place.project,
             customer: try APICall.appUserID(try call.text("target_customer_id", of: body)))
+        let apps = try wanted(body)
         let source = try answers.customer(place, call)
-        // A customer of a mistyped id would get everything.
         let receiver = try answers.customer(target, call, parameter: "target_customer_id")
-        let only = try purchases(of: source, in: try wanted(body), call)
-        // Nothing of these apps; an empty choice would be everything.
-        if only?.isEmpty != true {
-            _ = try actions(call).transfer(
-                from: source.originalAppUserID, to: receiver.originalAppUserID, only: only ?? [], on: call.connection)
-        }
-        let (from, to) = (try answers.customer(place, call), try answers.customer(target, call))
+        // A customer of a mistyped id would get everything.
+        _ = try actions(call).transfer(
+            from: source.originalAppUserID, to: receiver.originalAppUserID, apps: apps, makesCustomer: false,
+            on: call.connection)
         return .response(
             .document(
                 200,
                 .object([
-                    "source_customer": answers.json(place, from), "target_customer": answers.json(target, to),
+                    // RevenueCat: the source as it was before, and the target as it is after.
+                    "source_customer": answers.json(place, source),
+                    "target_customer": answers.json(target, try answers.customer(target, call)),
                 ])))
     }
 
@@ -90,14 +93,5 @@ struct V2ActionRoutes: Sendable {
                 parameter: "app_ids")
         }
         return named
-    }
-
-    /// Original transaction ids; nil: everything.
-    private func purchases(
-        of customer: SubscriberQuery.Found, in apps: Set<String>?, _ call: APICall
-    ) throws -> [String]? {
-        guard let apps else { return nil }
-        return customer.snapshots.map(\.key).filter { !$0.isGrant && apps.contains($0.app) }
-            .map(\.originalTransactionID)
     }
 }

@@ -113,12 +113,13 @@ struct V2CustomerRoutes: Sendable {
             try refuse(
                 AttributePolicy.decide(attributes, known: none, own: none, now: answers.clock.now())?.faults ?? [])
         }
-        let actions = actions(call)
-        guard try actions.admit([id], on: call.connection).contains(id) else {
+        // A UUID in another case would be another spelling of the customer who is there.
+        guard try answers.responses.read(call, of: id, isUsed: false, respells: true) == nil,
+            try actions(call).make(id, attributes: attributes, on: call.connection)
+        else {
             throw APIError(
                 409, code: APIError.badRequestCode, "A customer with the id \(id) exists already.", parameter: "id")
         }
-        if let attributes { _ = try actions.setAttributes(attributes, of: id, on: call.connection) }
         return try answers.answer(place, call, status: 201, showsAttributes: attributes != nil)
     }
 
@@ -145,7 +146,9 @@ struct V2CustomerRoutes: Sendable {
         let place = try call.place()
         let attributes = try V2CustomerRoutes.attributes(try call.json(), isNeeded: true) ?? .object([])
         let id = try answers.knownID(place, call)
-        try refuse(try actions(call).setAttributes(attributes, of: id, on: call.connection) ?? [])
+        try refuse(
+            try actions(call).setAttributes(
+                attributes, of: id, makesCustomer: false, takesPart: false, on: call.connection) ?? [])
         let found = try answers.customer(place, call)
         return .response(
             .document(
@@ -153,6 +156,9 @@ struct V2CustomerRoutes: Sendable {
                 V2Document.list(
                     V2Document.attributes(found.attributes).map(\.json), url: "\(place.url)/attributes")))
     }
+
+    /// In one request: more than a customer can have.
+    private static let mostAttributes = 200
 
     /// `[{"name", "value"}]` of a body, as REST v1 has it: `{name: {"value"}}`.
     private static func attributes(_ body: JSON, isNeeded: Bool) throws -> JSON? {
@@ -163,10 +169,15 @@ struct V2CustomerRoutes: Sendable {
             if isNeeded { throw wrong }
             return nil
         }
-        var members: [JSON.Member] = []
-        for item in list.arrayValue ?? [.null] {
+        let items = list.arrayValue ?? [.null]
+        guard items.count <= mostAttributes else {
+            throw APIError.badRequest(
+                "attributes has more than \(mostAttributes) items.", parameter: "attributes")
+        }
+        var (members, names): ([JSON.Member], Set<String>) = ([], [])
+        for item in items {
             guard let name = item["name"]?.stringValue, let value = item["value"],
-                value == .null || value.stringValue != nil, !members.contains(where: { $0.name == name })
+                value == .null || value.stringValue != nil, names.insert(name).inserted
             else { throw wrong }
             members.append(JSON.Member(name: name, value: .object(["value": value])))
         }

@@ -19,9 +19,12 @@ enum V2Error {
         ])
     }
 
+    /// What REST v1 says of a text that can name no customer.
+    private static let ids: Set = [7220, 7256]
+
     private static func type(of error: APIError) -> String {
         switch error.status {
-        case 400: error.parameter == nil ? "invalid_request" : "parameter_error"
+        case 400: error.parameter != nil || ids.contains(error.code) ? "parameter_error" : "invalid_request"
         case 401: "authentication_error"
         case 403: "authorization_error"
         case 404: "resource_missing"

@@ -3,7 +3,7 @@ import Database
 import HTTP
 import Subscriptions
 
-/// `metrics/overview` of REST v2: subscriptions, trials, money and customers of production.
+/// `metrics/overview` of REST v2: subscriptions, trials and money of production, and customers.
 struct V2MetricsRoutes: Sendable {
     let reader: OverviewReader
 

@@ -1,8 +1,8 @@
 import Base
 import Postgres
 
-/// Subscriptions and money of production at a glance, from the tables of reports: how many there are now, and what came of
-/// the last 28 days.
+/// Subscriptions and money of production at a glance, from the tables of reports, and all customers: how many there are now,
+/// and what came of the last 28 days.
 package struct ReportOverview: Sendable, Equatable {
     /// Subscriptions that give access and are paid for, grace included; and those in a trial.
     package let subscriptions: Int64

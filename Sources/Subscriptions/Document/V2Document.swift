@@ -111,28 +111,32 @@ package struct V2Document: Sendable {
             holding.isSubscription && (holding.isRenewable || holding.grantedEntitlement != nil)
                 && environment.map { $0 == holding.key.environment } ?? true
         }
+        let continued = purchases.successors
         let dated = holdings.compactMap { holding in
             folded[holding.key].map { purchase in
-                (date: holding.purchaseDate, item: subscription(holding, purchase, customer, place, now))
+                let isCurrent = purchase.latest.id == holding.transactionID && continued[purchase.key] == nil
+                let item = subscription(holding, purchase, isCurrent: isCurrent, customer, place, now)
+                return (date: holding.purchaseDate, item: item)
             }
         }
         return dated.sorted { ($1.date, $0.item.id) < ($0.date, $1.item.id) }.map(\.item)
     }
 
+    /// - Parameter isCurrent: whether the purchase has come to this product, and goes on as no other one.
     private func subscription(
-        _ holding: Holding, _ purchase: Purchase, _ customer: CustomerProfile, _ place: V2Place, _ now: Int64
+        _ holding: Holding, _ purchase: Purchase, isCurrent: Bool, _ customer: CustomerProfile, _ place: V2Place,
+        _ now: Int64
     ) -> Item {
         let name = "\(holding.key.originalTransactionID)|\(holding.productID)"
         let id = V2Document.id("sub", holding.key, name)
         let period = purchase.period(holding.transactionID)
-        let end = period.map(\.accessUntil) ?? holding.expires
-        let status = Status(of: holding, purchase, now: now)
-        let renewal = Renewal(of: holding, purchase, status)
+        let periods = purchase.periods.filter { $0.productID == holding.productID }
+        let end = V2Document.end(of: periods, within: holding)
+        let status = Status(of: holding, isCurrent ? purchase : nil, now: now)
+        let renewal = Renewal(of: holding, isCurrent ? purchase : nil, status)
         let names = holding.grantedEntitlement.map { [$0] } ?? document.catalogue.entitlements(of: holding.productID)
         let isGrant = holding.grantedEntitlement != nil
-        let revenue = V2Revenue(
-            purchase.periods.filter { $0.productID == holding.productID }, of: holding.key.app, rates: rates,
-            terms: terms)
+        let revenue = V2Revenue(periods, of: holding.key.app, rates: rates, terms: terms)
         return Item(
             id: id,
             json: .object([
@@ -176,8 +180,9 @@ package struct V2Document: Sendable {
         case inGrace = "in_grace_period"
         case inRetry = "in_billing_retry"
 
-        init(of holding: Holding, _ purchase: Purchase, now: Int64) {
-            let standing = purchase.latest.id == holding.transactionID ? purchase.status(at: now) : nil
+        /// - Parameter current: the purchase, where it has come to this product.
+        init(of holding: Holding, _ current: Purchase?, now: Int64) {
+            let standing = current?.status(at: now)
             if holding.isActive(at: now) {
                 self = standing == .grace ? .inGrace : holding.periodType == .trial ? .trialing : .active
             } else {
@@ -192,24 +197,37 @@ package struct V2Document: Sendable {
         case changesProduct = "will_change_product"
         case needsConsent = "requires_price_increase_consent"
 
-        init(of holding: Holding, _ purchase: Purchase, _ status: Status) {
-            let isCurrent = purchase.latest.id == holding.transactionID
-            // Apple goes on trying to charge, so that a failure is no end.
-            let isOver = purchase.renewalObstacle.map { $0 != .billingError } ?? false
-            if !isCurrent || isOver || holding.switchedOffSince != nil || status == .expired {
+        /// - Parameter current: as above.
+        init(of holding: Holding, _ current: Purchase?, _ status: Status) {
+            // Apple goes on trying to charge, so that a failure is no end. In a commitment the next period renews, whatever the
+            // customer has chosen for the time after it.
+            let isOver = current?.renewalObstacle.map { $0 != .billingError } ?? false
+            guard let current, !isOver, current.autoRenewOffSince == nil, holding.isRenewable, status != .expired else {
                 self = .willNotRenew
-            } else if let pending = purchase.pendingProductID, pending != holding.productID {
+                return
+            }
+            if let pending = current.pendingProductID, pending != holding.productID {
                 self = .changesProduct
             } else {
                 // Apple: priceIncreaseStatus 0 asks for a consent that was not given.
-                self = purchase.priceIncreaseStatus == 0 ? .needsConsent : .willRenew
+                self = current.priceIncreaseStatus == 0 ? .needsConsent : .willRenew
             }
         }
     }
 
+    /// When the last of these periods ends, without grace, and not after the holding's own end, in ms; nil: never.
+    private static func end(of periods: [Period], within holding: Holding) -> Int64? {
+        var last = Int64.min
+        for period in periods {
+            guard let end = period.accessUntil else { return holding.expires }
+            last = max(last, end)
+        }
+        return holding.expires.map { min($0, last) } ?? last
+    }
+
     // MARK: - Purchases
 
-    /// What does not renew, one for each transaction, the latest first.
+    /// What does not renew, one for each transaction, the latest first; without what the family shared and took away.
     ///
     /// - Parameter environment: nil: both.
     package func purchases(
@@ -217,7 +235,8 @@ package struct V2Document: Sendable {
     ) -> [Item] {
         let bought = purchases.filter { purchase in environment.map { $0 == purchase.key.environment } ?? true }
             .flatMap { purchase in
-                purchase.periods.filter { $0.transaction.isBoughtOnce }.map { (key: purchase.key, period: $0) }
+                purchase.periods.filter { $0.transaction.isBoughtOnce && $0.revocation?.kind != .family }
+                    .map { (key: purchase.key, period: $0) }
             }
         let dated = bought.map { key, period in
             (date: period.transaction.purchaseDate, item: self.purchase(key, period, customer, place))

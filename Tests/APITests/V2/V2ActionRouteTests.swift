@@ -1,7 +1,9 @@
 import API
 import Base
+import Customers
 import Database
 import Postgres
+import Subscriptions
 import TestSupport
 import Testing
 
@@ -41,7 +43,7 @@ struct V2ActionRouteTests {
             ("bob", .object(["entitlement_id": .string("lead"), "expires_at": .int(Self.end)]), 404, "entitlement_id"),
             ("bob", .object(["entitlement_id": .string("gold")]), 400, "expires_at"),
             ("bob", .object(["entitlement_id": .string("gold"), "expires_at": .string("1")]), 400, "expires_at"),
-            ("bob", .object(["entitlement_id": .string("gold"), "expires_at": .int(1)]), 400, nil),
+            ("bob", .object(["entitlement_id": .string("gold"), "expires_at": .int(1)]), 400, "expires_at"),
             ("bob", .object(["expires_at": .int(Self.end)]), 400, "entitlement_id"),
             ("bob", .array([]), 400, nil),
         ]
@@ -75,11 +77,30 @@ struct V2ActionRouteTests {
         #expect(part.status == 200)
         #expect(part.json["source_customer"]?["id"] == .string("bob"))
         #expect(
+            part.json["source_customer"]?["active_entitlements"]?["items"]?.arrayValue?.count == 2,
+            "as it was before")
+        #expect(
             part.json["target_customer"]?["active_entitlements"]?["items"]?.arrayValue?.map { $0["entitlement_id"] }
                 == [.string("gold"), .string("pro")])
         #expect([owned(scene, "bob"), owned(scene, "ada")] == [1, 1])
         #expect(transfer(.null).status == 200)
         #expect([owned(scene, "bob"), owned(scene, "ada")] == [0, 2])
+    }
+
+    @Test func `a customer who is deleted meanwhile gets neither purchases nor attributes`() throws {
+        let scene = try V2Fixture()
+        try scene.buy("bob", "1")
+        let actions = CustomerActions(origin: ActionTable.Origin(actor: "test"), foldSettings: FoldSettings())
+        let connection = try scene.api.database.connect(role: "entitled_api")
+        #expect(throws: CustomerActions.Rejection.self) {
+            _ = try actions.transfer(from: "bob", to: "gone", makesCustomer: false, on: connection)
+        }
+        #expect(throws: CustomerActions.Rejection.self) {
+            _ = try actions.setAttributes(
+                .object(["k": .object(["value": .string("v")])]), of: "gone", makesCustomer: false, on: connection)
+        }
+        #expect(try scene.api.database.texts("SELECT id FROM entitled.app_user_id") == ["bob"])
+        #expect(owned(scene, "bob") == 1)
     }
 
     @Test func `a customer is deleted once`() throws {

@@ -157,7 +157,11 @@ struct V2CustomerRouteTests {
         let again = make(nil)
         #expect(again.status == 409)
         #expect(again.json["type"] == .string("resource_already_exists"))
-        #expect(scene.post("/customers", .object(["id": .string("null")])).status == 400)
+        #expect(scene.post("/customers", .object(["id": .string("null")])).json["type"] == .string("parameter_error"))
+        let id = "3f2504e0-4f89-41d3-9a0c-0305e82c3301"
+        #expect(scene.post("/customers", .object(["id": .string(id)])).status == 201)
+        #expect(scene.post("/customers", .object(["id": .string(id.uppercased())])).status == 409)
+        #expect(try scene.api.database.count("SELECT count(*) FROM entitled.app_user_id") == 2, "no other spelling")
         #expect(scene.post("/customers", .object([])).json["param"] == .string("id"))
     }
 
@@ -175,6 +179,12 @@ struct V2CustomerRouteTests {
         #expect(scene.get("/customers/bob").json["attributes"] == nil)
         #expect(set([item("plan", .null)]).json["items"]?.arrayValue?.count == 1)
         #expect(scene.get("/customers/bob/attributes").json["items"]?.arrayValue?.count == 1)
+        let part = set([item("plan", .string("b")), item("no key", .string("a"))])
+        #expect(part.status == 400)
+        #expect(part.json["message"]?.stringValue?.contains("no key") == true)
+        #expect(scene.get("/customers/bob/attributes").json["items"]?.arrayValue?.count == 1, "none was saved")
+        let many = (0..<201).map { item("k\($0)", .null) }
+        #expect(set(many).json["message"]?.stringValue?.contains("200") == true)
         for wrong in [
             [item("plan", .int(1))], [item("plan", .string("a")), item("plan", .string("b"))], [.string("plan")],
             [item("no key", .string("a"))], [.object(["name": .string("plan")])],

@@ -119,6 +119,69 @@ struct V2DocumentTests {
         #expect(change == (one.renewal == "will_change_product" ? .string("basic_monthly") : nil))
     }
 
+    @Test func `in a commitment the next period renews, whatever is chosen for the time after it`() throws {
+        var life = Life()
+        _ = life.start()
+        life.commit(period: 3)
+        _ = life.notify("DID_RENEW", at: epoch + hour)
+        _ = life.commitmentOff(at: epoch + day)
+        let third = try #require(try Self.subscriptions([life], at: epoch + 2 * day).first)
+        #expect(third["auto_renewal_status"] == .string("will_renew"))
+        life.commit(period: 12)
+        _ = life.notify("DID_RENEW", at: epoch + 3 * day)
+        let last = try #require(try Self.subscriptions([life], at: epoch + 4 * day).first)
+        #expect(last["auto_renewal_status"] == .string("will_not_renew"))
+    }
+
+    @Test func `the end is that of access, also where a later period was refunded`() throws {
+        var life = Life()
+        _ = life.start()
+        let paid = life.expires
+        _ = life.renew(at: paid - hour)
+        _ = life.refund(at: paid - hour / 2, revoked: paid - hour / 2)
+        let shown = try #require(try Self.subscriptions([life], at: paid - hour / 4).first)
+        #expect(shown["gives_access"] == .bool(true))
+        #expect(shown["ends_at"] == .int(paid))
+        #expect(shown["auto_renewal_status"] == .string("will_not_renew"))
+    }
+
+    @Test func `what goes on as another purchase has ended, also with a charge that failed`() throws {
+        var old = Life()
+        _ = old.start()
+        let moved = old.expires + day
+        _ = old.billingFailure(graceUntil: old.expires + 16 * day, at: old.expires)
+        old.product = "pro_yearly"
+        var new = old.migrated(to: "2000", at: moved)
+        _ = new.notify("MIGRATION", at: moved)
+        for lives in [[old, new], [new, old]] {
+            let shown = try Self.subscriptions(lives, at: moved + 20 * day)
+            #expect(shown.map { $0["status"] } == [.string("active"), .string("expired")])
+            #expect(shown.map { $0["pending_payment"] } == [.bool(false), .bool(false)])
+            #expect(shown.last?["auto_renewal_status"] == .string("will_not_renew"))
+            #expect(shown.last?["gives_access"] == .bool(false))
+        }
+        var early = Life()
+        _ = early.start()
+        early.product = "pro_yearly"
+        var next = early.migrated(to: "2000", at: epoch + 5 * day)
+        _ = next.notify("MIGRATION", at: epoch + 5 * day)
+        let shown = try Self.subscriptions([early, next], at: epoch + 6 * day)
+        #expect(shown.last?["ends_at"] == .int(epoch + 5 * day))
+    }
+
+    @Test func `what the family took away is no purchase`() throws {
+        var lifetime = Life("2", isFamily: true)
+        _ = lifetime.buyOnce("pro_lifetime", kind: "Non-Consumable", price: 0, at: epoch)
+        func shown() throws -> [JSON] {
+            Self.document().purchases(
+                of: Self.customer, [try #require(lifetime.purchase())], in: nil, at: Self.place
+            ).map(\.json)
+        }
+        #expect(try shown().map { $0["ownership"] } == [.string("family_shared")])
+        _ = lifetime.familyRevoke(at: epoch + day)
+        #expect(try shown() == [])
+    }
+
     @Test func `a subscription member by member`() throws {
         var life = Life()
         _ = life.start()

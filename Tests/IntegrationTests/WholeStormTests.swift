@@ -170,7 +170,7 @@ import Testing
         try store.value(timeout: .seconds(60))
         isOver.change { $0 = true }
         for sweeper in sweepers { try sweeper.value(timeout: .seconds(60)) }
-        try eventually("everything is applied, and every timer of grants was looked at") {
+        try eventually(timeout: .seconds(60), "everything is applied, and every timer of grants was looked at") {
             try database.count(
                 """
                 SELECT (SELECT count(*) FROM entitled.pending) + (SELECT count(*) FROM entitled.purchase

@@ -3,52 +3,80 @@ import Database
 import Postgres
 
 /// Puts pseudonyms for the ids of a deleted customer in the changes that operators asked for, and in the audit; the hash of such a
-/// request and the operator's key go, because an id can be guessed from the one and read in the other. Rows about another customer
-/// who has such an id now stay.
+/// request goes, because an id can be guessed from it, and so does the operator's key where it names the customer. Rows about
+/// another customer who has such an id now stay.
 package enum ChangeRedaction {
     /// The schema may be older.
     private static let exists = "SELECT to_regclass('entitled.audit') IS NOT NULL AS is_there"
 
-    /// Ids that are as short as this are left in texts about others: they are words of any sentence.
-    private static let shortest = 4
-
-    /// Rows whose target is the customer, and others with a text that has an id in it.
-    private static func names(_ row: String, _ texts: String) -> String {
-        """
-        (\(row).kind = ANY($1::text[]) AND \(row).target = ANY($2::text[]) OR EXISTS (
-            SELECT FROM unnest($3::text[]) AS n(id) WHERE strpos(concat_ws(chr(10), \(texts)), n.id) > 0))
-        """
-    }
+    /// The newest rows whose texts are searched for ids although they are about something else: a search has no index, and
+    /// holds the customer's lanes.
+    private static let searched: Int64 = 50_000
 
     private static let selectJobs = """
-        SELECT j.id, j.target, j.reason, j.error AS message, j.idempotency_key AS key,
-            j.kind = ANY($1::text[]) AND j.target = ANY($2::text[]) AS is_target
+        SELECT j.id, j.target, j.reason, j.error AS message, j.idempotency_key AS key, true AS is_target
         FROM entitled.job j, entitled.deletion d
-        WHERE d.id = $4 AND j.idempotency_key IS NOT NULL AND \(names("j", "j.reason, j.error, j.idempotency_key"))
+        WHERE d.id = $1 AND j.kind = ANY($2::text[]) AND j.target = ANY($3::text[]) AND j.idempotency_key IS NOT NULL
+            AND \(DeletionTable.isMeant(by: "j", at: "created_ms"))
+        ORDER BY j.id FOR NO KEY UPDATE OF j
+        """
+    private static let selectJobsNaming = """
+        SELECT j.id, j.target, j.reason, j.error AS message, j.idempotency_key AS key, false AS is_target
+        FROM entitled.deletion d, entitled.job j
+        WHERE d.id = $1 AND NOT (j.kind = ANY($2::text[]) AND j.target = ANY($3::text[])) AND j.idempotency_key IS NOT NULL
+            AND j.id > (SELECT coalesce(max(id), 0) FROM entitled.job) - $5
+            AND \(names("$4", in: "j.reason, j.error, j.idempotency_key"))
             AND \(DeletionTable.isMeant(by: "j", at: "created_ms"))
         ORDER BY j.id FOR NO KEY UPDATE OF j
         """
     private static let updateJobs = """
         UPDATE entitled.job j SET target = t.target, reason = t.reason, error = t.error,
-            request = 'change ' || j.id, idempotency_key = 'change ' || j.id,
+            request = CASE WHEN t.has_key THEN j.request ELSE 'change ' || j.id END,
+            idempotency_key = CASE WHEN t.has_key THEN j.idempotency_key ELSE 'change ' || j.id END,
             request_hash = uuid_send(gen_random_uuid()) || uuid_send(gen_random_uuid())
-        FROM unnest($1::int8[], $2::text[], $3::text[], $4::text[]) AS t(id, target, reason, error) WHERE j.id = t.id
+        FROM unnest($1::int8[], $2::text[], $3::text[], $4::text[], $5::bool[]) AS t(id, target, reason, error, has_key)
+        WHERE j.id = t.id
         """
 
     /// A change that was asked for before the deletion may have ended after it.
-    private static let selectAudit = """
-        SELECT a.id, a.target, a.reason, a.message, NULL AS key,
-            a.kind = ANY($1::text[]) AND a.target = ANY($2::text[]) AS is_target
-        FROM entitled.audit a, entitled.deletion d
-        WHERE d.id = $4 AND \(names("a", "a.reason, a.message")) AND (
-            a.job = ANY($5::int8[]) OR a.job IS NOT NULL AND a.at_ms <= d.at_ms
+    private static func isMeantByAudit(_ jobs: String) -> String {
+        """
+        (a.job = ANY(\(jobs)::int8[]) OR a.job IS NOT NULL AND a.at_ms <= d.at_ms
             OR a.job IS NULL AND \(DeletionTable.isMeant(by: "a", at: "at_ms")))
+        """
+    }
+
+    private static let selectAudit = """
+        SELECT a.id, a.target, a.reason, a.message, NULL AS key, true AS is_target
+        FROM entitled.audit a, entitled.deletion d
+        WHERE d.id = $1 AND a.kind = ANY($2::text[]) AND a.target = ANY($3::text[]) AND \(isMeantByAudit("$4"))
+        ORDER BY a.id
+        """
+    private static let selectAuditNaming = """
+        SELECT a.id, a.target, a.reason, a.message, NULL AS key, false AS is_target
+        FROM entitled.deletion d, entitled.audit a
+        WHERE d.id = $1 AND NOT (a.kind = ANY($2::text[]) AND a.target = ANY($3::text[]))
+            AND a.id > (SELECT coalesce(max(id), 0) FROM entitled.audit) - $6
+            AND \(names("$5", in: "a.reason, a.message")) AND \(isMeantByAudit("$4"))
         ORDER BY a.id
         """
     private static let updateAudit = """
         UPDATE entitled.audit a SET target = t.target, reason = t.reason, message = t.message
         FROM unnest($1::int8[], $2::text[], $3::text[], $4::text[]) AS t(id, target, reason, message) WHERE a.id = t.id
         """
+
+    private static func names(_ ids: String, in texts: String) -> String {
+        """
+        EXISTS (
+            SELECT FROM (SELECT concat_ws(chr(10), \(texts)) AS text OFFSET 0) whole, unnest(\(ids)::text[]) AS n(id)
+            WHERE strpos(whole.text, n.id) > 0)
+        """
+    }
+
+    /// Whether an id is looked for in texts about others: a short one, or a number such as a year, is a word of any sentence.
+    private static func isTelling(_ id: String) -> Bool {
+        id.count >= (id.utf8.allSatisfy { (0x30...0x39).contains($0) } ? 8 : 4)
+    }
 
     /// In the transaction of the log. A change that is being done at this moment is waited for, so that what it notes is seen.
     ///
@@ -58,16 +86,20 @@ package enum ChangeRedaction {
     ) throws -> DeletionTable.Counts {
         guard try connection.query(exists).one().bool("is_there") else { return [:] }
         let ids = names.names.keys.sorted()
-        let parameters: [PostgresValue] = [
-            .texts(ChangeKind.ofCustomers.map(\.rawValue)), .texts(ids),
-            .texts(ids.filter { $0.count >= shortest }), .int8(deletion.id),
+        let telling = PostgresValue.texts(ids.filter(isTelling))
+        let whose: [PostgresValue] = [
+            .int8(deletion.id), .texts(ChangeKind.ofCustomers.map(\.rawValue)), .texts(ids),
         ]
-        let jobs = try redact(
-            try connection.query(selectJobs, parameters).map { $0 }, updateJobs, names, on: connection)
-        let audit = try redact(
-            try connection.query(selectAudit, parameters + [.int8s(jobs)]).map { $0 }, updateAudit, names,
+        let jobs = try redactJobs(
+            try connection.query(selectJobs, whose).map { $0 }
+                + connection.query(selectJobsNaming, whose + [telling, .int8(searched)]).map { $0 }, names,
             on: connection)
-        return ["job": Int64(jobs.count), "audit": Int64(audit.count)].filter { $0.value > 0 }
+        let known = PostgresValue.int8s(jobs)
+        let audit = try redactAudit(
+            try connection.query(selectAudit, whose + [known]).map { $0 }
+                + connection.query(selectAuditNaming, whose + [known, telling, .int8(searched)]).map { $0 }, names,
+            on: connection)
+        return ["job": Int64(jobs.count), "audit": audit].filter { $0.value > 0 }
     }
 
     private static let selectJob = """
@@ -81,32 +113,59 @@ package enum ChangeRedaction {
     package static func forget(_ change: Change, on connection: PostgresConnection) throws {
         let names = Pseudonyms.random(for: [change.target])
         let audit = try connection.query(selectAuditOfJob, [.int8(change.id), .text(change.target)]).map { $0 }
-        _ = try redact(audit, updateAudit, names, on: connection)
+        _ = try redactAudit(audit, names, on: connection)
         let job = try connection.query(selectJob, [.int8(change.id)]).map { $0 }
-        _ = try redact(job, updateJobs, names, on: connection)
+        _ = try redactJobs(job, names, on: connection)
     }
 
     /// Returns the numbers of the rows that named the customer.
-    private static func redact(
-        _ rows: [PostgresRow], _ update: String, _ names: Pseudonyms, on connection: PostgresConnection
+    private static func redactJobs(
+        _ rows: [PostgresRow], _ names: Pseudonyms, on connection: PostgresConnection
     ) throws -> [Int64] {
-        let words = Pseudonyms(names.names.filter { $0.key.count >= shortest })
-        var (numbers, targets): ([Int64], [String]) = ([], [])
-        var (reasons, messages): ([String?], [String?]) = ([], [])
-        for row in rows {
+        let found = try redacted(rows, names)
+        guard !found.isEmpty else { return [] }
+        _ = try connection.query(updateJobs, columns(found) + [.bools(found.map(\.keepsKey))])
+        return found.map(\.id)
+    }
+
+    /// Returns how many rows named the customer.
+    private static func redactAudit(
+        _ rows: [PostgresRow], _ names: Pseudonyms, on connection: PostgresConnection
+    ) throws -> Int64 {
+        let found = try redacted(rows, names)
+        if !found.isEmpty { _ = try connection.query(updateAudit, columns(found)) }
+        return Int64(found.count)
+    }
+
+    /// A row as it is to be.
+    private struct Redacted {
+        let id: Int64
+        let target: String
+        let reason: String?
+        let message: String?
+        /// A key that says nothing of the customer goes on telling repetitions, so that nothing is done twice.
+        let keepsKey: Bool
+    }
+
+    private static func redacted(_ rows: [PostgresRow], _ names: Pseudonyms) throws -> [Redacted] {
+        let words = Pseudonyms(names.names.filter { isTelling($0.key) })
+        return try rows.compactMap { row in
             let (target, isTarget) = (try row.text("target"), try row.bool("is_target"))
             let texts = try ["reason", "message", "key"].map { try row.optionalText($0) }
             let replaced = texts.map { text in
                 text.map { isTarget ? names.replaced(inText: $0) : words.replaced(inText: $0, wholeWords: true) }
             }
-            guard isTarget || replaced != texts else { continue }
-            numbers.append(try row.int("id"))
-            targets.append(isTarget ? names[target] ?? target : target)
-            reasons.append(replaced[0])
-            messages.append(replaced[1])
+            guard isTarget || replaced != texts else { return nil }
+            return Redacted(
+                id: try row.int("id"), target: isTarget ? names[target] ?? target : target, reason: replaced[0],
+                message: replaced[1], keepsKey: !isTarget && replaced[2] == texts[2])
         }
-        guard !numbers.isEmpty else { return [] }
-        _ = try connection.query(update, [.int8s(numbers), .texts(targets), .texts(reasons), .texts(messages)])
-        return numbers
+    }
+
+    private static func columns(_ rows: [Redacted]) -> [PostgresValue] {
+        [
+            .int8s(rows.map(\.id)), .texts(rows.map(\.target)), .texts(rows.map(\.reason)),
+            .texts(rows.map(\.message)),
+        ]
     }
 }

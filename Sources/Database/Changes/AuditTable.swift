@@ -76,7 +76,9 @@ package enum AuditTable {
 
     private static let select = """
         SELECT id, at_ms, actor, credential, address, user_agent, kind,
-            CASE WHEN kind = ANY($9::text[]) THEN '' ELSE target END AS target, reason, outcome, message, job
+            CASE WHEN kind = ANY($9::text[]) THEN '' ELSE target END AS target,
+            CASE WHEN kind <> ALL($9::text[]) THEN reason END AS reason, outcome,
+            CASE WHEN kind <> ALL($9::text[]) THEN message END AS message, job
         FROM entitled.audit
         WHERE ($1::text IS NULL OR actor = $1) AND ($2::text IS NULL OR kind = $2)
             AND ($3::text IS NULL OR target = $3 AND kind <> ALL($9::text[]))

@@ -187,10 +187,11 @@ package enum ChangeTable {
         try connection.query(lock, [.int8(id)]).first.map(Change.init)
     }
 
-    /// The cursor says when it was postponed for the first time.
+    /// The cursor says since when it has met others at each try; a time in which no worker tried it does not count.
     private static let postponing = """
         UPDATE entitled.job SET lease_until = clock_timestamp() + interval '2 s',
-            cursor = CASE WHEN cursor = '{}' THEN ARRAY[t.now::text] ELSE cursor END
+            cursor = CASE WHEN cursor = '{}' OR lease_until < clock_timestamp() - interval '30 s' THEN ARRAY[t.now::text]
+                ELSE cursor END
         FROM (SELECT (extract(epoch FROM clock_timestamp()) * 1000)::int8 AS now) t
         WHERE id = $1 RETURNING t.now - cursor[1]::int8 AS waited
         """
@@ -198,7 +199,7 @@ package enum ChangeTable {
     /// Lets other changes go before one that is held and that met another transaction at the same rows; it is no failure of the
     /// change.
     ///
-    /// - Returns: ms since it was postponed for the first time.
+    /// - Returns: ms for which it has met others.
     package static func postpone(_ change: Change, on connection: PostgresConnection) throws -> Int64 {
         try connection.query(postponing, [.int8(change.id)]).one().int("waited")
     }

@@ -243,9 +243,17 @@ import Testing
             // A worker has not been there for an hour: the time counts from the first try.
             try bench.database.execute("UPDATE entitled.job SET created_ms = created_ms - 3600000, updated_ms = 0")
             #expect(try bench.work.next(on: worker) == nil)
-            try bench.database.execute(
-                "UPDATE entitled.job SET cursor = ARRAY[(cursor[1]::int8 - 600000)::text], lease_until = '-infinity' WHERE id = $1",
-                [.int8(waiting)])
+            func age(by interval: String) throws {
+                try bench.database.execute(
+                    """
+                    UPDATE entitled.job SET cursor = ARRAY[(cursor[1]::int8 - 600000)::text],
+                        lease_until = clock_timestamp() - interval '\(interval)' WHERE id = $1
+                    """, [.int8(waiting)])
+            }
+            // No worker tried it meanwhile: nothing is known of that time.
+            try age(by: "1 hour")
+            #expect(try bench.work.next(on: worker) == nil)
+            try age(by: "0 s")
             let ended = try #require(try bench.work.next(on: worker))
             #expect(ended.job == waiting && ended.ending.outcome == .failed)
         }

@@ -46,7 +46,7 @@ struct LocalSuperuser {
         }
         target = PostgresTarget(url: url.exposed, applicationName: "entitled setup")
         let own = try DatabasePlace.servers(of: target)
-        guard standing == nil || own.contains(where: { server in servers.contains { $0.isSame(as: server) } }) else {
+        guard standing == nil || own.allSatisfy({ server in servers.contains { $0.isSame(as: server) } }) else {
             throw CommandFailure(
                 "--superuser-url-file names the server \(DatabasePlace.text(own)), and database.url \(named): name the"
                     + " administrator of that server as database.url names it")

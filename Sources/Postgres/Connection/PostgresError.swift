@@ -49,8 +49,10 @@ package struct PostgresError: Error, Sendable, Equatable, CustomStringConvertibl
     /// Whether what was written or read is at fault, and not the schema, a privilege or the server: other rows may do.
     package var isOfData: Bool {
         if kind == .encoding || kind == .decoding { return true }
-        // Values that fit no type, break a constraint, or are too large for an index or a document; and rows that are broken.
-        return sqlstate.map { ["22", "23", "54", "XX"].contains(String($0.prefix(2))) } ?? false
+        guard let sqlstate else { return false }
+        // Values that fit no type, break a constraint, or are too large for an index or a document; and rows whose storage is
+        // corrupted.
+        return ["22", "23", "54"].contains(String(sqlstate.prefix(2))) || sqlstate == "XX001"
     }
 
     package var description: String {

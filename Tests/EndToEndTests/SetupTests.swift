@@ -229,8 +229,11 @@ struct SetupTests {
         func allow(_ lines: String...) throws {
             let values = lines.map { "('\($0)')" }.joined(separator: ", ")
             _ = try admin.execute(script: "COPY (VALUES \(values)) TO '\(rules)'")
+            // A new connection has what its server read last.
+            let loaded = { try server.connection().query("SELECT pg_conf_load_time()::text AS at").one().text("at") }
+            let before = try loaded()
             _ = try admin.query("SELECT pg_reload_conf()")
-            usleep(300_000)
+            try eventually("the rules are read") { try loaded() != before }
         }
         try allow("host all entitled_api all reject", "host all all all scram-sha-256")
         try refused("pg_hba.conf of the server has to let the role in")

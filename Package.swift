@@ -61,6 +61,8 @@ let modules: [Target] = [
     .target(name: "AppStoreAPI", dependencies: ["Base", "Daemon", "Crypto", "HTTP", "AppStore"]),
     // PURE: facts to purchases to entitlements; differences to events. Of Crypto, SHA-256 alone.
     .target(name: "Subscriptions", dependencies: ["Base", "Crypto"]),
+    // PURE: numbers over time as tables, and their drawings.
+    .target(name: "Charts", dependencies: ["Base", "Markup", "Subscriptions"]),
     // The schema of the database: migrations, embedded, and their application.
     .target(
         name: "Schemas", dependencies: ["Base", "Daemon", "Postgres"], path: "schemas",
@@ -108,8 +110,8 @@ let modules: [Target] = [
     .target(
         name: "Operator",
         dependencies: [
-            "Base", "Daemon", "CLI", "Crypto", "Postgres", "HTTP", "AppStore", "Subscriptions", "Database", "Customers",
-            "Worker", "API",
+            "Base", "Daemon", "CLI", "Crypto", "Postgres", "HTTP", "AppStore", "Subscriptions", "Charts", "Database",
+            "Customers", "Worker", "API",
         ]),
     // Operators on the web: how they log in, and what a request of theirs must have.
     .target(name: "Accounts", dependencies: ["Base", "Crypto", "Postgres", "HTTP", "Database"]),
@@ -117,8 +119,8 @@ let modules: [Target] = [
     .target(
         name: "Console",
         dependencies: [
-            "Base", "Daemon", "Markup", "Crypto", "Postgres", "HTTP", "AppStore", "Subscriptions", "Database",
-            "Operator",
+            "Base", "Daemon", "Markup", "Crypto", "Postgres", "HTTP", "AppStore", "Subscriptions", "Charts", "Database",
+            "Customers", "Operator",
             "Accounts",
         ],
         exclude: ["Frame/console.css"]),
@@ -127,7 +129,7 @@ let modules: [Target] = [
         name: "EntitledApp",
         dependencies: [
             "CBuild", "CFiles", "Base", "Daemon", "CLI", "Crypto", "Postgres", "HTTP", "AppStore", "AppStoreAPI",
-            "Subscriptions", "Schemas", "Database", "Ingest", "Customers", "Worker", "Duties", "API", "Operator",
+            "Subscriptions", "Charts", "Schemas", "Database", "Ingest", "Customers", "Worker", "Duties", "API", "Operator",
             "Accounts", "Console",
         ]),
     .executableTarget(name: "entitled", dependencies: ["EntitledApp"], linkerSettings: binding),
@@ -159,6 +161,7 @@ let tests: [Target] = [
     .testTarget(name: "BaseTests", dependencies: ["Base"]),
     .testTarget(name: "DaemonTests", dependencies: ["Base", "Daemon", "TestSupport"]),
     .testTarget(name: "MarkupTests", dependencies: ["Base", "Markup"]),
+    .testTarget(name: "ChartsTests", dependencies: ["Base", "Markup", "Subscriptions", "Charts"]),
     .testTarget(name: "CryptoTests", dependencies: ["Base", "Crypto"]),
     .testTarget(name: "PostgresTests", dependencies: ["Base", "Daemon", "Postgres", "Schemas", "TestSupport"]),
     .testTarget(name: "HTTPTests", dependencies: ["Base", "Daemon", "HTTP", "TestSupport"]),
@@ -203,7 +206,7 @@ let tests: [Target] = [
         name: "ConsoleTests",
         dependencies: [
             "Base", "Daemon", "Markup", "Crypto", "Postgres", "HTTP", "AppStore", "Subscriptions", "Schemas",
-            "Database",
+            "Database", "Charts", "Customers",
             "Duties", "Operator", "Accounts", "Console", "TestSupport",
         ]),
     .testTarget(
@@ -224,8 +227,9 @@ let tests: [Target] = [
     .testTarget(
         name: "IntegrationTests",
         dependencies: [
-            "Base", "Daemon", "Crypto", "Postgres", "HTTP", "AppStore", "AppStoreAPI", "Subscriptions", "Schemas",
-            "Database", "Ingest", "Customers", "Worker", "Duties", "API", "StoreSimulator", "TestSupport",
+            "Base", "Daemon", "Crypto", "Postgres", "HTTP", "AppStore", "AppStoreAPI", "Subscriptions", "Charts",
+            "Schemas", "Database", "Ingest", "Customers", "Worker", "Duties", "API", "Operator", "StoreSimulator",
+            "TestSupport",
         ]),
     // Real processes, killed for real.
     .testTarget(

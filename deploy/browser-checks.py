@@ -46,6 +46,7 @@ class Site:
                         {"id": "demo", "bundle_id": "com.example.app", "apple_app_id": 1234567890, "environments": ["Sandbox"]}
                     ],
                     "entitlements": {"pro": ["pro_monthly", "pro_yearly", "pro_lifetime"], "extra": ["extra_pack"]},
+                    "reports": {"refresh": "1m"},
                     "webhooks": {"retry_schedule": ["1s", "2s"], "allow_private_networks": ["127.0.0.0/8"]},
                 },
                 file,
@@ -72,6 +73,11 @@ class Site:
 
     def json(self, *arguments):
         return json.loads(self.run("entitled", *arguments, "--json", "--config", self.config))
+
+    def has_revenue(self):
+        command = [f"{self.programs}/entitled", "charts", "show", "revenue", "--environment", "Sandbox", "--json"]
+        done = subprocess.run([*command, "--config", self.config], capture_output=True, text=True, check=False)
+        return done.returncode == 0 and json.loads(done.stdout)["tables"]
 
     def get(self, role, path):
         try:
@@ -191,6 +197,35 @@ class Checks:
         page.goto(f"{self.base}/console/events?typ=x")
         self.look(page, "error")
 
+    def charts(self, page):
+        """Every chart: a drawing with a name, its table, and CSV with the same rows."""
+        # What was played is in the second refresh, a minute after the first one.
+        self.site.wait("the tables of reports", self.site.has_revenue)
+        page.get_by_role("navigation").get_by_role("link", name="Charts").click()
+        page.wait_for_url("**/console/charts")
+        self.look(page, "charts")
+        names = [chart["name"] for chart in self.site.json("charts", "list")["charts"]]
+        self.need(len(names) == 9, f"there are the charts {names}")
+        for name in names:
+            page.goto(f"{self.base}/console/charts/{name}?environment=Sandbox")
+            self.need(page.get_by_role("img", name=re.compile("Sandbox")).count() == 1, f"{name}: no drawing with a name")
+            rows = page.locator("table tbody tr").count()
+            with page.expect_download() as download:
+                page.get_by_role("link", name="All numbers as CSV").click()
+            with open(download.value.path(), encoding="utf-8") as file:
+                lines = [line.split(",") for line in file.read().splitlines()[1:]]
+            shown = page.locator("caption").inner_text().split(",")[0]
+            self.need(len([line for line in lines if line[3] in ("", shown)]) == rows, f"{name}: CSV has other rows")
+            self.look(page, f"chart-{name}")
+        page.goto(f"{self.base}/console/charts/active-movement?environment=Sandbox")
+        page.get_by_label("By", exact=True).select_option("week")
+        page.get_by_role("button", name="Filter").click()
+        page.wait_for_url("**by=week**")
+        self.need(page.locator("table tbody tr").count() > 20, "weeks are not more than months")
+        self.look(page, "chart-weeks")
+        page.goto(f"{self.base}/console/charts/active")
+        self.look(page, "chart-without-numbers")
+
     def change(self, page):
         """A grant by the form of a customer's page: what will happen, what became of it, and the audit."""
         customer = self.site.json("customers", "list")["customers"][0]["original_app_user_id"]
@@ -271,6 +306,7 @@ def main():
             checks = Checks(site, browser, options.shots)
             page = checks.log_in_by_link()
             checks.tour(page)
+            checks.charts(page)
             checks.change(page)
             checks.without_script()
             checks.with_policy()

@@ -6,7 +6,7 @@ package struct Attribute: Sendable, Equatable {
     /// Nil: the name says everything, as `required` does.
     let value: String?
 
-    private init(_ name: StaticString, _ value: String?) {
+    init(_ name: StaticString, _ value: String?) {
         self.name = "\(name)"
         self.value = value
     }
@@ -110,5 +110,6 @@ package enum ElementID: String, Sendable, CaseIterable {
     case main, query, name, password, passwordAgain = "password-again", currentPassword = "current-password", hint
     case environment, zone, type, state, endpoint, app, since, until, customer, purchase, status, product, entitlement
     case subtype, source, outcome, endsBefore = "ends-before", endsAfter = "ends-after", attribute, email
+    case from, to, by, country, currency
     case refundedSince = "refunded-since", changedSince = "changed-since", reason, duration
 }

@@ -13,6 +13,16 @@ package enum StyleClass: String, Sendable, CaseIterable {
     case jsonName = "json-name"
     case jsonText = "json-text"
     case jsonNumber = "json-number"
+    // Charts.
+    case plot, axis, grid, base, curve, dot, block, fill
+    case toneA = "tone-a"
+    case toneB = "tone-b"
+    case toneC = "tone-c"
+    case toneD = "tone-d"
+    case toneE = "tone-e"
+    case toneF = "tone-f"
+    case toneG = "tone-g"
+    case toneH = "tone-h"
     // Forms.
     case form, filters, field, button, link
 }

@@ -4,7 +4,7 @@ package struct Tag: Sendable, Equatable {
     /// Whether it has neither content nor an end.
     let isVoid: Bool
 
-    private init(_ name: StaticString, isVoid: Bool = false) {
+    init(_ name: StaticString, isVoid: Bool = false) {
         self.name = "\(name)"
         self.isVoid = isVoid
     }

@@ -98,15 +98,15 @@ struct PageTests {
     func keepsToRoles() throws {
         let installation = try Installation()
         let seen: [OperatorRole: Set<String>] = [
-            .operator: ["customers", "events", "deliveries", "endpoints", "notifications"],
-            .read: ["events", "deliveries", "endpoints", "notifications"],
+            .operator: ["customers", "events", "deliveries", "endpoints", "notifications", "charts"],
+            .read: ["events", "deliveries", "endpoints", "notifications", "charts"],
             .support: ["customers", "events", "deliveries", "notifications"],
-            .integrator: ["events", "deliveries", "endpoints"], .finance: [],
+            .integrator: ["events", "deliveries", "endpoints"], .finance: ["charts"],
         ]
         for role in OperatorRole.allCases {
             let browser = try installation.browser(role)
             let home = browser.open("/console/").text
-            for page in ["customers", "events", "deliveries", "endpoints", "notifications"] {
+            for page in ["customers", "events", "deliveries", "endpoints", "notifications", "charts"] {
                 let isSeen = seen[role]?.contains(page) == true
                 #expect(home.contains("href=\"/console/\(page)\"") == isSeen, "\(role) \(page)")
                 #expect(browser.open("/console/\(page)").status == (isSeen ? 200 : 403), "\(role) \(page)")

@@ -61,7 +61,7 @@ struct PersonalColumnTests {
         refund_request: !answer !answered_by app decision failure original_transaction_id product_id reasons state \
         transaction_id
         report_entitlement: app entitlement original_transaction_id product_id
-        report_purchase: app original_transaction_id stamp
+        report_purchase: app history original_transaction_id stamp
         report_transaction: app country currency offer_id original_transaction_id period_type product_id product_type \
         transaction_id
         schema_version: name

@@ -25,7 +25,7 @@ struct OperatorAPITests {
         ("/deliveries", .deliveries), ("/deliveries/dlv_1", .deliveries), ("/notifications", .notifications),
         ("/notifications/demo/Production/1", .notifications), ("/outages", .outages), ("/refunds", .refunds),
         ("/products", .products), ("/jobs", .jobs), ("/jobs/1", .audit), ("/actions", .actions), ("/audit", .audit),
-        ("/workers", .workers),
+        ("/charts", .charts), ("/charts/active", .charts), ("/workers", .workers),
         ("/doctor", .doctor),
     ]
 

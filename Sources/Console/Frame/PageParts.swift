@@ -129,7 +129,8 @@ enum PageParts {
     struct Filter {
         enum Kind {
             case text
-            case choice([String])
+            /// - Parameter none: what the empty choice is called.
+            case choice([String], none: String = "all")
         }
 
         let name: String
@@ -155,11 +156,13 @@ enum PageParts {
                         Tag.input(
                             .id(filter.id), .name(filter.name), .type(.text), .value(call.query[filter.name] ?? ""),
                             .unspelled, .uncapitalised, .autocomplete(.off))
-                    case .choice(let values):
+                    case .choice(let values, let none):
                         Tag.select(.id(filter.id), .name(filter.name)) {
-                            Tag.option(.value("")) { "all" }
+                            Tag.option(.value("")) { none }
                             for value in values {
-                                Tag.option(.value(value), value == call.query[filter.name] ? .selected : nil) { value }
+                                Tag.option(.value(value), value == call.query[filter.name] ? .selected : nil) {
+                                    Node.shown(value)
+                                }
                             }
                         }
                     }

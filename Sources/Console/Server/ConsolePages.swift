@@ -43,7 +43,7 @@ package final class ConsolePages: HTTPHandler, Service {
         routes =
             login + MePages(clock: parts.clock, logger: parts.logger).routes + OverviewPage.routes + SearchPage.routes
             + CustomerPages.routes + EventPages.routes + DeliveryPages.routes + EndpointPages.routes
-            + NotificationPages.routes + ChangePages(parts.changes).routes
+            + NotificationPages.routes + ChartPages.routes + ChangePages(parts.changes).routes
         passwords = try DeskThreads(
             name: "console-password", count: 2, waitingLimit: 32, patience: .seconds(5),
             busy: .unavailable("Too many log-ins are waiting."), sessions: sessions)
@@ -187,6 +187,11 @@ package final class ConsolePages: HTTPHandler, Service {
             let response = html(
                 PageFrame.document(page, call), status: page.status, retryAfter: page.retryAfter, request.head)
             return isNew ? response.setting(SessionCookie.setting(cookie, settings.address)) : response
+        case .file(let name, let type, let bytes):
+            return HTTPResponse(
+                status: 200,
+                headers: [("Content-Type", type), ("Content-Disposition", "attachment; filename=\"\(name)\"")]
+                    + PageHeaders.unkept, body: bytes)
         case .redirect(let path): return .seeOther(path, headers: PageHeaders.unkept)
         case .after(let job, let path):
             waiter.wait(for: job) { _ in responder.respond(.seeOther(path, headers: PageHeaders.unkept)) }

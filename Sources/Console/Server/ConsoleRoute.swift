@@ -118,7 +118,7 @@ enum ConsolePath {
 
 /// The entries of the navigation.
 enum ConsoleSection: String, Sendable, CaseIterable {
-    case overview, customers, events, deliveries, endpoints, notifications, audit
+    case overview, customers, events, deliveries, endpoints, notifications, charts, audit
 
     var title: String { rawValue.prefix(1).uppercased() + rawValue.dropFirst() }
 
@@ -133,6 +133,7 @@ enum ConsoleSection: String, Sendable, CaseIterable {
         case .deliveries: .deliveries
         case .endpoints: .endpoints
         case .notifications: .notifications
+        case .charts: .charts
         case .audit: .audit
         }
     }

@@ -117,6 +117,8 @@ struct PageCall {
 /// What a page comes to.
 enum PageAnswer {
     case page(Page)
+    /// To be kept by the browser under a name of letters, digits, points and dashes.
+    case file(String, type: String, [UInt8])
     /// 303 to another page.
     case redirect(LocalPath)
     /// 303 to another page, once a worker has done a change or its caller has waited long enough.

@@ -21,6 +21,15 @@ package struct CSVTable: Sendable {
         cells.map { quoted(isRaw ? $0 : harmless($0)) }.joined(separator: ",") + "\r\n"
     }
 
+    /// A row of its own, with its line end.
+    ///
+    /// - Parameters:
+    ///   - cells: texts.
+    ///   - numbers: of the program's own, as they are; a negative one is no formula.
+    package static func line(_ cells: [String], numbers: [String]) -> String {
+        (cells.map { quoted(harmless($0)) } + numbers).joined(separator: ",") + "\r\n"
+    }
+
     package var text: String { lines.map { $0 + "\r\n" }.joined() }
 
     private static func harmless(_ cell: String) -> String {

@@ -2,9 +2,9 @@ import Subscriptions
 
 /// What subscriptions bring in each month: their prices, each spread over the months of its period. Exact until it is
 /// asked for.
-package struct MonthlyRevenue: Sendable, Equatable {
+package struct MonthlyRevenue: Sendable, Comparable {
     /// In 1/336 of a milliunit: months and weeks divide it.
-    private var parts: Int128 = 0
+    private(set) var parts: Int128 = 0
 
     private static let unit: Int128 = 336
     /// Of a month of 365.25 / 12 days, in 7 days: 30.4375 / 7 = 1461 / 336.
@@ -12,6 +12,8 @@ package struct MonthlyRevenue: Sendable, Equatable {
     private static let day: Int64 = 86_400_000
 
     package init() {}
+
+    init(parts: Int128) { self.parts = parts }
 
     /// What a running period brings; nil for a trial, and where no price is known.
     package init?(of period: Period) {
@@ -39,6 +41,12 @@ package struct MonthlyRevenue: Sendable, Equatable {
         Int64(clamping: (2 * parts + MonthlyRevenue.unit) / (2 * MonthlyRevenue.unit))
     }
 
+    package var isZero: Bool { parts == 0 }
+
+    package static func < (left: MonthlyRevenue, right: MonthlyRevenue) -> Bool { left.parts < right.parts }
+    package static func - (left: MonthlyRevenue, right: MonthlyRevenue) -> MonthlyRevenue {
+        MonthlyRevenue(parts: left.parts &- right.parts)
+    }
     package static func += (sum: inout MonthlyRevenue, more: MonthlyRevenue) { sum.parts &+= more.parts }
     package static func -= (sum: inout MonthlyRevenue, less: MonthlyRevenue) { sum.parts &-= less.parts }
 }

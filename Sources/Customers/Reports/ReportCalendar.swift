@@ -2,7 +2,7 @@ import Base
 
 /// The time that a report is about, in parts: of calendar days, weeks from Monday on or months of a time zone, the first
 /// and the last cut where the time begins and ends.
-package struct ReportCalendar: Sendable, Equatable {
+package struct ReportCalendar: Sendable, Hashable {
     package enum Step: String, Sendable, CaseIterable {
         case day, week, month, total
     }

@@ -49,5 +49,7 @@ package struct ReportMoney: Sendable, Equatable {
     /// Monthly recurring revenue at the end.
     package internal(set) var monthly: Int64 = 0
 
+    package static let zero = ReportMoney()
+
     package var net: Int64 { gross - refunded }
 }

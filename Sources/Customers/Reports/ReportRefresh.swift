@@ -123,7 +123,9 @@ package struct ReportRefresh: Sendable {
             let purchase = Purchase(folding: facts, key: due.key, foldSettings: terms.foldSettings)
             return ReportTable.Content(
                 due: due, transactions: purchase.map { terms.transactions(of: $0) } ?? [],
-                entitlements: purchase.map { terms.entitlements(of: $0, at: now) } ?? [])
+                entitlements: purchase.map { terms.entitlements(of: $0, at: now) } ?? [],
+                history: purchase.flatMap { ReportHistory(of: $0, facts, foldSettings: terms.foldSettings)?.bytes }
+                    ?? [])
         }
         return try ReportTable.write(contents, stamp: terms.stamp, on: connection)
     }

@@ -7,7 +7,7 @@ package struct ReportTally: Sendable, Equatable {
     private let foldSettings: FoldSettings
     package private(set) var purchases: Int64 = 0
     /// By what, then by part.
-    private(set) var counts: [ReportCount: [Int64]]
+    package private(set) var counts: [ReportCount: [Int64]]
     /// By how much each is more than at the end of the part before: times are many parts long, and cost two changes.
     private var steps: [ReportGauge: [Int64]]
     private var money: [ReportProduct: [Int: ReportMoney]] = [:]
@@ -25,14 +25,23 @@ package struct ReportTally: Sendable, Equatable {
 
     /// - Parameter facts: those that the purchase was folded from.
     package mutating func add(_ purchase: Purchase, _ facts: PurchaseFacts) {
-        guard purchase.key.isOfStore else { return }
+        guard let history = ReportHistory(of: purchase, facts, foldSettings: foldSettings) else { return }
+        add(history, of: purchase.key.app)
+    }
+
+    /// - Parameter app: that of the purchase.
+    package mutating func add(_ history: ReportHistory, of app: String) {
         purchases += 1
-        for period in purchase.periods { addMoney(period, of: purchase.key.app) }
-        guard purchase.periods.contains(where: \.transaction.isRenewable) else { return }
-        let course = AccessHistory(of: purchase, facts, foldSettings: foldSettings)
-        for run in course.runs { addRun(run) }
-        addPeriods(course.periods)
-        for stretch in course.stretches { addStretch(stretch, of: purchase.key.app) }
+        for payment in history.payments { add(payment, of: app) }
+        for (what, moments) in [
+            (ReportCount.oneTimePurchases, history.oneTimePurchases), (.trialConversions, history.conversions),
+            (.renewed, history.renewals), (.upgraded, history.upgrades),
+        ] {
+            for moment in moments { count(what, at: moment.at) }
+        }
+        for trial in history.trials { count(.trialsStarted, at: trial.begins) }
+        for run in history.runs { add(run) }
+        for stretch in history.stretches { add(stretch, of: app) }
     }
 
     package mutating func add(_ other: ReportTally) {
@@ -56,54 +65,32 @@ package struct ReportTally: Sendable, Equatable {
         counts[what]?[place] += 1
     }
 
-    private mutating func addMoney(_ period: Period, of app: String) {
-        if !period.transaction.isRenewable, !period.transaction.isFamilyShare {
-            count(.oneTimePurchases, at: period.transaction.purchaseDate)
-        }
-        guard let charge = period.charge else { return }
-        let product = ReportProduct(app: app, productID: period.productID, currency: charge.currency)
-        if let place = calendar.place(of: period.transaction.purchaseDate) {
+    private mutating func add(_ payment: ReportHistory.Payment, of app: String) {
+        let product = ReportProduct(app: app, productID: payment.cut.productID, currency: payment.cut.currency)
+        if let place = calendar.place(of: payment.at) {
             counts[.payments]?[place] += 1
             money[product, default: [:]][place, default: ReportMoney()] +=
-                ReportMoney(payments: 1, gross: charge.milliunits)
+                ReportMoney(payments: 1, gross: payment.milliunits)
         }
-        guard let refund = period.refund, let revocation = period.revocation,
-            let place = calendar.place(of: revocation.date)
-        else { return }
+        guard let refund = payment.refund, let place = calendar.place(of: refund.at) else { return }
         counts[.refunds]?[place] += 1
         money[product, default: [:]][place, default: ReportMoney()] +=
             ReportMoney(refunds: 1, refunded: refund.milliunits)
     }
 
-    private mutating func addRun(_ run: AccessHistory.Run) {
-        count(run.entry.count, at: run.begins)
+    private mutating func add(_ run: ReportHistory.Run) {
+        if let entry = run.entry.count { count(entry, at: run.begins) }
         step(.active, from: run.begins, until: run.ends)
-        guard let end = run.ends else { return }
+        guard let end = run.ends, let exit = run.exit.count else { return }
         count(.churned, at: end)
-        count(run.exit.count, at: end)
+        count(exit, at: end)
         if run.endsInTrial { count(.churnedTrials, at: end) }
     }
 
-    private mutating func addPeriods(_ periods: [Period]) {
-        for (place, period) in periods.enumerated() {
-            let begins = period.transaction.purchaseDate
-            if let superseded = period.supersededAt { count(.upgraded, at: superseded) }
-            if period.type == .trial {
-                count(.trialsStarted, at: begins)
-            } else if place > 0, periods[place - 1].type == .trial {
-                count(.trialConversions, at: begins)
-            } else if period.transaction.reason == "RENEWAL" {
-                count(.renewed, at: begins)
-            }
-        }
-    }
-
-    private mutating func addStretch(_ stretch: AccessHistory.Stretch, of app: String) {
+    private mutating func add(_ stretch: ReportHistory.Stretch, of app: String) {
         step(stretch.state.gauge, from: stretch.begins, until: stretch.ends)
-        guard stretch.state == .paid, let charge = stretch.period.charge,
-            let revenue = MonthlyRevenue(of: stretch.period)
-        else { return }
-        let product = ReportProduct(app: app, productID: stretch.period.productID, currency: charge.currency)
+        guard let revenue = stretch.monthly else { return }
+        let product = ReportProduct(app: app, productID: stretch.cut.productID, currency: stretch.cut.currency)
         let parts = calendar.ends(from: stretch.begins, until: stretch.ends)
         guard !parts.isEmpty else { return }
         monthly[product, default: [:]][parts.lowerBound, default: MonthlyRevenue()] += revenue
@@ -123,7 +110,7 @@ package struct ReportTally: Sendable, Equatable {
 
 extension ReportTally {
     /// How many there were at the end of each part.
-    func gauge(_ gauge: ReportGauge) -> [Int64] {
+    package func gauge(_ gauge: ReportGauge) -> [Int64] {
         var level: Int64 = 0
         return (steps[gauge] ?? []).map { step in
             level += step
@@ -132,7 +119,7 @@ extension ReportTally {
     }
 
     /// By part, what has any.
-    var revenue: [[ReportProduct: ReportMoney]] {
+    package var revenue: [[ReportProduct: ReportMoney]] {
         var parts = [[ReportProduct: ReportMoney]](repeating: [:], count: calendar.count)
         for (product, places) in money {
             for (place, money) in places { parts[place][product] = money }
@@ -166,19 +153,22 @@ extension ReportMoney {
     }
 }
 
-extension AccessHistory.Run.Entry {
-    fileprivate var count: ReportCount {
+extension ReportHistory.Run.Entry {
+    /// Nil: no access began.
+    fileprivate var count: ReportCount? {
         switch self {
         case .new: .new
         case .takenOver: .takenOver
         case .resubscribed: .resubscribed
         case .recovered: .recovered
+        case .switched: nil
         }
     }
 }
 
-extension AccessHistory.Run.Exit {
-    fileprivate var count: ReportCount {
+extension ReportHistory.Run.Exit {
+    /// Nil: access did not end.
+    fileprivate var count: ReportCount? {
         switch self {
         case .voluntary: .churnedVoluntary
         case .billing: .churnedBilling
@@ -186,11 +176,12 @@ extension AccessHistory.Run.Exit {
         case .priceIncrease: .churnedPriceIncrease
         case .notForSale: .churnedNotForSale
         case .other: .churnedOther
+        case .switched: nil
         }
     }
 }
 
-extension AccessHistory.Stretch.State {
+extension ReportHistory.Stretch.State {
     fileprivate var gauge: ReportGauge {
         switch self {
         case .trial: .inTrial

@@ -17,9 +17,14 @@ package enum ReportTable {
         let due: Due
         let transactions: [ReportTransaction]
         let entitlements: [ReportEntitlement]
+        /// What reports count of it; empty: nothing.
+        let history: [UInt8]
 
-        package init(due: Due, transactions: [ReportTransaction], entitlements: [ReportEntitlement]) {
+        package init(
+            due: Due, transactions: [ReportTransaction], entitlements: [ReportEntitlement], history: [UInt8] = []
+        ) {
             (self.due, self.transactions, self.entitlements) = (due, transactions, entitlements)
+            self.history = history
         }
     }
 
@@ -29,16 +34,31 @@ package enum ReportTable {
             .bool("is_there")
     }
 
+    private static let keeps = """
+        SELECT EXISTS (
+            SELECT FROM pg_attribute
+            WHERE attrelid = 'entitled.report_purchase'::regclass AND attname = 'history' AND NOT attisdropped
+        ) AS keeps_histories
+        """
+
+    /// Histories came with version 38.
+    private static func keepsHistories(on connection: PostgresConnection) throws -> Bool {
+        try connection.query(keeps).one().bool("keeps_histories")
+    }
+
     // MARK: - What is due
 
-    private static let selectDue = """
+    private static func selectDue(histories: Bool) -> String {
+        """
         SELECT p.app, p.environment, p.original_transaction_id, p.version, p.updated_ms FROM entitled.purchase p
         LEFT JOIN entitled.report_purchase r ON r.lane = p.lane
             AND r.original_transaction_id = p.original_transaction_id AND r.app = p.app AND r.environment = p.environment
         WHERE p.lane = $1 AND (p.original_transaction_id, p.app, p.environment) > ($2, $3, $4)
-            AND (r.version, r.updated_ms, r.stamp) IS DISTINCT FROM (p.version, p.updated_ms, $5)
+            AND ((r.version, r.updated_ms, r.stamp) IS DISTINCT FROM (p.version, p.updated_ms, $5)
+                \(histories ? "OR r.history IS NULL" : ""))
         ORDER BY p.original_transaction_id, p.app, p.environment LIMIT $6
         """
+    }
 
     /// Purchases of a lane that are due, in the order of their keys.
     ///
@@ -49,7 +69,7 @@ package enum ReportTable {
         in lane: Lane, after last: PurchaseKey?, stamp: String, atMost limit: Int, on connection: PostgresConnection
     ) throws -> [Due] {
         try connection.query(
-            selectDue,
+            selectDue(histories: try keepsHistories(on: connection)),
             [
                 .int2(lane.number), .text(last?.originalTransactionID ?? ""), .text(last?.app ?? ""),
                 .int2(last?.environment.code ?? -1), .text(stamp), .int8(Int64(limit)),
@@ -100,6 +120,15 @@ package enum ReportTable {
         ON CONFLICT (lane, original_transaction_id, app, environment) DO UPDATE
         SET version = excluded.version, updated_ms = excluded.updated_ms, stamp = excluded.stamp
         """
+    private static let noteWithHistory = """
+        INSERT INTO entitled.report_purchase AS r (lane, original_transaction_id, app, environment, version, updated_ms,
+            stamp, history)
+        SELECT t.lane, t.otid, t.app, t.environment, t.version, t.updated, $7, t.history
+        FROM unnest($1::int2[], $2::text[], $3::text[], $4::int2[], $5::int8[], $6::int8[], $8::bytea[])
+            AS t(lane, otid, app, environment, version, updated, history)
+        ON CONFLICT (lane, original_transaction_id, app, environment) DO UPDATE
+        SET version = excluded.version, updated_ms = excluded.updated_ms, stamp = excluded.stamp, history = excluded.history
+        """
 
     /// Brings the rows of these purchases to what was computed, in one transaction. Purchases that changed since then are
     /// left for another time, and stay due.
@@ -119,7 +148,12 @@ package enum ReportTable {
             let entitlements = current.flatMap { item in item.entitlements.map { $0.json(of: item.due.key) } }
             try replace("report_transaction", of: current, by: transactions, on: connection)
             try replace("report_entitlement", of: current, by: entitlements, on: connection)
-            _ = try connection.query(note, places(current.map(\.due)) + states(current.map(\.due)) + [.text(stamp)])
+            let noted = places(current.map(\.due)) + states(current.map(\.due)) + [.text(stamp)]
+            if try keepsHistories(on: connection) {
+                _ = try connection.query(noteWithHistory, noted + [.byteas(current.map(\.history))])
+            } else {
+                _ = try connection.query(note, noted)
+            }
             return unchanged
         }
     }

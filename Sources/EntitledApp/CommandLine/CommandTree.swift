@@ -35,6 +35,7 @@ package enum CommandTree {
         journalGroup,
         refundsGroup,
         Group(ReportCommand.self),
+        chartsGroup,
         Group(ListenCommand.self),
         Group(RebuildCommand.self),
         Group(RetentionCommand.self),
@@ -110,6 +111,13 @@ package enum CommandTree {
         [
             PurchaseListCommand.self,
             PurchaseClaimCommand.self,
+        ])
+
+    private static let chartsGroup = Group(
+        "charts", "Show numbers over time.",
+        [
+            ChartListCommand.self,
+            ChartShowCommand.self,
         ])
 
     private static let productsGroup = Group(

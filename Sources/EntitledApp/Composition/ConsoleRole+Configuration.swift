@@ -1,5 +1,6 @@
 import API
 import Base
+import CLI
 import Console
 import Daemon
 import Database
@@ -33,6 +34,9 @@ extension DeskSettings {
             sandboxRule: configuration.sandboxRule, expiryPatience: configuration.worker.expiryPatience,
             lease: configuration.worker.lease, healthPolicy: configuration.healthPolicy,
             retrySchedule: RetrySchedule(waits: configuration.webhooks.retrySchedule.map(\.milliseconds)))
+        let zone = configuration.reports.timeZone
+        // A name that this host does not know is UTC to libc, and is called so.
+        charts = zone.isKnown ? ChartSettings(zone: .adopt(zone), zoneName: zone) : ChartSettings()
     }
 }
 

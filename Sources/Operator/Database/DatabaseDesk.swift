@@ -17,6 +17,7 @@ package struct DeskSettings: Sendable {
     package var lease: Duration
     package var healthPolicy: HealthPolicy
     package var retrySchedule: RetrySchedule
+    package var charts = ChartSettings()
 
     package init(
         scopes: [AppScope] = [], foldSettings: FoldSettings = FoldSettings(),

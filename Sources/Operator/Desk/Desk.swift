@@ -40,6 +40,9 @@ package protocol Desk {
     /// What operators did, and what was refused to them; but for operators of the role `operator`, their own alone.
     func audit(_ question: AuditQuestion) throws -> DeskList<AuditRow>
     func workers() throws -> WorkersAnswer
+    func charts() throws -> DeskList<ChartSummary>
+    /// - Parameter name: of `ChartName`.
+    func chart(_ name: String, _ question: ChartQuestion) throws -> ChartAnswer
     /// What needs an operator, the gravest first.
     func findings() throws -> DeskList<DeskFinding>
 }

@@ -59,7 +59,7 @@ package enum PersonalDataView: String, Sendable, CaseIterable {
 /// A part of what operators see, with the roles that see it.
 package enum DeskSection: String, Sendable, CaseIterable {
     case me, overview, search, customers, purchases, events, endpoints, deliveries, notifications, outages, refunds
-    case jobs, products, actions, audit, doctor, workers
+    case jobs, products, actions, audit, doctor, workers, charts
 
     package var roles: Set<OperatorRole> {
         switch self {
@@ -71,6 +71,7 @@ package enum DeskSection: String, Sendable, CaseIterable {
         case .endpoints: [.integrator, .operator, .read]
         case .outages: [.operator, .read]
         case .refunds: [.support, .operator]
+        case .charts: [.finance, .operator, .read]
         case .jobs, .actions, .doctor, .workers: [.operator]
         }
     }

@@ -58,6 +58,10 @@ package struct ConsoleRole: Sendable {
             name: "console-probe", session: try process.session(patience: DatabaseProbe.patience),
             check: ConsoleRole.obstacle)
         let waiter = ChangeWaiter(session: try process.session(patience: ConsoleRole.patience), logger: process.logger)
+        let charts = ChartReader(
+            session: try process.session(patience: ConsoleRole.patience), logger: process.logger)
+        var settings = settings
+        settings.desk.charts.reader = charts
         let changes = ChangeDesk(settings.desk)
         let parts = ConsoleParts(
             settings: settings, threads: threads, changes: changes, waiter: waiter, clock: process.clock,
@@ -67,7 +71,7 @@ package struct ConsoleRole: Sendable {
             settings, threads: threads, changes: changes, waiter: waiter, clock: process.clock, logger: process.logger,
             metrics: process.metrics)
         handler = ConsoleListener(api: api, health: ConsoleRole.health(probe), pages: try pages(parts))
-        services = [threads, waiter, probe]
+        services = [threads, waiter, charts, probe]
         self.probe = probe
     }
 

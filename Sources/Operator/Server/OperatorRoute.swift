@@ -102,6 +102,10 @@ extension OperatorRoute {
         },
         list("/actions", .actions, ActionsQuestion.self) { try $0.actions($1) },
         list("/audit", .audit, AuditQuestion.self) { try $0.audit($1) },
+        one("/charts", .charts) { desk, _ in try desk.charts() },
+        OperatorRoute("/charts/{name}", .charts) { desk, values, parameters in
+            try desk.chart(values["name"], try ChartQuestion(&parameters, now: desk.now))
+        },
         one("/workers", .workers) { desk, _ in try desk.workers() },
         one("/doctor", .doctor) { desk, _ in try desk.findings() },
     ]

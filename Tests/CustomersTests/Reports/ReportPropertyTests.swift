@@ -55,7 +55,7 @@ struct ReportPropertyTests {
         return life
     }
 
-    private func lives(_ seed: UInt64) -> [Subscriber] {
+    func lives(_ seed: UInt64) -> [Subscriber] {
         var chance = Chance(state: seed)
         return (0..<40).map { subscriber($0, &chance) }
     }
@@ -122,7 +122,7 @@ struct ReportPropertyTests {
 }
 
 /// SplitMix64 (Steele, Lea, Flood 2014).
-private struct Chance: RandomNumberGenerator {
+struct Chance: RandomNumberGenerator {
     var state: UInt64
 
     mutating func next() -> UInt64 {

@@ -17,7 +17,7 @@ struct OperatorContractTests {
 
     @Test(.timeLimit(.minutes(3)))
     func `every path of the operator API answers as the contract has it`() throws {
-        let scene = try APIFixture()
+        let scene = try APIFixture(["reports": .object(["refresh": .string("1m")])])
         let consumer = try Consumer()
         let endpoint = try scene.site.addEndpoint(consumer)
         let id = try scene.makeCustomer()
@@ -119,9 +119,18 @@ private final class OperatorFixture {
             "overview", "search?q=\(customer)", "customers", "customers/\(customer)",
             "customers/\(customer)/timeline?limit=2", "customers/\(customer)/timeline?order=heard",
             "customers/\(customer)/events", "endpoints", "endpoints/\(endpoint)", "outages", "refunds?open=true",
-            "products", "jobs", "actions", "workers", "doctor", "deliveries?customer=\(customer)&state=delivered",
+            "products", "jobs", "actions", "workers", "charts", "charts/none", "charts/mrr?by=year", "doctor", "deliveries?customer=\(customer)&state=delivered",
         ] {
             get("\(root)/\(path)")
+        }
+        // The first refresh is some seconds after the start; the leader makes it.
+        try eventually(timeout: .seconds(60), "the tables of reports are refreshed") {
+            HTTPCall.send(
+                "GET", "\(root)/charts/active", headers: ["Authorization": "Bearer \(self.key)"], to: self.port
+            ).status == 200
+        }
+        for name in ["active", "mrr-movement?by=day", "retention", "revenue?environment=Sandbox", "churn?country=AT"] {
+            get("\(root)/charts/\(name)")
         }
         let purchase = items("/purchases?customer=\(customer)").first
         get(

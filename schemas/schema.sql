@@ -1,4 +1,4 @@
--- The schema of entitled, version 37, for reading: what the migrations in schemas/sql come to, with the grants of
+-- The schema of entitled, version 38, for reading: what the migrations in schemas/sql come to, with the grants of
 -- Privileges.swift. `entitled migrate` makes databases; this file does not.
 --
 -- Generated: UPDATE_GENERATED=1 swift test --filter SchemaDocumentTests writes it from a migrated empty database.
@@ -1192,6 +1192,9 @@ CREATE TABLE entitled.report_purchase (
     updated_ms bigint NOT NULL,
     -- Names the program and the settings that the rows were computed with.
     stamp text COLLATE "C" NOT NULL,
+    -- What reports count of the purchase: dates, states and amounts by product, currency and country, in a form of the
+    -- program's own. Empty: nothing is. NULL: not computed yet.
+    history bytea,
     CONSTRAINT report_purchase_pkey PRIMARY KEY (lane, original_transaction_id, app, environment)
 ) WITH (fillfactor=85, autovacuum_vacuum_scale_factor=0.05);
 GRANT SELECT, INSERT, UPDATE, DELETE ON entitled.report_purchase TO entitled_worker;

@@ -131,7 +131,7 @@ enum ChartPages {
             Tag.p(.classes(.lead)) {
                 "\(span(answer)), by \(answer.scope.step.rawValue), days of \(answer.zone). As known "
                 call.clock.time(answer.scope.freshness.refreshed)
-                "; numbers of past days change when news comes late."
+                "; numbers of past days change with what is heard late."
             },
             answer.scope.freshness.failed == 0
                 ? .none

@@ -28,8 +28,11 @@ package struct ChartReading: Sendable {
             for (app, bytes) in page {
                 let history = try ReportHistory(bytes: bytes)
                 tally.add(history, of: app)
-                for stretch in history.stretches { cuts.insert(stretch.cut) }
-                for payment in history.payments { cuts.insert(payment.cut) }
+                var last: ReportHistory.Cut?
+                for cut in history.stretches.map(\.cut) + history.payments.map(\.cut) where cut != last {
+                    cuts.insert(cut)
+                    last = cut
+                }
             }
         }
         for cut in cuts {

@@ -119,7 +119,8 @@ private final class OperatorFixture {
             "overview", "search?q=\(customer)", "customers", "customers/\(customer)",
             "customers/\(customer)/timeline?limit=2", "customers/\(customer)/timeline?order=heard",
             "customers/\(customer)/events", "endpoints", "endpoints/\(endpoint)", "outages", "refunds?open=true",
-            "products", "jobs", "actions", "workers", "charts", "charts/none", "charts/mrr?by=year", "doctor", "deliveries?customer=\(customer)&state=delivered",
+            "products", "jobs", "actions", "workers", "charts", "charts/none", "charts/mrr?by=year", "doctor",
+            "deliveries?customer=\(customer)&state=delivered",
         ] {
             get("\(root)/\(path)")
         }

@@ -135,7 +135,7 @@ class Checks:
             for width in WIDTHS:
                 page.set_viewport_size({"width": width, "height": 900})
                 # Colours change over a moment; what is seen in between is no state of the page.
-                page.evaluate("Promise.all(document.getAnimations().map(animation => animation.finished))")
+                page.evaluate("Promise.all(document.getAnimations().map(animation => animation.finished.catch(() => {})))")
                 over = page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth")
                 self.need(over <= 0, f"{name}: scrolls sideways by {over} pixels at {width}")
                 if self.shots:

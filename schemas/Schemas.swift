@@ -141,6 +141,9 @@ package enum Schemas {
         Migration(
             version: 37, name: "targets", sql: EmbeddedFile.text("v0037_targets.sql"),
             oldestProgram: 26, isNeeded: false, steps: [jobTarget]),
+        Migration(
+            version: 38, name: "processes", sql: EmbeddedFile.text("v0038_processes.sql"),
+            oldestProgram: 26, isNeeded: false),
     ]
 
     /// Finds the changes of one target that are not done yet.

@@ -118,6 +118,9 @@ static const unsigned char v0036_guards_sql[] = {
 static const unsigned char v0037_targets_sql[] = {
 #embed "../../schemas/sql/v0037_targets.sql"
 };
+static const unsigned char v0038_processes_sql[] = {
+#embed "../../schemas/sql/v0038_processes.sql"
+};
 static const unsigned char openapi_yaml[] = {
 #embed "../../schemas/openapi.yaml"
 };
@@ -171,6 +174,7 @@ static const struct {
     {"v0035_reports.sql", v0035_reports_sql, sizeof v0035_reports_sql},
     {"v0036_guards.sql", v0036_guards_sql, sizeof v0036_guards_sql},
     {"v0037_targets.sql", v0037_targets_sql, sizeof v0037_targets_sql},
+    {"v0038_processes.sql", v0038_processes_sql, sizeof v0038_processes_sql},
     {"openapi.yaml", openapi_yaml, sizeof openapi_yaml},
     {"operator.yaml", operator_yaml, sizeof operator_yaml},
     {"console.css", console_css, sizeof console_css},

@@ -23,6 +23,7 @@ struct Composition {
     let database: DatabaseAccess
     let logger: Logger
     let metrics: Metrics
+    let tracer: Tracer
     /// Nil where it is off.
     let revocation: RevocationServices?
     /// Not opened before a role asks for it.
@@ -69,7 +70,7 @@ struct Composition {
     }
 
     private func process(_ role: DatabaseRole) -> ProcessContext {
-        ProcessContext(clock: clock, logger: logger, metrics: metrics) {
+        ProcessContext(clock: clock, logger: logger, metrics: metrics, tracer: tracer) {
             [database, logger, refused] prepare in
             try database.session(role, logger: logger, check: prepare, refused: refused)
         }
@@ -152,7 +153,8 @@ struct Composition {
     private var reportDuty: ReportDuty? {
         guard configuration.reports.refresh > .zero else { return nil }
         return ReportDuty(
-            ReportRefresh(configuration.reportTerms), interval: configuration.reports.refresh, logger: logger)
+            ReportRefresh(configuration.reportTerms), interval: configuration.reports.refresh, logger: logger,
+            metrics: metrics)
     }
 
     // MARK: - api, admin
@@ -176,7 +178,7 @@ struct Composition {
         guard database.hasStandby else { return nil }
         return ReplicaReading(
             lag: configuration.api.readLag, writes: database.recentWrites,
-            process: ProcessContext(clock: clock, logger: logger, metrics: metrics) {
+            process: ProcessContext(clock: clock, logger: logger, metrics: metrics, tracer: tracer) {
                 [database, logger] prepare in
                 guard let session = try database.standbySession(logger: logger, check: prepare) else {
                     throw CommandFailure("database.api_read_url is not set")
@@ -198,7 +200,7 @@ struct Composition {
     }
 
     private func console(_ refused: @escaping @Sendable (String) -> Void) throws -> RoleParts {
-        let context = ProcessContext(clock: clock, logger: logger, metrics: metrics) {
+        let context = ProcessContext(clock: clock, logger: logger, metrics: metrics, tracer: tracer) {
             [database, logger] prepare in
             try database.session(.console, logger: logger, check: prepare, refused: refused)
         }

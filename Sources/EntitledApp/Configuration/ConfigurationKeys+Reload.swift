@@ -7,7 +7,7 @@ extension ConfigurationKeys {
     static let ofStart = [
         "state_dir", "database.", "ingest.listen", "api.listen", "console.listen", "admin.", "trust.ocsp",
         "drain_timeout",
-        "drain_delay",
+        "drain_delay", "telemetry.",
     ]
 
     /// What may differ between the hosts of one installation besides. Names of files do, too.

@@ -23,6 +23,12 @@ struct AlarmSeriesTests {
         Metric.monthlyRevenue.name: "as subscriptions",
     ]
 
+    /// What a worker measures at its first look.
+    private static let measured = [
+        Metric.lanesOwned, .pendingOldestSeconds, .heldNow, .timersOverdue, .outages, .deliveriesPastDue,
+        .deliveriesBlockedSeconds, .endpointsFailing, .clockDifference,
+    ]
+
     private struct Series {
         let name: String
         let labels: [String: String]
@@ -81,6 +87,16 @@ struct AlarmSeriesTests {
             let port = try #require(address.split(separator: ":").last.flatMap { UInt16($0) })
             let text = HTTPCall.send("GET", "/metrics", to: port).text
             series += text.split(separator: "\n").compactMap(Series.init)
+            if role == "worker" {
+                // Gauges are there from the first look on, which is within seconds.
+                var measured: [Series] = []
+                try eventually("the worker has measured its lanes") {
+                    measured = HTTPCall.send("GET", "/metrics", to: port).text.split(separator: "\n")
+                        .compactMap(Series.init)
+                    return Self.measured.allSatisfy { metric in measured.contains { $0.name == metric.name } }
+                }
+                series += measured.filter { found in Self.measured.contains { $0.name == found.name } }
+            }
             program.kill(SIGTERM)
             #expect(try program.wait() == 0)
         }

@@ -87,11 +87,10 @@ package struct WorkerRole: Sendable {
             metrics.begin(.events, ["type": EventType.cancellation.rawValue, "reason": reason.rawValue])
             metrics.begin(.events, ["type": EventType.expiration.rawValue, "reason": reason.rawValue])
         }
-        for metric in [
-            Metric.lanesOwned, .lanesInTrouble, .pendingOldestSeconds, .heldNow, .timersOverdue, .outages,
-            .deliveriesPastDue, .deliveriesBlockedSeconds, .endpointsFailing, .endpointsUnreadable, .clockDifference,
-            .databaseReturnPending,
-        ] { metrics.beginGauge(metric) }
+        // What the first look measures is not there before it: 0 would hide what waits.
+        for metric in [Metric.lanesInTrouble, .endpointsUnreadable, .databaseReturnPending] {
+            metrics.beginGauge(metric)
+        }
         metrics.beginHistogram(.applySeconds)
     }
 

@@ -92,6 +92,9 @@ package enum Privileges {
     private static let lanes = [
         Table("lane", worker: everything, api: [.select, .update(columns: "epoch", "touched")]),
         Table("worker", worker: everything, api: [.select]),
+        // Each process says of itself what it is; the public role adds, and reads nothing.
+        Table(
+            "process", ingest: [.insert], worker: everything, api: [.select, .insert], console: [.select, .insert]),
     ]
 
     private static let purchases = [

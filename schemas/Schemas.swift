@@ -144,6 +144,9 @@ package enum Schemas {
         Migration(
             version: 38, name: "histories", sql: EmbeddedFile.text("v0038_histories.sql"),
             oldestProgram: 26, isNeeded: false),
+        Migration(
+            version: 39, name: "processes", sql: EmbeddedFile.text("v0039_processes.sql"),
+            oldestProgram: 26, isNeeded: false),
     ]
 
     /// Finds the changes of one target that are not done yet.

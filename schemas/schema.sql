@@ -231,6 +231,32 @@ GRANT SELECT, INSERT, UPDATE, DELETE ON entitled.worker TO entitled_worker;
 GRANT SELECT ON entitled.worker TO entitled_api;
 GRANT SELECT ON entitled.worker TO entitled_console;
 
+-- What each role of each process says of itself every minute, so that hosts whose configurations differ are found. Rows
+-- are only added, and the newest of an id counts; workers delete those of an hour ago.
+CREATE TABLE entitled.process (
+    -- Of a role from its start or reload on; of a worker that of entitled.worker.
+    id uuid NOT NULL,
+    seen_at timestamp with time zone NOT NULL DEFAULT clock_timestamp(),
+    role text COLLATE "C" NOT NULL,
+    host text NOT NULL,
+    version text COLLATE "C" NOT NULL,
+    -- Since when the role works by this configuration.
+    started_ms bigint NOT NULL,
+    -- Hash of the settings that all hosts should share, 48 bits; the same as the metric entitled_configuration_hash.
+    -- Programs of different versions may hash the same settings differently.
+    configuration bigint NOT NULL,
+    -- The last row of a process that ended in order.
+    has_ended boolean NOT NULL DEFAULT false,
+    CONSTRAINT process_pkey PRIMARY KEY (id, seen_at),
+    CONSTRAINT process_host_check CHECK (((length(host) >= 1) AND (length(host) <= 255))),
+    CONSTRAINT process_role_check CHECK ((role = ANY (ARRAY['ingest'::text, 'worker'::text, 'api'::text, 'console'::text]))),
+    CONSTRAINT process_version_check CHECK (((length(version) >= 1) AND (length(version) <= 64)))
+);
+GRANT INSERT ON entitled.process TO entitled_ingest;
+GRANT SELECT, INSERT, UPDATE, DELETE ON entitled.process TO entitled_worker;
+GRANT SELECT, INSERT ON entitled.process TO entitled_api;
+GRANT SELECT, INSERT ON entitled.process TO entitled_console;
+
 -- One row: where this database is in its own history. The leader raises the number every few seconds; a process that
 -- has seen a greater one knows that the database went back.
 CREATE TABLE entitled.database_position (

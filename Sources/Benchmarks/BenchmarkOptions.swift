@@ -4,6 +4,7 @@ import Base
 struct BenchmarkOptions {
     enum Scenario: String, CaseIterable {
         case verify, ingest, deliver, drain, send, waiting, neighbours, subscribers, history, crowd, grown, upgrade,
+            tracing,
             rivals,
             all, sender, soak
 
@@ -22,6 +23,7 @@ struct BenchmarkOptions {
             case .grown: "accepting, applying and reading beside very many purchases"
             case .upgrade: "a writer's longest wait while large tables are migrated"
             case .rivals: "apps that post receipts while one address and one Apple account do their worst"
+            case .tracing: "what traces cost ingest and a worker: without, and with each recorded, in turns"
             case .soak: "hours of load with poison, a hanging consumer and a bad key: flat, and nothing lost?"
             case .all: "P1 to P11 of these, one table: what is measured, how, the value, and what is asked for"
             case .sender: "the same for send, waiting and neighbours"
@@ -99,6 +101,7 @@ struct BenchmarkOptions {
         case .crowd: (purchases, rounds) = (256, 3)
         case .grown: (count, rounds) = (2000, 3)
         case .rivals: (count, rounds) = (300, 3)
+        case .tracing: (count, rounds) = (4000, 3)
         case .soak: rate = 1000
         default: break
         }

@@ -60,6 +60,7 @@ enum BenchmarksProgram {
             case .ingest: return try IngestScenario(options: options, requests: requests, folder: folder).run()
             case .deliver: return try DeliverScenario(options: options, requests: requests, folder: folder).run()
             case .drain: return try DrainScenario(options: options, requests: requests, folder: folder).run()
+            case .tracing: return try TracingScenario(options: options, requests: requests, folder: folder).run()
             case .send: return try SendScenario(options: options, root: requests.root, folder: folder).run()
             case .waiting: return try WaitingScenario(options: options, root: requests.root, folder: folder).run()
             case .subscribers:

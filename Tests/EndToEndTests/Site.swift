@@ -31,7 +31,8 @@ final class Site: Sendable {
         signer = NotificationSigner(pki)
         client = try HTTPClient(
             configuration: HTTPClientConfiguration(
-                allowedNetworks: ["127.0.0.0/8"].compactMap { Network(parsing: $0) }), logger: .silent,
+                allowedNetworks: ["127.0.0.0/8"].compactMap { Network(parsing: $0) }, responseLimit: 1 << 20),
+            logger: .silent,
             metrics: Metrics())
         client.start()
         try pki.root.pem.write(toFile: "\(folder)/root.pem", atomically: true, encoding: .utf8)

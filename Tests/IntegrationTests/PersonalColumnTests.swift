@@ -52,6 +52,7 @@ struct PersonalColumnTests {
         operator_key: hash hint id role user_name
         owner_salt: salt
         owner_setting: app restore_behavior
+        process: host id role version
         product: app kind product_id subscription_group
         purchase: app !claims original_transaction_id !owner product_id !told_owner
         purchase_fold: app original_transaction_id !state !tail

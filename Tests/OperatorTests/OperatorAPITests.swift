@@ -259,4 +259,39 @@ struct OperatorScaleTests {
         #expect(second["items"]?.arrayValue?.count == 100)
         #expect(second["items"]?.arrayValue?.first != page["items"]?.arrayValue?.last)
     }
+
+    @Test func `hosts whose configurations differ are shown with the workers, and among the findings`() throws {
+        let fixture = try OperatorFixture()
+        func differing() -> [Bool?] {
+            let processes = fixture.get("/workers", as: .operator).json["processes"]?.arrayValue ?? []
+            return processes.map { $0["differs"]?.boolValue }
+        }
+        func findings() -> [String] {
+            let items = fixture.get("/doctor", as: .operator).json["items"]?.arrayValue ?? []
+            return items.filter { $0["name"]?.stringValue == "work.configuration" }.map {
+                $0["text"]?.stringValue ?? ""
+            }
+        }
+        func add(_ host: String, _ version: String, _ configuration: Int64) throws {
+            try fixture.database.execute(
+                """
+                INSERT INTO entitled.process (id, role, host, version, started_ms, configuration)
+                VALUES (gen_random_uuid(), 'api', $1, $2, 0, $3)
+                """, [.text(host), .text(version), .int8(configuration)])
+        }
+        try fixture.database.execute("DELETE FROM entitled.worker")
+        try add("a", "1", 7)
+        try add("b", "1", 7)
+        try add("c", "2", 9)
+        #expect(differing() == [false, false, false])
+        #expect(findings() == [])
+        try fixture.database.execute(
+            "INSERT INTO entitled.worker (id, host, seen_at) VALUES (gen_random_uuid(), 'e', clock_timestamp())")
+        try add("d", "1", 8)
+        #expect(differing() == [true, true, false, true, nil])
+        #expect(
+            findings() == [
+                "Processes work by different configurations: 000000000007 on a, b; 000000000008 on d."
+            ])
+    }
 }

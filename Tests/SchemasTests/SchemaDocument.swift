@@ -16,7 +16,7 @@ struct SchemaDocument {
                 "history_look", "status_look",
             ]
         ),
-        ("Lanes and workers", ["lane", "worker", "database_position", "database_sighting"]),
+        ("Lanes and workers", ["lane", "worker", "process", "database_position", "database_sighting"]),
         (
             "Facts and purchases",
             ["fact", "purchase", "purchase_fold", "purchase_identifier", "purchase_snapshot", "product"]

@@ -122,6 +122,7 @@ package struct APIRole: Sendable {
             refresher: refresher,
             cors: CORSPolicy(settings.corsOrigins), engine: engine,
             limiter: RequestLimiter(settings.limits, logger: logger, metrics: metrics), metrics: metrics,
+            tracer: process.tracer,
             written: written)
         probe = DatabaseProbe(name: "api-probe", session: try process.session(patience: DatabaseProbe.patience))
         services = [refresher, batcher, engine, overview, probe]

@@ -13,6 +13,7 @@ package struct APIRoutes: HTTPHandler {
     private let engine: RequestExecutor
     private let limiter: RequestLimiter?
     private let metrics: Metrics
+    private let tracer: Tracer
     private let written: (@Sendable (Set<String>) -> Void)?
 
     /// - Parameters:
@@ -22,6 +23,7 @@ package struct APIRoutes: HTTPHandler {
     package init(
         _ routes: [APIRoute], keys: KeyTable, refresher: KeyRefresher? = nil, cors: CORSPolicy = CORSPolicy(),
         engine: RequestExecutor, limiter: RequestLimiter? = nil, metrics: Metrics = Metrics(),
+        tracer: Tracer = .off,
         written: (@Sendable (Set<String>) -> Void)? = nil
     ) {
         self.routes = routes.sorted { $0.exactness > $1.exactness }
@@ -32,7 +34,17 @@ package struct APIRoutes: HTTPHandler {
         self.engine = engine
         self.limiter = limiter
         self.metrics = metrics
+        self.tracer = tracer
         self.written = written
+        for route in routes.map(\.path) + ["none"] {
+            for status in ["500", "503"] { metrics.begin(.apiAnswers, ["route": route, "status": status]) }
+        }
+        // One series for all routes that nothing was asked of: a histogram for each would be many.
+        metrics.beginHistogram(.apiSeconds, ["route": "none"])
+        guard limiter != nil else { return }
+        for route in routes {
+            metrics.begin(.apiLimited, ["limit": LimitKind.publicKey.rawValue, "route": route.path])
+        }
     }
 
     package func refuse(_ head: HTTPRequestHead) -> HTTPResponse? {
@@ -57,7 +69,9 @@ package struct APIRoutes: HTTPHandler {
         }
         let (route, outcome) = match(request.head)
         let began = ContinuousClock.now
+        let span = RequestSpan(request.head, tracer)
         let responder = HTTPResponder { [self] response in
+            span?.end(response.status, route?.path)
             responder.respond(allowed(response, request.head, route))
             count(response, route)
             if let route { metrics.observe(.apiSeconds, .now - began, ["route": route.path]) }

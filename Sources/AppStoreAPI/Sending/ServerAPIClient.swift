@@ -41,6 +41,9 @@ package final class ServerAPIClient: Sendable {
         self.clock = clock
         self.logger = logger
         self.metrics = metrics
+        for group in EndpointGroup.allCases {
+            metrics.begin(.serverAPIRequests, ["group": group.rawValue, "outcome": "unauthorized"])
+        }
     }
 
     /// How the transport must be made: it reaches this host by plain HTTP only where a server in place of Apple's is set.

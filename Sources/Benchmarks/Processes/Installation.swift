@@ -24,10 +24,11 @@ final class Installation {
     ///   - folder: its maker removes it, and stops a Postgres that this process leaves behind.
     ///   - webhooks: further members of that section of the configuration.
     ///   - store: where Apple's Server API is; nil: nowhere.
+    ///   - telemetry: that section of the configuration; nil: its defaults.
     ///   - countsStatements: whether Postgres counts what each statement costs (`StatementCosts`).
     init(
         program: String, root: String, folder: String, webhooks: [JSON.Member] = [], store: String? = nil,
-        countsStatements: Bool = false
+        telemetry: JSON? = nil, countsStatements: Bool = false
     ) throws {
         self.program = program
         self.folder = folder
@@ -40,7 +41,8 @@ final class Installation {
         configuration = "\(folder)/entitled.json5"
         let serverAPI = try store.map { try Installation.serverAPI($0, folder: folder) }
         let text = Installation.text(
-            url: cluster.url(), root: root, folder: folder, webhooks: webhooks, serverAPI: serverAPI)
+            url: cluster.url(), root: root, folder: folder, webhooks: webhooks, serverAPI: serverAPI,
+            telemetry: telemetry)
         try text.write(toFile: configuration)
         try DaemonProcess.run(["migrate"], program: program, configuration: configuration, folder: folder)
         database = try PostgresConnection(PostgresTarget(url: cluster.url(), applicationName: "benchmarks"))
@@ -63,7 +65,8 @@ final class Installation {
     }
 
     private static func text(
-        url: String, root: String, folder: String, webhooks: [JSON.Member], serverAPI: JSON?
+        url: String, root: String, folder: String, webhooks: [JSON.Member], serverAPI: JSON?,
+        telemetry: JSON?
     ) -> JSON {
         let app = StoreApp()
         return .object([
@@ -81,6 +84,7 @@ final class Installation {
             "entitlements": .object(["pro": .strings(["pro_monthly", "pro_yearly", "pro_lifetime"])]),
             "webhooks": .object(
                 [JSON.Member(name: "allow_private_networks", value: .strings(["127.0.0.0/8"]))] + webhooks),
+            "telemetry": telemetry,
         ])
     }
 

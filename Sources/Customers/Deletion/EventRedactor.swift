@@ -107,11 +107,10 @@ struct EventRedactor {
         let events = try EventRedactor.withCopies(given, on: connection)
         var changed: [(name: Name, body: [UInt8])] = []
         for row in try connection.query(EventRedactor.selectBodies, EventRedactor.places(events)) {
-            guard let body = try EventRedaction.body(try EventBodyCodec.restore(try row.bytes("body")), names) else {
-                continue
-            }
+            let stored = try row.bytes("body")
+            guard let body = try EventRedaction.body(try EventBodyCodec.restore(stored), names) else { continue }
             let name = Name(lane: try row.value("lane"), id: try row.uuid("id"))
-            changed.append((name, try EventBodyCodec.compress(body)))
+            changed.append((name, try EventBodyCodec.compress(body, cause: EventBodyCodec.cause(of: stored))))
         }
         if !changed.isEmpty {
             _ = try connection.query(

@@ -34,7 +34,11 @@ package struct Dashboard: Sendable {
     }
 
     package let title: String
+    /// Of its address in Grafana, and of its file.
+    package let uid: String
     package let rows: [Row]
+
+    package static let all = [operators, business]
 
     /// Columns of Grafana's grid, and those of each kind of panel; heights in its units.
     private static let columns = 24
@@ -68,7 +72,7 @@ package struct Dashboard: Sendable {
             top += height
         }
         return .object([
-            "title": .string(title), "uid": .string("entitled"), "tags": .strings(["entitled"]),
+            "title": .string(title), "uid": .string(uid), "tags": .strings(["entitled"]),
             "schemaVersion": .int(38), "version": .int(1), "editable": .bool(true), "refresh": .string("30s"),
             "time": .object(["from": .string("now-6h"), "to": .string("now")]),
             "templating": .object([

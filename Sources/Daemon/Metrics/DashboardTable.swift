@@ -1,7 +1,7 @@
 /// What operators look at, from Apple's notification to the consumer's answer.
 extension Dashboard {
     package static let operators = Dashboard(
-        title: "entitled", rows: [now, arriving, applying, sending, answering, keeping, processes])
+        title: "entitled", uid: "entitled", rows: [now, arriving, applying, sending, answering, keeping, processes])
 
     private static func rate(_ metric: Metric, by labels: String) -> String {
         "sum by (\(labels)) (rate(\(metric.name)[$__rate_interval]))"

@@ -80,6 +80,10 @@ extension Metric {
     package static let refundAnswers = Metric(
         "entitled_refund_answers_total", .counter, labels: ["app", "outcome"],
         "Answers to consumption requests, by outcome: `sent`, `retried` or `failed`.")
+    package static let events = Metric(
+        "entitled_events_total", .counter, labels: ["reason", "type"],
+        "Events that workers made of notifications and of time, by type; CANCELLATION and EXPIRATION also by reason, so that"
+            + " CANCELLATION with `CUSTOMER_SUPPORT` is a refund. Sandbox and production.")
     package static let outages = Metric(
         "entitled_outages", .gauge,
         "Outages of ingest of over five minutes in the last 45 days. Every worker reports the same value.")
@@ -87,7 +91,7 @@ extension Metric {
     private static let waiting = [
         lanesOwned, laneTakeovers, fencesLost, lanesInTrouble, purchasesUnfolded, purchasesFolded, foldsMended,
         pendingOldestSeconds, notifications, heldNow, heldRetries, applySeconds,
-        applyBatchSize, timersOverdue, consumptionUnanswered, consumptionClosing, refundAnswers, outages,
+        applyBatchSize, timersOverdue, consumptionUnanswered, consumptionClosing, refundAnswers, events, outages,
     ]
 
     // MARK: - What is sent
@@ -206,9 +210,18 @@ extension Metric {
         "entitled_retention_rows_cleaned_total", .counter, labels: ["table"],
         "Rows deleted, or, for events, emptied.")
 
+    package static let subscriptions = Metric(
+        "entitled_subscriptions", .gauge, labels: ["state"],
+        "Subscriptions of production that give access, by state: `paid` or `trial`; as of the last refresh of reports"
+            + " (`reports.refresh`). One worker reports it.")
+    package static let monthlyRevenue = Metric(
+        "entitled_monthly_recurring_revenue_usd", .gauge,
+        "What running subscriptions of production bring in a month, in US dollars, as `entitled report` defines it; as of the"
+            + " last refresh of reports. Currencies without a rate are not in it. One worker reports it.")
+
     private static let keeping = [
         retentionDays, retentionDaysAhead, retentionStrayRows, retentionBytes, retentionOldestDay, retentionKept,
-        retentionDaysDropped, retentionRowsCleaned,
+        retentionDaysDropped, retentionRowsCleaned, subscriptions, monthlyRevenue,
     ]
 
     // MARK: - Listeners and processes
@@ -277,11 +290,16 @@ extension Metric {
         "entitled_csp_reports_total", .counter,
         "Reports of browsers that a page of the console tried to load or run what its policy forbids; 0 is right.")
 
+    package static let spans = Metric(
+        "entitled_spans_total", .counter, labels: ["outcome"],
+        "Spans of traces, with `telemetry.otlp_url`: `exported` to the receiver, `dropped` because too many waited for it, or"
+            + " `failed` because it did not take them.")
+
     private static let listening = [
         buildInfo, configurationHash, configurationReloadFailed, certificateEnds, privateDatabaseRestarts, connections,
         requests, malformed, timeouts, turnedAway,
         unanswered,
         apiAnswers, apiSeconds, apiLimited, standbyReads, operatorAnswers, consoleSeconds, consoleLogins,
-        consoleReports,
+        consoleReports, spans,
     ]
 }

@@ -44,6 +44,23 @@ package final class Metrics: Sendable {
         }
     }
 
+    /// Has a counter there from now on, at 0 where it was not: a rate or an increase sees nothing of a first value.
+    package func begin(_ metric: Metric, _ labels: Labels = [:]) { count(metric, labels, by: 0) }
+
+    /// The same for a gauge, whose value stays.
+    package func beginGauge(_ metric: Metric, _ labels: Labels = [:]) { count(metric, labels, by: 0) }
+
+    /// The same for a histogram.
+    package func beginHistogram(_ metric: Metric, _ labels: Labels = [:]) {
+        guard case .histogram(let bounds) = metric.kind else { return }
+        let key = Metrics.text(labels)
+        families.withLock { families in
+            let histograms = families[metric.name]?.histograms ?? [:]
+            guard histograms[key] == nil else { return }
+            families[metric.name, default: Family(metric: metric)].histograms[key] = HistogramState(bounds)
+        }
+    }
+
     package func gauge(_ metric: Metric, _ value: Double, _ labels: Labels = [:]) {
         let key = Metrics.text(labels)
         families.withLock { families in

@@ -60,6 +60,7 @@ package enum PersonalDataMap {
         "owner_setting": .nothing("what the configuration said"),
         "owner_salt": .nothing("random bytes"),
         "pending": .nothing("places of notifications; what they bring is redacted when it is applied"),
+        "process": .nothing("which processes there are"),
         "product": .nothing("product ids"),
         "purchase": .particular("exported; gets an anonymous owner, with erase deleted"),
         "purchase_fold": .particular("what facts come to, once more; made again when they change, with erase deleted"),

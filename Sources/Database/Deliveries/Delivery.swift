@@ -108,6 +108,8 @@ package struct DueDelivery: Sendable {
     package let body: [UInt8]
     /// Which event of its purchase it is, from 1; nil for what is about no purchase.
     package let sequence: Int64?
+    /// The notification that made its event, by 16 bytes; nil: none did.
+    package var cause: [UInt8]?
     /// Whether its endpoint, when it was made, got the customers of events.
     package var needsCustomers = false
     /// For endpoints that get them; looked up anew for every attempt.

@@ -13,6 +13,7 @@ extension DueDelivery {
             return nil
         }
         try self.init(row, body: body)
+        cause = EventBodyCodec.cause(of: stored)
     }
 
     /// - Parameter webhookID: where it is not the event's.

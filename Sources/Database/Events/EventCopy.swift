@@ -50,10 +50,11 @@ package enum EventCopy {
             guard let body = renamed(try EventBodyCodec.restore(stored), from: original, to: id) else {
                 return .bodyUnclear
             }
-            let copy = NewEvent(
+            var copy = NewEvent(
                 lane: delivery.lane, id: id, type: try row.text("type"), app: try row.text("app"),
                 environment: try row.value("environment"),
                 originalTransactionID: nil, body: body, sequence: try row.optionalInt("sequence"))
+            copy.cause = EventBodyCodec.cause(of: stored)
             _ = try connection.query(
                 note,
                 [.int2(delivery.lane.number), .uuid(id), .uuid(original), .text(endpoint), .int8(now)])

@@ -15,6 +15,10 @@ package struct NewEvent: Sendable {
     package let isForTheRecord: Bool
     /// Of a copy: that of its original, so that it takes none. Nil for all others, which get the next of their purchase.
     let sequence: Int64?
+    /// The 16 bytes by which the notification that made it is known; nil for what no notification made.
+    package var cause: [UInt8]?
+    /// Of a cancellation or expiration.
+    package var reason: String?
 
     package init(
         lane: Lane, id: [UInt8], type: String, app: String, environment: StoreEnvironment,
@@ -73,8 +77,23 @@ package enum EventBodyCodec {
         YtAw4fChwSAhQEDASBRmHgeRAABoChINkUIYK4jGgAygAAAKTP5MKpbCiDcEzWUgAAAAAAPAAAAAABAAAABAAAAAgAAAA=
         """
 
-    package static func compress(_ body: [UInt8]) throws -> [UInt8] {
-        try Zstd.compress(body, dictionary: dictionary.get())
+    /// - Parameter cause: of the event: kept behind the body in a skippable frame (RFC 8878 §3.1.2), which decompressing passes
+    ///   over, in programs before this, too.
+    package static func compress(_ body: [UInt8], cause: [UInt8]? = nil) throws -> [UInt8] {
+        let frame = try Zstd.compress(body, dictionary: dictionary.get())
+        guard let cause, cause.count == causeLength else { return frame }
+        return frame + causeHead + cause
+    }
+
+    private static let causeLength = 16
+    /// The magic number 0x184D2A5E and the length, in the byte order of zstd.
+    private static let causeHead: [UInt8] = [0x5e, 0x2a, 0x4d, 0x18, 16, 0, 0, 0]
+
+    /// The notification that made the event, by its 16 bytes; nil where none did, and for events of earlier versions.
+    package static func cause(of stored: [UInt8]) -> [UInt8]? {
+        let trailer = stored.suffix(causeHead.count + causeLength)
+        guard stored.count > trailer.count, trailer.starts(with: causeHead) else { return nil }
+        return Array(trailer.suffix(causeLength))
     }
 
     package static func restore(_ stored: [UInt8]) throws -> [UInt8] {
@@ -121,11 +140,15 @@ package enum EventTable {
     /// they were when a customer is deleted (`EventRedaction`). Who gets it is read here, in the
     /// transaction that writes it.
     ///
-    /// - Parameter only: the endpoint that gets them whatever its filters are; nil for all, by their filters.
+    /// - Parameters:
+    ///   - only: the endpoint that gets them whatever its filters are; nil for all, by their filters.
+    ///   - tell: gets the events that are new, and not for the record only.
     package static func insert(
-        _ events: [NewEvent], only: String? = nil, now: Int64, on connection: PostgresConnection
+        _ events: [NewEvent], only: String? = nil, now: Int64, on connection: PostgresConnection,
+        tell: ([NewEvent]) -> Void = { _ in }
     ) throws -> [DueDelivery] {
         let fresh = try insertFresh(events, now: now, on: connection).filter { !$0.event.isForTheRecord }
+        tell(fresh.map(\.event))
         guard !fresh.isEmpty else { return [] }
         let endpoints = try EndpointTable.lock(.revenuecat, on: connection)
         var made: [(delivery: DueDelivery, state: DeliveryState)] = []
@@ -140,6 +163,7 @@ package enum EventTable {
                     event: event.id, eventType: event.type, attempts: 0, roundStart: 0, body: event.body,
                     sequence: sequence)
                 delivery.needsCustomers = endpoint.needsCustomers
+                delivery.cause = event.cause
                 let state = endpoint.isEnabled ? DeliveryState.pending : .held
                 if endpoint.ordering == .purchase, let purchase = event.purchase {
                     ordered.append(DeliveryOrder.New(delivery: delivery, state: state, purchase: purchase))
@@ -181,7 +205,7 @@ package enum EventTable {
                 .int2s(events.map(\.lane.number)), .uuids(events.map(\.id)), .texts(events.map(\.type)),
                 .texts(events.map(\.app)), .int2s(events.map(\.environment.code)),
                 .texts(events.map(\.originalTransactionID)),
-                .byteas(try events.map { try EventBodyCodec.compress($0.body) }), .int8(now),
+                .byteas(try events.map { try EventBodyCodec.compress($0.body, cause: $0.cause) }), .int8(now),
                 .int8s(events.map(\.sequence)),
             ])
         var inserted: [[UInt8]: Int64?] = [:]

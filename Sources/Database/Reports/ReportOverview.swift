@@ -24,9 +24,7 @@ package struct ReportOverview: Sendable, Equatable {
     /// Of the statements, which read all rows; longer than the role lets others take.
     package static let patience = Duration.seconds(600)
 
-    private static let settings = """
-        SELECT set_config('statement_timeout', '\(patience.components.seconds)s', true)
-        """
+    private static let settings = "SELECT set_config('statement_timeout', $1, true)"
     private static let isThere = "SELECT to_regclass('entitled.report_refresh') IS NOT NULL AS is_there"
     private static let freshness = "SELECT started_ms FROM entitled.report_refresh"
 
@@ -69,11 +67,15 @@ package struct ReportOverview: Sendable, Equatable {
 
     /// Reads the tables of reports as wholes.
     ///
-    /// - Parameter now: ms since 1970.
+    /// - Parameters:
+    ///   - now: ms since 1970.
+    ///   - patience: of each statement.
     /// - Returns: nil where no worker has filled the tables.
-    package static func read(now: Int64, on connection: PostgresConnection) throws -> ReportOverview? {
+    package static func read(
+        now: Int64, within patience: Duration = ReportOverview.patience, on connection: PostgresConnection
+    ) throws -> ReportOverview? {
         try connection.transaction {
-            _ = try connection.query(settings)
+            _ = try connection.query(settings, [.text("\(patience.components.seconds)s")])
             guard try connection.query(isThere).one().bool("is_there"),
                 let freshness = try connection.query(freshness).first?.optionalInt("started_ms")
             else { return nil }

@@ -49,6 +49,9 @@ package struct ReconciliationDuty: Duty {
         _ configuration: ReconciliationDutyConfiguration, cancellation: Cancellation, logger: Logger, metrics: Metrics
     ) {
         self.cancellation = cancellation
+        for place in configuration.duties.map(\.place) {
+            metrics.begin(.reconcileMissed, ["app": place.app, "environment": place.environment.rawValue])
+        }
         let report = ReconcileReport(started: configuration.clock.now(), logger: logger, metrics: metrics)
         round = HistoryScanStep(configuration, cancellation, report)
         statusPoll = StatusPoll(configuration, cancellation, logger, metrics)

@@ -37,6 +37,12 @@ package struct RefundAnswerDuty: Duty {
         self.senders = senders
         self.logger = logger
         self.metrics = metrics
+        for app in policies.keys {
+            metrics.begin(.consumptionClosing, ["app": app])
+            for outcome in ["sent", "retried", "failed"] {
+                metrics.begin(.refundAnswers, ["app": app, "outcome": outcome])
+            }
+        }
     }
 
     package func run(_ run: DutyRun) throws -> Next {

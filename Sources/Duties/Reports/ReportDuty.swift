@@ -18,6 +18,7 @@ package struct ReportDuty: Duty {
     private let refresh: ReportRefresh
     private let interval: Duration
     private let logger: Logger
+    private let metrics: Metrics
     /// Lines about single purchases in one refresh.
     private static let mostLines = 10
     /// Before a page that was overtaken is read again: what changes its purchases may be over by then.
@@ -26,10 +27,11 @@ package struct ReportDuty: Duty {
     private var cursor: ReportRefresh.Cursor?
 
     /// - Parameter interval: between the end of a refresh and the next.
-    package init(_ refresh: ReportRefresh, interval: Duration, logger: Logger) {
+    package init(_ refresh: ReportRefresh, interval: Duration, logger: Logger, metrics: Metrics) {
         self.refresh = refresh
         self.interval = interval
         self.logger = logger
+        self.metrics = metrics
     }
 
     package mutating func run(_ run: DutyRun) throws -> Next {
@@ -53,7 +55,21 @@ package struct ReportDuty: Duty {
             cursor = next.isAtEnd ? nil : next
             guard next.isAtEnd else { return next.isRepeating ? .after(ReportDuty.pause) : .again }
             if next.failed > 0 { logger.warning("reports incomplete", ["failed": .int(Int64(next.failed))]) }
+            measure(now: now, on: connection)
             return .after(interval)
         }
+    }
+
+    /// Of the statements that read the tables as wholes; shorter than the session waits.
+    private static let patience = Duration.seconds(30)
+
+    /// Numbers for dashboards. Where they take too long they stay as they were.
+    private func measure(now: Int64, on connection: PostgresConnection) {
+        guard let found = try? ReportOverview.read(now: now, within: ReportDuty.patience, on: connection) else {
+            return
+        }
+        metrics.gauge(.subscriptions, Double(found.subscriptions), ["state": "paid"])
+        metrics.gauge(.subscriptions, Double(found.trials), ["state": "trial"])
+        metrics.gauge(.monthlyRevenue, Double(found.monthly) / 1000)
     }
 }

@@ -94,6 +94,7 @@ struct RoleProcess {
         _ logger: Logger
     ) throws -> Int32 {
         let refusals = FatalConditions()
+        let telemetry = try TelemetryServices(configuration.telemetry, role.rawValue, logger, metrics)
         let revocation =
             role == .console
             ? nil
@@ -106,7 +107,7 @@ struct RoleProcess {
                 trust: try configuration.trustAnchors(), revocation: revocation?.policyOfAdmission)
             return Composition(
                 configuration: configuration, database: database, logger: logger, metrics: metrics,
-                revocation: revocation,
+                tracer: telemetry.tracer, revocation: revocation,
                 apple: AppleAccesses(configuration, verifier: verifier, logger: logger, metrics: metrics),
                 watch: watch,
                 refused: { refusals.tell($0) })
@@ -161,6 +162,9 @@ struct RoleProcess {
             }
         }
         refusals.listen { group.fail($0) }
+        // Beside the group: it is there before the first span, and after the last.
+        telemetry.exporter?.start()
+        defer { telemetry.exporter?.drain(until: .now + SpanExporter.patienceAtEnd) }
         return group.run()
     }
 

@@ -23,6 +23,7 @@ struct Composition {
     let database: DatabaseAccess
     let logger: Logger
     let metrics: Metrics
+    let tracer: Tracer
     /// Nil where it is off.
     let revocation: RevocationServices?
     /// Not opened before a role asks for it.
@@ -64,14 +65,26 @@ struct Composition {
             maxConnectionsPerAddress: settings.maxConnectionsPerAddress, identity: try identity(settings.tls))
         listening.answerTimeout = settings.commitTimeout
         return RoleParts(
-            listening: RoleParts.Listening(settings: listening, handler: role.handler), services: role.services,
-            notReady: role.unreadyReasons)
+            listening: RoleParts.Listening(settings: listening, handler: role.handler),
+            services: role.services + [try register(.ingest, process(.ingest))], notReady: role.unreadyReasons)
     }
 
     private func process(_ role: DatabaseRole) -> ProcessContext {
-        ProcessContext(clock: clock, logger: logger, metrics: metrics) { [database, logger, refused] prepare in
+        ProcessContext(clock: clock, logger: logger, metrics: metrics, tracer: tracer) {
+            [database, logger, refused] prepare in
             try database.session(role, logger: logger, check: prepare, refused: refused)
         }
+    }
+
+    /// What says in the database by which configuration the role works.
+    private func register(
+        _ role: Role, _ process: ProcessContext, id: [UInt8] = SecureRandom.bytes(16)
+    ) throws -> any Service {
+        ProcessRegister(
+            id, role: role.rawValue, version: Version.current,
+            configuration: ConfigurationKeys.digest(of: configuration),
+            cleans: role == .worker, session: try process.session(patience: DatabaseProbe.patience), clock: clock,
+            logger: logger)
     }
 
     private func identity(_ files: TLSFiles?) throws -> TLSIdentity? {
@@ -94,7 +107,9 @@ struct Composition {
             configuration.workerSettings(id: id, history), process(.worker),
             verifier: try verifier(revocation?.policyInside), keys: SealingKeys.reader(configuration, logger: logger),
             prepare: { connection in try SealingKeys.begin(configuration, on: connection) })
-        let services = [role.sender] + (try duties(of: id, history)) + [history.transports, role.worker]
+        let services =
+            [role.sender] + (try duties(of: id, history))
+            + [history.transports, role.worker, try register(.worker, process(.worker), id: id)]
         return RoleParts(services: services, notReady: role.unreadyReasons)
     }
 
@@ -138,7 +153,8 @@ struct Composition {
     private var reportDuty: ReportDuty? {
         guard configuration.reports.refresh > .zero else { return nil }
         return ReportDuty(
-            ReportRefresh(configuration.reportTerms), interval: configuration.reports.refresh, logger: logger)
+            ReportRefresh(configuration.reportTerms), interval: configuration.reports.refresh, logger: logger,
+            metrics: metrics)
     }
 
     // MARK: - api, admin
@@ -154,7 +170,7 @@ struct Composition {
         settings.maxConnectionsPerAddress = configuration.api.maxConnectionsPerAddress
         return RoleParts(
             listening: RoleParts.Listening(settings: settings, handler: role.handler),
-            services: role.services + [transports], notReady: role.unreadyReasons)
+            services: role.services + [transports, try register(.api, process(.api))], notReady: role.unreadyReasons)
     }
 
     private func replica() -> ReplicaReading? {
@@ -162,7 +178,8 @@ struct Composition {
         guard database.hasStandby else { return nil }
         return ReplicaReading(
             lag: configuration.api.readLag, writes: database.recentWrites,
-            process: ProcessContext(clock: clock, logger: logger, metrics: metrics) { [database, logger] prepare in
+            process: ProcessContext(clock: clock, logger: logger, metrics: metrics, tracer: tracer) {
+                [database, logger] prepare in
                 guard let session = try database.standbySession(logger: logger, check: prepare) else {
                     throw CommandFailure("database.api_read_url is not set")
                 }
@@ -183,7 +200,8 @@ struct Composition {
     }
 
     private func console(_ refused: @escaping @Sendable (String) -> Void) throws -> RoleParts {
-        let context = ProcessContext(clock: clock, logger: logger, metrics: metrics) { [database, logger] prepare in
+        let context = ProcessContext(clock: clock, logger: logger, metrics: metrics, tracer: tracer) {
+            [database, logger] prepare in
             try database.session(.console, logger: logger, check: prepare, refused: refused)
         }
         var pages: ConsolePages?
@@ -197,7 +215,8 @@ struct Composition {
         let settings = ConsoleRole.listener(on: configuration.console.listen.description)
         return RoleParts(
             listening: RoleParts.Listening(settings: settings, handler: role.handler),
-            services: (pages.map { [$0] } ?? []) + role.services, notReady: role.unreadyReasons)
+            services: (pages.map { [$0] } ?? []) + role.services + [try register(.console, context)],
+            notReady: role.unreadyReasons)
     }
 
     /// What looks how far the database is, in a process without a worker.

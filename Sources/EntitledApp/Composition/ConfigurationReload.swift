@@ -1,5 +1,6 @@
 import Base
 import Daemon
+import Database
 import Synchronization
 
 /// What SIGHUP does: the configuration is read again, and the roles of the process work by the new one from then on. What
@@ -161,6 +162,6 @@ package final class ConfigurationReload: Sendable {
     }
 
     private func report(_ configuration: Configuration) {
-        metrics.gauge(.configurationHash, Double(ConfigurationKeys.hash(of: configuration)))
+        metrics.gauge(.configurationHash, Double(ConfigurationKeys.digest(of: configuration).number))
     }
 }

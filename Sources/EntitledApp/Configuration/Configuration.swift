@@ -38,6 +38,7 @@ package struct Configuration: Sendable {
     /// From SIGTERM to the beginning of the drain.
     package let drainDelay: Duration
     package let log: Log
+    package let telemetry: Telemetry
     /// Every value in force and where it was set, secrets hidden: for `check-config`.
     package let settings: [EffectiveSetting]
     /// SHA-256 of every value in force, secrets included, by its key.
@@ -113,6 +114,7 @@ package struct Configuration: Sendable {
                 + " answer, and still accepts and answers everything. Set it to a little more than your load balancer takes"
                 + " to notice that a server is not ready.")
         log = section.section("log", "Log lines.", Log.init)
+        telemetry = section.section("telemetry", "Traces, by OpenTelemetry's protocol.", Telemetry.init)
         settings = section.reader.settings
         fingerprints = section.reader.fingerprints
     }

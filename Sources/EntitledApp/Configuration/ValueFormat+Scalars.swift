@@ -250,6 +250,16 @@ extension ValueFormat where Value == Redacted<String> {
     }
 }
 
+extension ValueFormat where Value == Redacted<String> {
+    /// The value of a header of a request.
+    static var headerValue: ValueFormat<Redacted<String>> {
+        .text("a text of at most 4096 visible ASCII characters and spaces", write: \.exposed) { text in
+            let isVisible = text.utf8.allSatisfy { (0x20...0x7e).contains($0) }
+            return isVisible && (1...4096).contains(text.utf8.count) ? Redacted(text) : nil
+        }
+    }
+}
+
 extension ValueFormat where Value == Redacted<[UInt8]> {
     /// A key of AES-256.
     static var sealingKey: ValueFormat<Redacted<[UInt8]>> {

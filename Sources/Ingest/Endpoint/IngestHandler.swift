@@ -13,11 +13,13 @@ package final class IngestHandler: HTTPHandler {
     private let refused: UnconfiguredApps
     private let logger: Logger
     private let metrics: Metrics
+    private let tracer: Tracer
 
     package init(
         apps: AppRegistry, verifier: SignedDataVerifier, committer: NotificationCommitter,
-        dictionaries: HeaderDictionaries, logger: Logger, metrics: Metrics
+        dictionaries: HeaderDictionaries, logger: Logger, metrics: Metrics, tracer: Tracer = .off
     ) {
+        self.tracer = tracer
         admission = NotificationAdmission(apps: apps, verifier: verifier, dictionaries: dictionaries)
         self.committer = committer
         self.logger = logger
@@ -38,9 +40,11 @@ package final class IngestHandler: HTTPHandler {
     }
 
     package func handle(_ request: HTTPRequest, _ responder: HTTPResponder) {
+        let begun = tracer.isOn ? Span.now() : 0
         switch read(request.body) {
         case .success(let notification):
-            committer.commit(notification, responder)
+            committer.commit(
+                notification, responder, span: IngestSpan(of: notification.identity, begun: begun, tracer))
         case .failure(let refusal):
             metrics.count(.ingestAnswers, ["answer": refusal.code])
             logger.debug("notification rejected", ["code": .string(refusal.code), "detail": .string(refusal.message)])

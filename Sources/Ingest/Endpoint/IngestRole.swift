@@ -25,6 +25,10 @@ package struct IngestRole: Sendable {
             SequenceGenerator(clock: SystemClock(), node: .random(in: 0...UInt16.max))
         }
     ) throws {
+        for answer in ["accepted", "duplicate", "503", "unavailable"] {
+            process.metrics.begin(.ingestAnswers, ["answer": answer])
+        }
+        process.metrics.beginHistogram(.ingestCommitSeconds)
         let session = try process.session(patience: max(commitTimeout, IngestRole.longestStatement))
         committer = NotificationCommitter(
             timeout: commitTimeout, session: { session }, sequence: sequence, clock: process.clock,
@@ -33,7 +37,7 @@ package struct IngestRole: Sendable {
         probe = DatabaseProbe(name: "ingest-probe", session: try process.session(patience: DatabaseProbe.patience))
         handler = IngestHandler(
             apps: apps, verifier: verifier, committer: committer, dictionaries: HeaderDictionaries(),
-            logger: process.logger, metrics: process.metrics)
+            logger: process.logger, metrics: process.metrics, tracer: process.tracer)
     }
 
     /// In the order in which they drain, once the listener has.

@@ -16,6 +16,7 @@ package final class NotificationCommitter: Service {
         let notification: NewNotification
         let responder: HTTPResponder
         let since: ContinuousClock.Instant
+        let span: IngestSpan?
     }
 
     private struct State {
@@ -77,15 +78,18 @@ package final class NotificationCommitter: Service {
     }
 
     /// Answers when the notification is committed, or at once when that cannot be.
-    package func commit(_ notification: NewNotification, _ responder: HTTPResponder) {
+    ///
+    /// - Parameter span: ended with the answer; nil: the notification's trace is not recorded.
+    package func commit(_ notification: NewNotification, _ responder: HTTPResponder, span: IngestSpan? = nil) {
         let accepted = state.change { state in
             guard !state.isDraining, state.waiting.count < NotificationCommitter.waitingLimit else { return false }
             state.waiting.append(
-                Waiting(notification: notification, responder: responder, since: ContinuousClock.now))
+                Waiting(notification: notification, responder: responder, since: ContinuousClock.now, span: span))
             return true
         }
         if !accepted {
             responder.respond(IngestResponse.unavailable("overloaded"))
+            span?.end("503")
         }
     }
 
@@ -172,7 +176,10 @@ package final class NotificationCommitter: Service {
     }
 
     private func refuse(_ batch: [Waiting], _ reason: String) {
-        for waiting in batch { waiting.responder.respond(IngestResponse.unavailable(reason)) }
+        for waiting in batch {
+            waiting.responder.respond(IngestResponse.unavailable(reason))
+            waiting.span?.end("503")
+        }
         metrics.count(.ingestAnswers, ["answer": "503"], by: Double(batch.count))
     }
 
@@ -209,6 +216,7 @@ package final class NotificationCommitter: Service {
             let answer = time > timeout ? "503" : isNew ? "accepted" : "duplicate"
             metrics.count(.ingestAnswers, ["answer": answer])
             metrics.observe(.ingestCommitSeconds, time)
+            waiting.span?.end(answer)
         }
     }
 }

@@ -27,6 +27,10 @@ final class UnconfiguredApps: Sendable {
     init(logger: Logger, metrics: Metrics) {
         self.logger = logger
         self.metrics = metrics
+        for reason in ["unknown_app", "environment_not_allowed"] {
+            metrics.begin(
+                .ingestRefusedSigned, ["bundle_id": "other", "environment": "other", "reason": reason])
+        }
     }
 
     /// Counts a notification that is genuine, and was refused for this reason; logs all of them now and then.

@@ -1,4 +1,5 @@
 import Base
+import Database
 
 /// A number that is counted up to a limit.
 package struct CappedCount: Sendable, Equatable {
@@ -103,8 +104,30 @@ package struct WorkersAnswer: DeskAnswer {
         package let lanes: Int64
     }
 
+    /// A role of a process.
+    package struct Process: Sendable, Equatable {
+        package let process: RunningProcess
+        /// Whether processes of the same version work by another configuration; nil: unknown.
+        package let differs: Bool?
+
+        package init(_ process: RunningProcess, differs: Bool?) {
+            self.process = process
+            self.differs = differs
+        }
+
+        var json: JSON {
+            .object([
+                "id": .string(Hex.encode(process.id)), "role": .string(process.role), "host": .string(process.host),
+                "version": .text(process.version), "started_at": .date(process.started), "seen_at": .date(process.seen),
+                "configuration": .text(process.configuration?.text), "differs": differs.map { .bool($0) } ?? .null,
+            ])
+        }
+    }
+
     package let workers: [Worker]
     package let lanes: Int64
+    /// The roles of all processes, workers included.
+    package let processes: [Process]
 
     package var json: JSON {
         .object([
@@ -114,7 +137,7 @@ package struct WorkersAnswer: DeskAnswer {
                         "id": .string($0.id), "host": .string($0.host), "seen_at": .date($0.seen),
                         "lanes": .int($0.lanes),
                     ])
-                }), "lanes": .int(lanes),
+                }), "lanes": .int(lanes), "processes": .array(processes.map(\.json)),
         ])
     }
 }

@@ -122,7 +122,19 @@ extension DatabaseDesk {
         return WorkersAnswer(
             workers: try livingWorkers().map {
                 WorkersAnswer.Worker(id: Hex.encode($0.id), host: $0.host, seen: $0.seen, lanes: $0.lanes)
-            }, lanes: Int64(Lane.count))
+            }, lanes: Int64(Lane.count), processes: try processes())
+    }
+
+    private func processes() throws -> [WorkersAnswer.Process] {
+        let living = try livingProcesses()
+        let comparison = ConfigurationComparison(living)
+        return living.map { WorkersAnswer.Process($0, differs: comparison.differs($0)) }
+    }
+
+    /// Empty where an older schema does not know them.
+    private func livingProcesses() throws -> [RunningProcess] {
+        guard try ProcessTable.isThere(on: connection) else { return [] }
+        return try ProcessTable.living(workersSeenWithin: 2 * settings.lease.milliseconds, on: connection)
     }
 
     /// A lease that was renewed a moment too late is taken again at once.
@@ -163,6 +175,7 @@ extension DatabaseDesk {
         /// ms since 1970.
         let oldestPending: Int64?
         let workers: [OverviewQuery.Worker]
+        let processes: [RunningProcess]
         let listened: (last: Int64?, now: Int64)
     }
 
@@ -171,7 +184,8 @@ extension DatabaseDesk {
             counts: try OverviewQuery.counts(upTo: CappedCount.cap, now: now, on: connection),
             oldestPending: try PendingNotification.oldest(in: Lane.all, on: connection)
                 .map(SequenceGenerator.instant(of:)),
-            workers: try livingWorkers(), listened: try OverviewQuery.listened(on: connection))
+            workers: try livingWorkers(), processes: try livingProcesses(),
+            listened: try OverviewQuery.listened(on: connection))
     }
 
     /// The gravest first; only those of which the viewer sees more.
@@ -205,6 +219,17 @@ extension DatabaseDesk {
             findings.append(
                 DeskFinding(
                     .warning, "work.workers", "\(Int64(Lane.count) - owned) of \(Lane.count) lanes have no worker.",
+                    section: .workers))
+        }
+        let differing = ConfigurationComparison(state.processes).differing
+        if !differing.isEmpty {
+            let groups = differing.map { group in
+                "\(group.configuration.text) on \(Set(group.processes.map(\.host)).sorted().joined(separator: ", "))"
+            }
+            findings.append(
+                DeskFinding(
+                    .warning, "work.configuration",
+                    "Processes work by different configurations: \(groups.joined(separator: "; ")).",
                     section: .workers))
         }
         if let oldest = state.oldestPending, now - oldest > 60_000 {

@@ -14,11 +14,15 @@ package struct ProcessContext: Sendable {
     package let clock: any WallClock
     package let logger: Logger
     package let metrics: Metrics
+    package let tracer: Tracer
 
-    package init(clock: any WallClock, logger: Logger, metrics: Metrics, sessions: @escaping Sessions) {
+    package init(
+        clock: any WallClock, logger: Logger, metrics: Metrics, tracer: Tracer = .off, sessions: @escaping Sessions
+    ) {
         self.clock = clock
         self.logger = logger
         self.metrics = metrics
+        self.tracer = tracer
         self.sessions = sessions
         watch = SessionWatch(logger: logger)
     }

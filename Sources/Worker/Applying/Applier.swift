@@ -39,6 +39,8 @@ struct Applier: Sendable {
     struct ApplyResult {
         /// What was applied; the rest waits.
         var applied: [DecodedNotification] = []
+        /// How many events are new.
+        var events: [EventCount: Int] = [:]
         /// What may be sent.
         var deliveries: [DueDelivery] = []
         /// How many notifications may be sent as they came, and how many events are of lanes of any worker; read like everything
@@ -91,14 +93,17 @@ struct Applier: Sendable {
         try leaveOutUntoldEnds(&batch, released)
         try writeRecords(&batch)
         try RefundRequestTable.note(questions(batch.works), on: connection)
-        let deliveries = try EventTable.insert(try events(batch), now: batch.now, on: connection)
+        var made: [EventCount: Int] = [:]
+        let deliveries = try EventTable.insert(try events(batch), now: batch.now, on: connection) { fresh in
+            for event in fresh { made[EventCount(event), default: 0] += 1 }
+        }
         let forwarded = try NotificationDeliveryTable.insert(
             batch.notifications.map(\.pending), now: batch.now, on: connection)
         try settleNotifications(batch)
         try forgetWhatIsDone(batch)
         let late = batch.plan.woken.flatMap { overdue($0, batch.works, batch.now) }
         return ApplyResult(
-            applied: batch.notifications, deliveries: deliveries,
+            applied: batch.notifications, events: made, deliveries: deliveries,
             forwarded: forwarded + batch.settled.transfers.count + batch.settled.others,
             unanswered: try RefundRequestTable.unanswered(late, on: connection))
     }
@@ -153,7 +158,9 @@ struct Applier: Sendable {
             // What an import found to have ended is no event of its own, whatever Apple sent before.
             if let post = work.known.lastPost, post.source.isImported, post.seq > origin?.seq ?? .min { origin = post }
             let isForTheRecord = after.ending.map { origin?.isForTheRecord($0.instant) ?? false } ?? false
-            batch.works[place].drafts += ends.map { PurchaseWork.Draft(event: $0, isForTheRecord: isForTheRecord) }
+            batch.works[place].drafts += ends.map {
+                PurchaseWork.Draft(event: $0, isForTheRecord: isForTheRecord, cause: work.cause)
+            }
         }
     }
 
@@ -264,11 +271,14 @@ struct Applier: Sendable {
         let draft = made.event
         let id = draft.id
         let body = bodies.json(draft, id: id, identity: identity, appID: draft.purchase.app)
-        return NewEvent(
+        var event = NewEvent(
             lane: draft.purchase.lane, id: UUIDText.bytes(id) ?? [], type: draft.type.rawValue,
             app: draft.purchase.app, environment: draft.purchase.environment,
             originalTransactionID: draft.purchase.originalTransactionID, body: body.bytes,
             isForTheRecord: made.isForTheRecord)
+        event.cause = made.cause
+        event.reason = draft.reason?.rawValue
+        return event
     }
 
     private func new(_ key: PurchaseKey, _ row: FactRow, _ pending: PendingNotification) -> FactTable.New {

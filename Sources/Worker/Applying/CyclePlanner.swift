@@ -175,6 +175,7 @@ struct CyclePlanner: Sendable {
     ) {
         let isKnown = work.purchase != nil || !work.facts.posts.isEmpty || !work.facts.assignments.isEmpty
         for row in rows { work.add(row, of: pending) }
+        work.cause = pending.identity.key
         let origin = NotificationOrigin(seq: pending.seq, source: pending.source)
         if let late = origin.lateness(signed: signed, in: work.key.environment) {
             work.confirmation = work.confirmation.knowing(late: [late])
@@ -189,7 +190,9 @@ struct CyclePlanner: Sendable {
         let changes = EventDeriver(confirmation: work.confirmation).changes(
             before: work.purchase, after: after, cause: cause, now: now)
         work.drafts += changes.map {
-            PurchaseWork.Draft(event: $0, isForTheRecord: origin.isForTheRecord($0, of: after, signed: signed))
+            PurchaseWork.Draft(
+                event: $0, isForTheRecord: origin.isForTheRecord($0, of: after, signed: signed),
+                cause: pending.identity.key)
         }
         work.purchase = after
     }

@@ -100,14 +100,15 @@ package struct OwnerWait: Sendable {
             drafts += deriver.changes(before: before, after: after, cause: arrival.cause, now: now).filter {
                 told.insert("\($0.type.rawValue)|\($0.cause)").inserted
             }.map {
-                PurchaseWork.Draft(event: $0, isForTheRecord: origin.isForTheRecord($0, of: after, signed: signed))
+                PurchaseWork.Draft(
+                    event: $0, isForTheRecord: origin.isForTheRecord($0, of: after, signed: signed), cause: work.cause)
             }
             before = after
         }
         guard work.isQuiet, let after = work.purchase else { return drafts }
         return drafts
             + deriver.ends(before: nil, after: after, now: now).map {
-                PurchaseWork.Draft(event: $0, isForTheRecord: false)
+                PurchaseWork.Draft(event: $0, isForTheRecord: false, cause: work.cause)
             }
     }
 }

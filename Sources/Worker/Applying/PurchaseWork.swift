@@ -14,6 +14,8 @@ struct PurchaseWork {
     var isQuiet = true
     var confirmation: ExpiryConfirmation
     var drafts: [Draft] = []
+    /// The last notification that brought something of it in this turn, by 16 bytes.
+    var cause: [UInt8]?
     var newFacts: [FactTable.New] = []
     /// Whether some of them were signed in the same millisecond as others that say something else: what is kept is written
     /// anew then, with the bytes that decide.
@@ -45,6 +47,8 @@ struct PurchaseWork {
     struct Draft {
         let event: EventDraft
         let isForTheRecord: Bool
+        /// The notification that it follows from, by 16 bytes; nil: time alone.
+        let cause: [UInt8]?
     }
 }
 

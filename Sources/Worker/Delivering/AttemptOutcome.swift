@@ -35,6 +35,11 @@ package enum AttemptOutcome: Hashable, Sendable {
         }
     }
 
+    /// Every code that there is.
+    static let codes =
+        (["delivered", "gone"] + [StatusClass.redirect, .clientError, .serverError, .other].map(\.rawValue)
+            + TransferFailure.Kind.allCases.map(\.rawValue))
+
     /// As the log of attempts and the metric name it.
     package var code: String {
         switch self {

@@ -84,6 +84,7 @@ package struct AttemptRecorder: Sendable {
                     "delivery": .string(item.result.delivery.id.text),
                     "endpoint": .string(item.result.delivery.endpoint),
                     "event.type": .string(item.result.delivery.eventType), "reason": .text(item.decision.reason),
+                    "trace_id": item.result.delivery.trace.map { .string($0.text) },
                 ])
         }
     }

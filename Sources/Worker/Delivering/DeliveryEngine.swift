@@ -35,6 +35,7 @@ package final class DeliveryEngine: Sendable {
     private let clock: any WallClock
     private let instant: @Sendable () -> ContinuousClock.Instant
     private let metrics: Metrics
+    private let tracer: Tracer
     private let onResult: @Sendable () -> Void
 
     /// - Parameters:
@@ -43,7 +44,7 @@ package final class DeliveryEngine: Sendable {
     package init(
         client: HTTPClient, limits: SendLimits = SendLimits(), timeout: Duration, clock: any WallClock,
         instant: @escaping @Sendable () -> ContinuousClock.Instant = { .now }, metrics: Metrics,
-        onResult: @escaping @Sendable () -> Void
+        tracer: Tracer = .off, onResult: @escaping @Sendable () -> Void
     ) {
         state = Monitor(State(queue: SendQueue(limits: limits)))
         self.client = client
@@ -51,6 +52,7 @@ package final class DeliveryEngine: Sendable {
         self.clock = clock
         self.instant = instant
         self.metrics = metrics
+        self.tracer = tracer
         self.onResult = onResult
     }
 
@@ -203,11 +205,17 @@ package final class DeliveryEngine: Sendable {
     }
 
     private func submit(_ delivery: DueDelivery, to endpoint: Endpoint, at started: Int64) {
+        let isRecorded = delivery.trace.map(tracer.records) ?? false
         let request = WebhookRequest.make(
-            delivery, endpoint: endpoint, timestamp: started / 1000, timeout: timeout)
+            delivery, endpoint: endpoint, timestamp: started / 1000, timeout: timeout, isRecorded: isRecorded)
         FailPoint.deliverBeforeSend.pass()
-        client.submit(request) { [self] outcome in
+        let begun = isRecorded ? Span.now() : 0
+        client.submit(request) { [self, tracer] outcome in
             FailPoint.deliverAfterSend.pass()
+            if isRecorded, let trace = delivery.trace {
+                tracer.record(
+                    .attempt(delivery, of: trace, to: endpoint, at: started / 1000, begun: begun, outcome))
+            }
             finished(AttemptResult(delivery: delivery, started: started, outcome: outcome))
         }
     }

@@ -41,6 +41,7 @@ extension LaneCycle {
         if !results.isEmpty { FailPoint.deliverAfterRecord.pass() }
         serverClock = (passed.now, passedAt)
         trouble.applied(applied.applied.count)
+        for (event, count) in applied.events { metrics.count(.events, event.labels, by: Double(count)) }
         floor.note(removed: applied.applied.lazy.map(\.pending).filter { $0.held == nil })
         engine.forget(results.map(\.delivery.id))
         let lost = lanes.filter { !passed.lanes.contains($0) }

@@ -54,7 +54,10 @@ extension LaneCycle {
             case .passOver:
                 logger.warning(
                     "slow notification postponed",
-                    ["notification.uuid": .string(pending.first?.identity.uuid ?? ""), "error": .string("\(error)")])
+                    [
+                        "notification.uuid": .string(pending.first?.identity.uuid ?? ""), "error": .string("\(error)"),
+                        "trace_id": pending.first?.identity.trace.map { .string($0.text) },
+                    ])
                 for notification in pending { passOver(notification, for: LaneCycle.passOverTime) }
             case .hold:
                 lost.held += pending.map { .failed($0, error) }

@@ -15,6 +15,7 @@ struct LaneCycle {
     private let clock: any WallClock
     let logger: Logger
     let metrics: Metrics
+    let tracer: Tracer
 
     var leases: LaneLeases
     var fetcher: DeliveryFetcher
@@ -51,8 +52,10 @@ struct LaneCycle {
     init(
         configuration: LaneWorkerConfiguration, preparer: NotificationDecoder, applier: Applier,
         settler: AttemptRecorder, engine: DeliveryEngine, folder: PurchaseFolder,
-        keys: @escaping @Sendable () -> SecretSealer, clock: any WallClock, logger: Logger, metrics: Metrics
+        keys: @escaping @Sendable () -> SecretSealer, clock: any WallClock, logger: Logger, metrics: Metrics,
+        tracer: Tracer
     ) {
+        self.tracer = tracer
         self.folder = folder
         self.preparer = preparer
         self.applier = applier

@@ -25,6 +25,7 @@ package final class LaneWorker: Service {
     private let clock: any WallClock
     private let logger: Logger
     private let metrics: Metrics
+    private let tracer: Tracer
 
     /// - Parameters:
     ///   - session: for the lanes.
@@ -36,7 +37,7 @@ package final class LaneWorker: Service {
         verifier: SignedDataVerifier,
         settler: AttemptRecorder, keys: @escaping @Sendable () -> SecretSealer,
         engine: @escaping @Sendable (@escaping @Sendable () -> Void) -> DeliveryEngine, clock: any WallClock,
-        logger: Logger, metrics: Metrics
+        logger: Logger, metrics: Metrics, tracer: Tracer = .off
     ) {
         self.configuration = configuration
         self.session = session
@@ -56,6 +57,7 @@ package final class LaneWorker: Service {
         self.clock = clock
         self.logger = logger
         self.metrics = metrics
+        self.tracer = tracer
     }
 
     /// Leases are renewed more often.
@@ -87,7 +89,7 @@ package final class LaneWorker: Service {
         let engine = engine { [self] in ring() }
         var turn = LaneCycle(
             configuration: configuration, preparer: preparer, applier: applier, settler: settler, engine: engine,
-            folder: folder, keys: keys, clock: clock, logger: logger, metrics: metrics)
+            folder: folder, keys: keys, clock: clock, logger: logger, metrics: metrics, tracer: tracer)
         var rest = LaneWorker.shortestRest
         loop.run {
             let wasBusy = take(&turn)

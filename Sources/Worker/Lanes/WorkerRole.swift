@@ -4,6 +4,7 @@ import Daemon
 import Database
 import HTTP
 import Postgres
+import Subscriptions
 
 /// What the worker role needs to know.
 package struct WorkerSettings: Sendable {
@@ -48,8 +49,9 @@ package struct WorkerRole: Sendable {
     ) throws {
         let client = try HTTPClient(
             configuration: settings.client, logger: process.logger, metrics: process.metrics)
-        let (clock, metrics) = (process.clock, process.metrics)
+        let (clock, metrics, tracer) = (process.clock, process.metrics, process.tracer)
         sender = Sender(client: client)
+        WorkerRole.begin(metrics)
         worker = LaneWorker(
             configuration: settings.lanes,
             session: try process.session(patience: WorkerRole.patience(lease: settings.lanes.lease), prepare),
@@ -64,9 +66,32 @@ package struct WorkerRole: Sendable {
             engine: { ring in
                 DeliveryEngine(
                     client: client, limits: settings.limits, timeout: settings.timeout, clock: clock, metrics: metrics,
-                    onResult: ring)
+                    tracer: tracer, onResult: ring)
             },
-            clock: clock, logger: process.logger, metrics: metrics)
+            clock: clock, logger: process.logger, metrics: metrics, tracer: tracer)
+    }
+
+    /// What alarms and dashboards read is there before the first of its kind happens.
+    private static func begin(_ metrics: Metrics) {
+        for metric in [Metric.laneTakeovers, .fencesLost, .foldsMended] { metrics.begin(metric) }
+        for state in ["applied", "held"] {
+            metrics.begin(.notifications, ["state": state])
+            metrics.begin(.heldRetries, ["outcome": state])
+        }
+        for code in AttemptOutcome.codes { metrics.begin(.webhookAttempts, ["outcome": code]) }
+        for kind in OperationsEvent.Kind.allCases where kind != .test {
+            metrics.begin(.endpointNotices, ["type": kind.rawValue])
+        }
+        for type in EventType.allCases { metrics.begin(.events, ["type": type.rawValue, "reason": ""]) }
+        for reason in EventReason.allCases {
+            metrics.begin(.events, ["type": EventType.cancellation.rawValue, "reason": reason.rawValue])
+            metrics.begin(.events, ["type": EventType.expiration.rawValue, "reason": reason.rawValue])
+        }
+        // What the first look measures is not there before it: 0 would hide what waits.
+        for metric in [Metric.lanesInTrouble, .endpointsUnreadable, .databaseReturnPending] {
+            metrics.beginGauge(metric)
+        }
+        metrics.beginHistogram(.applySeconds)
     }
 
     /// Longer than the statement timeout of the role.

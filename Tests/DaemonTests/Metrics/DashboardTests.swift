@@ -4,27 +4,33 @@ import Foundation
 import TestSupport
 import Testing
 
-/// The Grafana dashboard: its file, and that its queries are such.
+/// The Grafana dashboards: their files, and that their queries are such.
 @Suite struct DashboardTests {
-    private static let file = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
-        .deletingLastPathComponent().deletingLastPathComponent().appending(path: "deploy/grafana/entitled.json")
-
-    private var queries: [String] {
-        Dashboard.operators.rows.flatMap(\.panels).flatMap(\.queries).map(\.expression)
+    private static func file(_ dashboard: Dashboard) -> URL {
+        URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
+            .deletingLastPathComponent().deletingLastPathComponent()
+            .appending(path: "deploy/grafana/\(dashboard.uid).json")
     }
 
-    private func written() throws -> Data {
-        let value = try JSONSerialization.jsonObject(with: Data(Dashboard.operators.document.bytes))
+    private var queries: [String] {
+        Dashboard.all.flatMap(\.rows).flatMap(\.panels).flatMap(\.queries).map(\.expression)
+    }
+
+    private func written(_ dashboard: Dashboard) throws -> Data {
+        let value = try JSONSerialization.jsonObject(with: Data(dashboard.document.bytes))
         return try JSONSerialization.data(withJSONObject: value, options: [.prettyPrinted, .sortedKeys])
             + Data("\n".utf8)
     }
 
     /// The file is written when `UPDATE_GENERATED` is set.
     @Test func `the file is that of the table`() throws {
-        if ProcessInfo.processInfo.environment["UPDATE_GENERATED"] == "1" { try written().write(to: Self.file) }
-        #expect(
-            try Data(contentsOf: Self.file) == written(),
-            "write it again with UPDATE_GENERATED=1 swift test --filter DashboardTests, and read what changed")
+        for dashboard in Dashboard.all {
+            let file = Self.file(dashboard)
+            if ProcessInfo.processInfo.environment["UPDATE_GENERATED"] == "1" { try written(dashboard).write(to: file) }
+            #expect(
+                try Data(contentsOf: file) == written(dashboard),
+                "write it again with UPDATE_GENERATED=1 swift test --filter DashboardTests, and read what changed")
+        }
     }
 
     @Test func `every query reads metrics that there are, by labels that they have`() {
@@ -45,8 +51,10 @@ import Testing
         }
     }
 
-    @Test func `panels lie beside and below each other, and each says what it shows`() throws {
-        let panels = try #require(Dashboard.operators.document["panels"]?.arrayValue)
+    @Test(arguments: Dashboard.all.indices)
+    func `panels lie beside and below each other, and each says what it shows`(place: Int) throws {
+        let dashboard = Dashboard.all[place]
+        let panels = try #require(dashboard.document["panels"]?.arrayValue)
         var taken: Set<String> = []
         for panel in panels {
             let place = try #require(panel["gridPos"])
@@ -57,7 +65,7 @@ import Testing
             }
         }
         #expect(Set(panels.map { $0["id"]?.intValue }).count == panels.count)
-        for panel in Dashboard.operators.rows.flatMap(\.panels) {
+        for panel in dashboard.rows.flatMap(\.panels) {
             #expect(panel.meaning.hasSuffix("."), "\(panel.title)")
         }
     }

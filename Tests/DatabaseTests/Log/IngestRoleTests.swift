@@ -27,6 +27,7 @@ import Testing
 
     private static let insertable = [
         "database_sighting", "jws_header", "listening", "notification", "notification_key", "pending",
+        "process",
     ]
     /// Which database it is, and nothing of what is in it.
     private static let readable = ["database_position"]
@@ -99,13 +100,13 @@ import Testing
         #expect(state(sql, on: try login(database)) == "42501")
     }
 
-    /// What calls of apps and backends add to, and what the process has seen of the database.
+    /// What calls of apps and backends add to, what the process has seen of the database, and what it says of itself.
     private static let calls: Set = [
         "database_sighting",
         "account", "account_due", "account_join", "account_look", "action", "app_post", "app_user_id", "customer",
         "customer_attribute",
         "deletion", "deletion_id", "deletion_purchase", "delivery", "event", "fact", "jws_header", "notification",
-        "notification_key", "pending", "purchase",
+        "notification_key", "pending", "process", "purchase",
         "purchase_fold", "purchase_identifier", "purchase_snapshot",
     ]
     /// What they remove from: customers who are joined or deleted, what accounts joined, and what is folded anew.

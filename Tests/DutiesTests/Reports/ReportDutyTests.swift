@@ -14,6 +14,7 @@ import Testing
     private let database: TestDatabase
     private let run: DutyRun
     private let worker = SecureRandom.bytes(16)
+    private let metrics = Metrics()
 
     init() throws {
         database = try TestCluster.shared.makeMigratedDatabase()
@@ -32,7 +33,7 @@ import Testing
         let terms = ReportTerms(
             catalogue: EntitlementCatalogue(), rates: DollarRates(), seller: SellerTerms(), foldSettings: FoldSettings()
         )
-        return ReportDuty(ReportRefresh(terms), interval: .seconds(77), logger: log.logger)
+        return ReportDuty(ReportRefresh(terms), interval: .seconds(77), logger: log.logger, metrics: metrics)
     }
 
     private var isFinished: Bool {
@@ -46,8 +47,13 @@ import Testing
         var duty = duty()
         for _ in 1..<Lane.count { #expect(try duty.run(run) == .again) }
         #expect(try !isFinished)
+        #expect(!metrics.exposition().contains("entitled_subscriptions"))
         #expect(try duty.run(run) == .after(.seconds(77)))
         #expect(try isFinished)
+        for line in [
+            "entitled_subscriptions{state=\"paid\"} 0\n", "entitled_subscriptions{state=\"trial\"} 0\n",
+            "entitled_monthly_recurring_revenue_usd 0\n",
+        ] { #expect(metrics.exposition().contains(line)) }
         let connection = try database.connect(role: "entitled_analyst")
         let age = "SELECT now() - refreshed_at BETWEEN '0 s' AND '5 min' FROM entitled_reports.freshness"
         #expect(try connection.query(age).one().bool(0))

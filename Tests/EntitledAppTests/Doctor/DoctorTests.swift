@@ -229,6 +229,24 @@ struct DoctorTests {
             "a lane that nobody has", "work.workers warning 1 worker, but 1 of 256 lanes have no worker", "logs",
             sql: "UPDATE entitled.lane SET lease_until = '-infinity' WHERE lane = 7"),
         Damage(
+            "hosts that differ",
+            "work.configuration warning processes work by different configurations: 000000000008: api on a since "
+                + "1970-01-01T00:00:00Z, worker on b since 1970-01-01T00:00:00Z; 000000000007: ingest on c since",
+            "entitled check-config --set",
+            sql: """
+                INSERT INTO entitled.process (id, role, host, version, started_ms, configuration) VALUES
+                    (gen_random_uuid(), 'api', 'a', '1', 0, 8), (gen_random_uuid(), 'worker', 'b', '1', 0, 8),
+                    (gen_random_uuid(), 'ingest', 'c', '1', 0, 7), (gen_random_uuid(), 'ingest', 'd', '2', 0, 9)
+                """),
+        Damage(
+            "a file that no process has read",
+            "work.configuration warning no process works by the configuration of this host",
+            "systemctl reload",
+            sql: """
+                INSERT INTO entitled.process (id, role, host, version, started_ms, configuration)
+                VALUES (gen_random_uuid(), 'api', 'a', '\(Version.current)', 0, 8)
+                """),
+        Damage(
             "no ingest", "work.ingest error no ingest process has ever used this database", "entitled ingest",
             sql: "DELETE FROM entitled.listening"),
         Damage(

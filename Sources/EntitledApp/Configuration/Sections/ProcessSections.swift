@@ -22,6 +22,30 @@ extension Configuration {
         }
     }
 
+    /// Where traces go.
+    package struct Telemetry: Sendable {
+        /// Of the receiver, without `/v1/traces`; nil: no traces.
+        package let otlpURL: String?
+        /// Share of the traces, 0 to 1.
+        package let sample: Share
+        package let headers: [String: Redacted<String>]
+
+        init(_ section: ConfigurationSection) {
+            otlpURL = section.value(
+                "otlp_url", .optional(.baseURL), default: nil, example: #""http://127.0.0.1:4318""#,
+                "Base URL of a receiver of OpenTelemetry traces, such as a collector: spans are posted to its /v1/traces as"
+                    + " OTLP in JSON. Not set: no spans are made.")
+            sample = section.value(
+                "sample", .share, default: Share(millionths: 10_000),
+                "Share of the traces that is recorded, decided by the trace's id, so that all processes record the same ones."
+            )
+            headers = section.value(
+                "headers", .map("an object of header names, each with a text", of: .headerValue), default: [:],
+                example: #"{ authorization: "Bearer …" }"#, isSecret: true,
+                "Headers of each request to the receiver, such as its key.")
+        }
+    }
+
     /// Rates that Apple does not sign and that reports need.
     package struct Reports: Sendable {
         /// Share of the price by country (ISO 3166 alpha-2).

@@ -9,6 +9,7 @@ enum WorkChecks {
     static let all = [
         Check("work.ingest") { context, connection in try ingest(context, connection) },
         Check("work.workers") { context, connection in try workers(context, connection) },
+        Check("work.configuration") { context, connection in try ProcessChecks.configurations(context, connection) },
         Check("work.notifications") { context, connection in try pending(context, connection) },
         Check("work.held") { _, connection in try held(connection) },
         Check("work.deliveries") { context, connection in try pastDue(context, connection) },

@@ -35,6 +35,9 @@ enum RemoteOptions {
 
     static let onHostOnly = "works on the host of the installation only: the operator API does not have it"
 
+    /// Variables of the environment that are no keys of the configuration.
+    static let variables = [urlVariable, keyVariable, keyFileVariable, caFileVariable]
+
     private static let urlVariable = "ENTITLED_URL"
     private static let keyVariable = "ENTITLED_KEY"
     private static let keyFileVariable = "ENTITLED_KEY_FILE"

@@ -111,6 +111,7 @@ struct EnvironmentOverlay {
         var known = [
             ConfigurationKeys.appsVariable, ConfigurationKeys.appsFileVariable, ConfigurationFile.variable,
         ]
+        known += RemoteOptions.variables
         known += ConfigurationKeys.all.flatMap { [$0.variable, $0.fileVariable].compactMap { $0 } }
         for name in surroundings.environment.keys.sorted() where name.hasPrefix("ENTITLED_") && !known.contains(name) {
             let near = known.map { ($0, Suggestion.distance(name, $0)) }.min { $0.1 < $1.1 }

@@ -191,7 +191,7 @@ package enum CommandTree {
         ])
 
     private static let actionsGroup = Group(
-        "actions", "Inspect what was done with customers.",
+        "actions", "Inspect actions on customers.",
         [
             ActionListCommand.self
         ])

@@ -13,7 +13,7 @@ struct ActionListCommand: ReadingCommand, RemoteCommand {
 
     @Option("--actor", .text("NAME"), "Only what this operator or program did.") private var actor: String?
     @Option("--kind", .text("KIND"), "Only actions of this kind, such as grant.") private var kind: String?
-    @Option("--customer", .text("ANY-ID"), "Only what was done with this customer.") private var customer: String?
+    @Option("--customer", .text("ANY-ID"), "Only actions on this customer.") private var customer: String?
     @OptionGroup private var part: ListPageOptions
 
     func run(_ context: CommandContext) throws -> Int32 {
@@ -35,7 +35,7 @@ struct AuditListCommand: ReadingCommand, RemoteCommand {
     static let configuration = CommandConfiguration(
         "list", "List what operators asked for by the console and the API, newest first.",
         discussion:
-            "Each entry says who did what, on what, why, from where, and what came of it; also what was refused. Roles other"
+            "Each entry says who did what, on what, why and from where, and the outcome; refused requests, too. Roles other"
             + " than operator see their own entries. --json prints the answer of the operator API.",
         examples: ["audit list --actor anna", "audit list --kind grant --since 7d --json"])
 

@@ -4,7 +4,7 @@ import CLI
 /// Endpoints as the operator API answers, for people and programs.
 enum AnsweredEndpoint {
     static let help =
-        "With --url, URLs are shown without user and query, what the sealing keys of the host open is not told (`unreadable`),"
+        "With --url, URLs are shown without user and query, `unreadable` (what no key of the host opens) is missing,"
         + " and --json of `show` prints the answer of the operator API."
 
     static func show(list endpoints: [JSON], _ context: CommandContext) {

@@ -10,10 +10,10 @@ private enum Outages {
             ?? ""
     }
 
-    /// What of the time Apple's history was looked through for.
+    /// Which apps' history of that time was scanned.
     static func coverage(_ outage: JSON) -> String {
         let open = history(outage).filter { $0["is_covered"]?.boolValue != true }
-        guard !open.isEmpty else { return history(outage).isEmpty ? "no app" : "looked through" }
+        guard !open.isEmpty else { return history(outage).isEmpty ? "no app" : "scanned" }
         return "not yet for " + open.map { "\($0.cell("app")) \($0.cell("environment"))" }.joined(separator: ", ")
     }
 }
@@ -23,7 +23,7 @@ struct OutageListCommand: ReadingCommand, RemoteCommand {
     static let configuration = CommandConfiguration(
         "list", "List the times in which no notification could be stored, newest first.",
         discussion:
-            "Of the last 45 days, gaps of over five minutes, and whether Apple's history of that time was looked through"
+            "Of the last 45 days, gaps of over five minutes, and whether Apple's history of that time was scanned"
             + " for what was missed. --json prints the answer of the operator API.",
         examples: ["outages list", "outages list --json"])
 
@@ -44,7 +44,7 @@ struct OutageListCommand: ReadingCommand, RemoteCommand {
 /// `entitled outages show`.
 struct OutageShowCommand: ReadingCommand, RemoteCommand {
     static let configuration = CommandConfiguration(
-        "show", "Show an outage, and up to when each app's history was looked through.",
+        "show", "Show an outage, and up to when each app's history was scanned.",
         examples: ["outages show 1", "outages show 1 --json"])
 
     @Argument(.integer(1...100_000, "N"), "The outage's number in `outages list`, 1 for the newest.") private
@@ -66,7 +66,7 @@ struct OutageShowCommand: ReadingCommand, RemoteCommand {
                 ("until", AnswerPage.time(outage, "until", context)),
                 ("for", Outages.duration(outage)),
             ], context)
-        var table = TextTable(["app", "environment", .time("looked through to"), "covers it"])
+        var table = TextTable(["app", "environment", .time("scanned to"), "covers it"])
         for app in Outages.history(outage) {
             table.add([
                 app.cell("app"), app.cell("environment"),

@@ -116,6 +116,21 @@ struct RemoteCommandTests {
             } while cursor != nil && pages.count < 3
             #expect(pages == Array((whole ?? []).prefix(pages.count)))
         }
+        // More than the API has on a page.
+        let database = try #require(scene.site.database)
+        try database.execute(
+            """
+            WITH made AS (
+                INSERT INTO entitled.customer (original_app_user_id, first_seen_ms)
+                SELECT 'old' || n, n * 1000 FROM generate_series(1, 250) n RETURNING *
+            )
+            INSERT INTO entitled.app_user_id (id, original_app_user_id, first_seen_ms)
+            SELECT original_app_user_id, original_app_user_id, first_seen_ms FROM made
+            """)
+        let many = ["customers", "list", "--until", "2000-01-01", "--json"]
+        #expect(try remote(many + ["--limit", "1000"]).text == (try scene.site.run(many + ["--limit", "1000"]).text))
+        let rows = try remote(many + ["--limit", "230"]).document?["customers"]?.arrayValue
+        #expect(rows?.count == 230 && rows?.last?["original_app_user_id"] == .string("old21"))
         let more = try remote(["events", "list", "--limit", "1"]).text
         #expect(more.contains("There are more: repeat the command with --after"))
         let page = try remote(["actions", "list", "--limit", "1", "--json"]).text

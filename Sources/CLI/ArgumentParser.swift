@@ -85,9 +85,11 @@ package struct ArgumentParser<Context>: Sendable {
         if path.isEmpty, word == "--version" || word == "-V" { return try take("version") }
         let parts = word.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false).map(String.init)
         let name = parts.first ?? word
-        let isGlobal = program.globalOptions.contains { $0.name == name }
-        let known = program.globalOptions + node.declaration.options
+        // An option of the command's own comes before one of all commands.
+        let isGlobal = !node.declaration.options.contains { $0.name == name }
+        let known = node.declaration.options + program.globalOptions
         guard let option = known.first(where: { $0.name == name }) else {
+            if let reason = program.refusals[name] { throw UsageError("\(command) \(reason)") }
             let meant = Suggestion.closest(to: name, in: known.map(\.name)).map { "did you mean \($0)?" }
             throw UsageError(
                 "unknown option \(Terminal.harmless(name)) of \(command); \(meant ?? "see \(command) --help")")

@@ -38,9 +38,12 @@ package struct ProgramDeclaration: Sendable {
     package let name: String
     /// Options of every command.
     package let globalOptions: [OptionDeclaration]
+    /// Options that only some commands have, and what is said of the others: the end of a sentence about the command.
+    package let refusals: [String: String]
 
-    package init(_ name: String, globalOptions: [OptionDeclaration]) {
+    package init(_ name: String, globalOptions: [OptionDeclaration], refusals: [String: String] = [:]) {
         self.name = name
         self.globalOptions = globalOptions
+        self.refusals = refusals
     }
 }

@@ -11,7 +11,9 @@ extension ProgramDeclaration {
                 "Configuration file; default: $ENTITLED_CONFIG, else \(ConfigurationFile.standardPath)."),
             OptionDeclaration("--json", "Print one JSON document, for programs."),
             OptionDeclaration("--help", "Show this text; shorter: -h."),
-        ])
+        ],
+        refusals: Dictionary(
+            uniqueKeysWithValues: RemoteOptions.all.map { ($0.name, "\(RemoteOptions.onHostOnly) (\($0.name))") }))
 }
 
 /// What a command works with; a test gives its own.
@@ -24,6 +26,8 @@ package struct CommandContext: Sendable {
     package let surroundings: ConfigurationContext
     /// What `--config` said.
     package let configurationFile: String?
+    /// The operator API that the command asks instead of the database; only for a `RemoteCommand`.
+    var remote: OperatorClient?
 
     package var environment: [String: String] { surroundings.environment }
 

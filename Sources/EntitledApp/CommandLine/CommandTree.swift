@@ -16,6 +16,8 @@ package enum CommandTree {
         Group(SetupCommand.self),
         Group(MigrateCommand.self),
         Group(VerifyCommand.self),
+        Group(StatusCommand.self),
+        Group(SearchCommand.self),
         endpointsGroup,
         secretsGroup,
         notificationsGroup,
@@ -29,6 +31,10 @@ package enum CommandTree {
         usersGroup,
         appleGroup,
         replayGroup,
+        jobsGroup,
+        outagesGroup,
+        actionsGroup,
+        auditGroup,
         Group(ImportCommand.self),
         Group(CompareCommand.self),
         exportGroup,
@@ -56,6 +62,7 @@ package enum CommandTree {
             EndpointShowCommand.self,
             EndpointEnableCommand.self,
             EndpointDisableCommand.self,
+            EndpointPauseCommand.self,
             EndpointRotateSecretCommand.self,
             EndpointTestCommand.self,
             EndpointRemoveCommand.self,
@@ -110,6 +117,7 @@ package enum CommandTree {
         "purchases", "Inspect and claim purchases.",
         [
             PurchaseListCommand.self,
+            PurchaseShowCommand.self,
             PurchaseClaimCommand.self,
         ])
 
@@ -173,6 +181,33 @@ package enum CommandTree {
             ReplayListCommand.self,
             ReplayShowCommand.self,
             ReplayCancelCommand.self,
+        ])
+
+    private static let jobsGroup = Group(
+        "jobs", "Inspect and cancel jobs.",
+        [
+            JobListCommand.self,
+            JobShowCommand.self,
+            JobCancelCommand.self,
+        ])
+
+    private static let outagesGroup = Group(
+        "outages", "Inspect the times in which no notification could be stored.",
+        [
+            OutageListCommand.self,
+            OutageShowCommand.self,
+        ])
+
+    private static let actionsGroup = Group(
+        "actions", "Inspect actions on customers.",
+        [
+            ActionListCommand.self
+        ])
+
+    private static let auditGroup = Group(
+        "audit", "Inspect what operators asked for.",
+        [
+            AuditListCommand.self
         ])
 
     private static let exportGroup = Group(

@@ -35,11 +35,13 @@ package struct Program: Sendable {
                 guard let make = node.make else {
                     throw UsageError("unknown command '\(path.joined(separator: " "))': it is not part of this build")
                 }
-                let context = CommandContext(
+                var context = CommandContext(
                     json: global.has("--json"), terminal: terminal, standardInput: standardInput,
                     surroundings: surroundings,
                     configurationFile: global.text("--config"))
-                return try run(try make(parsed), parsed, context)
+                let command = try make(parsed)
+                context.remote = try RemoteOptions.client(for: command, path, parsed, context)
+                return try run(command, parsed, context)
             }
         } catch let error as UsageError {
             terminal.complain(error.description)

@@ -20,8 +20,10 @@ extension CommandContext {
     }
 
     func with(_ terminal: Terminal) -> CommandContext {
-        CommandContext(
+        var context = CommandContext(
             json: json, terminal: terminal, standardInput: standardInput, surroundings: surroundings,
             configurationFile: configurationFile)
+        context.remote = remote
+        return context
     }
 }

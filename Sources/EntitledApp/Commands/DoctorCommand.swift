@@ -3,13 +3,14 @@ import CLI
 import Daemon
 
 /// `entitled doctor`.
-package struct DoctorCommand: ReadingCommand {
+package struct DoctorCommand: ReadingCommand, RemoteCommand {
     package static let configuration = CommandConfiguration(
         "doctor", "Check the installation and suggest fixes.",
         discussion:
             "Checks configuration, files, database, privileges, certificates, clocks, workers, backlogs, apps and endpoints;"
             + " for each app with server_api also whether Apple accepts the key and a test notification arrives. Each line is"
-            + " ok, a warning or an error. Exit status 1 if there is an error. It changes nothing.",
+            + " ok, a warning or an error. Exit status 1 if there is an error. It changes nothing. With --url, the"
+            + " findings that the database alone tells; --json prints the answer of the operator API.",
         examples: ["doctor", "doctor --offline --json", "doctor --offline --watch 30s"])
 
     @Flag("--offline", "Skip the checks that ask Apple.") private var isOffline: Bool
@@ -19,6 +20,7 @@ package struct DoctorCommand: ReadingCommand {
     package init() {}
 
     package func run(_ context: CommandContext) throws -> Int32 {
+        if let remote = context.remote { return try show(try remote.get(["doctor"], []), context) }
         let bar = Monitor(ProgressBar(context.terminal))
         let report = DoctorReport(
             examine(context) { fraction, text in bar.change { $0.show(fraction, text) } })
@@ -34,6 +36,25 @@ package struct DoctorCommand: ReadingCommand {
             return ExitStatus.failed
         }
         return 0
+    }
+
+    private func show(_ answer: [UInt8], _ context: CommandContext) throws -> Int32 {
+        let findings = try JSON(ordered: answer)["items"]?.arrayValue ?? []
+        let errors = findings.count { $0.cell("level") == "error" }
+        if context.json {
+            try context.document(answer)
+        } else if findings.isEmpty {
+            context.terminal.print("all is well, as far as the database tells")
+        } else {
+            for finding in findings {
+                let word = finding.cell("level") == "error" ? "ERROR  " : "warning"
+                context.terminal.paragraph(
+                    Terminal.harmless("\(word)  \(finding.cell("name")): \(finding.cell("text"))"))
+            }
+        }
+        guard errors > 0 else { return ExitStatus.done }
+        context.terminal.complain("the doctor found \(errors.counted("error"))")
+        return ExitStatus.failed
     }
 
     private func examine(

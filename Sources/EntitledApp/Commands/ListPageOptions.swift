@@ -31,6 +31,28 @@ struct ListPageOptions: ParsableArguments {
         page.next?.text(filters: spelled(filters))
     }
 
+    var isFirst: Bool { after == nil }
+
+    /// The part of a list of the operator API.
+    func list(
+        _ path: [String], _ filters: [(name: String, value: String?)], of source: any OperatorSource
+    ) throws -> AnswerList {
+        try source.list(path, filters + [("since", since?.text), ("until", until?.text)], after: after, limit: limit)
+    }
+
+    /// Shows a list of the operator API as the command shows that of the database.
+    func show(_ name: String, _ list: AnswerList, _ table: TextTable, _ context: CommandContext) {
+        if let seen = list.lookedBackTo, context.json {
+            context.terminal.document(
+                .object([name: .array(list.items), "next": .text(list.next), "looked_back_to": .string(seen)]))
+        } else if context.json || list.lookedBackTo == nil {
+            show(name, list.items, table, next: list.next, context)
+        } else {
+            if !list.items.isEmpty { context.terminal.table(table) }
+            AnswerPage.tellNext(list.next, lookedBackTo: list.lookedBackTo, context)
+        }
+    }
+
     /// Prints a page as a document, with `next` beside the rows, or as a table with a line about the next page.
     func show(
         _ name: String, _ rows: [JSON], _ table: TextTable, next: String?, _ context: CommandContext

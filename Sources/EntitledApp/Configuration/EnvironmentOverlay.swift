@@ -113,6 +113,7 @@ struct EnvironmentOverlay {
         ]
         known += ConfigurationKeys.all.flatMap { [$0.variable, $0.fileVariable].compactMap { $0 } }
         for name in surroundings.environment.keys.sorted() where name.hasPrefix("ENTITLED_") && !known.contains(name) {
+            guard !RemoteOptions.variables.contains(name) else { continue }
             let near = known.map { ($0, Suggestion.distance(name, $0)) }.min { $0.1 < $1.1 }
             guard let near, near.1 <= 2 else { continue }
             mistakes.append(

@@ -7,14 +7,15 @@ import Schemas
 import Subscriptions
 
 /// `entitled customers grant`.
-struct CustomerGrantCommand: ParsableCommand {
+struct CustomerGrantCommand: RemoteCommand {
     static let configuration = CommandConfiguration(
         "grant", "Grant a customer an entitlement without a purchase.",
         discussion:
             "Takes effect at once. Consumers get NON_RENEWING_PURCHASE with the store PROMOTIONAL, and at its end"
             + " EXPIRATION. Endpoints with --app get neither, except --app '$promotional'. The same grant within two hours"
             + " changes nothing. A month is one of the calendar, in UTC. A grant stays with its customer when purchases"
-            + " are transferred, and ends when the customer is deleted.",
+            + " are transferred, and ends when the customer is deleted. With --url the customer must exist, and --reason is"
+            + " needed. \(ChangeOptions.help)",
         examples: [
             "customers grant user-42 pro --duration monthly --reason 'ticket 77'",
             "customers grant user-43 pro --duration weekly --create",
@@ -30,6 +31,8 @@ struct CustomerGrantCommand: ParsableCommand {
     @Option("--start", .moment, "Start of the duration; default: now.") private var start: TimeArgument?
     @Flag(CustomerIDs.create) private var mayCreate: Bool
     @Option(CustomerIDs.reason) private var reason: String?
+
+    @Flag(ChangeCall.wait) private var waits: Bool
 
     func validate() throws {
         _ = try term(now: 0)
@@ -47,6 +50,8 @@ struct CustomerGrantCommand: ParsableCommand {
     }
 
     func run(_ context: CommandContext) throws -> Int32 {
+        if let remote = context.remote { return try ask(remote, context) }
+        guard !waits else { throw ChangeCall.needless }
         let configuration = try context.configuration()
         let known = configuration.catalogue.products.keys.sorted()
         guard known.contains(entitlement) else {
@@ -72,6 +77,20 @@ struct CustomerGrantCommand: ParsableCommand {
         context.terminal.print(
             Terminal.harmless("\(customer.id) \(verb) \(entitlement) \(granting.grant.span)"))
         return 0
+    }
+}
+
+extension CustomerGrantCommand {
+    private func ask(_ remote: OperatorClient, _ context: CommandContext) throws -> Int32 {
+        if mayCreate { throw UsageError("--create \(RemoteOptions.onHostOnly)") }
+        if start != nil { throw UsageError("--start \(RemoteOptions.onHostOnly)") }
+        let end = until.map { Timestamp.text($0.milliseconds(now: SystemClock().now())) }
+        return try ChangeCall(reason: reason, waits: waits).ask(
+            remote, ["customers", id, "grants"], context,
+            [
+                "entitlement": .string(entitlement), "duration": duration.map { .string($0.rawValue) },
+                "until": end.map { .string($0) },
+            ])
     }
 }
 

@@ -7,11 +7,12 @@ import Schemas
 import Subscriptions
 
 /// `entitled customers revoke-grant`.
-struct CustomerRevokeGrantCommand: ParsableCommand {
+struct CustomerRevokeGrantCommand: RemoteCommand {
     static let configuration = CommandConfiguration(
         "revoke-grant", "Revoke a customer's grants of an entitlement.",
         discussion:
-            "Consumers receive CANCELLATION and EXPIRATION for each active grant. Purchases do not change.",
+            "Consumers receive CANCELLATION and EXPIRATION for each active grant. Purchases do not change. With --url,"
+            + " --reason is needed. \(ChangeOptions.help)",
         examples: ["customers revoke-grant user-42 pro --reason 'ticket 77'"])
 
     @Argument(CustomerIDs.argument("ID", "An app user id of the customer")) private var id: String
@@ -19,7 +20,16 @@ struct CustomerRevokeGrantCommand: ParsableCommand {
     @Option(CustomerIDs.reason) private var reason: String?
     @OptionGroup private var confirmation: Confirmation
 
+    @Flag(ChangeCall.wait) private var waits: Bool
+
     func run(_ context: CommandContext) throws -> Int32 {
+        if let remote = context.remote {
+            try confirmation.ask("Revoke all grants of \(entitlement) that \(id) has?", context)
+            return try ChangeCall(reason: reason, waits: waits).ask(
+                remote, ["customers", id, "grants", "revoke"], context,
+                ["entitlement": .string(entitlement)])
+        }
+        guard !waits else { throw ChangeCall.needless }
         let configuration = try context.configuration()
         let connection = try DatabaseAccess(configuration).connect(.worker)
         let customer = try CustomerArgument(id, for: .changing, on: connection)

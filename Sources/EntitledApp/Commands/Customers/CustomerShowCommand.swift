@@ -7,12 +7,14 @@ import Schemas
 import Subscriptions
 
 /// `entitled customers show`.
-struct CustomerShowCommand: ReadingCommand {
+struct CustomerShowCommand: ReadingCommand, RemoteCommand {
     static let configuration = CommandConfiguration(
         "show", "Show a customer: access and its reason, purchases, timeline and webhooks.",
         discussion:
             "The timeline is in the order of Apple's signatures and of actions, and each step shows what it changed in that"
-            + " order. With --as-heard it is in the order of arrival, and each step shows what it changed when it arrived.",
+            + " order. With --as-heard it is in the order of arrival, and each step shows what it changed when it arrived. With"
+            + " --url, --json prints the answer of the operator API with `timeline` and `timeline_order` added: the newest 50"
+            + " steps, newest first, or with --all every step.",
         examples: [
             "customers show user-42", "customers show '$RCAnonymousID:0123…' --json", "customers show 2000000123456789",
             "customers show user-42 --as-heard", "customers show user-42 --skip 50",
@@ -27,6 +29,13 @@ struct CustomerShowCommand: ReadingCommand {
     @Flag("--as-heard", "Order the timeline by arrival.") private var isAsHeard: Bool
 
     func run(_ context: CommandContext) throws -> Int32 {
+        if let remote = context.remote {
+            guard skipped == 0 else { throw UsageError("--skip does not go with --url: --all shows every step") }
+            return try AnsweredCustomer(
+                of: anyID, order: isAsHeard ? .heard : .happened, steps: wantsAll ? 100_000 : CustomerShowCommand.limit,
+                from: remote
+            ).show(context)
+        }
         let configuration = try context.configuration()
         let connection = try DatabaseAccess(configuration).connect(.api)
         let foldSettings = configuration.foldSettings

@@ -8,46 +8,52 @@ enum AttemptPage {
     private static let (shownLines, shownWidth) = (12, 160)
 
     /// A block of lines, without control characters: foreign bytes must not steer a terminal.
-    static func text(_ attempt: AttemptSummary) -> String {
+    ///
+    /// - Parameters:
+    ///   - attempt: as in JSON.
+    ///   - started: when it began.
+    static func text(_ attempt: JSON, started: String) -> String {
+        let status = attempt["status"]?.intValue
         var lines = [
             "",
-            "attempt \(attempt.number)    \(Timestamp.precise(attempt.started))  \(attempt.outcome)"
-                + (attempt.status.map { " (\($0))" } ?? ""),
+            "attempt \(attempt.cell("number"))    \(started)  \(attempt.cell("outcome"))"
+                + (status.map { " (\($0))" } ?? ""),
         ]
-        if let detail = attempt.detail, detail != attempt.status.map({ "status \($0)" }) {
+        if let detail = attempt["detail"]?.stringValue, detail != status.map({ "status \($0)" }) {
             lines.append("  reason     \(detail)")
         }
-        lines.append("  time       \(timeLine(attempt))")
-        if let peer = attempt.peer {
-            let version = attempt.version.map { ", HTTP/\($0)" } ?? ""
-            lines.append("  peer       \(peer)\(attempt.reused ? ", connection used again" : "")\(version)")
+        lines.append("  time       \(timeLine(attempt["timings"] ?? .null))")
+        if let peer = attempt["peer"]?.stringValue {
+            let version = attempt["http_version"]?.stringValue.map { ", HTTP/\($0)" } ?? ""
+            let isReused = attempt["reused_connection"]?.boolValue == true
+            lines.append("  peer       \(peer)\(isReused ? ", connection used again" : "")\(version)")
         }
-        if let worker = attempt.worker {
-            lines.append("  worker     \(attempt.host ?? "") (\(worker))")
+        if let worker = attempt["worker"]?.stringValue {
+            lines.append("  worker     \(attempt.cell("host")) (\(worker))")
         }
-        lines += section("head", attempt.head, truncated: false)
-        lines += section("answer", attempt.response, truncated: attempt.truncated)
+        if attempt["response_hidden"]?.boolValue == true {
+            lines.append("  answer     not shown to the role of the key")
+        }
+        lines += section("head", attempt.cell("head"), truncated: false)
+        lines += section("answer", attempt.cell("response"), truncated: attempt["truncated"]?.boolValue == true)
         return lines.map(Terminal.harmless).joined(separator: "\n")
     }
 
     /// The phases that there were, in their order, and all of it.
-    private static func timeLine(_ attempt: AttemptSummary) -> String {
-        let timings = attempt.timings
-        let phases: [(String, Int64?)] = [
-            ("dns", timings.lookup), ("connect", timings.connect), ("tls", timings.handshake),
-            ("first byte", timings.firstByte), ("total", attempt.milliseconds),
-        ]
-        return phases.compactMap { name, time in time.map { "\(name) \($0) ms" } }.joined(separator: " | ")
+    private static func timeLine(_ timings: JSON) -> String {
+        ["dns", "connect", "tls", "first_byte", "total"].compactMap { name in
+            timings[name]?.intValue.map { "\(name.replacing("_", with: " ")) \($0) ms" }
+        }.joined(separator: " | ")
     }
 
-    private static func section(_ name: String, _ bytes: [UInt8], truncated: Bool) -> [String] {
-        guard !bytes.isEmpty else { return [] }
-        let all = String(decoding: bytes, as: UTF8.self).split(whereSeparator: \.isNewline)
+    private static func section(_ name: String, _ text: String, truncated: Bool) -> [String] {
+        guard !text.isEmpty else { return [] }
+        let all = text.split(whereSeparator: \.isNewline)
         var lines = all.prefix(shownLines).map { line in
             line.count > shownWidth ? "\(line.prefix(shownWidth))…" : String(line)
         }
         if all.count > shownLines { lines.append("… (\(all.count - shownLines) more lines, see --json)") }
-        if truncated { lines.append("[cut: there was more than \(bytes.count) bytes]") }
+        if truncated { lines.append("[cut: there was more than \(text.utf8.count) bytes]") }
         let heading = name.padded(to: 11)
         return lines.enumerated().map { "  \($0.offset == 0 ? heading : "".padded(to: 11))\($0.element)" }
     }

@@ -7,7 +7,7 @@ import Schemas
 import Subscriptions
 
 /// `entitled deliveries list`.
-struct DeliveryListCommand: ReadingCommand {
+struct DeliveryListCommand: ReadingCommand, RemoteCommand {
     static let configuration = CommandConfiguration(
         "list", "List deliveries, newest first.",
         examples: [
@@ -38,6 +38,16 @@ struct DeliveryListCommand: ReadingCommand {
     }
 
     func run(_ context: CommandContext) throws -> Int32 {
+        if let remote = context.remote {
+            let list = try part.list(
+                ["deliveries"],
+                [
+                    ("endpoint", endpoint), ("state", state?.name), ("type", type), ("status", status),
+                    ("attempts_min", attempts.map(String.init)), ("event", event), ("customer", customer),
+                ], of: remote)
+            part.show("deliveries", list, DeliveryListCommand.table(list.items), context)
+            return 0
+        }
         let filters = ["deliveries", endpoint, state?.name, type, status, attempts.map(String.init), event, customer]
         let now = SystemClock().now()
         let range = try part.range(filters, now: now)
@@ -52,7 +62,7 @@ struct DeliveryListCommand: ReadingCommand {
             throw try EndpointCommands.noSuch(endpoint, on: connection)
         }
         part.show(
-            "deliveries", page.rows.map { .object($0.members) }, DeliveryListCommand.table(page.rows),
+            "deliveries", page.rows.map(\.json), DeliveryListCommand.table(page.rows.map(\.json)),
             next: part.next(page, filters), context)
         return 0
     }
@@ -67,18 +77,20 @@ struct DeliveryListCommand: ReadingCommand {
         return Set(all.rows.map(\.name))
     }
 
-    static func table(_ deliveries: [DeliverySummary]) -> TextTable {
+    static func table(_ deliveries: [JSON]) -> TextTable {
         var table = TextTable([
             .time("created"), "event", "state", .number("attempts"), .number("last"), .time("next"),
             .id("endpoint"), .key("id"), .prose("reason"),
         ])
         for item in deliveries {
-            table.add([
-                Timestamp.text(item.created), item.eventType, item.state.name, String(item.attempts),
-                item.lastStatus.map(String.init) ?? "", item.nextAttempt.map(Timestamp.text) ?? "",
-                item.endpoint, item.id.text,
-                item.reason ?? (item.blockedSince == nil ? "" : "waits for an earlier event of its purchase"),
-            ])
+            let isBlocked = !item.cell("blocked_since").isEmpty
+            table.add(
+                [
+                    "created_at", "event_type", "state", "attempts", "last_status", "next_attempt_at", "endpoint_id",
+                    "id",
+                ].map(item.cell) + [
+                    item["reason"]?.stringValue ?? (isBlocked ? "waits for an earlier event of its purchase" : "")
+                ])
         }
         return table
     }

@@ -7,20 +7,28 @@ import Schemas
 import Subscriptions
 
 /// `entitled deliveries resend`.
-struct DeliveryResendCommand: ParsableCommand {
+struct DeliveryResendCommand: RemoteCommand {
     static let configuration = CommandConfiguration(
         "resend", "Resend a delivery's event at once, under the same id.",
         discussion:
             "A consumer that remembers ids ignores one that it has seen. With --as-new-id the event is sent to"
-            + " this endpoint as another event: `webhook-id` and `event.id` are new, everything else is as it was.",
+            + " this endpoint as another event: `webhook-id` and `event.id` are new, everything else is as it was."
+            + " \(ChangeOptions.help)",
         examples: ["deliveries resend ID", "deliveries resend ID --as-new-id"])
 
     @OptionGroup private var target: DeliveryArgument
     @Flag("--as-new-id", "Resend under a new id, for consumers that know the old one.") private var asNewID: Bool
 
+    @OptionGroup private var change: ChangeOptions
+
     func run(_ context: CommandContext) throws -> Int32 {
-        let id = try target.id()
+        if let remote = context.remote {
+            guard !asNewID else { throw UsageError("--as-new-id \(RemoteOptions.onHostOnly)") }
+            return try change.ask(remote, ["deliveries", try target.id(of: remote), "resends"], context)
+        }
+        try change.checkLocal()
         let connection = try DatabaseAccess(try context.configuration()).connect(.worker)
+        let id = try target.id(on: connection)
         guard !asNewID else {
             try copy(id, on: connection, context)
             return 0

@@ -6,13 +6,18 @@ import Schemas
 import Subscriptions
 
 /// `entitled endpoints disable`.
-struct EndpointDisableCommand: ParsableCommand {
+struct EndpointDisableCommand: RemoteCommand {
     static let configuration = CommandConfiguration(
-        "disable", "Disable an endpoint and hold its deliveries.", examples: ["endpoints disable ID"])
+        "disable", "Disable an endpoint and hold its deliveries.", discussion: ChangeOptions.help,
+        examples: ["endpoints disable ID"])
 
     @Argument(EndpointCommands.id) private var id: String
 
+    @OptionGroup private var change: ChangeOptions
+
     func run(_ context: CommandContext) throws -> Int32 {
+        if let remote = context.remote { return try change.ask(remote, ["endpoints", id, "disable"], context) }
+        try change.checkLocal()
         let configuration = try context.configuration()
         let connection = try DatabaseAccess(configuration).connect(.worker)
         guard try EndpointTable.disable(id, reason: "by an operator", on: connection) else {

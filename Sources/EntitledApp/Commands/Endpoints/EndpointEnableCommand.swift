@@ -6,17 +6,20 @@ import Schemas
 import Subscriptions
 
 /// `entitled endpoints enable`.
-struct EndpointEnableCommand: ParsableCommand {
+struct EndpointEnableCommand: RemoteCommand {
     static let configuration = CommandConfiguration(
         "enable", "Enable an endpoint and release its held deliveries.",
         discussion:
             "Deliveries of a disabled endpoint are held. On a terminal the command asks whether to send or drop them;"
-            + " elsewhere it sends them unless --drop-held is given. `replay webhooks --failed` sends dropped ones later.",
+            + " elsewhere it sends them unless --drop-held is given. `replay webhooks --failed` sends dropped ones later."
+            + " \(ChangeOptions.help)",
         examples: ["endpoints enable ID", "endpoints enable ID --drop-held"])
 
     @Argument(EndpointCommands.id) private var id: String
     @Flag("--deliver-held", "Send the held deliveries.") private var delivers: Bool
     @Flag("--drop-held", "Give up the held deliveries; they become dead.") private var drops: Bool
+
+    @OptionGroup private var change: ChangeOptions
 
     /// The fate of the deliveries that wait for the endpoint.
     private enum Held {
@@ -29,6 +32,11 @@ struct EndpointEnableCommand: ParsableCommand {
     }
 
     func run(_ context: CommandContext) throws -> Int32 {
+        if let remote = context.remote {
+            if drops { throw UsageError("--drop-held \(RemoteOptions.onHostOnly)") }
+            return try change.ask(remote, ["endpoints", id, "enable"], context)
+        }
+        try change.checkLocal()
         let configuration = try context.configuration()
         let connection = try DatabaseAccess(configuration).connect(.worker)
         let endpoint = try EndpointCommands.find(id, on: connection)

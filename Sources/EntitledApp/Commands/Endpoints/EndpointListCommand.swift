@@ -7,11 +7,16 @@ import Schemas
 import Subscriptions
 
 /// `entitled endpoints list`.
-struct EndpointListCommand: ReadingCommand {
+struct EndpointListCommand: ReadingCommand, RemoteCommand {
     static let configuration = CommandConfiguration(
-        "list", "List endpoints with their state and health.", examples: ["endpoints list", "endpoints list --json"])
+        "list", "List endpoints with their state and health.", discussion: AnsweredEndpoint.help,
+        examples: ["endpoints list", "endpoints list --json"])
 
     func run(_ context: CommandContext) throws -> Int32 {
+        if let remote = context.remote {
+            AnsweredEndpoint.show(list: try remote.all(["endpoints"]).items, context)
+            return 0
+        }
         let configuration = try context.configuration()
         let connection = try DatabaseAccess(configuration).connect(.api)
         let endpoints = try EndpointTable.list(on: connection)

@@ -5,10 +5,21 @@ import Postgres
 
 /// An event on a command line.
 struct EventArgument: ParsableArguments {
-    @Argument(.text("ID"), "The event's id, which the consumer receives as `webhook-id`.") private var text: String
+    @Argument(.text("ID"), "The event's id, which the consumer receives as `webhook-id`, or that of a delivery of it.")
+    private var text: String
+
+    /// The event's id as the operator API takes it.
+    func id(of source: any OperatorSource) throws -> String {
+        guard DeliveryID(text: text) != nil else { return text }
+        return try source.json(["deliveries", text]).cell("event_id")
+    }
 
     func event(on connection: PostgresConnection) throws -> EventSummary {
-        try EventArgument.event(text, on: connection)
+        guard let delivery = DeliveryID(text: text) else { return try EventArgument.event(text, on: connection) }
+        guard let found = try DeliveryQuery.show(delivery, on: connection) else {
+            throw DeliveryArgument.noSuch(delivery)
+        }
+        return try EventArgument.event(found.delivery.event, on: connection)
     }
 
     static func event(_ text: String, on connection: PostgresConnection) throws -> EventSummary {

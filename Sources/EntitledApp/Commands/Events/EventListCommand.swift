@@ -7,7 +7,7 @@ import Schemas
 import Subscriptions
 
 /// `entitled events list`.
-struct EventListCommand: ReadingCommand {
+struct EventListCommand: ReadingCommand, RemoteCommand {
     static let configuration = CommandConfiguration(
         "list", "List events, newest first.",
         discussion:
@@ -30,6 +30,16 @@ struct EventListCommand: ReadingCommand {
     }
 
     func run(_ context: CommandContext) throws -> Int32 {
+        if let remote = context.remote {
+            let list = try part.list(
+                ["events"],
+                [
+                    ("type", type), ("app", app), ("environment", environment?.rawValue), ("customer", customer),
+                    ("purchase", purchase),
+                ], of: remote)
+            part.show("events", list, EventListCommand.table(list.items), context)
+            return 0
+        }
         let filters = ["events", type, app, environment?.rawValue, customer, purchase]
         let now = SystemClock().now()
         let range = try part.range(filters, now: now)
@@ -40,19 +50,22 @@ struct EventListCommand: ReadingCommand {
             try purchase.map { EventQuery.Subject(originalTransactionID: $0) }
             ?? customer.map { try EventQuery.Subject(customer: $0, on: connection) }
         let page = try EventQuery.list(filter, range, now: now, on: connection)
+        let rows = page.rows.map(\.json)
+        part.show("events", rows, EventListCommand.table(rows), next: part.next(page, filters), context)
+        return 0
+    }
+
+    private static func table(_ events: [JSON]) -> TextTable {
         var table = TextTable([
             .time("created"), "type", "app", "environment", .number("sequence"), .id("original transaction"),
             .key("id"),
         ])
-        for event in page.rows {
-            table.add([
-                Timestamp.text(event.created), event.type, event.app, event.environment.rawValue,
-                event.sequence.map(String.init) ?? "", event.originalTransactionID ?? "", event.id,
-            ])
+        for event in events {
+            table.add(
+                ["created_at", "type", "app", "environment", "sequence", "original_transaction_id", "id"].map(
+                    event.cell))
         }
-        part.show(
-            "events", page.rows.map { .object($0.members) }, table, next: part.next(page, filters), context)
-        return 0
+        return table
     }
 }
 

@@ -9,6 +9,21 @@ struct NotificationArgument: ParsableArguments {
     @Option("--environment", .environment, "Select the environment, if two have this UUID.")
     var environment: StoreEnvironment?
 
+    /// Where the operator API has it.
+    func path(of source: any OperatorSource) throws -> [String] {
+        if let app, let environment { return ["notifications", app, environment.rawValue, uuid] }
+        let hits = try source.json(["search"], [("q", uuid)])["items"]?.arrayValue ?? []
+        let found = hits.filter { hit in
+            hit.cell("kind") == "notification" && (app.map { $0 == hit.cell("app") } ?? true)
+                && (environment.map { $0.rawValue == hit.cell("environment") } ?? true)
+        }
+        guard let one = found.first else { throw notFound }
+        guard found.count == 1 else {
+            throw ambiguous(found.map { "\($0.cell("app")) \($0.cell("environment"))" })
+        }
+        return ["notifications", one.cell("app"), one.cell("environment"), one.cell("id")]
+    }
+
     var notFound: CommandFailure { CommandFailure("there is no notification \(uuid)") }
 
     /// - Parameter received: ms since 1970.

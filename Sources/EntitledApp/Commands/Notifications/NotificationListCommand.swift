@@ -6,7 +6,7 @@ import Postgres
 import Schemas
 
 /// `entitled notifications list`.
-struct NotificationListCommand: ReadingCommand {
+struct NotificationListCommand: ReadingCommand, RemoteCommand {
     static let configuration = CommandConfiguration(
         "list", "List notifications, newest first.",
         examples: [
@@ -38,6 +38,16 @@ struct NotificationListCommand: ReadingCommand {
     ]
 
     func run(_ context: CommandContext) throws -> Int32 {
+        if let remote = context.remote {
+            let list = try part.list(
+                ["notifications"],
+                [
+                    ("state", state?.rawValue), ("type", type), ("subtype", subtype), ("source", source),
+                    ("purchase", purchase), ("app", app), ("environment", environment?.rawValue),
+                ], of: remote)
+            part.show("notifications", list, NotificationListCommand.table(list.items), context)
+            return 0
+        }
         let filters = [
             "notifications", state?.rawValue, type, subtype, source, purchase, app, environment?.rawValue,
         ]
@@ -52,21 +62,25 @@ struct NotificationListCommand: ReadingCommand {
         }
         filter.sources = NotificationListCommand.sources.first { $0.name == source }?.values
         let page = try NotificationQuery.list(filter, range, on: connection)
+        let rows = page.rows.map(\.json)
+        part.show("notifications", rows, NotificationListCommand.table(rows), next: part.next(page, filters), context)
+        return 0
+    }
+
+    private static func table(_ notifications: [JSON]) -> TextTable {
         var table = TextTable([
             .time("received"), "type", "subtype", "state", "app", "environment", .key("uuid"),
             .number("attempts"), .time("next attempt"), .prose("reason"),
         ])
-        for item in page.rows {
-            table.add([
-                Timestamp.text(item.received), item.type, item.subtype ?? "", item.state.rawValue,
-                item.identity.app, item.identity.environment.rawValue, item.identity.uuid,
-                item.hold.map { String($0.attempts) } ?? "", item.hold?.nextText(Timestamp.text) ?? "",
-                item.hold?.reason ?? "",
-            ])
+        for item in notifications {
+            let isHeld = item["attempts"]?.intValue != nil
+            table.add(
+                ["received_at", "type", "subtype", "state", "app", "environment", "uuid", "attempts"].map(item.cell) + [
+                    item["next_attempt_at"]?.stringValue ?? (isHeld ? NotificationText.onlyByReprocess : ""),
+                    item.cell("reason"),
+                ])
         }
-        part.show(
-            "notifications", page.rows.map { .object($0.members) }, table, next: part.next(page, filters), context)
-        return 0
+        return table
     }
 }
 

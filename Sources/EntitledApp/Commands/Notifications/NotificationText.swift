@@ -5,33 +5,43 @@ import Subscriptions
 
 /// A notification for people: what became of it, and what Apple signed, field by field.
 struct NotificationText {
-    private let whole: NotificationQuery.Whole
+    /// As in JSON.
+    private let summary: JSON
+    private let payload: [UInt8]
+    /// Why the payload is not there.
+    private let gap: String?
     private let terminal: Terminal
 
-    init(_ whole: NotificationQuery.Whole, _ terminal: Terminal) {
-        self.whole = whole
+    static let onlyByReprocess = "only by reprocess"
+
+    init(_ summary: JSON, payload: [UInt8], gap: String?, _ terminal: Terminal) {
+        self.summary = summary
+        self.payload = payload
+        self.gap = gap
         self.terminal = terminal
     }
 
     var text: String {
-        let signed = whole.gap.map { [$0] } ?? SignedFields(whole.payload, terminal).lines
+        let signed = gap.map { [$0] } ?? SignedFields(payload, terminal).lines
         return (head + [""] + signed).map(Terminal.harmless).joined(separator: "\n")
     }
 
     private var head: [String] {
-        let summary = whole.summary
-        let type = [summary.type, summary.subtype].compactMap(\.self).joined(separator: " ")
-        let hold = summary.hold
+        let type = [summary.cell("type"), summary.cell("subtype")].filter { !$0.isEmpty }.joined(separator: " ")
+        let reason = summary["reason"]?.stringValue.map { ": \($0)" } ?? ""
+        func time(_ name: String) -> String? { summary.instant(name).map(terminal.time) }
         var lines = [
-            summary.identity.uuid, "type         \(type)",
-            "app          \(summary.identity.app), \(summary.identity.environment.rawValue)",
-            "state        \(summary.state.rawValue)\(hold.map { ": \($0.reason)" } ?? "")",
+            summary.cell("uuid"), "type         \(type)",
+            "app          \(summary.cell("app")), \(summary.cell("environment"))",
+            "state        \(summary.cell("state"))\(reason)",
         ]
-        if let hold { lines.append("attempts     \(hold.attempts), next \(hold.nextText(terminal.time))") }
+        if let attempts = summary["attempts"]?.intValue {
+            lines.append(
+                "attempts     \(attempts), next \(time("next_attempt_at") ?? NotificationText.onlyByReprocess)")
+        }
         return lines + [
-            "purchase     \(summary.originalTransactionID ?? "none")",
-            "signed       \(summary.signed.map(terminal.time) ?? "no date")",
-            "received     \(terminal.time(summary.received))",
+            "purchase     \(summary["original_transaction_id"]?.stringValue ?? "none")",
+            "signed       \(time("signed_at") ?? "no date")", "received     \(time("received_at") ?? "")",
         ]
     }
 }
@@ -140,8 +150,4 @@ package struct SignedFields {
         "priceIncreaseStatus": [0: "not answered", 1: "accepted"],
         "revocationReason": [0: "another reason", 1: "an issue in the app"],
     ]
-}
-
-extension NotificationSummary.Hold {
-    func nextText(_ time: (Int64) -> String) -> String { nextAttempt.map(time) ?? "only by reprocess" }
 }

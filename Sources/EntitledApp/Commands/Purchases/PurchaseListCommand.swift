@@ -7,17 +7,40 @@ import Schemas
 import Subscriptions
 
 /// `entitled purchases list`.
-struct PurchaseListCommand: ReadingCommand {
+struct PurchaseListCommand: ReadingCommand, RemoteCommand {
     static let configuration = CommandConfiguration(
         "list", "List purchases, most recently changed first.",
-        examples: ["purchases list --unclaimed", "purchases list --environment Production --json"])
+        discussion:
+            "With --customer or --id those of one customer, or of one id, in the order of their original transaction ids; with"
+            + " --url one of the two is needed.",
+        examples: [
+            "purchases list --unclaimed", "purchases list --customer user-42",
+            "purchases list --environment Production --json",
+        ])
 
     @Flag("--unclaimed", "Only purchases whose owner has only anonymous ids.") private var isUnclaimed: Bool
+    @Option("--customer", .text("ANY-ID"), "Only purchases of this customer.") private var customer: String?
+    @Option("--id", .text("ID"), "Only purchases of this transaction id or order line item id.") private var id: String?
     @Option("--app", .text("ID"), "Select this app.") private var app: String?
     @Option("--environment", .environment, "Select this environment.") private var environment: StoreEnvironment?
     @Option(ListLimit.option) private var limit: Int = ListLimit.standard
 
+    func validate() throws {
+        guard [isUnclaimed, customer != nil, id != nil].count(where: { $0 }) < 2 else {
+            throw UsageError("--unclaimed, --customer and --id exclude each other")
+        }
+    }
+
     func run(_ context: CommandContext) throws -> Int32 {
+        guard customer == nil, id == nil, context.remote == nil else {
+            if customer == nil, id == nil { throw UsageError("with --url, one of --customer and --id is needed") }
+            let list = try context.operators().list(
+                ["purchases"],
+                [("customer", customer), ("id", id), ("app", app), ("environment", environment?.rawValue)], after: nil,
+                limit: limit)
+            show(list.items, context)
+            return 0
+        }
         let configuration = try context.configuration()
         let connection = try DatabaseAccess(configuration).connect(.api)
         let found = try PurchaseQuery.list(
@@ -30,13 +53,14 @@ struct PurchaseListCommand: ReadingCommand {
                 (summary.row(item.purchase, ofCustomer: item.customer.appUserIDs, now: now).members ?? [])
                     + [JSON.Member(name: "app_user_id", value: .string(item.owner))])
         }
-        if context.json {
-            context.terminal.document(.object(["purchases": .array(rows)]))
-            return 0
-        }
+        show(rows, context)
+        return 0
+    }
+
+    private func show(_ rows: [JSON], _ context: CommandContext) {
+        guard !context.json else { return context.terminal.document(.object(["purchases": .array(rows)])) }
         guard !rows.isEmpty else {
-            context.terminal.print(isUnclaimed ? "no unclaimed purchases" : "no purchases")
-            return 0
+            return context.terminal.print(isUnclaimed ? "no unclaimed purchases" : "no purchases")
         }
         var table = TextTable([
             "product", "status", .time("until"), .id("app user id"), .key("original transaction"), "where",
@@ -50,6 +74,5 @@ struct PurchaseListCommand: ReadingCommand {
             ])
         }
         context.terminal.table(table)
-        return 0
     }
 }

@@ -7,7 +7,7 @@ import Schemas
 import Subscriptions
 
 /// `entitled refunds list`.
-struct RefundListCommand: ReadingCommand {
+struct RefundListCommand: ReadingCommand, RemoteCommand {
     static let configuration = CommandConfiguration(
         "list", "List consumption requests and their answers, newest first.",
         examples: ["refunds list --open", "refunds list --app demo --json"])
@@ -17,18 +17,18 @@ struct RefundListCommand: ReadingCommand {
     @Option(ListLimit.option) private var limit: Int = ListLimit.standard
 
     func run(_ context: CommandContext) throws -> Int32 {
-        let connection = try DatabaseAccess(try context.configuration()).connect(.api)
         let now = SystemClock().now()
-        let found = try RefundRequestTable.list(
-            app: app, openAt: isOpen ? now : nil, atMost: limit, on: connection)
-        if context.json {
-            context.terminal.document(
-                .object([
-                    "refunds": .array(found.map { RefundRow(request: $0.request, owner: $0.owner, now: now).json })
-                ]))
+        let rows =
+            try context.remote.map {
+                try $0.list(
+                    ["refunds"], [("open", isOpen ? "true" : nil), ("app", app)], after: nil, limit: limit
+                ).items
+            } ?? requests(now: now, context)
+        guard !context.json else {
+            context.terminal.document(.object(["refunds": .array(rows)]))
             return 0
         }
-        guard !found.isEmpty else {
+        guard !rows.isEmpty else {
             context.terminal.print(
                 isOpen ? "Apple waits for no answer" : "Apple has asked no question about a refund")
             return 0
@@ -37,37 +37,43 @@ struct RefundListCommand: ReadingCommand {
             .time("asked"), .key("transaction"), "product", .prose("reason"), .id("app user id"), .time("until"),
             .prose("answer"), "decision", "where",
         ])
-        for (request, owner) in found {
-            table.add([
-                Timestamp.text(request.asked), request.key.transactionID, request.productID,
-                request.reasons.joined(separator: ", "), owner ?? "",
-                request.left(at: now, isOnScreen: context.terminal.screen != nil), request.outcome,
-                request.decision ?? "",
-                "\(request.key.purchase.app), \(request.key.purchase.environment.rawValue)",
-            ])
+        for row in rows {
+            table.add(
+                ["asked_at", "transaction_id", "product_id", "reasons", "app_user_id"].map(row.cell) + [
+                    RefundListCommand.left(row, at: now, isOnScreen: context.terminal.screen != nil),
+                    RefundListCommand.outcome(row), row.cell("decision"),
+                    "\(row.cell("app")), \(row.cell("environment"))",
+                ])
         }
         context.terminal.table(table)
         return 0
     }
-}
 
-extension RefundRequest {
+    private func requests(now: Int64, _ context: CommandContext) throws -> [JSON] {
+        let connection = try DatabaseAccess(try context.configuration()).connect(.api)
+        return try RefundRequestTable.list(app: app, openAt: isOpen ? now : nil, atMost: limit, on: connection).map {
+            RefundRow(request: $0.request, owner: $0.owner, now: now).json
+        }
+    }
+
     /// How long there is to answer; empty where it does not matter any more.
     ///
     /// - Parameter isOnScreen: a table on a screen adds how far away it is.
-    fileprivate func left(at now: Int64, isOnScreen: Bool) -> String {
-        guard isOpen(at: now) else { return "" }
+    private static func left(_ row: JSON, at now: Int64, isOnScreen: Bool) -> String {
+        guard row["open"]?.boolValue == true, let deadline = row.instant("deadline") else { return "" }
         let time = Timestamp.text(deadline)
         return isOnScreen ? time : "\(time), in \(RelativeTime.text(deadline - now))"
     }
 
-    fileprivate var outcome: String {
-        switch state {
-        case .open: ""
-        case .ready: failure == nil ? "to be sent" : "to be sent again: \(failure ?? "")"
-        case .sending: "on its way"
-        case .sent: "sent: \(answer?.preference ?? "no preference") (\(answeredBy ?? ""))"
-        case .failed: "not taken: \(failure ?? "")"
+    private static func outcome(_ row: JSON) -> String {
+        let failure = row["failure"]?.stringValue
+        switch RefundRequest.State(rawValue: row.cell("state")) {
+        case .ready: return failure.map { "to be sent again: \($0)" } ?? "to be sent"
+        case .sending: return "on its way"
+        case .sent:
+            return "sent: \(row["answer"]?["preference"]?.stringValue ?? "no preference") (\(row.cell("answered_by")))"
+        case .failed: return "not taken: \(failure ?? "")"
+        case .open, nil: return ""
         }
     }
 }

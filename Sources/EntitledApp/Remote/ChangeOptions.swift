@@ -1,0 +1,70 @@
+import Base
+import CLI
+import Database
+
+/// Options of a change that a worker makes where `--url` asks for it.
+struct ChangeOptions: ParsableArguments {
+    @Option("--reason", .text("TEXT"), "With --url, the reason, kept in the audit; needed there.")
+    private var reason: String?
+    @Flag(ChangeCall.wait) private var waits: Bool
+
+    static let help =
+        "With --url a worker makes the change, and --json prints the answer of the operator API."
+
+    func ask(
+        _ remote: OperatorClient, _ path: [String], _ context: CommandContext,
+        _ members: KeyValuePairs<String, JSON?> = [:]
+    ) throws -> Int32 {
+        try ChangeCall(reason: reason, waits: waits).ask(remote, path, context, members)
+    }
+
+    /// Checks that nothing is given that only the operator API keeps.
+    func checkLocal() throws(UsageError) {
+        if reason != nil { throw UsageError("--reason needs --url: on the host this command keeps no audit") }
+        if waits { throw ChangeCall.needless }
+    }
+}
+
+/// Asks the operator API for a change and tells what came of it.
+struct ChangeCall {
+    static let wait = OptionDeclaration(
+        "--wait", "With --url, wait for the outcome however long it takes; without it up to five seconds.")
+
+    static let needless = UsageError("--wait needs --url: on the host the change is made at once")
+
+    let reason: String?
+    let waits: Bool
+
+    /// - Parameters:
+    ///   - path: of the change, below `/operator/v1`.
+    ///   - members: of its body, beside the reason.
+    /// - Returns: the exit status.
+    func ask(
+        _ remote: OperatorClient, _ path: [String], _ context: CommandContext, _ members: KeyValuePairs<String, JSON?>
+    ) throws -> Int32 {
+        guard let reason else { throw UsageError("a change by --url needs --reason, which the audit keeps") }
+        let body = (JSON.object(members).members ?? []) + [JSON.Member(name: "reason", value: .string(reason))]
+        let (answer, isOver) = try remote.post(path, .object(body))
+        guard let job = answer["job"]?.intValue else {
+            throw CommandFailure("the answer names no job: \(answer.text.prefix(200))")
+        }
+        if !isOver, waits {
+            return try JobPage.end(try JobPage.wait(for: job, of: remote, context), context)
+        }
+        guard !context.json else {
+            context.terminal.document(answer)
+            return ExitStatus.done
+        }
+        guard isOver else {
+            context.terminal.paragraph(
+                "job \(job) is under way; `entitled jobs show \(job) --wait` tells what comes of it")
+            return ExitStatus.done
+        }
+        let outcome = JobPage.outcome(answer["outcome"])
+        context.terminal.paragraph(
+            Terminal.harmless(
+                "\(answer.cell("kind")) of \(answer.cell("target")) is done\(outcome.isEmpty ? "" : ": \(outcome)")"
+                    + " (job \(job))"))
+        return ExitStatus.done
+    }
+}

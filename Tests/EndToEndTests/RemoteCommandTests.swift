@@ -1,0 +1,230 @@
+import Base
+import FoundationEssentials
+import TestSupport
+import Testing
+
+/// Commands beside a running console: what they say by `--url` is what they say on the host.
+///
+/// Serialised: each test starts an installation and many commands, which take a processor.
+@Suite(.serialized, .enabled(if: Program.isBuilt, "skipped: \(Program.path) is not built"))
+struct RemoteCommandTests {
+    private let scene: APIFixture
+    private let consumer: Consumer
+    private let endpoint: String
+    private let customer: String
+    private let url: String
+    private let folder: String
+    /// Of the role operator.
+    private let key: String
+
+    init() throws {
+        scene = try APIFixture()
+        consumer = try Consumer()
+        endpoint = try scene.site.addEndpoint(consumer).id
+        customer = try scene.makeCustomer()
+        scene.call(
+            "POST", "/v1/subscribers/\(customer)/attributes",
+            .object([
+                "attributes": .object([
+                    "$email": .object(["value": .string("anna@example.com"), "updated_at_ms": .int(1_767_225_600_000)])
+                ])
+            ]))
+        scene.call(
+            "POST", "/v1/subscribers/\(customer)/entitlements/pro/promotional", .object(["duration": .string("daily")]))
+        folder = scene.site.folder
+        url = "http://127.0.0.1:\(try scene.consolePort())"
+        try scene.site.run("users", "add", "anna", "--role", "operator")
+        key = try #require(try scene.site.run("users", "key", "anna", "--json").document?["key"]?.stringValue)
+        try "\(key)\n".write(toFile: "\(folder)/key", atomically: true, encoding: .utf8)
+        let site = scene.site
+        try eventually("every webhook is delivered") {
+            try site.run("deliveries", "list", "--json").document?["deliveries"]?.arrayValue.map { rows in
+                rows.count > 5 && rows.allSatisfy { $0["state"] == .string("delivered") }
+            } ?? false
+        }
+    }
+
+    /// By the API, without any configuration.
+    private func remote(
+        _ words: [String], status: Int32 = 0, key: String? = nil, url: String? = nil,
+        environment: [String: String] = [:]
+    ) throws -> Program {
+        let file = key == nil ? ["--key-file", "\(folder)/key"] : []
+        var environment = environment.merging(["ENTITLED_CONFIG": "/nowhere/entitled.json5"]) { first, _ in first }
+        if let key { environment["ENTITLED_KEY"] = key }
+        let program = try Program(
+            words + ["--url", url ?? self.url] + file, folder: folder, environment: environment)
+        let found = try program.wait()
+        guard found == status else {
+            throw TestFailure("\(words.joined(separator: " ")) ended with \(found): \(program.log)")
+        }
+        #expect(!program.log.contains(self.key) && !program.text.contains(self.key))
+        return program
+    }
+
+    private func rows(_ words: String..., named name: String) throws -> [JSON] {
+        try #require(try scene.site.run(words + ["--json"]).document?[name]?.arrayValue)
+    }
+
+    private func text(_ json: JSON?, _ name: String) throws -> String { try #require(json?[name]?.stringValue) }
+
+    @Test(.timeLimit(.minutes(4)))
+    func `documents are the same both ways, byte for byte`() throws {
+        let event = try text(try rows("events", "list", named: "events").first, "id")
+        let delivery = try text(try rows("deliveries", "list", named: "deliveries").first, "id")
+        let uuid = try text(try rows("notifications", "list", named: "notifications").first, "uuid")
+        let purchase = try text(
+            try rows("purchases", "list", "--customer", customer, named: "purchases").first, "original_transaction_id")
+        let commands: [[String]] = [
+            ["search", customer], ["search", event], ["search", purchase], ["customers", "list"],
+            ["events", "list"], ["events", "list", "--customer", customer, "--type", "RENEWAL"],
+            ["events", "list", "--purchase", purchase], ["events", "show", event], ["events", "show", delivery],
+            ["deliveries", "list"], ["deliveries", "list", "--endpoint", endpoint, "--state", "delivered"],
+            ["deliveries", "list", "--customer", customer, "--status", "2xx"],
+            ["deliveries", "list", "--event", event], ["deliveries", "show", delivery], ["deliveries", "show", event],
+            ["notifications", "list"], ["notifications", "list", "--type", "DID_RENEW", "--since", "30d"],
+            ["notifications", "show", uuid], ["notifications", "show", uuid, "--raw"],
+            ["purchases", "list", "--customer", customer], ["purchases", "list", "--id", purchase],
+            ["purchases", "show", purchase], ["products", "list"], ["products", "list", "--unmapped"],
+            ["refunds", "list"], ["jobs", "list"], ["jobs", "list", "--state", "done"], ["outages", "list"],
+            ["actions", "list"], ["actions", "list", "--customer", customer], ["audit", "list"],
+        ]
+        for words in commands {
+            let local = try scene.site.run(words + ["--json"]).text
+            let remote = try remote(words + ["--json"]).text
+            #expect(remote == local, "\(words)")
+            #expect(local.count > 10, "\(words)")
+        }
+        // Where the forms are the same, tables are too.
+        for words in commands where words[1] != "show" || words[0] != "deliveries" {
+            #expect(try remote(words).text == (try scene.site.run(words).text), "\(words)")
+        }
+    }
+
+    @Test(.timeLimit(.minutes(4)))
+    func `pages join without gaps, both ways with the same cursors`() throws {
+        for words in [["jobs", "list"], ["actions", "list"], ["customers", "list"], ["events", "list"]] {
+            let name = ["jobs", "actions"].contains(words[0]) ? "items" : words[0]
+            let whole = try remote(words + ["--json"]).document?[name]?.arrayValue
+            var pages: [JSON] = []
+            var cursor: String?
+            repeat {
+                let page = try remote(words + ["--limit", "1", "--json"] + (cursor.map { ["--after", $0] } ?? []))
+                    .document
+                pages += try #require(page?[name]?.arrayValue)
+                cursor = page?["next"]?.stringValue
+            } while cursor != nil && pages.count < 3
+            #expect(pages == Array((whole ?? []).prefix(pages.count)))
+        }
+        // More than the API has on a page.
+        let database = try #require(scene.site.database)
+        try database.execute(
+            """
+            WITH made AS (
+                INSERT INTO entitled.customer (original_app_user_id, first_seen_ms)
+                SELECT 'old' || n, n * 1000 FROM generate_series(1, 250) n RETURNING *
+            )
+            INSERT INTO entitled.app_user_id (id, original_app_user_id, first_seen_ms)
+            SELECT original_app_user_id, original_app_user_id, first_seen_ms FROM made
+            """)
+        let many = ["customers", "list", "--until", "2000-01-01", "--json"]
+        #expect(try remote(many + ["--limit", "1000"]).text == (try scene.site.run(many + ["--limit", "1000"]).text))
+        let rows = try remote(many + ["--limit", "230"]).document?["customers"]?.arrayValue
+        #expect(rows?.count == 230 && rows?.last?["original_app_user_id"] == .string("old21"))
+        let more = try remote(["events", "list", "--limit", "1"]).text
+        #expect(more.contains("There are more: repeat the command with --after"))
+        let page = try remote(["actions", "list", "--limit", "1", "--json"]).text
+        #expect(page == (try scene.site.run("actions", "list", "--limit", "1", "--json").text))
+    }
+
+    @Test(.timeLimit(.minutes(4)))
+    func `what has another form by URL has that of the API`() throws {
+        let shown = try remote(["customers", "show", customer, "--json"]).document
+        #expect(shown?["customer"]?["original_app_user_id"] == .string(customer))
+        #expect(shown?["timeline"]?.arrayValue?.isEmpty == false && shown?["timeline_order"] == .string("happened"))
+        let page = try remote(["customers", "show", customer]).text
+        for part in ["ENTITLEMENTS", "pro  ", "PURCHASES", "WHAT HAPPENED", "anna@example.com"] {
+            #expect(page.contains(part), "\(page)")
+        }
+        let list = try remote(["endpoints", "list", "--json"]).document?["endpoints"]?.arrayValue
+        #expect(list?.contains { $0["id"] == .string(endpoint) } == true)
+        #expect(try remote(["endpoints", "show", endpoint, "--json"]).document?["backlog"]?["pending"] != nil)
+        #expect(try remote(["endpoints", "show", endpoint]).text.contains("0 pending, 0 held"))
+        let status = try remote(["status", "--json"]).document
+        #expect(status?["workers"]?["items"]?.arrayValue?.count == 1)
+        #expect(status?["endpoints"]?.arrayValue?.isEmpty == false)
+        #expect(try remote(["status"]).text.contains("256 of 256 owned, by 1 workers"))
+        #expect(try scene.site.run("status").text.contains("256 of 256 owned, by 1 workers"))
+        #expect(try remote(["doctor"]).text.contains("all is well"))
+    }
+
+    @Test(.timeLimit(.minutes(4)))
+    func `a change is asked for, done by a worker, and told`() throws {
+        let granted = try remote(
+            ["customers", "grant", customer, "pro", "--duration", "monthly", "--reason", "ticket 77"])
+        #expect(granted.text.contains("grant of \(customer) is done"), "\(granted.text)")
+        let again = try remote(
+            ["customers", "grant", customer, "pro", "--duration", "monthly", "--reason", "t", "--wait", "--json"])
+        let outcome = again.document?["outcome"]
+        #expect(outcome?["changed"] == .bool(false), "\(again.text)")
+        let job = try #require(again.document?["job"]?.intValue ?? again.document?["id"]?.intValue)
+        let shown = try remote(["jobs", "show", String(job), "--wait", "--json"]).text
+        #expect(shown == (try scene.site.run("jobs", "show", String(job), "--json").text))
+        #expect(try remote(["jobs", "show", String(job)]).text.contains("by anna"))
+        try remote(["customers", "revoke-grant", customer, "pro", "--reason", "ticket 78"]).expectDone("revoke")
+        try remote(["endpoints", "disable", endpoint, "--reason", "upgrade"]).expectDone("endpoint_disable")
+        #expect(try scene.site.run("endpoints", "show", endpoint, "--json").document?["state"] == .string("disabled"))
+        try remote(["endpoints", "enable", endpoint, "--reason", "upgrade"]).expectDone("endpoint_enable")
+        try remote(["endpoints", "pause", endpoint, "--for", "1h", "--reason", "r"]).expectDone("endpoint_pause")
+        let paused = "SELECT count(*) FROM entitled.endpoint WHERE paused_until_ms > extract(epoch FROM now()) * 1000"
+        #expect(try scene.site.database?.count(paused) == 1)
+        let ended = try scene.site.run("endpoints", "pause", endpoint, "--until", "2026-01-01T00:00:00Z")
+        #expect(ended.text.contains("is not paused"))
+        #expect(try scene.site.database?.count(paused) == 0)
+        #expect(try scene.site.run("endpoints", "pause", endpoint, "--for", "30d").text.contains("gets nothing until"))
+        #expect(try scene.site.database?.count(paused) == 1)
+        try scene.site.run("endpoints", "pause", "ep_none", "--for", "1h", status: 1)
+        try scene.site.run("endpoints", "pause", endpoint, "--until", "2026-01-01T00:00:00Z")
+        let delivery = try text(try rows("deliveries", "list", named: "deliveries").first, "id")
+        try remote(["deliveries", "resend", delivery, "--reason", "lost"]).expectDone("resend")
+        let uuid = try text(try rows("notifications", "list", named: "notifications").first, "uuid")
+        try remote(["notifications", "reprocess", uuid, "--reason", "again"]).expectDone("reprocess")
+        let actors = try rows("audit", "list", named: "items").map { $0["actor"]?.stringValue }
+        #expect(Set(actors) == ["anna"] && actors.count == 8, "\(actors)")
+        let unknown = try remote(
+            ["customers", "grant", "nobody", "pro", "--duration", "daily", "--reason", "r"], status: 1)
+        #expect(unknown.logLines.count == 1 && unknown.log.contains("nobody"), "\(unknown.log)")
+    }
+
+    @Test(.timeLimit(.minutes(4)))
+    func `errors are one line that a person can act on`() throws {
+        func failure(
+            _ words: [String], key: String? = nil, url: String? = nil, contains text: String, status: Int32 = 1
+        ) throws {
+            let program = try remote(words, status: status, key: key, url: url)
+            #expect(program.logLines.count == 1, "\(program.log)")
+            #expect(program.log.contains(text), "\(words): \(program.log)")
+        }
+        try failure(["status"], key: "op_unknown", contains: "does not accept the key in ENTITLED_KEY")
+        let made = try scene.site.run("users", "key", "anna", "--role", "read", "--json").document
+        let reader = try #require(made?["key"]?.stringValue)
+        try failure(["customers", "list"], key: reader, contains: "it needs one of: support, operator")
+        try failure(["doctor"], key: reader, contains: "it needs one of: operator")
+        #expect(try remote(["status", "--json"], key: reader).document?["workers"] == .null)
+        try failure(["events", "show", "693B9195-0D6B-5C53-9F3B-1C2F3D4E5F60"], contains: "There is no event")
+        try failure(["notifications", "show", "none"], contains: "there is no notification none")
+        try failure(["search", "none at all"], contains: "nothing has the id none at all")
+        try failure(["events", "list", "--since", "1h", "--until", "2h"], contains: "until must be after since")
+        try failure(["purchases", "list"], contains: "one of --customer and --id is needed", status: 2)
+        try failure(["status"], url: scene.baseURL, contains: "is not an operator API")
+        try failure(["status"], url: url.replacing("http:", with: "https:"), contains: "TLS with https://127.0.0.1")
+        try failure(["status"], url: "https://no-such-host.invalid", contains: "no-such-host.invalid")
+    }
+}
+
+extension Program {
+    fileprivate func expectDone(_ kind: String, sourceLocation: SourceLocation = #_sourceLocation) {
+        #expect(
+            text.hasPrefix("\(kind) of ") && text.contains(" is done"), "\(text)\(log)", sourceLocation: sourceLocation)
+    }
+}

@@ -5,6 +5,7 @@ import Daemon
 import Database
 import Operator
 import Schemas
+import Subscriptions
 import Synchronization
 
 extension ConsoleSettings {
@@ -33,6 +34,14 @@ extension DeskSettings {
             sandboxRule: configuration.sandboxRule, expiryPatience: configuration.worker.expiryPatience,
             lease: configuration.worker.lease, healthPolicy: configuration.healthPolicy,
             retrySchedule: RetrySchedule(waits: configuration.webhooks.retrySchedule.map(\.milliseconds)))
+        catalogueCheck = CatalogueCheck(
+            entitlements: configuration.catalogue, offerings: configuration.offerings,
+            durations: Set(configuration.productDurations.keys))
+        inForce = configuration.settings.map { setting in
+            ShownSetting(
+                key: setting.key, value: setting.value == .null ? "not set" : setting.value.text,
+                origin: setting.origin.text, isStandard: setting.origin == .standard)
+        }
     }
 }
 

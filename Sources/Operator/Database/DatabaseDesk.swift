@@ -17,6 +17,9 @@ package struct DeskSettings: Sendable {
     package var lease: Duration
     package var healthPolicy: HealthPolicy
     package var retrySchedule: RetrySchedule
+    package var catalogueCheck: CatalogueCheck
+    /// What is in force, for operators to read.
+    package var inForce: [ShownSetting] = []
 
     package init(
         scopes: [AppScope] = [], foldSettings: FoldSettings = FoldSettings(),
@@ -32,6 +35,7 @@ package struct DeskSettings: Sendable {
         self.lease = lease
         self.healthPolicy = healthPolicy
         self.retrySchedule = retrySchedule
+        catalogueCheck = CatalogueCheck(entitlements: catalogue, offerings: OfferingCatalogue())
     }
 }
 

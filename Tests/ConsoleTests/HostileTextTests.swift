@@ -72,16 +72,14 @@ import Testing
     }
 
     private func event(_ text: String, id: String, about purchase: String) throws {
-        let lane = Lane(app: "demo", environment: .production, subject: purchase).number
-        try records.sql(
-            """
-            INSERT INTO entitled.event (lane, id, type, app, environment, original_transaction_id, created_ms, body, sequence)
-            VALUES ($1, $2::text::uuid, $3, 'demo', 0, $4, $5, $6, 1)
-            """,
-            [
-                .int2(lane), .text(id), .text(text), .text(purchase), .int8(now - 1000),
-                .bytea(JSON.object([text: .array([.string(text), .object([text: .null])])]).bytes),
-            ])
+        let event = NewEvent(
+            lane: Lane(app: "demo", environment: .production, subject: purchase),
+            id: try #require(UUIDText.bytes(id)), type: text, app: "demo", environment: .production,
+            originalTransactionID: purchase,
+            body: JSON.object([text: .array([.string(text), .object([text: .null])])]).bytes)
+        try records.console.onHost { connection in
+            _ = try connection.transaction { try EventTable.insert([event], now: now - 1000, on: connection) }
+        }
     }
 
     /// One to an endpoint of this id, whose consumer answered.

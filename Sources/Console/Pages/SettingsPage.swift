@@ -30,7 +30,10 @@ enum SettingsPage {
             } else {
                 OverviewPage.findings(findings.items, call)
             }
-            Tag.p(.classes(.lead)) { "`entitled doctor` on the host checks more: files, Apple's access, rights." }
+            Tag.p(.classes(.lead)) {
+                Tag.code { "entitled doctor" }
+                " on the host checks more: files, Apple's access, rights."
+            }
             work(workers, call)
             users(accounts, call)
             keys(accounts, call)

@@ -66,7 +66,7 @@ import Testing
 
     // MARK: - Outages
 
-    @Test("an outage says how long, how far Apple's history was looked through, and what was found of it")
+    @Test("an outage says how long, how far Apple's history was scanned, and what was found of it")
     func showsOutages() throws {
         let browser = try records.browser()
         #expect(browser.open("/console/outages").text.contains("No ingest process has used this database yet"))
@@ -89,8 +89,8 @@ import Testing
             seq: seq(minute * 60_000 - 59_000), source: .history)
         let list = browser.open("/console/outages").text
         #expect(
-            list.contains("href=\"/console/outages/\(minute - 120)\"") && list.contains("1 of 2 not looked through"))
-        #expect(browser.open("/console/outages?env=Production").text.contains(">looked through<"))
+            list.contains("href=\"/console/outages/\(minute - 120)\"") && list.contains("1 of 2 not scanned"))
+        #expect(browser.open("/console/outages?env=Production").text.contains(">scanned<"))
         let page = browser.open("/console/outages/\(minute - 120)").text
         #expect(page.contains("DID_RENEW") && !page.contains("REFUND"))
         #expect(page.contains("to the end") && page.contains("not to the end"))
@@ -167,7 +167,7 @@ import Testing
         #expect(reader.open("/console/purchases?customer=anna").status == 403)
     }
 
-    @Test("a list that is looked through has every purchase once, whatever the size of its pages")
+    @Test("a list that is scanned has every purchase once, whatever the size of its pages")
     func listsAllPurchases() throws {
         // Ids that begin the same for longer than a cursor remembers.
         let ids = (0..<45).map { "20000000000000000-\($0)" }

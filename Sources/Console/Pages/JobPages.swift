@@ -168,7 +168,7 @@ enum JobPages {
                 (
                     "Outcome",
                     answer.change.map { change in
-                        Node.link(to: ConsolePath.change(change.change.id)) { "What came of it" }
+                        Node.link(to: ConsolePath.change(change.change.id)) { "Show the outcome" }
                     }
                 ),
                 ("Request", isChange(job) ? nil : .untrusted(job.request)),

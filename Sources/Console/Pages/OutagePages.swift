@@ -73,9 +73,9 @@ enum OutagePages {
         let all = coverage(row, call)
         let missing = all.filter { !row.isCovered($0) }
         guard !all.isEmpty else { return Tag.span(.classes(.quiet)) { "no app is configured" } }
-        guard !missing.isEmpty else { return PageParts.badge("looked through", .good) }
+        guard !missing.isEmpty else { return PageParts.badge("scanned", .good) }
         return PageParts.badge(
-            missing.count == all.count ? "not looked through" : "\(missing.count) of \(all.count) not looked through",
+            missing.count == all.count ? "not scanned" : "\(missing.count) of \(all.count) not scanned",
             .warn)
     }
 
@@ -121,7 +121,7 @@ enum OutagePages {
             coverage(row, call).isEmpty
                 ? PageParts.empty("No app of this environment is configured.")
                 : PageParts.table(
-                    "How far it was looked through", coverage(row, call),
+                    "How far it was scanned", coverage(row, call),
                     [
                         Column("App", text: { $0.app }),
                         Column("Environment") { PageParts.badge($0.environment) },
@@ -129,7 +129,7 @@ enum OutagePages {
                             row.isCovered(item)
                                 ? PageParts.badge("to the end", .good) : PageParts.badge("not to the end", .warn)
                         },
-                        Column("Looked through to") { item in
+                        Column("Scanned to") { item in
                             item.covered.map { call.clock.time($0) }
                                 ?? Tag.span(.classes(.quiet)) { "never: it needs the app's server_api" }
                         },
@@ -154,8 +154,8 @@ enum OutagePages {
                     "No notification that Apple signed in that time was found in its history within \(days) days after it.",
                     Tag.p {
                         coverage(row, call).allSatisfy { row.isCovered($0) }
-                            ? "The history was looked through: nothing was missed, or Apple sent it again."
-                            : "The history was not looked through to the end of that time: there may be some."
+                            ? "The history was scanned: nothing was missed, or Apple sent it again."
+                            : "The history was not scanned to the end of that time: there may be some."
                     })
                 : .group([
                     Tag.p(.classes(.lead)) {

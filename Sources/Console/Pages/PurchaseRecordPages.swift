@@ -38,7 +38,7 @@ enum PurchaseRecordPages {
         ) {
             Tag.h1 { "Purchases" }
             Tag.p(.classes(.lead)) {
-                "In no order of time: all purchases are looked through, a part with each page. An id or a customer finds theirs at once."
+                "In no order of time: all purchases are scanned, a part with each page. An id or a customer finds theirs at once."
             }
             PageParts.filters(filters(call), of: path, call)
             PageParts.rows(
@@ -149,14 +149,14 @@ enum PurchaseRecordPages {
         .group([
             call.sees(.customers)
                 ? .group([
-                    Tag.h2 { "What came, and what it changed" },
+                    Tag.h2 { "Notifications and their changes" },
                     steps.map { steps in
                         steps.isEmpty
                             ? PageParts.empty("Nothing that came is kept any more.")
                             : Tag.ol(.classes(.steps)) {
                                 for row in steps.prefix(mostSteps) { CustomerPages.step(row, call) }
                             }
-                    } ?? PageParts.empty("More came about it than is told step by step; the lists below have all."),
+                    } ?? PageParts.empty("It has too many notifications for a step each; the lists below have all."),
                 ]) : .none,
             Tag.p(.classes(.more)) {
                 if let steps, steps.count > mostSteps {

@@ -9,9 +9,12 @@ import socket
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 import urllib.parse
 import urllib.request
+
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import sync_playwright
@@ -19,12 +22,35 @@ from playwright.sync_api import sync_playwright
 PASSWORD = "correct horse battery staple"
 WIDTHS = (360, 1440)
 HOSTILE = "<script>alert(1)</script>"
+# What outsiders may put wherever they can fill something in.
+CORPUS = (
+    HOSTILE, "<img src=x onerror=alert(1)>", "\"><svg onload=alert(1)>", "' onmouseover='alert(1)", "{{7*7}}${7*7}",
+    "javascript:alert(1)//", "a\u202egpj.exe\u2066b\u200b", "+ADw-script+AD4-alert(1)+ADw-/script+AD4-",
+    "</title></bdi></pre><script>alert(1)</script>", "<img src=https://example.com/x.png>", "<style>*{color:red}</style>",
+)  # fmt: skip
 
 
 def free_port():
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return probe.getsockname()[1]
+
+
+class Refuser(BaseHTTPRequestHandler):
+    """A consumer that answers every delivery with what would run in a page that showed it as it is."""
+
+    def do_POST(self):
+        self.rfile.read(int(self.headers.get("content-length") or 0))
+        body = "\n".join(CORPUS).encode() + b"\0\xff"
+        self.send_response(500)
+        self.send_header("content-type", "text/html")
+        self.send_header("x-hostile", HOSTILE)
+        self.send_header("content-length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *_):
+        pass
 
 
 class Site:
@@ -56,6 +82,10 @@ class Site:
             subprocess.Popen([f"{programs}/entitled", "run", "--config", self.config], stdout=self.log, stderr=self.log)
         )
         self.wait("entitled", lambda: self.get("admin", "/readyz") == 200 and self.get("console", "/readyz") == 200)
+        self.refuser = ThreadingHTTPServer(("127.0.0.1", 0), Refuser)
+        threading.Thread(target=self.refuser.serve_forever, daemon=True).start()
+        refusing = f"http://127.0.0.1:{self.refuser.server_address[1]}/hooks"
+        self.run("entitled", "endpoints", "add", refusing, "--config", self.config)
         for path in ("hooks", "closed"):
             self.run("entitled", "endpoints", "add", f"http://127.0.0.1:{self.ports['consumer']}/{path}", "--config", self.config)
         self.run(
@@ -78,6 +108,79 @@ class Site:
         command = [f"{self.programs}/entitled", "charts", "show", "revenue", "--environment", "Sandbox", "--json"]
         done = subprocess.run([*command, "--config", self.config], capture_output=True, text=True, check=False)
         return done.returncode == 0 and json.loads(done.stdout)["tables"]
+
+    def sql(self, text):
+        """Does what no command does, such as an outage that is over."""
+        socket_folder = next(root for root, _, files in os.walk(self.folder) if ".s.PGSQL.5432" in files)
+        done = subprocess.run(
+            ["psql", "-h", socket_folder, "-U", "entitled", "-d", "entitled", "-v", "ON_ERROR_STOP=1", "-qtA"],
+            input=text, capture_output=True, text=True, check=False,
+        )  # fmt: skip
+        if done.returncode != 0:
+            sys.exit(f"browser: the database refused a row: {done.stderr.strip()}")
+        return done.stdout.strip()
+
+    def fill(self):
+        """An outage that is over, two questions about refunds, and a job that goes on for as long as it is looked at."""
+        self.sql(
+            """
+            WITH now AS (SELECT floor(extract(epoch FROM clock_timestamp()) / 60)::int8 AS minute)
+            INSERT INTO entitled.listening SELECT minute - before FROM now,
+                (SELECT * FROM generate_series(0, 90) UNION ALL SELECT 180) AS b(before) ON CONFLICT DO NOTHING;
+            INSERT INTO entitled.history_look (app, environment, covered_ms)
+            SELECT 'demo', 1, (floor(extract(epoch FROM clock_timestamp())) * 1000)::int8 ON CONFLICT DO NOTHING;
+            WITH now AS (SELECT floor(extract(epoch FROM clock_timestamp()) * 1000)::int8 AS ms)
+            INSERT INTO entitled.refund_request (lane, app, environment, transaction_id, original_transaction_id, product_id,
+                reasons, repeats, asked_ms, deadline_ms)
+            SELECT lane, app, environment, original_transaction_id, original_transaction_id, product_id,
+                '{UNINTENDED_PURCHASE}', 0, ms - 3600000, ms + 5400000 * row_number() OVER () FROM now, entitled.purchase
+            LIMIT 2
+            ON CONFLICT (lane, transaction_id, app, environment) DO UPDATE SET asked_ms = excluded.asked_ms,
+                deadline_ms = excluded.deadline_ms, decided_ms = NULL, decision = NULL, state = 'open';
+            """
+        )
+        endpoint = self.json("endpoints", "list")["endpoints"][0]["id"]
+        self.processes.append(
+            subprocess.Popen(
+                [f"{self.programs}/entitled", "replay", "webhooks", "--endpoint", endpoint, "--since", "500d", "--all",
+                 "--rate", "1", "--config", self.config], stdout=self.log, stderr=self.log,
+            )
+        )  # fmt: skip
+        self.wait("a job", lambda: self.sql("SELECT count(*) FROM entitled.job WHERE state = 'running'") != "0")
+
+    def fill_with_hostile_texts(self):
+        """Rows as apps, consumers and operators could leave them, a text of the corpus in every field that has one."""
+        for number, text in enumerate(CORPUS):
+            value = "$hostile$" + text + "$hostile$"
+            name = "$hostile$" + text + str(number) + "$hostile$"
+            self.sql(
+                f"""
+                INSERT INTO entitled.customer (original_app_user_id, first_seen_ms)
+                    SELECT {name}, (extract(epoch FROM clock_timestamp()) * 1000)::int8;
+                INSERT INTO entitled.app_user_id (id, original_app_user_id, first_seen_ms) VALUES ({name}, {name}, 1);
+                INSERT INTO entitled.customer_attribute VALUES ({name}, {value}, {value}, 1);
+                INSERT INTO entitled.product (product_id, app, environment, kind, first_seen_ms)
+                    VALUES ({name}, {value}, 0, {value}, 1);
+                INSERT INTO entitled.refund_request (lane, app, environment, transaction_id, original_transaction_id,
+                    product_id, reasons, repeats, asked_ms, deadline_ms, state, failure)
+                    SELECT 1, {value}, 0, {name}, {name}, {name}, ARRAY[{value}], 0, 1, 4000000000000, 'failed', {value};
+                INSERT INTO entitled.job (kind, request, parameters, state, error, made_by, created_ms, updated_ms)
+                    VALUES ({value}, {name}, to_json({value}::text), 'failed', {value}, {value}, 1, 1);
+                INSERT INTO entitled.audit (at_ms, actor, address, kind, target, reason, outcome, message)
+                    VALUES ((extract(epoch FROM clock_timestamp()) * 1000)::int8, {name}, {value}, 'grant', {value},
+                        {value}, 'refused', {value});
+                INSERT INTO entitled.console_user (name, role, created_ms) VALUES ({name}, 'read', 1);
+                INSERT INTO entitled.console_session (hash, id, user_name, address, browser, by_link, started_ms, seen_ms)
+                    SELECT convert_to({name}, 'UTF8'), {name}, {name}, {value}, {value}, true, ms, ms
+                    FROM (SELECT (extract(epoch FROM clock_timestamp()) * 1000)::int8 AS ms) n;
+                INSERT INTO entitled.endpoint (id, url, environments, events, apps, created_ms, disabled_reason)
+                    VALUES ({name}, {value}, '{{}}', ARRAY[{value}], ARRAY[{value}], 1, {value});
+                INSERT INTO entitled.event (lane, id, type, app, environment, original_transaction_id, created_ms, body,
+                    sequence)
+                    SELECT {number}, md5({name})::uuid, {value}, {value}, 0, {name},
+                        (extract(epoch FROM clock_timestamp()) * 1000)::int8, '', 1;
+                """
+            )
 
     def get(self, role, path):
         try:
@@ -128,8 +231,8 @@ class Checks:
         if not holds:
             self.faults.append(fault)
 
-    def look(self, page, name):
-        """What every page must be, at each width and in each colour scheme."""
+    def look(self, page, name, audits=True):
+        """What every page must be, at each width and in each colour scheme; without axe where the policy keeps it out."""
         for scheme in ("light", "dark"):
             page.emulate_media(color_scheme=scheme)
             for width in WIDTHS:
@@ -141,6 +244,8 @@ class Checks:
                 if self.shots:
                     page.screenshot(path=f"{self.shots}/{name}-{width}-{scheme}.png", full_page=True)
             self.looked += 1
+            if not audits:
+                continue
             # `script-src 'self'` keeps axe out of the page; a context that ignores the policy is the same page otherwise.
             result = self.axe.run(page)
             for violation in result.response["violations"]:
@@ -185,12 +290,13 @@ class Checks:
         page.locator("main a[href*='/console/endpoints/']").first.click()
         page.wait_for_url("**/endpoints/**")
         self.look(page, "endpoint")
-        for name in ("customers", "events", "deliveries", "endpoints", "notifications"):
+        for name in ("customers", "events", "deliveries", "endpoints", "products", "settings", "notifications"):
             page.get_by_role("navigation").get_by_role("link", name=name.capitalize()).click()
             page.wait_for_url(f"**/console/{name}")
             self.look(page, name)
-        page.locator("tbody a").first.click()
-        self.look(page, "notification")
+            if name == "notifications":
+                page.locator("tbody a").first.click()
+                self.look(page, "notification")
         page.goto(f"{self.base}/console/search?q={HOSTILE}")
         self.need("Nothing is known" in page.content(), "a search for nothing did not say so")
         self.look(page, "search")
@@ -225,6 +331,75 @@ class Checks:
         self.look(page, "chart-weeks")
         page.goto(f"{self.base}/console/charts/active")
         self.look(page, "chart-without-numbers")
+
+    def records(self, page):
+        """Purchases, outages, refund questions, and a job while it runs."""
+        self.site.fill()
+        for name, row in (("purchases", "purchase"), ("outages", "outage"), ("refunds", None)):
+            page.get_by_role("navigation").get_by_role("link", name=name.capitalize()).click()
+            page.wait_for_url(f"**/console/{name}")
+            self.look(page, name)
+            if row:
+                page.locator("tbody a").first.click()
+                page.wait_for_url(f"**/console/{name}/**")
+                self.look(page, row)
+        page.goto(f"{self.base}/console/purchases?status=revoked&product=none")
+        self.need("Nothing fits these filters" in page.content(), "an empty list of purchases does not say why")
+        self.look(page, "purchases-empty")
+        page.get_by_role("link", name="Take all filters away").click()
+        page.get_by_role("group", name="Environment").get_by_role("link", name="Sandbox").click()
+        page.get_by_role("navigation").get_by_role("link", name="Events").click()
+        self.need(page.url.endswith("/console/events?env=Sandbox"), f"the environment was lost: {page.url}")
+        page.goto(f"{self.base}/console/")
+        page.get_by_role("link", name=re.compile("jobs? runs?$")).click()
+        self.look(page, "jobs")
+        page.locator("tbody a").first.click()
+        page.wait_for_url(re.compile(r"/console/jobs/\d+$"))
+        page.evaluate("window.isSame = true")
+        page.wait_for_function("!window.isSame", timeout=20_000)
+        # Accessibility rules count a page that loads itself again as a fault; this is the one that a link on it leads to.
+        page.get_by_role("link", name="Stop that").click()
+        page.wait_for_url("**?refresh=off")
+        self.look(page, "job")
+
+    def hostile(self):
+        """Every page with hostile texts, with the policy in force and script on: each fault of theirs is heard."""
+        self.site.fill_with_hostile_texts()
+        page = self.context()
+        self.enter(page)
+        lists = (
+            "", "customers", "purchases", "events", "deliveries", "endpoints", "notifications", "outages", "refunds",
+            "products", "jobs", "audit", "settings",
+        )  # fmt: skip
+        for path in lists:
+            page.goto(f"{self.base}/console/{path}")
+            if path in ("customers", "settings"):
+                self.look(page, f"hostile-{path}", audits=False)
+            links = page.evaluate(
+                "[...document.querySelectorAll('main tbody a')].map(link => link.href).filter(url => !url.includes('?'))"
+            )
+            for url in sorted(set(links))[:40]:
+                self.need(url.startswith(f"{self.base}/console/"), f"{path}: a link leads to {url}")
+                # Rows of questions about refunds name purchases that nobody made.
+                is_purchase = "/console/purchases/" in url
+                if is_purchase:
+                    self.refused.add(url)
+                answer = page.goto(url)
+                self.need(answer.status == 200 or is_purchase and answer.status == 404, f"{url}: {answer.status}")
+            self.need(len(links) > 0 or path in ("", "outages", "settings", "products"), f"{path}: no row to follow")
+        for text in CORPUS:
+            for field in ("search?q=", "events?type=", "customers/", "jobs/", "purchases?product="):
+                url = f"{self.base}/console/{field}{urllib.parse.quote(text, safe='')}"
+                self.refused.add(url)
+                page.goto(url)
+        self.need(page.evaluate("document.querySelectorAll('script, iframe, object, svg, img').length") == 0, "an element")
+
+    def enter(self, page):
+        page.goto(f"{self.base}/console/login")
+        page.get_by_label("Name").fill("anna")
+        page.get_by_label("Password").fill(PASSWORD)
+        page.get_by_role("button", name="Log in").click()
+        page.wait_for_url(f"{self.base}/console")
 
     def change(self, page):
         """A grant by the form of a customer's page: what will happen, what became of it, and the audit."""
@@ -307,8 +482,10 @@ def main():
             page = checks.log_in_by_link()
             checks.tour(page)
             checks.charts(page)
+            checks.records(page)
             checks.change(page)
             checks.without_script()
+            checks.hostile()
             checks.with_policy()
             browser.close()
     finally:

@@ -64,6 +64,8 @@ package struct Attribute: Sendable, Equatable {
     }
     package static func maxLength(_ most: Int) -> Attribute { Attribute("maxlength", String(most)) }
     package static func minLength(_ least: Int) -> Attribute { Attribute("minlength", String(least)) }
+    /// Of a progress of which a value is a part.
+    package static func most(_ most: Int) -> Attribute { Attribute("max", String(most)) }
     package static let required = Attribute("required", nil)
     package static let selected = Attribute("selected", nil)
     package static let unspelled = Attribute("spellcheck", "false")
@@ -111,5 +113,5 @@ package enum ElementID: String, Sendable, CaseIterable {
     case environment, zone, type, state, endpoint, app, since, until, customer, purchase, status, product, entitlement
     case subtype, source, outcome, endsBefore = "ends-before", endsAfter = "ends-after", attribute, email
     case from, to, by, country, currency
-    case refundedSince = "refunded-since", changedSince = "changed-since", reason, duration
+    case refundedSince = "refunded-since", changedSince = "changed-since", reason, duration, transaction, claim
 }

@@ -48,6 +48,7 @@ package struct Tag: Sendable, Equatable {
     package static let option = Tag("option")
     package static let p = Tag("p")
     package static let pre = Tag("pre")
+    package static let progress = Tag("progress")
     package static let search = Tag("search")
     package static let section = Tag("section")
     package static let select = Tag("select")

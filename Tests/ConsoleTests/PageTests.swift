@@ -80,7 +80,8 @@ struct PageTests {
         #expect(page.text.contains("/console/events/"))
         for path in [
             "", "/customers", "/events", "/events?environment=Sandbox", "/deliveries?state=pending", "/endpoints",
-            "/endpoints/\(installation.endpoint)", "/notifications", "/audit", "/me", "/search",
+            "/endpoints/\(installation.endpoint)", "/notifications", "/audit", "/me", "/search", "/purchases",
+            "/outages", "/refunds", "/products", "/jobs", "/settings",
         ] {
             let page = browser.open("/console\(path)")
             #expect(page.status == 200, "\(path)")
@@ -97,16 +98,20 @@ struct PageTests {
     @Test("each role sees its pages alone, and neither navigation nor source has the others")
     func keepsToRoles() throws {
         let installation = try Installation()
+        let pages = [
+            "customers", "purchases", "events", "deliveries", "endpoints", "notifications", "outages", "refunds",
+            "products", "jobs", "charts", "settings",
+        ]
         let seen: [OperatorRole: Set<String>] = [
-            .operator: ["customers", "events", "deliveries", "endpoints", "notifications", "charts"],
-            .read: ["events", "deliveries", "endpoints", "notifications", "charts"],
-            .support: ["customers", "events", "deliveries", "notifications"],
+            .operator: Set(pages),
+            .read: ["purchases", "events", "deliveries", "endpoints", "notifications", "outages", "products", "charts"],
+            .support: ["customers", "purchases", "events", "deliveries", "notifications", "refunds", "products"],
             .integrator: ["events", "deliveries", "endpoints"], .finance: ["charts"],
         ]
         for role in OperatorRole.allCases {
             let browser = try installation.browser(role)
             let home = browser.open("/console/").text
-            for page in ["customers", "events", "deliveries", "endpoints", "notifications", "charts"] {
+            for page in pages {
                 let isSeen = seen[role]?.contains(page) == true
                 #expect(home.contains("href=\"/console/\(page)\"") == isSeen, "\(role) \(page)")
                 #expect(browser.open("/console/\(page)").status == (isSeen ? 200 : 403), "\(role) \(page)")

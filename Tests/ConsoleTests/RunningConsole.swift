@@ -23,7 +23,8 @@ final class RunningConsole: Sendable {
     private let server: HTTPServer
     let port: UInt16
 
-    init(_ address: ConsoleAddress = .loopback) throws {
+    /// - Parameter settings: texts of the configuration in force.
+    init(_ address: ConsoleAddress = .loopback, settings: [ShownSetting] = []) throws {
         let cluster = try TestCluster.shared
         let database = try cluster.makeMigratedDatabase()
         (self.cluster, self.database) = (cluster, database)
@@ -32,8 +33,10 @@ final class RunningConsole: Sendable {
             PostgresSession(target, logger: log.logger, prepare: prepare)
         }
         var pages: [any Service] = []
-        let desk = DeskSettings(
+        var desk = DeskSettings(
+            scopes: [StoreEnvironment.production, .sandbox].map { AppScope(app: "demo", environment: $0) },
             catalogue: EntitlementCatalogue(["pro": ["monthly"]]), retrySchedule: RetrySchedule(waits: [1000, 60_000]))
+        desk.inForce = settings
         let role = try ConsoleRole(ConsoleSettings(desk: desk), process) { parts in
             let made = try ConsolePages(PageSettings(address: address), parts) {
                 try process.session(patience: ConsoleRole.patience)

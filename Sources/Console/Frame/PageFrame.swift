@@ -8,7 +8,7 @@ import Operator
 /// What is around every page: the navigation, the search, the operator's menu, and the foot.
 enum PageFrame {
     static func document(_ page: Page, _ call: PageCall) -> Node {
-        document(page.title) {
+        document(page.title, refresh: page.refresh) {
             if let viewer = call.viewer {
                 Tag.a(.classes(.skip), .href(place: .main)) { "Skip to the content" }
                 bar(viewer, page, call)
@@ -35,7 +35,9 @@ enum PageFrame {
         Tag.body {}
     }
 
-    private static func document(_ title: String, @MarkupBuilder body: () -> [Node]) -> Node {
+    private static func document(
+        _ title: String, refresh: Int? = nil, @MarkupBuilder body: () -> [Node]
+    ) -> Node {
         Tag.html(.lang("en")) {
             Tag.head {
                 Tag.meta(.utf8)
@@ -43,6 +45,7 @@ enum PageFrame {
                 Tag.meta(.metaName("viewport"), .content("width=device-width, initial-scale=1"))
                 Tag.meta(.metaName("color-scheme"), .content("light dark"))
                 Tag.meta(.metaName("robots"), .content("noindex"))
+                if let refresh { Tag.meta(.refresh, .seconds(refresh)) }
                 Tag.link(.stylesheet, .href(StyleSheet.path))
             }
             Tag.body(content: body)
@@ -56,11 +59,15 @@ enum PageFrame {
                 Tag.ul {
                     for section in ConsoleSection.allCases where call.sees(section.desk) {
                         Tag.li {
-                            Tag.a(.href(section.path), section == page.section ? .current : nil) { section.title }
+                            Tag.a(
+                                .href(EnvironmentSwitch.carried(section.path, call)),
+                                section == page.section ? .current : nil
+                            ) { section.title }
                         }
                     }
                 }
             }
+            EnvironmentSwitch.node(page, call)
             if call.sees(.search) { find(call) }
             account(viewer, call)
         }

@@ -143,11 +143,12 @@ enum PageParts {
         }
     }
 
-    static let environments = StoreEnvironment.allCases.map(\.rawValue)
-
     /// The form whose fields are the query of the list's address.
     static func filters(_ filters: [Filter], of path: LocalPath, _ call: PageCall) -> Node {
         Tag.form(.classes(.filters), .get, .action(path)) {
+            if let environment = call.environment {
+                Tag.input(.type(.hidden), .name(EnvironmentSwitch.name), .value(environment.rawValue))
+            }
             for filter in filters {
                 Tag.div(.classes(.field)) {
                     Tag.label(.label(for: filter.id)) { filter.label }
@@ -169,8 +170,13 @@ enum PageParts {
                 }
             }
             Tag.button(.type(.submit)) { "Filter" }
-            if call.query.names.contains(where: { call.query[$0] != "" }) { Node.link(to: path) { "Show all" } }
+            if isFiltered(call) { Node.link(to: EnvironmentSwitch.carried(path, call)) { "Show all" } }
         }
+    }
+
+    /// Whether a list has other filters than its environment.
+    static func isFiltered(_ call: PageCall) -> Bool {
+        call.query.names.subtracting([EnvironmentSwitch.name, "environment"]).contains { call.query[$0] != "" }
     }
 
     /// What comes behind a list: how far back it was read, and its next part.
@@ -204,11 +210,12 @@ enum PageParts {
         _ caption: String, _ list: DeskList<Item>, of path: LocalPath, none: String, _ call: PageCall,
         _ columns: [Column<Item>]
     ) -> Node {
-        let isFiltered = call.query.names.contains { call.query[$0] != "" }
+        let isFiltered = isFiltered(call) || call.environment != nil
         return .group([
             list.items.isEmpty
                 ? empty(
-                    isFiltered ? "Nothing fits these filters." : none,
+                    list.next != nil
+                        ? "Nothing fits these filters so far." : isFiltered ? "Nothing fits these filters." : none,
                     isFiltered ? Tag.p { Node.link(to: path) { "Take all filters away" } } : .none)
                 : table(caption, list.items, columns),
             more(list, of: path, call),

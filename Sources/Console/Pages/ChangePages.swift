@@ -159,7 +159,7 @@ struct ChangePages: Sendable {
         }
         let answer = try desk.change(number, for: call.asked(by: viewer), on: call.connection)
         let change = answer.change
-        return Page(change.kind.title) {
+        return Page(change.kind.title, api: LocalPath("operator", "v1", "jobs", String(change.id))) {
             Tag.h1 {
                 change.kind.title
                 " "
@@ -173,7 +173,11 @@ struct ChangePages: Sendable {
             case .done: Tag.p(.classes(.lead)) { "It is done." }
             case .running:
                 Tag.div(.classes(.notice, .warn), .role(.status)) {
-                    Tag.p { "A worker has not done it yet. Load this page again." }
+                    Tag.p {
+                        "A worker has not done it yet. Load this page again, or watch "
+                        Node.link(to: ConsolePath.job(change.id)) { "job \(change.id)" }
+                        "."
+                    }
                 }
             case .failed, .cancelled:
                 Tag.div(.classes(.notice, .warn), .role(.alert)) {
@@ -182,7 +186,8 @@ struct ChangePages: Sendable {
             }
             PageParts.facts(
                 [
-                    ("Change", .text(String(change.id))), ("About", .identifier(change.target, shown: 64)),
+                    ("Job", Node.link(to: ConsolePath.job(change.id)) { String(change.id) }),
+                    ("About", .identifier(change.target, shown: 64)),
                     ("Reason", .untrusted(change.reason)), ("Asked by", .untrusted(change.user)),
                 ] + outcome(answer))
             if let page = ConsolePath.subject(change.kind, target: change.target, answer.parameters) {
@@ -239,6 +244,9 @@ struct ChangePages: Sendable {
                     },
                     Column("Reason", text: \.reason), Column("Why not", text: \.message),
                     Column("From", text: \.address),
+                    Column("Job", isNumber: true) { row in
+                        row.job.map { job in Node.link(to: ConsolePath.job(job)) { String(job) } } ?? .none
+                    },
                 ])
         }
     }

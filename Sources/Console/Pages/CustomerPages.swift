@@ -215,7 +215,7 @@ enum CustomerPages {
         }
     }
 
-    private static func step(_ row: TimelineRow, _ call: PageCall) -> Node {
+    static func step(_ row: TimelineRow, _ call: PageCall) -> Node {
         let entry = row.entry
         return Tag.li(.classes(.step)) {
             Tag.div {

@@ -2,6 +2,7 @@ import Base
 import Database
 import Markup
 import Operator
+import Subscriptions
 
 /// Events: what was made, and one with its body and its deliveries.
 enum EventPages {
@@ -14,7 +15,7 @@ enum EventPages {
         let list = try call.ask { try $0.events(try call.question(EventsQuestion.self, of: "events")) }
         let path = ConsoleSection.events.path
         return Page(
-            "Events", section: .events,
+            "Events", section: .events, hasEnvironment: true,
             command: call.command(
                 "events list",
                 [
@@ -25,7 +26,6 @@ enum EventPages {
             Tag.h1 { "Events" }
             PageParts.filters(
                 [
-                    .init("environment", "Environment", .environment, .choice(PageParts.environments)),
                     .init("type", "Type", .type), .init("app", "App", .app), .init("customer", "Customer", .customer),
                     .init("purchase", "Purchase", .purchase), .init("since", "Since", .since),
                     .init("until", "Until", .until),
@@ -39,16 +39,21 @@ enum EventPages {
                     Column("Id") { row in .identifier(row.id, shown: 14) },
                     Column("App", text: { $0.app }),
                     Column("Environment") { row in PageParts.badge(row.environment) },
-                    Column("Purchase") { row in purchase(row.originalTransactionID, call) },
+                    Column("Purchase") { row in
+                        purchase(row.originalTransactionID, app: row.app, row.environment, call)
+                    },
                     Column("No.", isNumber: true, text: { $0.sequence.map(String.init) }),
                     Column("Made") { row in call.clock.time(row.created) },
                 ])
         }
     }
 
-    /// A purchase's id, which names its customer, too.
-    static func purchase(_ id: String?, _ call: PageCall) -> Node {
-        id.map { PageParts.link(ConsolePath.customer($0), .customers, call, .identifier($0, shown: 20)) } ?? .none
+    static func purchase(_ id: String?, app: String, _ environment: StoreEnvironment, _ call: PageCall) -> Node {
+        id.map { id in
+            PageParts.link(
+                ConsolePath.purchase(PurchaseKey(app: app, environment: environment, originalTransactionID: id)),
+                .purchases, call, .identifier(id, shown: 20))
+        } ?? .none
     }
 
     private static func event(_ call: PageCall) throws -> Page {
@@ -70,7 +75,10 @@ enum EventPages {
             PageParts.facts([
                 ("Id", .identifier(event.id, shown: 64)), ("App", .untrusted(event.app)),
                 ("Environment", PageParts.badge(event.environment)),
-                ("Purchase", event.originalTransactionID.map { purchase($0, call) }),
+                (
+                    "Purchase",
+                    event.originalTransactionID.map { purchase($0, app: event.app, event.environment, call) }
+                ),
                 ("Number", event.sequence.map { .text("\($0) of its purchase") }),
                 ("Repeats", answer.repeats.map { id in Node.link(to: ConsolePath.event(id)) { Node.identifier(id) } }),
             ])

@@ -29,7 +29,10 @@ struct MePages: Sendable {
         guard let viewer = call.viewer else { return Page("Me") {} }
         let sessions = try SessionTable.list(of: viewer.name, on: call.connection)
         let user = try ConsoleUserTable.find(viewer.name, on: call.connection)
-        return Page("Me", status: status) {
+        return Page(
+            "Me", status: status, command: "users sessions \(PageCall.argument(viewer.name))",
+            api: LocalPath("operator", "v1", "me")
+        ) {
             Tag.h1 { Node.untrusted(viewer.name) }
             Tag.p(.classes(.lead)) {
                 "Role \(viewer.role.rawValue). Roles are given on the host alone, by `entitled users`."

@@ -16,7 +16,7 @@ enum NotificationPages {
         }
         let path = ConsoleSection.notifications.path
         return Page(
-            "Notifications", section: .notifications,
+            "Notifications", section: .notifications, hasEnvironment: true,
             command: call.command(
                 "notifications list",
                 [
@@ -28,28 +28,38 @@ enum NotificationPages {
             PageParts.filters(
                 [
                     .init("state", "State", .state, .choice(NotificationState.allCases.map(\.rawValue))),
-                    .init("environment", "Environment", .environment, .choice(PageParts.environments)),
                     .init("type", "Type", .type), .init("app", "App", .app), .init("purchase", "Purchase", .purchase),
                     .init("source", "Source", .source, .choice(NotificationSourceName.allCases.map(\.rawValue))),
                     .init("since", "Since", .since), .init("until", "Until", .until),
                 ], of: path, call)
             PageParts.rows(
                 "Notifications, the newest first", list, of: path, none: "Nothing came from Apple yet.", call,
-                [
-                    Column("Type") { row in
-                        Node.link(to: page(row)) {
-                            Node.untrusted(row.subtype.map { "\(row.type) \($0)" } ?? row.type)
-                        }
-                    },
-                    Column("State") { row in badge(row.state) },
-                    Column("Why", text: { $0.hold?.reason }),
-                    Column("App", text: { $0.identity.app }),
-                    Column("Environment") { row in PageParts.badge(row.identity.environment) },
-                    Column("Purchase") { row in EventPages.purchase(row.originalTransactionID, call) },
-                    Column("Signed") { row in PageParts.time(row.signed, call) },
-                    Column("Received") { row in call.clock.time(row.received) },
-                ])
+                columns(call))
         }
+    }
+
+    static func table(_ caption: String, _ rows: [NotificationRow], _ call: PageCall) -> Node {
+        PageParts.table(caption, rows, columns(call))
+    }
+
+    private static func columns(_ call: PageCall) -> [Column<NotificationRow>] {
+        [
+            Column("Type") { row in
+                Node.link(to: page(row)) {
+                    Node.untrusted(row.subtype.map { "\(row.type) \($0)" } ?? row.type)
+                }
+            },
+            Column("State") { row in badge(row.state) },
+            Column("Why", text: { $0.hold?.reason }),
+            Column("App", text: { $0.identity.app }),
+            Column("Environment") { row in PageParts.badge(row.identity.environment) },
+            Column("Purchase") { row in
+                EventPages.purchase(
+                    row.originalTransactionID, app: row.identity.app, row.identity.environment, call)
+            },
+            Column("Signed") { row in PageParts.time(row.signed, call) },
+            Column("Received") { row in call.clock.time(row.received) },
+        ]
     }
 
     private static func page(_ row: NotificationRow) -> LocalPath {
@@ -110,7 +120,12 @@ enum NotificationPages {
             PageParts.facts([
                 ("UUID", .identifier(summary.identity.uuid, shown: 64)), ("App", .untrusted(summary.identity.app)),
                 ("Environment", PageParts.badge(summary.identity.environment)),
-                ("Purchase", summary.originalTransactionID.map { EventPages.purchase($0, call) }),
+                (
+                    "Purchase",
+                    summary.originalTransactionID.map {
+                        EventPages.purchase($0, app: summary.identity.app, summary.identity.environment, call)
+                    }
+                ),
                 ("Signed", summary.signed.map { call.clock.time($0) }),
                 ("Received", call.clock.time(summary.received)),
             ])

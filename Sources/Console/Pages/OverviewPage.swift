@@ -10,18 +10,20 @@ enum OverviewPage {
     private static func page(_ call: PageCall) throws -> Page {
         try DeskParameters.none(call)
         let overview = try call.ask { try $0.overview() }
-        return Page("Overview", section: .overview, api: call.api("overview")) {
+        return Page("Overview", section: .overview, hasEnvironment: true, command: "doctor", api: call.api("overview"))
+        {
             Tag.h1 { "Overview" }
-            findings(overview, call)
+            findings(overview.findings, call)
             Tag.div(.classes(.cards)) {
                 notifications(overview, call)
                 webhooks(overview, call)
                 work(overview, call)
             }
-            if !overview.sources.isEmpty {
+            let sources = overview.sources.filter { call.environment == nil || $0.environment == call.environment }
+            if !sources.isEmpty {
                 Tag.h2 { "Last heard from Apple" }
                 PageParts.table(
-                    "The newest notification of each app and environment", overview.sources,
+                    "The newest notification of each app and environment", sources,
                     [
                         Column("App", text: { $0.app }),
                         Column("Environment") { PageParts.badge($0.environment) },
@@ -34,12 +36,12 @@ enum OverviewPage {
         }
     }
 
-    private static func findings(_ overview: Overview, _ call: PageCall) -> Node {
-        guard !overview.findings.isEmpty else {
+    static func findings(_ findings: [DeskFinding], _ call: PageCall) -> Node {
+        guard !findings.isEmpty else {
             return Tag.div(.classes(.notice, .good), .role(.status)) { Tag.p { "Nothing needs an operator." } }
         }
         return .group(
-            overview.findings.map { finding in
+            findings.map { finding in
                 let path = ConsolePath.section(finding.section, id: finding.id)
                 return Tag.div(.classes(.notice, finding.level == .error ? .bad : .warn)) {
                     Tag.p {
@@ -108,10 +110,17 @@ enum OverviewPage {
             }
             Tag.p(.classes(.quiet)) {
                 "\(overview.ownedLanes) of \(overview.lanes) lanes have one. "
-                "\(PageParts.count(overview.runningJobs)) jobs run."
+                PageParts.link(
+                    ConsoleSection.jobs.path.with("state", "running"), .jobs, call,
+                    .text(
+                        overview.runningJobs.value == 1
+                            ? "1 job runs" : "\(PageParts.count(overview.runningJobs)) jobs run"))
+                "."
             }
             Tag.p(.classes(.quiet)) {
-                "Open refund questions: \(PageParts.count(overview.openRefunds))"
+                PageParts.link(
+                    ConsoleSection.refunds.path, .refunds, call,
+                    .text("Open refund questions: \(PageParts.count(overview.openRefunds))"))
                 if let deadline = overview.nextRefundDeadline {
                     "; the next is over "
                     call.clock.time(deadline)
@@ -123,7 +132,11 @@ enum OverviewPage {
 
 extension DeskParameters {
     /// Checks that a page without parameters got none.
-    static func none(_ call: PageCall) throws(DeskError) {
-        try DeskParameters(query: call.request.head.query, of: "page").finish()
+    ///
+    /// - Parameter names: of those that it may have.
+    static func none(_ call: PageCall, but names: String...) throws(DeskError) {
+        var parameters = try DeskParameters(query: try call.listQuery(of: "page"), of: "page")
+        for name in names { _ = parameters.text(name) }
+        try parameters.finish()
     }
 }

@@ -1,5 +1,6 @@
 import Base
 import Operator
+import Subscriptions
 
 /// A page or a form: its path, who may ask for it, and what answers.
 struct ConsoleRoute: Sendable {
@@ -118,7 +119,8 @@ enum ConsolePath {
 
 /// The entries of the navigation.
 enum ConsoleSection: String, Sendable, CaseIterable {
-    case overview, customers, events, deliveries, endpoints, notifications, charts, audit
+    case overview, customers, purchases, events, deliveries, endpoints, notifications, outages, refunds, products, jobs
+    case charts, audit, settings
 
     var title: String { rawValue.prefix(1).uppercased() + rawValue.dropFirst() }
 
@@ -135,6 +137,12 @@ enum ConsoleSection: String, Sendable, CaseIterable {
         case .notifications: .notifications
         case .charts: .charts
         case .audit: .audit
+        case .purchases: .purchases
+        case .outages: .outages
+        case .refunds: .refunds
+        case .products: .products
+        case .jobs: .jobs
+        case .settings: .doctor
         }
     }
 }
@@ -149,9 +157,18 @@ extension ConsolePath {
         LocalPath("console", "notifications", app, environment.rawValue, uuid)
     }
 
+    static func job(_ number: Int64) -> LocalPath { LocalPath("console", "jobs", String(number)) }
+    static func outage(_ number: Int64) -> LocalPath { LocalPath("console", "outages", String(number)) }
+
+    static func purchase(_ key: PurchaseKey) -> LocalPath {
+        LocalPath("console", "purchases", key.app, key.environment.rawValue, key.originalTransactionID)
+    }
+
     /// Where more of a part of the desk is shown; nil: there is no page.
     static func section(_ section: DeskSection, id: String? = nil) -> LocalPath? {
-        guard let page = ConsoleSection.allCases.first(where: { $0.desk == section }) else { return nil }
+        // Workers stand on the page of the doctor.
+        let desk = section == .workers ? .doctor : section
+        guard let page = ConsoleSection.allCases.first(where: { $0.desk == desk }) else { return nil }
         return id.map { page.path.appending($0) } ?? page.path
     }
 }

@@ -64,7 +64,7 @@ struct PageCall {
     ///
     /// - Throws: `DeskError`.
     func question<Question: DeskQuestion>(_: Question.Type, of list: String) throws(DeskError) -> Question {
-        var parameters = try DeskParameters(query: request.head.query, of: list)
+        var parameters = try DeskParameters(query: try listQuery(of: list), of: list)
         return try Question(&parameters, now: clock.now)
     }
 
@@ -74,14 +74,24 @@ struct PageCall {
     func api(_ segments: String...) -> LocalPath {
         var path = LocalPath("operator", "v1")
         for segment in segments { path = path.appending(segment) }
-        for name in query.names.sorted() where query[name] != "" { path = path.with(name, query[name]) }
+        let list = segments.first ?? ""
+        for name in query.names.sorted() where query[name] != "" {
+            guard name == EnvironmentSwitch.name else {
+                path = path.with(name, query[name])
+                continue
+            }
+            if segments.count == 1, EnvironmentSwitch.isTaken(by: list) { path = path.with("environment", query[name]) }
+        }
         return path
     }
 
     /// `events list --type RENEWAL`, with the options that the page's query has.
     func command(_ words: String, _ options: [String: String]) -> String {
         options.sorted { $0.key < $1.key }.reduce(words) { text, option in
-            guard let value = query[option.key], !value.isEmpty else { return text }
+            let chosen = option.key == "environment" ? environment?.rawValue : nil
+            guard let value = chosen ?? query[option.key], !value.isEmpty else { return text }
+            // A flag has no value.
+            guard value != "true" else { return text + " \(option.value)" }
             return text + " \(option.value) \(PageCall.quoted(value))"
         }
     }
@@ -138,6 +148,10 @@ struct Page {
     var section: ConsoleSection?
     /// After so many seconds the same may succeed.
     var retryAfter: Int?
+    /// After so many seconds a browser loads it again.
+    var refresh: Int?
+    /// Whether it shows one environment, or both.
+    var hasEnvironment: Bool
     /// The command line that tells the same, without `entitled`.
     var command: String?
     /// The question to the API that gives the same.
@@ -146,12 +160,15 @@ struct Page {
 
     init(
         _ title: String, status: Int = 200, section: ConsoleSection? = nil, retryAfter: Int? = nil,
-        command: String? = nil, api: LocalPath? = nil, @MarkupBuilder content: () -> [Node]
+        refresh: Int? = nil, hasEnvironment: Bool = false, command: String? = nil, api: LocalPath? = nil,
+        @MarkupBuilder content: () -> [Node]
     ) {
         self.title = title
         self.status = status
         self.section = section
         self.retryAfter = retryAfter
+        self.refresh = refresh
+        self.hasEnvironment = hasEnvironment
         self.command = command
         self.api = api
         self.content = content()

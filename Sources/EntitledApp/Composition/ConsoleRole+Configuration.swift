@@ -6,6 +6,7 @@ import Daemon
 import Database
 import Operator
 import Schemas
+import Subscriptions
 import Synchronization
 
 extension ConsoleSettings {
@@ -37,6 +38,14 @@ extension DeskSettings {
         let zone = configuration.reports.timeZone
         // A name that this host does not know is UTC to libc, and is called so.
         charts = zone.isKnown ? ChartSettings(zone: .adopt(zone), zoneName: zone) : ChartSettings()
+        catalogueCheck = CatalogueCheck(
+            entitlements: configuration.catalogue, offerings: configuration.offerings,
+            durations: Set(configuration.productDurations.keys))
+        inForce = configuration.settings.map { setting in
+            ShownSetting(
+                key: setting.key, value: setting.value == .null ? "not set" : setting.value.text,
+                origin: setting.origin.text, isStandard: setting.origin == .standard)
+        }
     }
 }
 

@@ -18,6 +18,9 @@ package struct DeskSettings: Sendable {
     package var healthPolicy: HealthPolicy
     package var retrySchedule: RetrySchedule
     package var charts = ChartSettings()
+    package var catalogueCheck: CatalogueCheck
+    /// What is in force, for operators to read.
+    package var inForce: [ShownSetting] = []
 
     package init(
         scopes: [AppScope] = [], foldSettings: FoldSettings = FoldSettings(),
@@ -33,6 +36,7 @@ package struct DeskSettings: Sendable {
         self.lease = lease
         self.healthPolicy = healthPolicy
         self.retrySchedule = retrySchedule
+        catalogueCheck = CatalogueCheck(entitlements: catalogue, offerings: OfferingCatalogue())
     }
 }
 

@@ -91,7 +91,7 @@ package struct DeskParameters {
         }
     }
 
-    private mutating func instant(_ name: String, now: Int64) throws(DeskError) -> Int64? {
+    package mutating func instant(_ name: String, now: Int64) throws(DeskError) -> Int64? {
         guard let text = text(name) else { return nil }
         guard let time = TimeArgument(text: text) else {
             throw .badRequest("\(name) is \(text); it must be \(TimeArgument.allowed).", field: name)

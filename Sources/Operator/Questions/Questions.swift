@@ -52,6 +52,7 @@ package struct TimelineQuestion: DeskQuestion {
     }
 }
 
+/// By one of their ids, of a customer, or all that fit, which are looked through.
 package struct PurchasesQuestion: DeskQuestion {
     /// A transaction id, original transaction id or order line item id.
     package let id: String?
@@ -59,6 +60,13 @@ package struct PurchasesQuestion: DeskQuestion {
     package let customer: String?
     package let app: String?
     package let environment: StoreEnvironment?
+    package let status: PurchaseStatus?
+    package let product: String?
+    /// Only those whose owner has anonymous ids alone.
+    package let isUnclaimed: Bool
+    /// When access ends: ms since 1970, from the first on and before the second.
+    package let endsAfter: Int64?
+    package let endsBefore: Int64?
     package let part: DeskPart
 
     package init(_ parameters: inout DeskParameters, now: Int64) throws(DeskError) {
@@ -66,9 +74,21 @@ package struct PurchasesQuestion: DeskQuestion {
         customer = parameters.text("customer")
         app = parameters.text("app")
         environment = try parameters.environment()
+        status = try parameters.choice("status", PurchaseStatus.self)
+        product = parameters.text("product")
+        isUnclaimed = try parameters.flag("unclaimed")
+        endsAfter = try parameters.instant("ends_after", now: now)
+        endsBefore = try parameters.instant("ends_before", now: now)
         part = try parameters.part(ofTime: false, now: now)
-        guard (id == nil) != (customer == nil) else {
-            throw .badRequest("One of id and customer is needed.", field: id == nil ? "id" : "customer")
+        if id != nil, customer != nil {
+            throw .badRequest("id and customer exclude each other.", field: "customer")
+        }
+        let isFiltered =
+            status != nil || product != nil || isUnclaimed || endsAfter != nil || endsBefore != nil
+        if isFiltered, id != nil || customer != nil {
+            throw .badRequest(
+                "id and customer name purchases; beside them only app and environment filter.",
+                field: id == nil ? "customer" : "id")
         }
     }
 }

@@ -1,11 +1,12 @@
 import Base
 import Database
+import Subscriptions
 import Synchronization
 
 /// The recent writes about customers through this process, which a role that replaces another has to know, too.
 package final class RecentWrites: Sendable {
     private struct State {
-        /// By app user id.
+        /// By app user id, in its canonical spelling: a request may name a UUID in another case.
         var written: [String: ContinuousClock.Instant] = [:]
         /// Of all customers, where there were too many to remember each.
         var allWritten: ContinuousClock.Instant?
@@ -31,7 +32,7 @@ package final class RecentWrites: Sendable {
                 state.allWritten = moment
                 return
             }
-            for id in ids { state.written[id] = moment }
+            for id in ids { state.written[AppUserID.canonical(id)] = moment }
         }
     }
 
@@ -45,7 +46,8 @@ package final class RecentWrites: Sendable {
     }
 
     fileprivate func last(about id: String) -> ContinuousClock.Instant? {
-        state.withLock { state in
+        let id = AppUserID.canonical(id)
+        return state.withLock { state in
             guard let all = state.allWritten else { return state.written[id] }
             return state.written[id].map { max($0, all) } ?? all
         }

@@ -68,6 +68,10 @@ struct V2ActionRoutes: Sendable {
         let apps = try wanted(body)
         let source = try answers.customer(place, call)
         let receiver = try answers.customer(target, call, parameter: "target_customer_id")
+        guard source.originalAppUserID != receiver.originalAppUserID else {
+            throw APIError.badRequest(
+                "target_customer_id names the same customer, who has all of it already.", parameter: "target_customer_id")
+        }
         // A customer of a mistyped id would get everything.
         _ = try actions(call).transfer(
             from: source.originalAppUserID, to: receiver.originalAppUserID, apps: apps, makesCustomer: false,

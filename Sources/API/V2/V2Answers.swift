@@ -50,10 +50,20 @@ struct V2Answers: Sendable {
     }
 
     /// The customer's purchases, folded from their facts: snapshots do not have the money and the next product.
-    func purchases(_ found: SubscriberQuery.Found, _ call: APICall) throws -> [Purchase] {
-        let keys = found.snapshots.map(\.key)
-        return zip(keys, try FactTable.load(keys, on: call.connection)).compactMap { key, facts in
-            Purchase(folding: facts, key: key, foldSettings: foldSettings)
+    ///
+    /// - Parameter environment: nil: those of all.
+    func purchases(
+        _ found: SubscriberQuery.Found, in environment: StoreEnvironment?, _ call: APICall
+    ) throws -> [Purchase] {
+        let keys = found.snapshots.map(\.key).filter { key in environment.map { $0 == key.environment } ?? true }
+        var purchases: [Purchase] = []
+        // Facts take much more memory than what they become.
+        for part in try FactBatches.split(keys, on: call.connection) {
+            let keys = Array(keys[part])
+            purchases += zip(keys, try FactTable.load(keys, on: call.connection)).compactMap { key, facts in
+                Purchase(folding: facts, key: key, foldSettings: foldSettings)
+            }
         }
+        return purchases
     }
 }

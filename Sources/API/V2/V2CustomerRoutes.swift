@@ -31,7 +31,7 @@ struct V2CustomerRoutes: Sendable {
                 let environment = try environment(call)
                 return try list(call, "subscriptions", filters: ["environment"]) { found, place in
                     answers.document.subscriptions(
-                        of: found.profile(showsAttributes: false), try answers.purchases(found, call),
+                        of: found.profile(showsAttributes: false), try answers.purchases(found, in: environment, call),
                         in: environment, at: place, now: answers.clock.now())
                 }
             },
@@ -39,7 +39,7 @@ struct V2CustomerRoutes: Sendable {
                 let environment = try environment(call)
                 return try list(call, "purchases", filters: ["environment"]) { found, place in
                     answers.document.purchases(
-                        of: found.profile(showsAttributes: false), try answers.purchases(found, call),
+                        of: found.profile(showsAttributes: false), try answers.purchases(found, in: environment, call),
                         in: environment, at: place)
                 }
             },

@@ -41,7 +41,9 @@ extension CustomerActions {
         try holding({ [] }, on: connection) { _ in
             guard try lock([id], on: connection).first == nil else { return false }
             if let why = AppUserID.objection(toNew: id) { throw Rejection.unusable(id: id, why: why) }
-            let now = try lockOrMake([id], on: connection).now
+            let now = try connection.serverTime()
+            // Another transaction may have made it meanwhile.
+            guard try !CustomerTable.makeMissing([id], now: now, on: connection).isEmpty else { return false }
             let none = CustomerAttributes()
             if let attributes, let decision = AttributePolicy.decide(attributes, known: none, own: none, now: now) {
                 try AttributeTable.write(decision, of: id, on: connection)

@@ -9,9 +9,9 @@ package enum ChangeRedaction {
     /// The schema may be older.
     private static let exists = "SELECT to_regclass('entitled.audit') IS NOT NULL AS is_there"
 
-    /// The newest rows whose texts are searched for ids although they are about something else: a search has no index, and
-    /// holds the customer's lanes.
+    /// The newest rows whose texts are searched for ids although they are about something else: a search has no index.
     private static let searched: Int64 = 50_000
+    private static let page = 1000
 
     private static let selectJobs = """
         SELECT j.id, j.target, j.reason, j.error AS message, j.idempotency_key AS key, true AS is_target
@@ -24,8 +24,7 @@ package enum ChangeRedaction {
         SELECT j.id, j.target, j.reason, j.error AS message, j.idempotency_key AS key, false AS is_target
         FROM entitled.deletion d, entitled.job j
         WHERE d.id = $1 AND NOT (j.kind = ANY($2::text[]) AND j.target = ANY($3::text[])) AND j.idempotency_key IS NOT NULL
-            AND j.id > (SELECT coalesce(max(id), 0) FROM entitled.job) - $5
-            AND \(names("$4", in: "j.reason, j.error, j.idempotency_key"))
+            AND (j.id = ANY($4::int8[]) OR j.id > $5)
             AND \(DeletionTable.isMeant(by: "j", at: "created_ms"))
         ORDER BY j.id FOR NO KEY UPDATE OF j
         """
@@ -56,8 +55,7 @@ package enum ChangeRedaction {
         SELECT a.id, a.target, a.reason, a.message, NULL AS key, false AS is_target
         FROM entitled.deletion d, entitled.audit a
         WHERE d.id = $1 AND NOT (a.kind = ANY($2::text[]) AND a.target = ANY($3::text[]))
-            AND a.id > (SELECT coalesce(max(id), 0) FROM entitled.audit) - $6
-            AND \(names("$5", in: "a.reason, a.message")) AND \(isMeantByAudit("$4"))
+            AND (a.id = ANY($5::int8[]) OR a.id > $6) AND \(isMeantByAudit("$4"))
         ORDER BY a.id
         """
     private static let updateAudit = """
@@ -65,13 +63,58 @@ package enum ChangeRedaction {
         FROM unnest($1::int8[], $2::text[], $3::text[], $4::text[]) AS t(id, target, reason, message) WHERE a.id = t.id
         """
 
-    private static func names(_ ids: String, in texts: String) -> String {
+    private static let jobTexts = """
+        SELECT id, concat_ws(chr(10), reason, error, idempotency_key) AS text, state = 'running' AS is_open
+        FROM entitled.job WHERE id > $1 AND idempotency_key IS NOT NULL ORDER BY id LIMIT $2
         """
-        EXISTS (
-            SELECT FROM (SELECT concat_ws(chr(10), \(texts)) AS text OFFSET 0) whole, unnest(\(ids)::text[]) AS n(id)
-            WHERE strpos(whole.text, n.id) > 0)
+    private static let auditTexts = """
+        SELECT id, concat_ws(chr(10), reason, message) AS text, false AS is_open
+        FROM entitled.audit WHERE id > $1 ORDER BY id LIMIT $2
         """
+    private static let ends = """
+        SELECT (SELECT coalesce(max(id), 0) FROM entitled.job) AS job, (SELECT coalesce(max(id), 0) FROM entitled.audit) AS audit
+        """
+
+    /// Rows of a table that may name a customer although they are about something else.
+    struct Candidates: Sendable {
+        fileprivate var rows: [Int64] = []
+        /// Rows behind this one were not looked at.
+        fileprivate var end: Int64 = 0
     }
+
+    struct Found: Sendable {
+        fileprivate var jobs = Candidates()
+        fileprivate var audit = Candidates()
+    }
+
+    /// Looks for the ids in texts about other things, before lanes and rows are held for the redaction: however many ids a
+    /// customer has, and however long the texts are, nobody waits for it.
+    static func search(_ names: Pseudonyms, on connection: PostgresConnection) throws -> Found {
+        guard try connection.query(exists).one().bool("is_there") else { return Found() }
+        let words = telling(names)
+        let ends = try connection.query(ends).one()
+        return Found(
+            jobs: try search(words, jobTexts, to: try ends.int("job"), on: connection),
+            audit: try search(words, auditTexts, to: try ends.int("audit"), on: connection))
+    }
+
+    private static func search(
+        _ words: Pseudonyms, _ statement: String, to end: Int64, on connection: PostgresConnection
+    ) throws -> Candidates {
+        var found = Candidates()
+        found.end = max(0, end - searched)
+        while true {
+            let rows = try connection.query(statement, [.int8(found.end), .int8(Int64(page))]).map { row in
+                (id: try row.int("id"), text: try row.text("text"), isOpen: try row.bool("is_open"))
+            }
+            // What is being done at this moment may note more when it ends.
+            found.rows += rows.filter { $0.isOpen || !words.ids(in: $0.text).isEmpty }.map(\.id)
+            found.end = rows.last?.id ?? found.end
+            guard rows.count == page else { return found }
+        }
+    }
+
+    private static func telling(_ names: Pseudonyms) -> Pseudonyms { Pseudonyms(names.names.filter { isTelling($0.key) }) }
 
     /// Whether an id is looked for in texts about others: a short one, or a number such as a year, is a word of any sentence.
     private static func isTelling(_ id: String) -> Bool {
@@ -80,27 +123,29 @@ package enum ChangeRedaction {
 
     /// In the transaction of the log. A change that is being done at this moment is waited for, so that what it notes is seen.
     ///
+    /// - Parameter found: what `search` found for the same names before.
     /// - Returns: how many rows were redacted, by table.
     static func run(
-        _ deletion: DeletionTable.Entry, _ names: Pseudonyms, on connection: PostgresConnection
+        _ deletion: DeletionTable.Entry, _ names: Pseudonyms, _ found: Found, on connection: PostgresConnection
     ) throws -> DeletionTable.Counts {
         guard try connection.query(exists).one().bool("is_there") else { return [:] }
         let ids = names.names.keys.sorted()
-        let telling = PostgresValue.texts(ids.filter(isTelling))
         let whose: [PostgresValue] = [
             .int8(deletion.id), .texts(ChangeKind.ofCustomers.map(\.rawValue)), .texts(ids),
         ]
         let jobs = try redactJobs(
             try connection.query(selectJobs, whose).map { $0 }
-                + connection.query(selectJobsNaming, whose + [telling, .int8(searched)]).map { $0 }, names,
+                + connection.query(selectJobsNaming, whose + columns(of: found.jobs)).map { $0 }, names,
             on: connection)
         let known = PostgresValue.int8s(jobs)
         let audit = try redactAudit(
             try connection.query(selectAudit, whose + [known]).map { $0 }
-                + connection.query(selectAuditNaming, whose + [known, telling, .int8(searched)]).map { $0 }, names,
+                + connection.query(selectAuditNaming, whose + [known] + columns(of: found.audit)).map { $0 }, names,
             on: connection)
         return ["job": Int64(jobs.count), "audit": audit].filter { $0.value > 0 }
     }
+
+    private static func columns(of found: Candidates) -> [PostgresValue] { [.int8s(found.rows), .int8(found.end)] }
 
     private static let selectJob = """
         SELECT id, target, reason, error AS message, NULL AS key, true AS is_target FROM entitled.job WHERE id = $1
@@ -148,7 +193,7 @@ package enum ChangeRedaction {
     }
 
     private static func redacted(_ rows: [PostgresRow], _ names: Pseudonyms) throws -> [Redacted] {
-        let words = Pseudonyms(names.names.filter { isTelling($0.key) })
+        let words = telling(names)
         return try rows.compactMap { row in
             let (target, isTarget) = (try row.text("target"), try row.bool("is_target"))
             let texts = try ["reason", "message", "key"].map { try row.optionalText($0) }

@@ -10,6 +10,7 @@ import Subscriptions
 package struct CustomerErasure: Sendable {
     private let purchases: PurchaseRedactor
     private let patience: Int64
+    private let failures = FailedDeletions()
 
     /// For how long a request may have been on its way that began before its event was rewritten: longer than consumers
     /// may take, and than a worker that lost its lanes can still write.
@@ -30,11 +31,19 @@ package struct CustomerErasure: Sendable {
         case done
     }
 
-    /// Goes on with any deletion that has something to do; false where none has.
+    /// Goes on with any deletion that has something to do; false where none has. A deletion that fails holds up no other one:
+    /// its next attempt has to wait.
     package func step(on connection: PostgresConnection) throws -> Bool {
         let now = try connection.serverTime()
-        guard let deletion = try DeletionTable.due(at: now, on: connection) else { return false }
-        _ = try step(deletion, on: connection)
+        let waiting = failures.waiting(at: .now)
+        guard let deletion = try DeletionTable.due(at: now, passingOver: waiting, on: connection) else { return false }
+        do {
+            _ = try step(deletion, on: connection)
+        } catch let error as PostgresError {
+            if error.kind != .connection { failures.add(deletion.id, at: .now) }
+            throw error
+        }
+        failures.remove(deletion.id)
         return true
     }
 

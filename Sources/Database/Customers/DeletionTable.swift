@@ -187,12 +187,18 @@ package enum DeletionTable {
 
     /// The oldest that has something to do now.
     private static let selectDue = """
-        SELECT \(columns) FROM entitled.deletion d WHERE d.state = 'sweeping' OR d.state = 'settling' AND d.settle_ms <= $1
+        SELECT \(columns) FROM entitled.deletion d
+        WHERE (d.state = 'sweeping' OR d.state = 'settling' AND d.settle_ms <= $1) AND NOT d.id = ANY($2::int8[])
         ORDER BY d.id LIMIT 1
         """
 
-    package static func due(at now: Int64, on connection: PostgresConnection) throws -> Entry? {
-        try connection.query(selectDue, [.int8(now)]).first.map(entry)
+    /// The oldest deletion that has something to do.
+    ///
+    /// - Parameter passingOver: deletions that have to wait.
+    package static func due(
+        at now: Int64, passingOver: [Int64] = [], on connection: PostgresConnection
+    ) throws -> Entry? {
+        try connection.query(selectDue, [.int8(now), .int8s(passingOver)]).first.map(entry)
     }
 
     private static let selectOne = "SELECT \(columns) FROM entitled.deletion d WHERE d.id = $1"

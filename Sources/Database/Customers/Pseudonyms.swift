@@ -8,9 +8,11 @@ package struct Pseudonyms: Sendable, Equatable {
     /// By the id.
     package let names: [String: String]
     private let folded: [String: String]
+    private let search: NameSearch
 
     package init(_ names: [String: String]) {
         self.names = names
+        search = NameSearch(names.keys)
         folded = Dictionary(names.map { ($0.key.lowercased(), $0.value) }) { first, _ in first }
     }
 
@@ -39,20 +41,44 @@ package struct Pseudonyms: Sendable, Equatable {
             })
     }
 
-    /// A free text, with a pseudonym in place of each id in it.
+    /// The ids that a free text has in it; some more where letters differ in case only.
+    package func ids(in text: String) -> Set<String> { search.names(in: text) }
+
+    /// A free text, with a pseudonym in place of each id in it. A UUID is one id in any case.
     package func replaced(inText text: String) -> String { replaced(inText: text, wholeWords: false) }
 
     /// - Parameter wholeWords: leaves an id that is a part of a longer word.
     package func replaced(inText text: String, wholeWords: Bool) -> String {
-        let longestFirst = names.filter { !$0.key.isEmpty }.sorted { ($1.key.count, $0.key) < ($0.key.count, $1.key) }
-        return longestFirst.reduce(text) { text, name in
-            let parts = text.split(separator: name.key, omittingEmptySubsequences: false)
-            guard wholeWords, let first = parts.first else { return parts.joined(separator: name.value) }
-            return parts.dropFirst().reduce(into: String(first)) { joined, part in
-                let isPart = Pseudonyms.isOfWord(joined.last) || Pseudonyms.isOfWord(part.first)
-                joined += (isPart ? name.key : name.value) + part
+        let longestFirst = ids(in: text).sorted { ($1.count, $0) < ($0.count, $1) }
+        return longestFirst.reduce(text) { text, id in
+            let parts = Pseudonyms.parts(of: text, by: id)
+            guard let pseudonym = names[id], parts.count > 1 else { return text }
+            return parts.dropFirst().reduce(into: String(parts[0].text)) { joined, part in
+                let isPart =
+                    wholeWords && (Pseudonyms.isOfWord(joined.last) || Pseudonyms.isOfWord(part.text.first))
+                joined += (isPart ? part.separator : pseudonym) + part.text
             }
         }
+    }
+
+    /// What stands between the places of an id, each with the spelling of the id before it.
+    private static func parts(of text: String, by id: String) -> [(separator: Substring, text: Substring)] {
+        guard AppUserID.isUUID(id) else {
+            return text.split(separator: id, omittingEmptySubsequences: false).map { (separator: id[...], text: $0) }
+        }
+        // All of a UUID is ASCII, so its places are between characters.
+        let (bytes, wanted) = (text.utf8, Array(id.utf8).map(NameSearch.lower))
+        var parts: [(separator: Substring, text: Substring)] = []
+        var (separator, start, place) = (text[text.startIndex..<text.startIndex], text.startIndex, text.startIndex)
+        while let end = bytes.index(place, offsetBy: wanted.count, limitedBy: text.endIndex) {
+            guard bytes[place..<end].lazy.map(NameSearch.lower).elementsEqual(wanted) else {
+                bytes.formIndex(after: &place)
+                continue
+            }
+            parts.append((separator, text[start..<place]))
+            (separator, start, place) = (text[place..<end], end, end)
+        }
+        return parts + [(separator, text[start...])]
     }
 
     private static func isOfWord(_ character: Character?) -> Bool {

@@ -18,6 +18,14 @@ struct ImportQueue {
         /// Apple has to be asked.
         case question(ImportRow, ImportLookup.Question)
         case bringIn(ImportRow, [CustomerActions.ImportedPurchase])
+
+        /// Whether Apple's answer is awaited, or held in memory.
+        var needsApple: Bool {
+            switch self {
+            case .question, .bringIn: true
+            case .otherStore, .refused, .unknown, .repetition: false
+            }
+        }
     }
 
     struct Item: Sendable {
@@ -40,15 +48,18 @@ struct ImportQueue {
     private let lookup: ImportLookup
     private let actions: CustomerActions
     private var reader: CSVReader
+    private let inquiries: ImportInquiries
     private let asOf: Int64
     private var formers: [Int: Former] = [:]
     private(set) var items: ArraySlice<Item> = []
     private(set) var isAtEnd = false
+    /// The last answer that was waited for did not come.
+    private var hasFailed = false
 
     private static let mostItems = 2000
     /// Bytes of the rows that are held; receipts have a megabyte.
     private static let mostBytes: Int64 = 32 << 20
-    /// Rows about which Apple is asked at once, by so many threads.
+    /// Rows that are read at once about which Apple is asked, by so many threads. With fewer left, as many again are read.
     private static let mostQuestions = 32
     private static let threads = 8
     private static let mostFormers = 1 << 17
@@ -63,25 +74,26 @@ struct ImportQueue {
         self.actions = actions
         self.asOf = asOf
         reader = file.reader(at: position)
+        inquiries = try ImportInquiries(threads: ImportQueue.threads, ask: lookup.answer)
         if position.offset == 0 { _ = try reader.next() }
     }
 
-    /// Reads further rows where there are none left.
+    /// Reads further rows where few are left that need Apple.
     mutating func fill(on connection: PostgresConnection) throws {
-        guard items.isEmpty, !isAtEnd else { return }
+        guard !isAtEnd, items.count(where: \.task.needsApple) < ImportQueue.mostQuestions else { return }
         if try file.isChanged() {
             throw ImportFile.Failure(description: "\(file.path) was changed while it was imported")
         }
         if formers.count > ImportQueue.mostFormers { formers = [:] }
-        var questions = 0
-        let begin = reader.position.offset
-        var queued: Set<Int> = []
-        while items.count < ImportQueue.mostItems, questions < ImportQueue.mostQuestions,
+        let begin = items.first?.record.end ?? reader.position.offset
+        var questions: [(number: Int, question: ImportLookup.Question)] = []
+        var queued = Set(items.compactMap(\.fingerprint))
+        while items.count < ImportQueue.mostItems, questions.count < ImportQueue.mostQuestions,
             reader.position.offset - begin < ImportQueue.mostBytes
         {
             guard let record = try reader.next() else {
                 isAtEnd = true
-                return
+                break
             }
             var item = Item(
                 record: record, nextLine: reader.position.line, fingerprint: nil, task: .otherStore)
@@ -96,9 +108,10 @@ struct ImportQueue {
                     task: isKnown ? .repetition : try task(row, on: connection))
                 queued.insert(fingerprint)
             }
-            if case .question = item.task { questions += 1 }
+            if case .question(_, let question) = item.task { questions.append((items.endIndex, question)) }
             items.append(item)
         }
+        inquiries.add(questions)
     }
 
     private func task(_ row: ImportRow, on connection: PostgresConnection) throws -> Task {
@@ -113,53 +126,22 @@ struct ImportQueue {
         return .question(row, question)
     }
 
-    /// Asks Apple about the rows that need it.
+    /// Waits until something can be said of the first row; Apple is asked about those behind it meanwhile.
     ///
-    /// - Throws: where nothing can be said of the first one.
+    /// - Throws: where nothing can be said of the first one. The next call asks again.
     mutating func ask() throws(ServerAPIError) {
-        let open = items.indices.filter { place in
-            if case .question = items[place].task { true } else { false }
-        }
-        guard let first = open.first, first == items.startIndex else { return }
-        let answers = Monitor<[Int: Result<ImportLookup.Answer, ServerAPIError>]>([:])
-        let questions = open.compactMap { place -> (place: Int, question: ImportLookup.Question)? in
-            guard case .question(_, let question) = items[place].task else { return nil }
-            return (place, question)
-        }
-        let lookup = lookup
-        let next = Monitor(0)
-        @Sendable func work() {
-            while true {
-                let number = next.change { number -> Int in
-                    defer { number += 1 }
-                    return number
-                }
-                guard questions.indices.contains(number) else { return }
-                let (place, question) = questions[number]
-                let answer = Result { () throws(ServerAPIError) in try lookup.answer(question) }
-                answers.change { $0[place] = answer }
-                // What holds for one holds for those behind it.
-                if case .failure = answer { next.change { $0 = questions.count } }
-            }
-        }
-        let threads = (1..<min(ImportQueue.threads, max(1, questions.count))).compactMap { number in
-            ServiceThread(orNil: "import-\(number)") { work() }
-        }
-        work()
-        for thread in threads { thread.join() }
-        let found = answers.read { $0 }
-        for (place, answer) in found {
-            guard case .question(let row, _) = items[place].task, case .success(let answer) = answer else { continue }
+        guard let first = items.indices.first, case .question = items[first].task else { return }
+        if hasFailed { inquiries.resume() }
+        hasFailed = true
+        try inquiries.wait(for: first)
+        hasFailed = false
+        for (place, answer) in inquiries.answers() {
+            guard case .question(let row, _) = items[place].task else { continue }
             switch answer {
             case .found(let purchases): items[place].task = .bringIn(row, purchases)
             case .unknown(let reason): items[place].task = .unknown(reason)
             case .refused(let reason): items[place].task = .refused(reason)
             }
-        }
-        guard case .question = items[first].task else { return }
-        // Threads that were behind were stopped by the failure of another.
-        for place in open {
-            if case .failure(let error)? = found[place] { throw error }
         }
     }
 

@@ -27,6 +27,9 @@ package final class PostgresCanceller: @unchecked Sendable {
     private var socket: Int32 = -1
     /// Since when a statement is under way.
     private var busySince: ContinuousClock.Instant?
+    /// Where the connection leads to, and since when.
+    private var server: ServerAddress?
+    private var openedAt = ContinuousClock.now
 
     package init() {}
 
@@ -62,6 +65,11 @@ package final class PostgresCanceller: @unchecked Sendable {
         }
     }
 
+    /// Where the connection leads to, if it was opened to another server before this one was found to be the primary.
+    func former(of found: SessionWatch.FoundPrimary) -> ServerAddress? {
+        lock.hold { server.flatMap { $0 != found.server && openedAt < found.moment ? $0 : nil } }
+    }
+
     /// Whether one statement is under way for longer than this.
     func isBusy(longerThan time: Duration) -> Bool {
         lock.hold { busySince.map { ContinuousClock.now - $0 > time } ?? false }
@@ -74,12 +82,17 @@ package final class PostgresCanceller: @unchecked Sendable {
         return try body()
     }
 
+    /// Where the connection leads to; nil: there is none.
+    var connectedServer: ServerAddress? { lock.hold { server } }
+
     /// From now on for this connection; nil for none.
     func follow(_ connection: OpaquePointer?) {
         let next = connection.flatMap { Key($0) }
         lock.hold {
             key = next
             socket = connection.map { PQsocket($0) } ?? -1
+            server = connection.flatMap { ServerAddress(of: $0) }
+            openedAt = .now
         }
     }
 }

@@ -11,6 +11,8 @@ import Synchronization
 /// `@unchecked Sendable`: the state is touched only with the lock held.
 package final class PostgresSession: @unchecked Sendable {
     private let target: PostgresTarget
+    /// Of several hosts it takes the one that accepts writes.
+    private let isForPrimary: Bool
     private let logger: Logger
     private let prepare: @Sendable (PostgresConnection) throws -> Void
     private let epoch: ConnectionEpoch
@@ -39,6 +41,7 @@ package final class PostgresSession: @unchecked Sendable {
         prepare: @escaping @Sendable (PostgresConnection) throws -> Void = { _ in }
     ) {
         self.target = target
+        isForPrimary = target.isForPrimary
         self.epoch = epoch
         self.logger = logger
         self.backOff = BackOff(backOff)
@@ -86,6 +89,13 @@ package final class PostgresSession: @unchecked Sendable {
         return true
     }
 
+    /// From any thread: the server that the connection leads to, where another one was found to be the primary since it was
+    /// opened. It may be one as well: several poolers lead to one primary.
+    func former(of found: SessionWatch.FoundPrimary) -> (server: ServerAddress, target: PostgresTarget)? {
+        guard isForPrimary, let server = canceller.former(of: found), let target = target.only(server) else { return nil }
+        return (server, target)
+    }
+
     /// From any thread: whether one statement is unanswered for longer than this.
     package func isBusy(longerThan time: Duration) -> Bool { canceller.isBusy(longerThan: time) }
 
@@ -108,6 +118,7 @@ package final class PostgresSession: @unchecked Sendable {
         }
         do {
             var refused: String?
+            let began = ContinuousClock.now
             let connection = try PostgresConnection.open(
                 target, canceller: canceller,
                 onRefusal: { refusal in
@@ -127,6 +138,9 @@ package final class PostgresSession: @unchecked Sendable {
             backOff.reset()
             self.connection = connection
             openedIn = now
+            if isForPrimary, let server = canceller.connectedServer {
+                watch.withLock { $0 }?.found(primary: server, at: began)
+            }
             return connection
         } catch {
             if backOff.failures == 0 {

@@ -16,7 +16,7 @@ package struct PostgresTarget: Sendable, Equatable {
     /// As `pg_stat_activity` shows the connection, unless the URL says otherwise.
     package let applicationName: String
     /// For each host; whole seconds, at least two, because libpq counts so.
-    package let connectTimeout: Duration
+    package private(set) var connectTimeout: Duration
     /// Which of several hosts is meant, where the URL does not say.
     package let prefers: ServerKind
     /// In place of the one of the URL; nil: that one.
@@ -65,6 +65,18 @@ package struct PostgresTarget: Sendable, Equatable {
         return given.sorted { $0.key < $1.key }.map { (name: $0.key, value: $0.value) }
     }
 
+    func with(connectTimeout: Duration) -> PostgresTarget {
+        var target = self
+        target.connectTimeout = connectTimeout
+        return target
+    }
+
+    /// Whether of several hosts the one is taken that accepts writes.
+    var isForPrimary: Bool {
+        let kind = try? keywords().first { $0.name == "target_session_attrs" }?.value
+        return kind == ServerKind.primary.rawValue || kind == "primary"
+    }
+
     /// The same with another database of the server; nil changes nothing.
     package func with(database: String?) -> PostgresTarget {
         var target = self
@@ -81,6 +93,14 @@ package struct PostgresTarget: Sendable, Equatable {
             var target = self
             target.place = place
             return target
+        }
+    }
+
+    /// The same for one of its hosts alone, whatever kind of server it is; nil: it is none of them.
+    func only(_ server: ServerAddress) -> PostgresTarget? {
+        try? ofEachHost().first { target in
+            let keywords = Dictionary(try target.keywords().map { ($0.name, $0.value) }) { one, _ in one }
+            return (keywords["host"] ?? keywords["hostaddr"]) == server.host && (keywords["port"] ?? server.port) == server.port
         }
     }
 

@@ -6,6 +6,9 @@ import Synchronization
 /// synchronous standby or for a disk that stalls, and no timeout of the server's ends that. Each statement has its own
 /// time. The session connects again with its next work.
 ///
+/// Once one session has found the primary on another host, the others do not wait that long for the former one, if that does
+/// not answer or takes no writes: a host that hangs keeps its connections open.
+///
 /// One thread for all sessions that are added, as long as there is one of them: a session keeps its watch.
 package final class SessionWatch: Sendable {
     private struct Watched {
@@ -16,9 +19,30 @@ package final class SessionWatch: Sendable {
     private struct State {
         var watched: [Watched] = []
         var isRunning = false
+        var primary: FoundPrimary?
+        var former: [ServerAddress: Former] = [:]
+    }
+
+    /// What is known of a server that was the primary before.
+    private enum Former {
+        case isAsked
+        case takesWrites(until: ContinuousClock.Instant)
+        case isGone(until: ContinuousClock.Instant)
+    }
+
+    /// A server that accepted writes.
+    struct FoundPrimary: Sendable {
+        let server: ServerAddress
+        /// Before it was asked.
+        let moment: ContinuousClock.Instant
     }
 
     private static let interval = Duration.milliseconds(500)
+    /// For a statement at a server that is not the primary any more.
+    private static let patienceWithFormer = Duration.seconds(1)
+    /// How long the former primary may take to answer, and for how long an answer counts.
+    private static let formerTimeout = Duration.seconds(2)
+    private static let formerKept = Duration.seconds(5)
 
     private let state = Mutex(State())
     private let isOver = Monitor(false)
@@ -52,11 +76,59 @@ package final class SessionWatch: Sendable {
         }
     }
 
+    /// A session has connected to the primary.
+    ///
+    /// - Parameter moment: before it began to.
+    func found(primary server: ServerAddress, at moment: ContinuousClock.Instant) {
+        state.withLock { state in
+            if state.primary.map({ $0.moment < moment }) ?? true {
+                state.primary = FoundPrimary(server: server, moment: moment)
+            }
+        }
+    }
+
     private func look() {
-        let cut = state.withLock(\.watched).filter { $0.session?.cut(ifBusyFor: $0.patience) ?? false }
-        guard let longest = cut.map(\.patience).max() else { return }
+        let (watched, primary) = state.withLock { ($0.watched, $0.primary) }
+        var cut: [Duration] = []
+        for one in watched {
+            guard let session = one.session else { continue }
+            let patience =
+                if session.isBusy(longerThan: SessionWatch.patienceWithFormer), let primary,
+                    let former = session.former(of: primary), isGone(former.server, former.target)
+                { SessionWatch.patienceWithFormer } else { one.patience }
+            if session.cut(ifBusyFor: patience) { cut.append(patience) }
+        }
+        guard let longest = cut.max() else { return }
         logger.warning(
             "unresponsive database connections cut",
             ["count": .int(Int64(cut.count)), "patience_ms": .int(longest.milliseconds)])
+    }
+
+    /// Whether a server is known not to answer, or to take no writes. Asks it on a thread of its own.
+    private func isGone(_ server: ServerAddress, _ target: PostgresTarget) -> Bool {
+        let now = ContinuousClock.now
+        let known = state.withLock { state -> Bool? in
+            switch state.former[server] {
+            case .isAsked: return false
+            case .takesWrites(let until) where until > now: return false
+            case .isGone(let until) where until > now: return true
+            default:
+                state.former[server] = .isAsked
+                return nil
+            }
+        }
+        if let known { return known }
+        let asked = ServiceThread(orNil: "former-primary") { [weak self] in
+            let takesWrites = SessionWatch.takesWrites(target)
+            let until = ContinuousClock.now + SessionWatch.formerKept
+            self?.state.withLock { $0.former[server] = takesWrites ? .takesWrites(until: until) : .isGone(until: until) }
+        }
+        if asked == nil { state.withLock { $0.former[server] = nil } }
+        return false
+    }
+
+    private static func takesWrites(_ target: PostgresTarget) -> Bool {
+        guard let connection = try? PostgresConnection(target.with(connectTimeout: formerTimeout)) else { return false }
+        return (try? connection.query("SHOW transaction_read_only").one().text("transaction_read_only")) == "off"
     }
 }

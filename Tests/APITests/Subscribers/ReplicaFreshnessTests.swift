@@ -44,6 +44,16 @@ import Testing
         #expect(required(at: 1900) == 5)
     }
 
+    @Test func `a write by another spelling of a UUID is a write about the same customer`() {
+        let id = "1F0C2222-AAAA-4BBB-8CCC-0123456789AB"
+        sample(0, 0)
+        freshness.wrote([id], at: moment(100))
+        #expect(required(id.lowercased(), at: 150) == nil)
+        #expect(required("kim", at: 150) == 0)
+        sample(200, 1)
+        #expect(required(id.lowercased(), at: 250) == 1)
+    }
+
     @Test func `more writes than are remembered count for all`() {
         sample(0, 0)
         for part in 0..<60 { freshness.wrote((0..<1000).map { "\(part) \($0)" }, at: moment(100)) }

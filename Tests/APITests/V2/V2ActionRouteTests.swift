@@ -72,6 +72,8 @@ struct V2ActionRouteTests {
         #expect(transfer(.strings(["third"])).json["param"] == .string("app_ids"))
         #expect(transfer(.string("demo")).json["param"] == .string("app_ids"))
         #expect(transfer(.array([])).status == 200)
+        let same = transfer(nil, to: "bob")
+        #expect(same.status == 400 && same.json["param"] == .string("target_customer_id"))
         #expect(owned(scene, "bob") == 2, "no app is not all apps")
         let part = transfer(.strings(["other"]))
         #expect(part.status == 200)

@@ -193,4 +193,28 @@ struct V2CustomerRouteTests {
         }
         #expect(scene.post("/customers/bob/attributes", .object([])).status == 400)
     }
+
+    @Test func `of several calls that create one customer one does, and no other writes its attributes`() throws {
+        let scene = try V2Fixture()
+        for number in 0..<20 {
+            let calls = (0..<4).map { caller in
+                TestThread {
+                    scene.post(
+                        "/customers",
+                        .object([
+                            "id": .string("new-\(number)"),
+                            "attributes": .array([
+                                .object(["name": .string("from-\(caller)"), "value": .string("x")])
+                            ]),
+                        ])
+                    ).status
+                }
+            }
+            let statuses = try calls.map { try $0.value() }.sorted()
+            #expect(statuses == [201, 409, 409, 409])
+        }
+        let counts = try scene.api.database.texts(
+            "SELECT DISTINCT count(*)::text FROM entitled.customer_attribute GROUP BY app_user_id")
+        #expect(counts == ["1"])
+    }
 }

@@ -163,6 +163,57 @@ import Testing
         #expect(jobs[2] == "ep_1 | 3 | ann and annas of 2026" && audit[2] == "ep_1 | ann and annas of 2026")
     }
 
+    @Test func `a UUID is taken from texts in any spelling, however many ids the customer has`() throws {
+        let worker = try bench.worker()
+        let id = "1f0c2222-aaaa-4bbb-8ccc-0123456789ab"
+        try bench.addCustomer(id)
+        // So many that a search by each of them would take minutes.
+        try bench.database.execute(
+            """
+            INSERT INTO entitled.app_user_id (id, original_app_user_id, first_seen_ms)
+            SELECT 'device-' || n, '\(id)', 1 FROM generate_series(1, 3000) n
+            """)
+        try bench.ask(
+            ChangeFixture.request(
+                .endpointDisable, "ep_1", reason: "asked by \(id.uppercased()) and \(id)", key: "k-\(id.uppercased())"))
+        #expect(try bench.work.next(on: worker)?.ending.outcome == .done)
+        try bench.database.execute(
+            """
+            INSERT INTO entitled.job (kind, request, parameters, made_by, created_ms, updated_ms, target, reason,
+                idempotency_key, request_hash, made_snapshot, made_xid, state)
+            SELECT kind, 'change x' || n, parameters, made_by, created_ms, updated_ms, target,
+                repeat('the ticket of a customer; ', 40) || CASE WHEN n = 4000 THEN 'device-2999 asked' ELSE '' END,
+                'x' || n, request_hash, made_snapshot, made_xid, state
+            FROM entitled.job, generate_series(1, 8000) n WHERE id = 1
+            """)
+        let actions = CustomerActions(origin: ActionTable.Origin(actor: "tester"), foldSettings: FoldSettings())
+        let deletion = try actions.delete(id, on: worker)
+        let erasure = CustomerErasure(foldSettings: FoldSettings())
+        while try erasure.step(deletion.id, on: worker) == .more {}
+        let left = try bench.database.count(
+            """
+            SELECT (SELECT count(*) FROM entitled.job j WHERE row_to_json(j)::text ~* '\(id)|device-2999')
+                + (SELECT count(*) FROM entitled.audit a WHERE row_to_json(a)::text ~* '\(id)')
+            """)
+        #expect(left == 0)
+        #expect(try bench.database.count("SELECT count(*) FROM entitled.job WHERE reason LIKE '% asked'") == 1)
+    }
+
+    @Test func `a deletion that cannot be done holds up no other one`() throws {
+        let worker = try bench.worker()
+        let actions = CustomerActions(origin: ActionTable.Origin(actor: "tester"), foldSettings: FoldSettings())
+        try bench.addCustomer("bob")
+        let first = try actions.delete("anna", on: worker)
+        let second = try actions.delete("bob", on: worker)
+        try bench.database.execute("UPDATE entitled.deletion SET names = '[' WHERE id = \(first.id)")
+        let erasure = CustomerErasure(foldSettings: FoldSettings(), patience: .zero)
+        #expect(throws: PostgresError.self) { try erasure.step(on: worker) }
+        while try erasure.step(on: worker) {}
+        let states = try bench.database.texts("SELECT state FROM entitled.deletion ORDER BY id")
+        #expect(states == ["sweeping", "done"])
+        #expect(try DeletionTable.find(second.id, on: worker)?.state == .done)
+    }
+
     /// 1024 characters of four bytes each, which nothing compresses.
     private static let longTarget = """
         (SELECT string_agg(chr(65536 + (random() * 60000)::int), '') FROM generate_series(1, 1024))

@@ -70,6 +70,27 @@ import Testing
         #expect(content(path) == "two" && mode(link) & S_IFMT == S_IFLNK)
     }
 
+    @Test(.enabled(if: geteuid() == 0, "only root gives links to another user"))
+    func `another user's link in a folder for all decides no place`() throws {
+        let shared = "\(folder)/shared"
+        try FileManager.default.createDirectory(atPath: shared, withIntermediateDirectories: false)
+        let (link, goal) = ("\(shared)/out.csv", "\(folder)/profile.sh")
+        #expect(symlink(goal, link) == 0 && lchown(link, 65_534, 65_534) == 0)
+        #expect(chmod(shared, 0o1777) == 0)
+        for replaces in [false, true] {
+            #expect(throws: CommandFailure.self) { try self.write("two", to: link, replaces: replaces) }
+        }
+        #expect(content(goal) == nil)
+        // Of a folder of its own the user decides.
+        #expect(chmod(shared, 0o755) == 0)
+        try write("two", to: link)
+        #expect(content(goal) == "two")
+        // The owner of the folder made it.
+        #expect(chmod(shared, 0o1777) == 0 && chown(shared, 65_534, 65_534) == 0)
+        try write("three", to: link, replaces: true)
+        #expect(content(goal) == "three")
+    }
+
     @Test(arguments: FileNaming.allCases) func `a name that is taken stays another's, whatever the file system can do`(
         naming: FileNaming
     ) throws {

@@ -1,5 +1,6 @@
 import Base
 import Daemon
+import Glibc
 import Postgres
 import TestSupport
 import Testing
@@ -35,6 +36,43 @@ import Testing
         try eventually("it is busy") { session.isBusy(longerThan: .milliseconds(500)) }
         #expect(try (work.error() as? PostgresError)?.kind == .connection)
         #expect(!session.isBusy(longerThan: .zero))
+    }
+
+    /// Connects by one name of a server, has another session find the primary by the other, and says what became of the
+    /// statement of the first one.
+    private func error(_ meanwhile: (_ name: String) throws -> Void = { _ in }) throws -> (any Error)? {
+        let cluster = try TestCluster()
+        let folder = try TemporaryFolder.make()
+        defer { TemporaryFolder.remove(folder) }
+        let names = ["\(folder)/first", "\(folder)/second"]
+        for name in names { #expect(symlink(cluster.host, name) == 0) }
+        let hosts = Monitor(names.joined(separator: ","))
+        let context = ProcessContext(clock: SystemClock(), logger: .silent, metrics: Metrics()) { prepare in
+            let url = "host=\(hosts.read { $0 }) user=entitled dbname=postgres"
+            return PostgresSession(PostgresTarget(url: url), prepare: prepare)
+        }
+        let former = try context.session(patience: .seconds(40))
+        let work = Running { try former.withConnection { _ = try $0.query("SELECT pg_sleep(6)") } }
+        try eventually("it is busy") { former.isBusy(longerThan: .milliseconds(100)) }
+        try meanwhile(names[0])
+        hosts.change { $0 = names[1] + "," + names[0] }
+        let other = try context.session(patience: .seconds(40))
+        _ = try other.withConnection { try $0.query("SELECT 1") }
+        let error = work.error()
+        // A statement at the primary itself takes its time.
+        _ = try other.withConnection { try $0.query("SELECT pg_sleep(2.5)") }
+        return error
+    }
+
+    @Test(.timeLimit(.minutes(1)))
+    func `a statement at a former primary that does not answer is cut when the new one is found`() throws {
+        let error = try error { name in #expect(unlink(name) == 0) }
+        #expect((error as? PostgresError)?.kind == .connection)
+    }
+
+    @Test(.timeLimit(.minutes(1)))
+    func `a statement by another way to the primary takes its time`() throws {
+        #expect(try error() == nil)
     }
 
     @Test func `every role can commit what the probe commits`() throws {

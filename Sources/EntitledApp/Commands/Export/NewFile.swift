@@ -81,7 +81,9 @@ final class NewFile {
     /// As many links as Linux follows.
     private static let links = 40
 
-    /// Follows symbolic links one by one, because the last may lead to a file that is yet to be, or to a descriptor.
+    /// Follows symbolic links one by one, because the last may lead to a file that is yet to be, or to a descriptor. As Linux
+    /// does with `fs.protected_symlinks`, it follows none of another user in a folder where everybody may make some, such as
+    /// `/tmp`: it would decide where a file of this user comes to be.
     private static func resolve(_ path: String) throws -> Place {
         var name = path
         for _ in 0...links {
@@ -93,6 +95,7 @@ final class NewFile {
             }
             switch status.st_mode & S_IFMT {
             case S_IFLNK:
+                try admit(link: status, in: folder(of: name), path)
                 let target = try FileManager.default.destinationOfSymbolicLink(atPath: name)
                 name = target.hasPrefix("/") ? target : folder(of: name) + target
             case S_IFDIR: throw CommandFailure("cannot write \(path): it is a folder")
@@ -101,6 +104,16 @@ final class NewFile {
             }
         }
         throw failure(path, ELOOP)
+    }
+
+    private static func admit(link: stat, in folder: String, _ path: String) throws {
+        var status = stat()
+        guard stat(folder.isEmpty ? "." : folder, &status) == 0 else { throw failure(path, errno) }
+        let isShared = status.st_mode & S_ISVTX != 0 && status.st_mode & (S_IWOTH | S_IWGRP) != 0
+        guard !isShared || link.st_uid == geteuid() || link.st_uid == status.st_uid else {
+            throw CommandFailure(
+                "cannot write \(path): it is a symbolic link that another user made in a folder that others may write to")
+        }
     }
 
     /// With the slash at its end; empty where the path has none.

@@ -1,4 +1,4 @@
--- The schema of entitled, version 38, for reading: what the migrations in schemas/sql come to, with the grants of
+-- The schema of entitled, version 39, for reading: what the migrations in schemas/sql come to, with the grants of
 -- Privileges.swift. `entitled migrate` makes databases; this file does not.
 --
 -- Generated: UPDATE_GENERATED=1 swift test --filter SchemaDocumentTests writes it from a migrated empty database.

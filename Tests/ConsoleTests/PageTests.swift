@@ -104,7 +104,9 @@ struct PageTests {
         ]
         let seen: [OperatorRole: Set<String>] = [
             .operator: Set(pages),
-            .read: ["purchases", "events", "deliveries", "endpoints", "notifications", "outages", "products", "charts"],
+            .read: [
+                "purchases", "events", "deliveries", "endpoints", "notifications", "outages", "products", "charts",
+            ],
             .support: ["customers", "purchases", "events", "deliveries", "notifications", "refunds", "products"],
             .integrator: ["events", "deliveries", "endpoints"], .finance: ["charts"],
         ]

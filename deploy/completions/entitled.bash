@@ -5,7 +5,7 @@ _entitled() {
     for ((index = 1; index < COMP_CWORD; index++)); do
         next=${path:+$path }${COMP_WORDS[index]}
         case $next in
-            "run" | "ingest" | "worker" | "api" | "console" | "setup" | "migrate" | "verify" | "status" | "search" | "endpoints" | "endpoints add" | "endpoints update" | "endpoints list" | "endpoints show" | "endpoints enable" | "endpoints disable" | "endpoints pause" | "endpoints rotate-secret" | "endpoints test" | "endpoints remove" | "secrets" | "secrets rewrap" | "secrets reset" | "notifications" | "notifications list" | "notifications show" | "notifications reprocess" | "events" | "events list" | "events show" | "deliveries" | "deliveries list" | "deliveries show" | "deliveries resend" | "customers" | "customers show" | "customers list" | "customers alias" | "customers transfer" | "customers restore-behavior" | "customers delete" | "customers deletions" | "customers export" | "customers grant" | "customers revoke-grant" | "purchases" | "purchases list" | "purchases show" | "purchases claim" | "products" | "products list" | "catalog" | "catalog check" | "keys" | "keys create" | "keys list" | "keys revoke" | "users" | "users add" | "users list" | "users link" | "users password" | "users sessions" | "users revoke" | "users key" | "users remove" | "apple" | "apple order" | "apple status" | "apple refunds" | "apple transactions" | "apple extend" | "apple extend-all" | "apple test-notification" | "replay" | "replay history" | "replay webhooks" | "replay list" | "replay show" | "replay cancel" | "jobs" | "jobs list" | "jobs show" | "jobs cancel" | "outages" | "outages list" | "outages show" | "actions" | "actions list" | "audit" | "audit list" | "import" | "compare" | "export" | "export transactions" | "export customers" | "journal" | "journal export" | "journal apply" | "refunds" | "refunds list" | "refunds answer" | "report" | "listen" | "rebuild" | "retention" | "backup" | "restore" | "upgrade-postgres" | "doctor" | "check-config" | "version") path=$next ;;
+            "run" | "ingest" | "worker" | "api" | "console" | "setup" | "migrate" | "verify" | "status" | "search" | "endpoints" | "endpoints add" | "endpoints update" | "endpoints list" | "endpoints show" | "endpoints enable" | "endpoints disable" | "endpoints pause" | "endpoints rotate-secret" | "endpoints test" | "endpoints remove" | "secrets" | "secrets rewrap" | "secrets reset" | "notifications" | "notifications list" | "notifications show" | "notifications reprocess" | "events" | "events list" | "events show" | "deliveries" | "deliveries list" | "deliveries show" | "deliveries resend" | "customers" | "customers show" | "customers list" | "customers alias" | "customers transfer" | "customers restore-behavior" | "customers delete" | "customers deletions" | "customers export" | "customers grant" | "customers revoke-grant" | "purchases" | "purchases list" | "purchases show" | "purchases claim" | "products" | "products list" | "catalog" | "catalog check" | "keys" | "keys create" | "keys list" | "keys revoke" | "users" | "users add" | "users list" | "users link" | "users password" | "users sessions" | "users revoke" | "users key" | "users remove" | "apple" | "apple order" | "apple status" | "apple refunds" | "apple transactions" | "apple extend" | "apple extend-all" | "apple test-notification" | "replay" | "replay history" | "replay webhooks" | "replay list" | "replay show" | "replay cancel" | "jobs" | "jobs list" | "jobs show" | "jobs cancel" | "outages" | "outages list" | "outages show" | "actions" | "actions list" | "audit" | "audit list" | "import" | "compare" | "export" | "export transactions" | "export customers" | "journal" | "journal export" | "journal apply" | "refunds" | "refunds list" | "refunds answer" | "report" | "charts" | "charts list" | "charts show" | "listen" | "rebuild" | "retention" | "backup" | "restore" | "upgrade-postgres" | "doctor" | "check-config" | "version") path=$next ;;
         esac
     done
     case "$path $previous" in
@@ -336,6 +336,15 @@ _entitled() {
         "report --by") mapfile -t COMPREPLY < <(compgen -W "day week month total" -- "$current"); return ;;
         "report --time-zone") return ;;
         "report --watch") return ;;
+        "charts list --watch") return ;;
+        "charts show --from") return ;;
+        "charts show --to") return ;;
+        "charts show --by") mapfile -t COMPREPLY < <(compgen -W "day week month" -- "$current"); return ;;
+        "charts show --product") return ;;
+        "charts show --country") return ;;
+        "charts show --currency") return ;;
+        "charts show --environment") mapfile -t COMPREPLY < <(compgen -W "Sandbox Production" -- "$current"); return ;;
+        "charts show --watch") return ;;
         "listen --forward-to") return ;;
         "listen --secret") return ;;
         "listen --secret-file") mapfile -t COMPREPLY < <(compgen -f -- "$current"); return ;;
@@ -351,7 +360,7 @@ _entitled() {
     esac
     local words
     case $path in
-        "") words="run ingest worker api console setup migrate verify status search endpoints secrets notifications events deliveries customers purchases products catalog keys users apple replay jobs outages actions audit import compare export journal refunds report listen rebuild retention backup restore upgrade-postgres doctor check-config version help --version --config --json --help" ;;
+        "") words="run ingest worker api console setup migrate verify status search endpoints secrets notifications events deliveries customers purchases products catalog keys users apple replay jobs outages actions audit import compare export journal refunds report charts listen rebuild retention backup restore upgrade-postgres doctor check-config version help --version --config --json --help" ;;
         "run") words="--config --json --help" ;;
         "ingest") words="--config --json --help" ;;
         "worker") words="--config --json --help" ;;
@@ -456,6 +465,9 @@ _entitled() {
         "refunds list") words="--open --app --limit --watch --url --key-file --ca-file --config --json --help" ;;
         "refunds answer") words="--consent --preference --consumed --delivery --sample-content --app --environment --config --json --help" ;;
         "report") words="--from --to --app --environment --by --time-zone --csv --watch --config --json --help" ;;
+        "charts") words="list show --config --json --help" ;;
+        "charts list") words="--watch --config --json --help" ;;
+        "charts show") words="--from --to --by --product --country --currency --environment --csv --watch --config --json --help" ;;
         "listen") words="--forward-to --secret --secret-file --endpoint --event --app --since --config --json --help" ;;
         "rebuild") words="--dry-run --config --json --help" ;;
         "retention") words="--dry-run --config --json --help" ;;

@@ -88,7 +88,7 @@ package enum ChangeRedaction {
     }
 
     /// Looks for the ids in texts about other things, before lanes and rows are held for the redaction: however many ids a
-    /// customer has, and however long the texts are, nobody waits for it.
+    /// customer has, and however long the texts are, no other transaction waits for it.
     static func search(_ names: Pseudonyms, on connection: PostgresConnection) throws -> Found {
         guard try connection.query(exists).one().bool("is_there") else { return Found() }
         let words = telling(names)
@@ -114,7 +114,9 @@ package enum ChangeRedaction {
         }
     }
 
-    private static func telling(_ names: Pseudonyms) -> Pseudonyms { Pseudonyms(names.names.filter { isTelling($0.key) }) }
+    private static func telling(_ names: Pseudonyms) -> Pseudonyms {
+        Pseudonyms(names.names.filter { isTelling($0.key) })
+    }
 
     /// Whether an id is looked for in texts about others: a short one, or a number such as a year, is a word of any sentence.
     private static func isTelling(_ id: String) -> Bool {

@@ -53,11 +53,14 @@ package struct Pseudonyms: Sendable, Equatable {
         return longestFirst.reduce(text) { text, id in
             let parts = Pseudonyms.parts(of: text, by: id)
             guard let pseudonym = names[id], parts.count > 1 else { return text }
-            return parts.dropFirst().reduce(into: String(parts[0].text)) { joined, part in
+            var joined = String(parts[0].text)
+            for part in parts.dropFirst() {
                 let isPart =
                     wholeWords && (Pseudonyms.isOfWord(joined.last) || Pseudonyms.isOfWord(part.text.first))
-                joined += (isPart ? part.separator : pseudonym) + part.text
+                joined += isPart ? String(part.separator) : pseudonym
+                joined += part.text
             }
+            return joined
         }
     }
 

@@ -100,7 +100,8 @@ package struct PostgresTarget: Sendable, Equatable {
     func only(_ server: ServerAddress) -> PostgresTarget? {
         try? ofEachHost().first { target in
             let keywords = Dictionary(try target.keywords().map { ($0.name, $0.value) }) { one, _ in one }
-            return (keywords["host"] ?? keywords["hostaddr"]) == server.host && (keywords["port"] ?? server.port) == server.port
+            return (keywords["host"] ?? keywords["hostaddr"]) == server.host
+                && (keywords["port"] ?? server.port) == server.port
         }
     }
 

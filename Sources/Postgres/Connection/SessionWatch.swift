@@ -121,7 +121,9 @@ package final class SessionWatch: Sendable {
         let asked = ServiceThread(orNil: "former-primary") { [weak self] in
             let takesWrites = SessionWatch.takesWrites(target)
             let until = ContinuousClock.now + SessionWatch.formerKept
-            self?.state.withLock { $0.former[server] = takesWrites ? .takesWrites(until: until) : .isGone(until: until) }
+            self?.state.withLock {
+                $0.former[server] = takesWrites ? .takesWrites(until: until) : .isGone(until: until)
+            }
         }
         if asked == nil { state.withLock { $0.former[server] = nil } }
         return false

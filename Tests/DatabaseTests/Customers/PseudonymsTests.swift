@@ -9,7 +9,10 @@ import Testing
         ("anna asked; hannah did not", "P1 asked; hP1h did not", "P1 asked; hannah did not"),
         ("ANNA, Anna", "ANNA, Anna", "ANNA, Anna"),
         ("anna.b@example.com wrote", "P2 wrote", "P2 wrote"),
-        ("for 1F0C2222-AAAA-4BBB-8CCC-0123456789AB and 1f0c2222-aaaa-4bbb-8ccc-0123456789ab.", "for P3 and P3.", "for P3 and P3."),
+        (
+            "for 1F0C2222-AAAA-4BBB-8CCC-0123456789AB and 1f0c2222-aaaa-4bbb-8ccc-0123456789ab.", "for P3 and P3.",
+            "for P3 and P3."
+        ),
         ("x1f0c2222-AAAA-4bbb-8ccc-0123456789abx", "xP3x", "x1f0c2222-AAAA-4bbb-8ccc-0123456789abx"),
         ("\u{0d}1f0c2222\u{0d}aaaa-4bbb-8ccc-0123456789ab", "\u{0d}1f0c2222\u{0d}aaaa-4bbb-8ccc-0123456789ab", nil),
         ("né-anna-é", "né-P1-é", "né-P1-é"), ("z!", "P4!", "P4!"), ("", "", ""),

@@ -58,7 +58,7 @@ import Testing
         hosts.change { $0 = names[1] + "," + names[0] }
         let other = try context.session(patience: .seconds(40))
         _ = try other.withConnection { try $0.query("SELECT 1") }
-        let error = work.error()
+        let error = try work.error()
         // A statement at the primary itself takes its time.
         _ = try other.withConnection { try $0.query("SELECT pg_sleep(2.5)") }
         return error

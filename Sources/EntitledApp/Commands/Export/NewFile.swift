@@ -112,7 +112,8 @@ final class NewFile {
         let isShared = status.st_mode & S_ISVTX != 0 && status.st_mode & (S_IWOTH | S_IWGRP) != 0
         guard !isShared || link.st_uid == geteuid() || link.st_uid == status.st_uid else {
             throw CommandFailure(
-                "cannot write \(path): it is a symbolic link that another user made in a folder that others may write to")
+                "cannot write \(path): it is a symbolic link that another user made in a folder that others may write to"
+            )
         }
     }
 

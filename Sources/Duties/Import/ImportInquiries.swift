@@ -25,6 +25,11 @@ final class ImportInquiries: Sendable {
         }
     }
 
+    private enum Next {
+        case ask(Int, ImportLookup.Question)
+        case end
+    }
+
     private let state = Monitor(State())
 
     /// - Parameter ask: asks Apple; called on several threads.
@@ -48,10 +53,11 @@ final class ImportInquiries: Sendable {
         _ state: Monitor<State>, _ ask: (ImportLookup.Question) throws(ServerAPIError) -> ImportLookup.Answer
     ) {
         while true {
-            let next = state.wait { state -> (number: Int, question: ImportLookup.Question)?? in
-                state.isOver ? .some(nil) : state.take()
+            let next = state.wait { state -> Next? in
+                if state.isOver { return .end }
+                return state.take().map { .ask($0.number, $0.question) }
             }
-            guard case .some(let taken) = next, let (number, question) = taken else { return }
+            guard case .ask(let number, let question) = next else { return }
             let answer = Answer { () throws(ServerAPIError) in try ask(question) }
             state.change { state in
                 state.asked[number] = nil

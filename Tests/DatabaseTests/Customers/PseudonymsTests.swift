@@ -35,7 +35,10 @@ import Testing
             for _ in 0..<20 {
                 let text = word(0...60)
                 let expected = ids.filter { text.utf8.contains($0.utf8) }
-                #expect(names.ids(in: text) == expected, "\(text)")
+                let found = names.ids(in: text)
+                #expect(found.isSuperset(of: expected), "\(text)")
+                // Ids of less than four bytes are not looked for.
+                #expect(found.subtracting(expected).allSatisfy { $0.utf8.count < 4 }, "\(text)")
             }
         }
     }

@@ -11,7 +11,8 @@ import Testing
         (number, ImportLookup.Question(id: "\(number)", named: ["\(number)"], environments: [.production]))
     }
 
-    @Test func `questions are asked in their order, beside each other, and each is answered once`() throws {
+    @Test(.timeLimit(.minutes(1)))
+    func `questions are asked in their order, beside each other, and each is answered once`() throws {
         let asked = Monitor<[String]>([])
         let inquiries = try ImportInquiries(threads: 4) { question in
             asked.change { $0.append(question.id) }
@@ -34,7 +35,7 @@ import Testing
         #expect(asked.read { $0.count } == 40)
     }
 
-    @Test func `an error stops what is behind it until it is asked again`() throws {
+    @Test(.timeLimit(.minutes(1))) func `an error stops what is behind it until it is asked again`() throws {
         let isDown = Monitor(true)
         let asked = Monitor<[String]>([])
         let inquiries = try ImportInquiries(threads: 1) { question throws(ServerAPIError) in

@@ -23,7 +23,7 @@ import Testing
         inquiries.add((0..<20).map(Self.question))
         inquiries.add((20..<40).map(Self.question))
         var answers: [Int: String] = [:]
-        for number in 0..<40 {
+        for number in 0..<40 where answers[number] == nil {
             try inquiries.wait(for: number)
             for (place, answer) in inquiries.answers() {
                 guard case .unknown(let text) = answer else { continue }
@@ -35,7 +35,7 @@ import Testing
         #expect(asked.read { $0.count } == 40)
     }
 
-    @Test(.timeLimit(.minutes(1))) func `an error stops what is behind it until it is asked again`() throws {
+    @Test func `an error stops what is behind it until it is asked again`() throws {
         let isDown = Monitor(true)
         let asked = Monitor<[String]>([])
         let inquiries = try ImportInquiries(threads: 1) { question throws(ServerAPIError) in

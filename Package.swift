@@ -129,7 +129,8 @@ let modules: [Target] = [
         name: "EntitledApp",
         dependencies: [
             "CBuild", "CFiles", "Base", "Daemon", "CLI", "Crypto", "Postgres", "HTTP", "AppStore", "AppStoreAPI",
-            "Subscriptions", "Charts", "Schemas", "Database", "Ingest", "Customers", "Worker", "Duties", "API", "Operator",
+            "Subscriptions", "Charts", "Schemas", "Database", "Ingest", "Customers", "Worker", "Duties", "API",
+            "Operator",
             "Accounts", "Console",
         ]),
     .executableTarget(name: "entitled", dependencies: ["EntitledApp"], linkerSettings: binding),

@@ -51,7 +51,7 @@ package enum ProcessTable {
 
     private static let isThere = "SELECT to_regclass('entitled.process') IS NOT NULL AS is_there"
 
-    /// Whether the schema has it, from version 38 on.
+    /// Whether the schema has it, from version 39 on.
     package static func isThere(on connection: PostgresConnection) throws -> Bool {
         try connection.query(isThere).one().bool("is_there")
     }
@@ -96,7 +96,7 @@ package enum ProcessTable {
         ORDER BY host, role, id
         """
 
-    /// The roles of all processes that are alive. Of a version before 38 workers alone are known, without a digest.
+    /// The roles of all processes that are alive. Of a version before 39 workers alone are known, without a digest.
     ///
     /// - Parameter workersSeenWithin: how long ago a worker may have renewed its leases; ms.
     package static func living(

@@ -130,7 +130,13 @@ package final class SessionWatch: Sendable {
     }
 
     private static func takesWrites(_ target: PostgresTarget) -> Bool {
-        guard let connection = try? PostgresConnection(target.with(connectTimeout: formerTimeout)) else { return false }
+        let connection: PostgresConnection
+        do {
+            connection = try PostgresConnection(target.with(connectTimeout: formerTimeout))
+        } catch {
+            // A server that answers with a refusal, because it has no connection left for example, does not hang.
+            return error.message.contains("FATAL:")
+        }
         return (try? connection.query("SHOW transaction_read_only").one().text("transaction_read_only")) == "off"
     }
 }

@@ -147,6 +147,13 @@ package enum Schemas {
         Migration(
             version: 39, name: "processes", sql: EmbeddedFile.text("v0039_processes.sql"),
             oldestProgram: 26, isNeeded: false),
+        Migration(
+            version: 40, name: "bulk", sql: EmbeddedFile.text("v0040_bulk.sql"),
+            oldestProgram: 26, isNeeded: false,
+            steps: [
+                // Counts what became of the deliveries of a job.
+                .index(name: "delivery_job", definition: "ON entitled.delivery (job, state) WHERE job IS NOT NULL")
+            ]),
     ]
 
     /// Finds the changes of one target that are not done yet.

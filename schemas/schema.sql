@@ -1,4 +1,4 @@
--- The schema of entitled, version 39, for reading: what the migrations in schemas/sql come to, with the grants of
+-- The schema of entitled, version 40, for reading: what the migrations in schemas/sql come to, with the grants of
 -- Privileges.swift. `entitled migrate` makes databases; this file does not.
 --
 -- Generated: UPDATE_GENERATED=1 swift test --filter SchemaDocumentTests writes it from a migrated empty database.
@@ -680,6 +680,8 @@ CREATE TABLE entitled.delivery (
     notification_seq bigint,
     -- The id that the consumer sees of such a delivery.
     webhook_id text,
+    -- The last job of an operator's that sent it again or gave it up. NULL: none did.
+    job bigint,
     CONSTRAINT delivery_pkey PRIMARY KEY (lane, id)
 ) WITH (fillfactor=85, autovacuum_vacuum_scale_factor=0.02, autovacuum_vacuum_insert_scale_factor=0.05, autovacuum_analyze_scale_factor=0.02);
 -- The blocked deliveries, the longest wait first.
@@ -687,6 +689,7 @@ CREATE INDEX delivery_blocked ON entitled.delivery USING btree (lane, endpoint, 
 CREATE INDEX delivery_created ON entitled.delivery USING btree (created_ms);
 CREATE INDEX delivery_due ON entitled.delivery USING btree (lane, endpoint, next_ms) WHERE (state = 0);
 CREATE INDEX delivery_held ON entitled.delivery USING btree (lane, endpoint) WHERE (state = 3);
+CREATE INDEX delivery_job ON entitled.delivery USING btree (job, state) WHERE (job IS NOT NULL);
 -- Finished deliveries of notifications, for retention. Empty where no endpoint gets notifications as they came.
 CREATE INDEX delivery_notification ON entitled.delivery USING btree (notification_seq) WHERE ((notification_seq IS NOT NULL) AND (state = ANY (ARRAY[1, 2])));
 -- The open deliveries of a purchase, in order.
@@ -1521,13 +1524,16 @@ CREATE OR REPLACE FUNCTION entitled.audit_allowed()
 AS $function$
 BEGIN
     IF NEW.job IS NULL THEN
-        SELECT CASE WHEN NEW.kind NOT IN ('grant', 'revoke') OR EXISTS (SELECT FROM app_user_id WHERE id = NEW.target)
+        SELECT CASE WHEN NEW.kind NOT IN ('grant', 'revoke', 'customer_resend', 'customer_give_up')
+                OR EXISTS (SELECT FROM app_user_id WHERE id = NEW.target)
             THEN pg_current_snapshot() END INTO NEW.made_snapshot;
     END IF;
     IF pg_has_role(to_regrole('entitled_worker'), 'USAGE') THEN RETURN NEW; END IF;
     IF pg_has_role((SELECT relowner FROM pg_class WHERE oid = TG_RELID), 'USAGE') THEN RETURN NEW; END IF;
     IF NEW.outcome = 'refused' AND NEW.job IS NULL
-        AND NEW.kind IN ('grant', 'revoke', 'resend', 'reprocess', 'endpoint_enable', 'endpoint_disable', 'endpoint_pause')
+        AND NEW.kind IN ('grant', 'revoke', 'resend', 'reprocess', 'endpoint_enable', 'endpoint_disable', 'endpoint_pause',
+            'event_resend', 'bulk_resend', 'bulk_give_up', 'bulk_reprocess', 'customer_resend', 'customer_give_up',
+            'job_cancel')
         AND octet_length(NEW.target) <= 1024 AND coalesce(length(NEW.reason), 0) <= 1000
         AND coalesce(length(NEW.message), 0) <= 4096 AND coalesce(length(NEW.credential), 0) <= 255
         AND coalesce(length(NEW.address), 0) <= 255 AND coalesce(length(NEW.user_agent), 0) <= 255
@@ -1551,15 +1557,19 @@ AS $function$
 BEGIN
     IF NEW.idempotency_key IS NOT NULL THEN
         -- One query, so that both are of one moment.
-        SELECT CASE WHEN NEW.kind NOT IN ('grant', 'revoke') OR EXISTS (SELECT FROM app_user_id WHERE id = NEW.target)
+        SELECT CASE WHEN NEW.kind NOT IN ('grant', 'revoke', 'customer_resend', 'customer_give_up')
+                OR EXISTS (SELECT FROM app_user_id WHERE id = NEW.target)
             THEN pg_current_snapshot() END INTO NEW.made_snapshot;
     END IF;
     IF pg_has_role(to_regrole('entitled_worker'), 'USAGE') THEN RETURN NEW; END IF;
     IF pg_has_role((SELECT relowner FROM pg_class WHERE oid = TG_RELID), 'USAGE') THEN RETURN NEW; END IF;
-    IF NEW.kind IN ('grant', 'revoke', 'resend', 'reprocess', 'endpoint_enable', 'endpoint_disable', 'endpoint_pause')
+    IF NEW.kind IN ('grant', 'revoke', 'resend', 'reprocess', 'endpoint_enable', 'endpoint_disable', 'endpoint_pause',
+            'event_resend', 'bulk_resend', 'bulk_give_up', 'bulk_reprocess', 'customer_resend', 'customer_give_up',
+            'job_cancel')
         AND octet_length(NEW.target) BETWEEN 1 AND 1024 AND length(NEW.reason) BETWEEN 1 AND 1000
         AND length(NEW.idempotency_key) BETWEEN 1 AND 255 AND octet_length(NEW.request_hash) = 32
-        AND length(NEW.parameters) <= 16384 AND length(NEW.credential) <= 255 AND length(NEW.address) <= 255
+        AND length(NEW.parameters) <= (CASE WHEN NEW.kind LIKE 'bulk\_%' THEN 65536 ELSE 16384 END)
+        AND length(NEW.credential) <= 255 AND length(NEW.address) <= 255
         AND coalesce(length(NEW.user_agent), 0) <= 255
         AND EXISTS (SELECT FROM console_user WHERE name = NEW.made_by AND ended_ms IS NULL)
     THEN

@@ -124,6 +124,9 @@ static const unsigned char v0038_histories_sql[] = {
 static const unsigned char v0039_processes_sql[] = {
 #embed "../../schemas/sql/v0039_processes.sql"
 };
+static const unsigned char v0040_bulk_sql[] = {
+#embed "../../schemas/sql/v0040_bulk.sql"
+};
 static const unsigned char openapi_yaml[] = {
 #embed "../../schemas/openapi.yaml"
 };
@@ -179,6 +182,7 @@ static const struct {
     {"v0037_targets.sql", v0037_targets_sql, sizeof v0037_targets_sql},
     {"v0038_histories.sql", v0038_histories_sql, sizeof v0038_histories_sql},
     {"v0039_processes.sql", v0039_processes_sql, sizeof v0039_processes_sql},
+    {"v0040_bulk.sql", v0040_bulk_sql, sizeof v0040_bulk_sql},
     {"openapi.yaml", openapi_yaml, sizeof openapi_yaml},
     {"operator.yaml", operator_yaml, sizeof operator_yaml},
     {"console.css", console_css, sizeof console_css},

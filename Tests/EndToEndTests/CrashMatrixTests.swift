@@ -23,7 +23,8 @@ struct CrashMatrixTests {
         .importBeforeCommit, .importAfterCommit, .deliverAfterRelease, .replayBeforeCommit, .replayAfterCommit,
         .historyBeforeCommit, .historyAfterCommit, .returnBeforeCommit, .returnAfterCommit,
         .postBeforeCommit, .postAfterCommit, .lookBeforeCommit, .lookAfterCommit, .deletionAfterCommit,
-        .erasureBeforeCommit, .erasureAfterCommit, .changeBeforeCommit, .changeAfterCommit,
+        .erasureBeforeCommit, .erasureAfterCommit, .changeBeforeCommit, .changeAfterCommit, .bulkBeforeCommit,
+        .bulkAfterCommit,
     ]
     private static let ways: [CrashCell.Death] =
         FailPoint.allCases.filter { !others.contains($0) }.map { .at($0) } + [

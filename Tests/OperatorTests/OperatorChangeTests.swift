@@ -311,7 +311,7 @@ struct OperatorChangeTests {
         for one in cases { expect(fixture.post(path, Self.reason(one.members)), 400, one.code, field: one.field) }
         let long = Self.reason(["entitlement": .string(String(repeating: "e", count: 17_000))])
         expect(fixture.post(path, long), 413, "body_too_large")
-        expect(fixture.post(path + "?preview=true", Self.grant), 400, "unknown_parameter")
+        expect(fixture.post(path + "?preveiw=true", Self.grant), 400, "unknown_parameter", field: "preveiw")
         expect(fixture.post("/customers/nobody%20here/grants", Self.grant), 404, "not_found")
         expect(fixture.post("/deliveries/dlv_1/resends", Self.reason()), 404, "not_found")
         expect(fixture.post("/endpoints/ep_2/enable", Self.reason()), 404, "not_found")

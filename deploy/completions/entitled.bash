@@ -288,7 +288,7 @@ _entitled() {
         "actions list --key-file") mapfile -t COMPREPLY < <(compgen -f -- "$current"); return ;;
         "actions list --ca-file") mapfile -t COMPREPLY < <(compgen -f -- "$current"); return ;;
         "audit list --actor") return ;;
-        "audit list --kind") mapfile -t COMPREPLY < <(compgen -W "grant revoke resend reprocess endpoint_enable endpoint_disable endpoint_pause" -- "$current"); return ;;
+        "audit list --kind") mapfile -t COMPREPLY < <(compgen -W "grant revoke resend event_resend reprocess endpoint_enable endpoint_disable endpoint_pause bulk_resend bulk_give_up bulk_reprocess customer_resend customer_give_up job_cancel" -- "$current"); return ;;
         "audit list --target") return ;;
         "audit list --since") return ;;
         "audit list --until") return ;;

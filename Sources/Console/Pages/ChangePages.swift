@@ -18,7 +18,7 @@ struct ChangePages: Sendable {
     /// The values of a subject, as they stand in the query of the form's address.
     private static let names = ["id", "app", "environment", "uuid"]
     /// Fields of the form that are members of the request.
-    private static let members = ["entitlement", "duration", "until", "reason"]
+    private static let members = ["entitlement", "duration", "until", "endpoint", "reason"]
     private static let key = "key"
 
     var routes: [ConsoleRoute] {
@@ -33,7 +33,7 @@ struct ChangePages: Sendable {
     // MARK: - The form
 
     private static func kind(_ call: PageCall) throws(DeskError) -> ChangeKind {
-        guard let kind = ChangeKind(rawValue: call.parameter("KIND")) else {
+        guard let kind = ChangeKind(rawValue: call.parameter("KIND")), !kind.isBulk else {
             throw .notFound("There is no change of this kind.")
         }
         guard let role = call.viewer?.role, kind.roles.contains(role) else {
@@ -98,8 +98,21 @@ struct ChangePages: Sendable {
                     let instant = Timestamp.text(call.clock.now + hours * 3_600_000)
                     return (instant, "\(instant), for \(words)")
                 }, call)
-        case .resend, .reprocess, .endpointEnable, .endpointDisable: .none
+        case .eventResend: endpoints(call)
+        case .resend, .reprocess, .endpointEnable, .endpointDisable, .jobCancel, .bulkResend, .bulkGiveUp,
+            .bulkReprocess, .customerResend, .customerGiveUp:
+            .none
         }
+    }
+
+    /// All, or one of those that have it.
+    private func endpoints(_ call: PageCall) -> Node {
+        let id = ChangePages.subject(of: call)["id"] ?? ""
+        // What is wrong with the id is told when the form is sent.
+        let known = (try? call.ask { try $0.event(id).deliveries.map(\.endpoint) }) ?? []
+        return select(
+            "To", .endpoint, "endpoint",
+            [("", "every endpoint that takes it")] + Set(known).sorted().map { ($0, $0) }, call)
     }
 
     private func entitlements(_ call: PageCall) -> [(value: String, text: String)] {
@@ -133,7 +146,10 @@ struct ChangePages: Sendable {
             throw DeskError.notFound("There is no change of this kind.")
         }
         let members = ChangePages.members.compactMap { name in
-            call.form[name].map { JSON.Member(name: name, value: .string($0)) }
+            // Every endpoint is none in particular.
+            call.form[name].flatMap { value in
+                name == "endpoint" && value.isEmpty ? nil : JSON.Member(name: name, value: .string(value))
+            }
         }
         let client = call.client
         let origin = ChangeOrigin(
@@ -159,6 +175,7 @@ struct ChangePages: Sendable {
         }
         let answer = try desk.change(number, for: call.asked(by: viewer), on: call.connection)
         let change = answer.change
+        let job = try change.kind.isBulk ? call.ask { try $0.job(number) } : nil
         return Page(change.kind.title, api: LocalPath("operator", "v1", "jobs", String(change.id))) {
             Tag.h1 {
                 change.kind.title
@@ -190,9 +207,32 @@ struct ChangePages: Sendable {
                     ("About", .identifier(change.target, shown: 64)),
                     ("Reason", .untrusted(change.reason)), ("Asked by", .untrusted(change.user)),
                 ] + outcome(answer))
+            if let job {
+                ChangePages.progress(job)
+                if change.state == .running { call.changes([.jobCancel], of: ["id": String(number)]) }
+            }
             if let page = ConsolePath.subject(change.kind, target: change.target, answer.parameters) {
                 Tag.p { Node.link(to: page) { "To what was changed" } }
             }
+        }
+    }
+
+    /// How far a change of many rows is, and what became of its deliveries.
+    private static func progress(_ answer: JobAnswer) -> Node {
+        let counts = answer.job.counts
+        return PageParts.facts(
+            [
+                ("Progress", .text("\(Int(answer.job.fraction * 100)) %")),
+                ("Matched", .text(String(counts.matched))), ("Done", .text(String(counts.queued))),
+                ("Skipped", .text(String(counts.skipped))),
+            ] + facts(answer.deliveries ?? [:]))
+    }
+
+    /// How many deliveries are in each state.
+    static func facts(_ deliveries: [DeliveryState: Int64]) -> [(name: String, value: Node?)] {
+        DeliveryState.allCases.compactMap { state -> (name: String, value: Node?)? in
+            guard let count = deliveries[state] else { return nil }
+            return (state.name.prefix(1).uppercased() + state.name.dropFirst(), .text(String(count)))
         }
     }
 
@@ -291,8 +331,12 @@ extension ConsolePath {
 
     static func subject(_ kind: ChangeKind, target: String, _ parameters: JSON) -> LocalPath? {
         switch kind {
-        case .grant, .revoke: customer(target)
+        case .grant, .revoke, .customerResend, .customerGiveUp: customer(target)
         case .resend: delivery(target)
+        case .eventResend: event(target)
+        case .jobCancel: Int64(target).map { change($0) }
+        case .bulkResend, .bulkGiveUp: section(.deliveries)
+        case .bulkReprocess: section(.notifications)
         case .reprocess:
             subject(
                 kind,
@@ -329,10 +373,17 @@ extension ChangeKind {
         case .grant: "Grant an entitlement"
         case .revoke: "Take back grants"
         case .resend: "Send a delivery again"
+        case .eventResend: "Send an event again"
         case .reprocess: "Process a notification again"
         case .endpointEnable: "Enable an endpoint"
         case .endpointDisable: "Disable an endpoint"
         case .endpointPause: "Pause an endpoint"
+        case .bulkResend: "Send deliveries again"
+        case .bulkGiveUp: "Give up deliveries"
+        case .bulkReprocess: "Process notifications again"
+        case .customerResend: "Send a customer's deliveries again"
+        case .customerGiveUp: "Give up a customer's deliveries"
+        case .jobCancel: "Cancel a job"
         }
     }
 
@@ -340,8 +391,10 @@ extension ChangeKind {
         switch self {
         case .grant: "Grant"
         case .revoke: "Take back"
-        case .resend: "Send again"
-        case .reprocess: "Process again"
+        case .resend, .eventResend, .bulkResend, .customerResend: "Send again"
+        case .reprocess, .bulkReprocess: "Process again"
+        case .bulkGiveUp, .customerGiveUp: "Give up"
+        case .jobCancel: "Cancel the job"
         case .endpointEnable: "Enable"
         case .endpointDisable: "Disable"
         case .endpointPause: "Pause"
@@ -354,6 +407,13 @@ extension ChangeKind {
         case .grant: "\(id) gets the entitlement without a purchase, and consumers get an event of it."
         case .revoke: "\(id) loses what was granted of the entitlement; purchases stay. Consumers get an event of it."
         case .resend: "The consumer gets \(id) once more, with the id that it had."
+        case .eventResend:
+            "Consumers get \(id) once more, with the id that it had; one that takes such events and never had it, gets it"
+                + " for the first time."
+        case .bulkResend, .customerResend: "Consumers get the deliveries once more, with the ids that they had."
+        case .bulkGiveUp, .customerGiveUp: "The deliveries are not tried any more."
+        case .bulkReprocess: "The notifications are verified and applied again."
+        case .jobCancel: "The job \(id) ends where it is; what it sent or queued stays so."
         case .reprocess: "\(id) is verified and applied again. What it changed before is not changed twice."
         case .endpointEnable: "\(id) gets its held deliveries, the oldest first, and all new ones."
         case .endpointDisable: "Nothing is sent to \(id) any more; its deliveries are held until it is enabled."

@@ -71,6 +71,7 @@ enum EventPages {
                 "Made "
                 call.clock.time(event.created)
             }
+            call.changes([.eventResend], of: ["id": event.id])
             Tag.h2 { "Event" }
             PageParts.facts([
                 ("Id", .identifier(event.id, shown: 64)), ("App", .untrusted(event.app)),

@@ -36,6 +36,9 @@ enum JobPages {
 
     private static func isChange(_ job: Job) -> Bool { ChangeKind(rawValue: job.kind) != nil }
 
+    /// Whether it is a change of one step.
+    private static func isOneStep(_ job: Job) -> Bool { ChangeKind(rawValue: job.kind).map { !$0.isBulk } ?? false }
+
     // MARK: - The list
 
     private static func list(_ call: PageCall) throws -> Page {
@@ -56,7 +59,7 @@ enum JobPages {
                     Column("No.", isNumber: true) { row in .text(String(row.id)) },
                     Column("State") { row in badge(row.state) },
                     Column("Done", isNumber: true) { row in
-                        isChange(row) || row.state == .done ? .none : .text("\(percent(row)) %")
+                        isOneStep(row) || row.state == .done ? .none : .text("\(percent(row)) %")
                     },
                     Column("Found", isNumber: true, text: { count($0, $0.counts.matched) }),
                     Column("In line", isNumber: true, text: { count($0, $0.counts.queued) }),
@@ -67,9 +70,9 @@ enum JobPages {
         }
     }
 
-    /// A change is one step, of which there is nothing to count.
+    /// Of one step there is nothing to count.
     private static func count(_ job: Job, _ number: Int64) -> String? {
-        isChange(job) ? nil : PageParts.grouped(number)
+        isOneStep(job) ? nil : PageParts.grouped(number)
     }
 
     // MARK: - One
@@ -103,7 +106,14 @@ enum JobPages {
                 Tag.div(.classes(.notice, .bad), .role(.alert)) { Tag.p { Node.untrusted(error) } }
             }
             if job.state == .running { progress(job, isWatched: isWatched) }
-            if !isChange(job) { counts(job) }
+            if !isOneStep(job) {
+                counts(job)
+                if job.state == .running { call.changes([.jobCancel], of: ["id": String(number)]) }
+            }
+            if let deliveries = answer.deliveries, !deliveries.isEmpty {
+                Tag.h2 { "Deliveries" }
+                PageParts.facts(ChangePages.facts(deliveries))
+            }
             facts(answer, call)
             if let page = answer.change.flatMap({ change in
                 ConsolePath.subject(change.change.kind, target: change.change.target, change.parameters)
@@ -121,12 +131,12 @@ enum JobPages {
 
     private static func progress(_ job: Job, isWatched: Bool) -> Node {
         .group([
-            isChange(job)
+            isOneStep(job)
                 ? .none
                 : Tag.progress(.value(String(percent(job))), .most(100), .spoken("Done")) { "\(percent(job)) %" },
             Tag.div(.classes(.notice), .role(.status)) {
                 Tag.p {
-                    isChange(job) ? "A worker has not done it yet. " : "\(percent(job)) % are done. "
+                    isOneStep(job) ? "A worker has not done it yet. " : "\(percent(job)) % are done. "
                     if isWatched {
                         "This page loads itself again every \(pause) seconds. "
                         Node.link(to: ConsolePath.job(job.id).with("refresh", "off")) { "Stop that" }
@@ -138,10 +148,16 @@ enum JobPages {
         ])
     }
 
+    private static func isGivingUp(_ job: Job) -> Bool {
+        [.bulkGiveUp, .customerGiveUp].contains(ChangeKind(rawValue: job.kind))
+    }
+
     private static func counts(_ job: Job) -> Node {
         let figures: [(title: String, number: Int64, text: String, kind: StyleClass?)] = [
             ("Found", job.counts.matched, "what was asked for, so far", nil),
-            ("Put in line", job.counts.queued, "sent or applied by workers", nil),
+            isGivingUp(job)
+                ? ("Given up", job.counts.queued, "not tried any more", nil)
+                : ("Put in line", job.counts.queued, "sent or applied by workers", nil),
             (
                 "Left out", job.counts.skipped, "cannot be sent or applied any more",
                 job.counts.skipped > 0 ? .warn : nil

@@ -51,6 +51,9 @@ package enum FailPoint: String, Sendable, CaseIterable {
     /// A change of an operator's is done and on record; neither is committed.
     case changeBeforeCommit = "change.before-commit"
     case changeAfterCommit = "change.after-commit"
+    /// A step of a change of many rows is done, and where it ends is on record; neither is committed.
+    case bulkBeforeCommit = "bulk.before-commit"
+    case bulkAfterCommit = "bulk.after-commit"
     /// A row of an imported file is written.
     case importBeforeCommit = "import.before-commit"
     case importAfterCommit = "import.after-commit"

@@ -6,7 +6,8 @@ package struct Change: Sendable {
     /// The number of the job.
     package let id: Int64
     package let kind: ChangeKind
-    /// The id of what it is about: an app user id, a delivery, a notification's UUID, an endpoint.
+    /// The id of what it is about: an app user id, an event, a delivery, a notification's UUID, an
+    /// endpoint, a list, a job.
     package let target: String
     /// JSON, as it was asked for; not parsed, because the role that writes it is not trusted.
     package let parameters: String

@@ -22,7 +22,7 @@ package enum ChangeEnding: Sendable, Equatable {
         }
     }
 
-    var state: Job.State {
+    package var state: Job.State {
         switch self {
         case .done: .done
         case .refused, .failed: .failed

@@ -8,37 +8,69 @@ package enum ChangeKind: String, Sendable, CaseIterable, ColumnDecodable {
     case revoke
     /// Sends a delivery again.
     case resend
+    /// Sends an event again to one endpoint, or to all that take it: `{"endpoint"?}`.
+    case eventResend = "event_resend"
     /// Applies a notification again, or releases a held one: `{"app", "environment"}`.
     case reprocess
     case endpointEnable = "endpoint_enable"
     case endpointDisable = "endpoint_disable"
     /// Sends nothing to an endpoint before an instant: `{"until"}`, in ms.
     case endpointPause = "endpoint_pause"
+    /// Sends again all deliveries that a `BulkSelection` names.
+    case bulkResend = "bulk_resend"
+    /// Gives up all deliveries that a `BulkSelection` names.
+    case bulkGiveUp = "bulk_give_up"
+    /// Applies all notifications again that a `BulkSelection` names.
+    case bulkReprocess = "bulk_reprocess"
+    /// `bulkResend` of one customer's deliveries.
+    case customerResend = "customer_resend"
+    /// `bulkGiveUp` of one customer's deliveries.
+    case customerGiveUp = "customer_give_up"
+    /// Ends a job of several steps where it is.
+    case jobCancel = "job_cancel"
 
     /// Who may ask for it.
     package var roles: Set<OperatorRole> {
         switch self {
         case .grant, .revoke: [.support, .operator]
-        case .resend: [.support, .integrator, .operator]
-        case .reprocess: [.operator]
-        case .endpointEnable, .endpointDisable, .endpointPause: [.integrator, .operator]
+        case .resend, .eventResend: [.support, .integrator, .operator]
+        case .reprocess, .bulkReprocess: [.operator]
+        case .endpointEnable, .endpointDisable, .endpointPause, .bulkResend, .bulkGiveUp, .customerResend,
+            .customerGiveUp, .jobCancel:
+            [.integrator, .operator]
         }
     }
 
     /// What the target of a change is an id of: the same text may name one thing of each class.
     package enum TargetClass: String, Sendable {
-        case customer, delivery, notification, endpoint
+        case customer, event, delivery, notification, endpoint, list, job
     }
 
     package var targetClass: TargetClass {
         switch self {
-        case .grant, .revoke: .customer
+        case .grant, .revoke, .customerResend, .customerGiveUp: .customer
         case .resend: .delivery
+        case .eventResend: .event
         case .reprocess: .notification
         case .endpointEnable, .endpointDisable, .endpointPause: .endpoint
+        case .bulkResend, .bulkGiveUp, .bulkReprocess: .list
+        case .jobCancel: .job
         }
     }
 
     /// Kinds whose target is a customer.
     package static let ofCustomers = allCases.filter { $0.targetClass == .customer }
+
+    /// Whether it is done in several steps, as a job is.
+    package var isBulk: Bool {
+        switch self {
+        case .bulkResend, .bulkGiveUp, .bulkReprocess, .customerResend, .customerGiveUp: true
+        case .grant, .revoke, .resend, .eventResend, .reprocess, .endpointEnable, .endpointDisable, .endpointPause,
+            .jobCancel:
+            false
+        }
+    }
+
+    /// Kinds that are done in several steps.
+    package static let bulk = allCases.filter(\.isBulk)
 }

@@ -172,10 +172,12 @@ package enum ChangeTable {
         SELECT held.* FROM held, settings
         """
 
-    /// The next change that is to be done and that no other worker is at; it is locked until the transaction ends.
+    /// The next change of one step that is to be done and that no other worker is at; it is locked until the transaction ends.
     package static func take(on connection: PostgresConnection) throws -> Change? {
-        let classes = ChangeKind.allCases.map(\.targetClass.rawValue)
-        return try connection.query(selectNext, [.texts(kinds), .texts(classes)]).first.map(Change.init)
+        let kinds = ChangeKind.allCases.filter { !$0.isBulk }
+        return try connection.query(
+            selectNext, [.texts(kinds.map(\.rawValue)), .texts(kinds.map(\.targetClass.rawValue))]
+        ).first.map(Change.init)
     }
 
     private static let lock = """
@@ -231,7 +233,8 @@ package enum ChangeTable {
     /// A target that no index takes is cut off in the audit: schemas before 37 let a console write one.
     private static let end = """
         WITH ended AS (
-            UPDATE entitled.job SET state = $2, outcome = $3, error = $4, fraction = 1, updated_ms = t.now,
+            UPDATE entitled.job SET state = $2, outcome = $3, error = $4,
+                fraction = CASE WHEN $2 = 'cancelled' THEN fraction ELSE 1 END, updated_ms = t.now,
                 finished_ms = t.now
             FROM (SELECT (extract(epoch FROM clock_timestamp()) * 1000)::int8 AS now) t
             WHERE id = $1 AND state = 'running'
@@ -245,14 +248,27 @@ package enum ChangeTable {
         """
 
     /// Ends a change that is held, and puts it in the audit.
-    package static func end(_ change: Change, _ ending: ChangeEnding, on connection: PostgresConnection) throws {
+    ///
+    /// - Parameter state: nil: as it follows from the ending.
+    package static func end(
+        _ change: Change, _ ending: ChangeEnding, as state: Job.State? = nil, on connection: PostgresConnection
+    ) throws {
         let rows = try connection.query(
             end,
             [
-                .int8(change.id), .text(ending.state.rawValue), .text(ending.document?.text), .text(ending.message),
+                .int8(change.id), .text((state ?? ending.state).rawValue), .text(ending.document?.text),
+                .text(ending.message),
                 .text(ending.outcome.rawValue),
             ])
         guard rows.count == 1 else { throw PostgresError(.decoding, "change \(change.id) was not held") }
+    }
+
+    /// Whether the deletion of a customer has put a pseudonym in a change that means them.
+    package static func isRedacted(_ change: Change, on connection: PostgresConnection) throws -> Bool {
+        try connection.query(
+            "SELECT idempotency_key = 'change ' || id::text AS is_redacted FROM entitled.job WHERE id = $1",
+            [.int8(change.id)]
+        ).one().bool("is_redacted")
     }
 
     private static let fail = """

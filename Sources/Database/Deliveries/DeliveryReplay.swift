@@ -129,14 +129,20 @@ package enum DeliveryReplay {
     }
 
     /// It joins the order that its endpoint has now, or leaves the one that it had.
-    private static let reopen = """
+    private static let reopen = reopening("")
+    /// The schema may be older than the column.
+    private static let reopenForJob = reopening(", job = $7")
+
+    private static func reopening(_ more: String) -> String {
+        """
         UPDATE entitled.delivery d
         SET state = CASE WHEN t.ordered_by IS NULL THEN \(DeliveryCode.pending) ELSE \(DeliveryCode.blocked) END,
-            reason = NULL, next_ms = $3, round_start = d.attempts, ordered_by = t.ordered_by, sequence = t.sequence
+            reason = NULL, next_ms = $3, round_start = d.attempts, ordered_by = t.ordered_by, sequence = t.sequence\(more)
         FROM unnest($1::int2[], $2::uuid[], $5::uuid[], $6::int8[]) AS t(lane, id, ordered_by, sequence)
         WHERE d.lane = t.lane AND d.id = t.id AND d.state = ANY($4::int2[])
         RETURNING d.lane, d.endpoint, d.ordered_by
         """
+    }
 
     private static let add = """
         INSERT INTO entitled.delivery
@@ -156,14 +162,15 @@ package enum DeliveryReplay {
     ///   - known: deliveries to this endpoint.
     ///   - new: events without one.
     ///   - endpoint: as `lock` gave it.
+    ///   - job: which those with a delivery name then; nil: none.
     /// - Returns: how many are in line now, and of how many events the body is gone.
     package static func queue(
-        known: [Ended], in states: [DeliveryState], new: [EventKey], to endpoint: Endpoint, now: Int64,
-        on connection: PostgresConnection
+        known: [Ended], in states: [DeliveryState], new: [EventKey], to endpoint: Endpoint, job: Int64? = nil,
+        now: Int64, on connection: PostgresConnection
     ) throws -> (queued: Int, gone: Int) {
         let events = known.compactMap(\.event) + new
         let kept = try lock(events, to: endpoint, on: connection)
-        var lines = try reopen(known, kept, in: states, now: now, on: connection)
+        var lines = try reopen(known, kept, in: states, job, now: now, on: connection)
         lines += try add(new, kept, to: endpoint, now: now, on: connection)
         _ = try DeliveryOrder.release(Set(lines.compactMap { $0 }), now: now, on: connection)
         return (lines.count, events.count - kept.count)
@@ -171,19 +178,19 @@ package enum DeliveryReplay {
 
     /// The lines of those that were; nil for one that is in none.
     private static func reopen(
-        _ known: [Ended], _ kept: [EventKey: Kept], in states: [DeliveryState], now: Int64,
+        _ known: [Ended], _ kept: [EventKey: Kept], in states: [DeliveryState], _ job: Int64?, now: Int64,
         on connection: PostgresConnection
     ) throws -> [DeliveryOrder.Line?] {
         let again = known.filter { ended in ended.event.map { kept[$0] != nil } ?? true }
         guard !again.isEmpty else { return [] }
         let orders = again.map { ended in ended.event.flatMap { kept[$0] } }
         return try connection.query(
-            reopen,
+            job == nil ? reopen : reopenForJob,
             [
                 .int2s(again.map(\.id.lane.number)), .uuids(again.map(\.id.bytes)), .int8(now),
                 .int2s(states.map(\.rawValue)), .uuids(orders.map { $0?.purchase }),
                 .int8s(orders.map { $0?.sequence }),
-            ]
+            ] + (job.map { [.int8($0)] } ?? [])
         ).map { try DeliveryOrder.Line($0) }
     }
 

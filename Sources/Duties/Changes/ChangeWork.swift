@@ -94,7 +94,7 @@ package struct ChangeWork: Sendable {
         return try DeletionTable.fate(ofTargetOf: change, on: connection)
     }
 
-    private static let deleted = "The customer was deleted; the change was asked for before, or at the same time."
+    static let deleted = "The customer was deleted; the change was asked for before, or at the same time."
 
     private func end(
         _ change: Change, _ ending: ChangeEnding, on connection: PostgresConnection
@@ -114,25 +114,44 @@ package struct ChangeWork: Sendable {
 
     // MARK: - Each kind
 
-    private func carryOut(_ change: Change, on connection: PostgresConnection) throws -> ChangeEnding {
+    /// Why the operator may not do this now; nil: they may.
+    static func objection(to change: Change, on connection: PostgresConnection) throws -> String? {
         guard let role = try ChangeTable.role(of: change, on: connection) else {
-            return .refused("The operator \(change.user) was removed, or the key has ended.")
+            return "The operator \(change.user) was removed, or the key has ended."
         }
-        guard change.kind.roles.contains(role) else {
-            let needs = OperatorRole.allCases.filter(change.kind.roles.contains).map(\.rawValue)
-            return .refused(
-                "The role \(role.rawValue) may not do this; it needs one of: \(needs.joined(separator: ", ")).")
-        }
+        guard !change.kind.roles.contains(role) else { return nil }
+        let needs = OperatorRole.allCases.filter(change.kind.roles.contains).map(\.rawValue)
+        return "The role \(role.rawValue) may not do this; it needs one of: \(needs.joined(separator: ", "))."
+    }
+
+    /// Whether a change that was shown before concerns other rows now, or rows that are not as they were.
+    static func isChanged(
+        _ change: Change, _ parameters: JSON, on connection: PostgresConnection
+    ) throws -> Bool {
+        guard let digest = parameters[ChangeVersions.member]?.stringValue else { return false }
+        let now = try ChangeVersions.digest(change.kind, change.target, parameters, on: connection)
+        return Hex.encode(now) != digest
+    }
+
+    private func carryOut(_ change: Change, on connection: PostgresConnection) throws -> ChangeEnding {
+        if let objection = try ChangeWork.objection(to: change, on: connection) { return .refused(objection) }
         guard let parameters = try? JSON(parsing: Array(change.parameters.utf8)) else {
             return .refused("The parameters of the change are no JSON.")
+        }
+        guard try !ChangeWork.isChanged(change, parameters, on: connection) else {
+            return .refused(ChangeVersions.changed)
         }
         switch change.kind {
         case .grant: return try grant(change, parameters, on: connection)
         case .revoke: return try revoke(change, parameters, on: connection)
         case .resend: return try resend(change, on: connection)
+        case .eventResend: return try resendEvent(change, parameters, on: connection)
         case .reprocess: return try reprocess(change, parameters, on: connection)
         case .endpointEnable, .endpointDisable, .endpointPause:
             return try steer(change, parameters, on: connection)
+        case .jobCancel: return try cancel(change, on: connection)
+        case .bulkResend, .bulkGiveUp, .bulkReprocess, .customerResend, .customerGiveUp:
+            return .refused("A change of many rows is done in steps.")
         }
     }
 
@@ -190,6 +209,74 @@ package struct ChangeWork: Sendable {
             return .refused("The endpoint of the delivery is disabled or removed (\(reason)).")
         case .gone(let reason): return .refused("The delivery cannot be sent any more: \(reason).")
         }
+    }
+
+    private func resendEvent(
+        _ change: Change, _ parameters: JSON, on connection: PostgresConnection
+    ) throws -> ChangeEnding {
+        guard let id = UUIDText.bytes(change.target), let event = try EventQuery.find(id, on: connection).first else {
+            return .refused("There is no event \(change.target).")
+        }
+        let endpoint = parameters["endpoint"]?.stringValue
+        switch try EventRepair.resend(event, to: endpoint, now: clock.now(), on: connection) {
+        case .notFound: return .refused("There is no event \(change.target).")
+        case .gone: return .refused("The event is too old: its body is not kept any more.")
+        case .done(let sent, let skipped):
+            guard !sent.isEmpty else {
+                let reasons = skipped.map { "\($0.endpoint): \($0.reason)" }.joined(separator: "; ")
+                return .refused(
+                    skipped.isEmpty
+                        ? endpoint.map { "There is no endpoint \($0)." } ?? "No endpoint takes this event."
+                        : "No endpoint can have it: \(reasons).")
+            }
+            return .done(
+                .object([
+                    "sent": .array(
+                        sent.map {
+                            .object([
+                                "endpoint": .string($0.endpoint), "delivery": .string($0.delivery.text),
+                                "state": .string($0.isBlocked ? "blocked" : "pending"),
+                            ])
+                        }),
+                    "skipped": .array(
+                        skipped.map { .object(["endpoint": .string($0.endpoint), "reason": .string($0.reason)]) }),
+                ]))
+        }
+    }
+
+    /// Waits for the step of the job that is being taken.
+    private func cancel(_ change: Change, on connection: PostgresConnection) throws -> ChangeEnding {
+        guard let id = Int64(change.target), let job = try JobTable.find(id, on: connection) else {
+            return .refused("There is no job \(change.target).")
+        }
+        let isOperator = try ChangeTable.role(of: change, on: connection) == .operator
+        guard let kind = ChangeKind(rawValue: job.kind) else {
+            guard isOperator else { return .refused("Only the role operator cancels this job.") }
+            guard let ended = try JobTable.cancel(id, on: connection) else { return .refused(ChangeWork.over(job)) }
+            return .done(ChangeWork.counts(ended))
+        }
+        guard kind.isBulk else { return .refused("A change of one step ends by itself.") }
+        guard
+            try isOperator
+                || (job.madeBy == change.user && ConsoleUserTable.isSame(change.user, as: job.created, on: connection))
+        else { return .refused("The job is another operator's.") }
+        guard let bulk = try ChangeTable.take(id, on: connection), let held = try JobTable.find(id, on: connection)
+        else {
+            return .refused(ChangeWork.over(try JobTable.find(id, on: connection) ?? job))
+        }
+        try ChangeTable.end(
+            bulk, .failed("The job was cancelled by \(change.user) after \(held.counts.matched) rows."), as: .cancelled,
+            on: connection)
+        return .done(ChangeWork.counts(held))
+    }
+
+    private static func over(_ job: Job) -> String { "The job has ended already: \(job.state.rawValue)." }
+
+    private static func counts(_ job: Job) -> JSON {
+        .object([
+            "matched": .int(job.counts.matched), "queued": .int(job.counts.queued),
+            "skipped": .int(job.counts.skipped),
+        ])
     }
 
     private func reprocess(

@@ -137,7 +137,8 @@ struct Composition {
             try service(RetentionDuty(retention)),
             try reconciliation.map { try service($0) },
             try accounts.map { try service($0) },
-            try service(JobDuty(worker: worker, kinds: [WebhookReplayWork.kind, history.jobs], logger: logger)),
+            try service(
+                JobDuty(worker: worker, kinds: [WebhookReplayWork.kind, history.jobs] + BulkWork.kinds, logger: logger)),
             try service(
                 ChangeDuty(
                     work: ChangeWork(

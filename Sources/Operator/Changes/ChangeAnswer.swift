@@ -29,10 +29,13 @@ package struct JobAnswer: DeskAnswer {
     package let job: Job
     /// Nil: the job is no change.
     package let change: ChangeAnswer?
+    /// Of a change of many rows: how the deliveries stand that it sent again, or gave up.
+    package let deliveries: [DeliveryState: Int64]?
 
-    package init(job: Job, change: ChangeAnswer?) {
+    package init(job: Job, change: ChangeAnswer?, deliveries: [DeliveryState: Int64]? = nil) {
         self.job = job
         self.change = change
+        self.deliveries = deliveries
     }
 
     package var json: JSON {
@@ -42,7 +45,23 @@ package struct JobAnswer: DeskAnswer {
                 JSON.Member(name: "target", value: .string(change.change.target)),
                 JSON.Member(name: "reason", value: .string(change.change.reason)),
                 JSON.Member(name: "outcome", value: change.outcome ?? .null),
-            ])
+            ] + bulk)
+    }
+}
+
+extension JobAnswer {
+    /// What a change of many rows has more.
+    private var bulk: [JSON.Member] {
+        guard let deliveries else { return [] }
+        let states = DeliveryState.allCases.map { state in
+            JSON.Member(name: state.name, value: .int(deliveries[state] ?? 0))
+        }
+        var skipped = BulkDone()
+        skipped.skipped = BulkDone.skipped(job.cursor.first ?? "")
+        return [
+            JSON.Member(name: "deliveries", value: .object(states)),
+            JSON.Member(name: "skipped_by_reason", value: skipped.skippedJSON),
+        ]
     }
 }
 

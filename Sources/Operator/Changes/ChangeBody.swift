@@ -15,9 +15,9 @@ struct ChangeBody {
     private var taken: Set<String> = []
 
     /// - Throws: `DeskError`: 400, or 413.
-    init(_ body: [UInt8]) throws(DeskError) {
-        guard body.count <= ChangeBody.longest else {
-            throw DeskError(413, "body_too_large", "The body may have at most \(ChangeBody.longest) bytes.")
+    init(_ body: [UInt8], longest: Int = longest) throws(DeskError) {
+        guard body.count <= longest else {
+            throw DeskError(413, "body_too_large", "The body may have at most \(longest) bytes.")
         }
         guard let members = (try? JSON(parsing: body, deepest: 4))?.members else {
             throw .badRequest("The body must be a JSON object, such as {\"reason\": \"…\"}.")
@@ -54,6 +54,27 @@ struct ChangeBody {
     mutating func text(_ name: String) throws(DeskError) -> String {
         guard let text = try optionalText(name) else { throw .badRequest("\(name) is missing.", field: name) }
         return text
+    }
+
+    /// An object of texts, numbers and flags, as a list has them in its query.
+    mutating func filter(_ name: String) throws(DeskError) -> [JSON.Member]? {
+        guard let value = value(name) else { return nil }
+        guard let members = value.members else {
+            throw .badRequest("\(name) must be an object.", field: name)
+        }
+        return members
+    }
+
+    /// Several texts, each once.
+    mutating func texts(_ name: String, atMost limit: Int) throws(DeskError) -> [String]? {
+        guard let value = value(name) else { return nil }
+        let texts = value.arrayValue?.compactMap(\.stringValue) ?? []
+        guard !texts.isEmpty, texts.count == value.arrayValue?.count, texts.count <= limit,
+            Set(texts).count == texts.count
+        else {
+            throw .badRequest("\(name) must be a list of 1 to \(limit) texts, each once.", field: name)
+        }
+        return texts
     }
 
     /// An instant that is still to come, in ms since 1970.

@@ -23,6 +23,8 @@ package struct ChangeDesk: Sendable {
 
     private static let longestKey = 255
 
+    /// Asks for a change of one step.
+    ///
     /// - Parameters:
     ///   - subject: values of the route's path, such as `id`.
     ///   - body: JSON, as the API takes it.
@@ -32,16 +34,79 @@ package struct ChangeDesk: Sendable {
         _ kind: ChangeKind, of subject: [String: String], body: [UInt8], by viewer: Viewer, from origin: ChangeOrigin,
         idempotencyKey: String, now: Int64, on connection: PostgresConnection
     ) throws -> Asked {
-        // Before the body is looked at: a role is told nothing of what it may not do.
-        guard kind.roles.contains(viewer.role) else {
+        guard let route = ChangeRoute.all.first(where: { $0.kind == kind }) else {
+            throw DeskError.notFound("There is no change \(kind.rawValue).")
+        }
+        return try ask(
+            route, of: subject, body: body, by: viewer, from: origin, idempotencyKey: idempotencyKey, now: now,
+            on: connection)
+    }
+
+    /// The body, and the kind that it asks for, if the viewer may. Before the body is looked at: a role is told nothing of what it
+    /// may not do.
+    private func opened(
+        _ route: ChangeRoute, _ body: [UInt8], _ subject: [String: String], by viewer: Viewer,
+        from origin: ChangeOrigin, now: Int64, on connection: PostgresConnection
+    ) throws -> (ChangeBody, ChangeKind) {
+        func check(_ kind: ChangeKind, _ roles: Set<OperatorRole>) throws {
+            guard !roles.contains(viewer.role) else { return }
             let error = DeskError.forbidden(viewer.role, kind)
             try refusals.note(
                 kind, subject["id"] ?? subject["uuid"] ?? "", by: origin, error, now: now, on: connection)
             throw error
         }
-        guard let route = ChangeRoute.all.first(where: { $0.kind == kind }) else {
-            throw DeskError.notFound("There is no change \(kind.rawValue).")
+        try check(route.kind, route.roles)
+        var body = try ChangeBody(
+            body, longest: route.choices.isEmpty ? ChangeBody.longest : BulkRequest.longest)
+        let kind = try route.kind(of: &body)
+        try check(kind, kind.roles)
+        return (body, kind)
+    }
+
+    /// What a change would come to; nothing is changed.
+    ///
+    /// - Throws: `DeskError`, as where it is asked for.
+    package func preview(
+        _ route: ChangeRoute, of subject: [String: String], body: [UInt8], by viewer: Viewer,
+        from origin: ChangeOrigin, now: Int64, on connection: PostgresConnection
+    ) throws -> ChangePreview {
+        var (body, kind) = try opened(route, body, subject, by: viewer, from: origin, now: now, on: connection)
+        return try DatabaseDesk.ask(settings, for: viewer, now: now, on: connection) { desk in
+            let found = try route.find(desk, PathValues(values: subject), &body)
+            _ = try body.optionalText("reason")
+            try body.finish()
+            kind = found.kind ?? kind
+            let digest = try ChangeVersions.digest(kind, found.target, found.parameters, on: connection)
+            return ChangePreview(
+                kind: kind, target: found.target, plan: ChangePlan(made: now, digest: digest),
+                effect: try desk.effect(kind, found.target, found.parameters))
         }
+    }
+
+    /// The plan that a change insists on.
+    private static func plan(_ text: String?, now: Int64) throws(DeskError) -> ChangePlan? {
+        guard let text else { return nil }
+        guard let plan = ChangePlan(text: text), plan.made <= now else {
+            throw .badRequest("If-Plan is no plan of a preview.", field: "If-Plan")
+        }
+        guard now < plan.ends else {
+            throw .changedMeanwhile("The plan is older than \(ChangePlan.life / 60_000) minutes.")
+        }
+        return plan
+    }
+
+    /// - Parameters:
+    ///   - subject: values of the route's path, such as `id`.
+    ///   - body: JSON, as the API takes it.
+    ///   - insisting: the plan of a preview, if it is to be done only as it was shown.
+    ///   - now: ms since 1970.
+    /// - Throws: `DeskError`.
+    package func ask(
+        _ route: ChangeRoute, of subject: [String: String], body: [UInt8], by viewer: Viewer,
+        from origin: ChangeOrigin, idempotencyKey: String, insisting text: String? = nil, now: Int64,
+        on connection: PostgresConnection
+    ) throws -> Asked {
+        var (body, kind) = try opened(route, body, subject, by: viewer, from: origin, now: now, on: connection)
         guard !idempotencyKey.isEmpty, idempotencyKey.utf8.count <= ChangeDesk.longestKey,
             idempotencyKey.utf8.allSatisfy({ (0x21...0x7e).contains($0) })
         else {
@@ -49,7 +114,6 @@ package struct ChangeDesk: Sendable {
                 "A change needs one Idempotency-Key of 1 to \(ChangeDesk.longestKey) visible characters, a new one for"
                     + " each change.", field: "Idempotency-Key")
         }
-        var body = try ChangeBody(body)
         let fingerprint = body.fingerprint(kind, of: subject)
         // Before it is looked at whether it can be done: by now it may have been.
         let known = try ChangeTable.answer(
@@ -61,21 +125,38 @@ package struct ChangeDesk: Sendable {
         let reason: String
         let found: ChangeRoute.Subject
         do {
+            let plan = try ChangeDesk.plan(text, now: now)
             reason = try body.reason()
-            found = try DatabaseDesk.ask(settings, for: viewer, now: now, on: connection) { desk in
-                try route.find(desk, PathValues(values: subject), &body)
+            // Times count from when they were shown.
+            found = try DatabaseDesk.ask(settings, for: viewer, now: plan?.made ?? now, on: connection) { desk in
+                var found = try route.find(desk, PathValues(values: subject), &body)
+                guard let plan else { return found }
+                let digest = try ChangeVersions.digest(
+                    found.kind ?? kind, found.target, found.parameters, on: connection)
+                guard digest == plan.digest else { throw DeskError.changedMeanwhile(ChangeVersions.changed) }
+                // A worker compares once more.
+                found.parameters = .object(
+                    (found.parameters.members ?? []) + [
+                        JSON.Member(name: ChangeVersions.member, value: .string(Hex.encode(digest)))
+                    ])
+                return found
             }
             try body.finish()
+            kind = found.kind ?? kind
         } catch let error as DeskError {
             // The request under the key was another one, whatever is wrong with this one.
             if let known { return try asked(known, kind) }
             throw error
         }
-        let answer = try ChangeTable.ask(
-            ChangeTable.Request(
-                kind, found.target, parameters: found.parameters, reason: reason, by: origin,
-                idempotencyKey: idempotencyKey, fingerprint: fingerprint), on: connection)
-        return try asked(answer, kind)
+        let request = ChangeTable.Request(
+            kind, found.target, parameters: found.parameters, reason: reason, by: origin,
+            idempotencyKey: idempotencyKey, fingerprint: fingerprint)
+        do {
+            return try asked(try ChangeTable.ask(request, on: connection), kind)
+        } catch let error as PostgresError where error.sqlstate == "42501" {
+            // A kind that is younger than the schema.
+            throw DeskError.unavailable("The database has an older schema: run `entitled migrate`.")
+        }
     }
 
     private func asked(_ answer: ChangeTable.Answer, _ kind: ChangeKind) throws(DeskError) -> Asked {
@@ -112,6 +193,8 @@ extension Viewer {
 }
 
 extension DeskError {
+    static func changedMeanwhile(_ message: String) -> DeskError { DeskError(409, "changed_meanwhile", message) }
+
     /// Another operator's change is not told from one that is not there.
     static func noOwnChange(_ number: Int64) -> DeskError { .notFound("There is no change \(number) of yours.") }
 }

@@ -6,20 +6,40 @@ import Subscriptions
 package struct ChangeRoute: Sendable {
     /// What is to be changed: found, so that a typo is told at once.
     struct Subject {
+        /// Nil: that of the route.
+        var kind: ChangeKind?
         let target: String
-        let parameters: JSON
+        var parameters: JSON
     }
 
     typealias Find = @Sendable (DatabaseDesk, PathValues, inout ChangeBody) throws -> Subject
 
     package let kind: ChangeKind
+    /// Kinds that the member `kind` of the body chooses from; empty: it has none.
+    let choices: [String: ChangeKind]
     let pattern: PathPattern
     let find: Find
 
-    private init(_ path: String, _ kind: ChangeKind, _ find: @escaping Find) {
+    private init(
+        _ path: String, _ kind: ChangeKind, choices: [String: ChangeKind] = [:], _ find: @escaping Find
+    ) {
         pattern = PathPattern(OperatorRoute.root + path)
         self.kind = kind
+        self.choices = choices
         self.find = find
+    }
+
+    /// Who may ask for one of its kinds.
+    var roles: Set<OperatorRole> {
+        choices.values.reduce(kind.roles) { $0.union($1.roles) }
+    }
+
+    /// The kind that a body asks for.
+    func kind(of body: inout ChangeBody) throws(DeskError) -> ChangeKind {
+        guard !choices.isEmpty else { return kind }
+        let word = try body.text("kind")
+        guard let kind = choices[word] else { throw DeskParameters.notOneOf(choices.keys.sorted(), word, "kind") }
+        return kind
     }
 
     package var path: String { pattern.text }
@@ -35,6 +55,15 @@ package struct ChangeRoute: Sendable {
             // Any id of it; the answer knows the one that it has here.
             let delivery = try desk.delivery(values["id"])
             return Subject(target: delivery.delivery.id.text, parameters: .object([JSON.Member]()))
+        },
+        ChangeRoute("/events/{id}/resends", .eventResend) { desk, values, body in
+            let event = try desk.event(values["id"]).event
+            let endpoint = try body.optionalText("endpoint")
+            if let endpoint, try EndpointTable.list(id: endpoint, on: desk.connection).isEmpty {
+                throw DeskError.badRequest("There is no endpoint \(endpoint).", field: "endpoint")
+            }
+            return Subject(
+                target: event.id, parameters: .object(["endpoint": endpoint.map { .string($0) }]))
         },
         ChangeRoute("/notifications/{app}/{environment}/{uuid}/reprocess", .reprocess) { desk, values, _ in
             let environment = try values.environment()
@@ -54,7 +83,20 @@ package struct ChangeRoute: Sendable {
             }
             return try endpoint(values, desk, .object(["until": .int(until)]))
         },
+        ChangeRoute("/jobs/{id}/cancel", .jobCancel) { desk, values, _ in
+            guard let number = Int64(values["id"]) else {
+                throw DeskError.notFound("\(values["id"]) is no job's number.")
+            }
+            // Another operator's is not told from one that is not there.
+            _ = try desk.job(number)
+            return Subject(target: String(number), parameters: .object([JSON.Member]()))
+        },
     ]
+
+    /// Changes of many rows.
+    package static let jobs = ChangeRoute("/jobs", .bulkResend, choices: BulkRequest.kinds) { desk, _, body in
+        try BulkRequest.find(desk, &body)
+    }
 
     private static func customer(_ values: PathValues, _ desk: DatabaseDesk) throws -> String {
         try desk.resolve(values["id"]).appUserID ?? values["id"]

@@ -9,16 +9,21 @@ extension DatabaseDesk {
 
     package func notifications(_ question: NotificationsQuestion) throws -> DeskList<NotificationRow> {
         try viewer.check(.notifications)
-        var filter = NotificationQuery.Filter(
-            state: question.state, app: question.app, environment: question.environment)
-        (filter.type, filter.subtype) = (question.type, question.subtype)
-        filter.originalTransactionID = question.purchase
+        var filter = filter(question)
         if let app = question.app, let purchase = question.purchase {
             let environments = question.environment.map { [$0] } ?? StoreEnvironment.allCases
             filter.lanes = Set(environments.map { Lane(app: app, environment: $0, subject: purchase) }).sorted()
         }
-        filter.sources = question.source?.values
         return question.part.list(try NotificationQuery.list(filter, question.part.range, on: connection)) { $0 }
+    }
+
+    func filter(_ question: NotificationsQuestion) -> NotificationQuery.Filter {
+        var filter = NotificationQuery.Filter(
+            state: question.state, app: question.app, environment: question.environment)
+        (filter.type, filter.subtype) = (question.type, question.subtype)
+        filter.originalTransactionID = question.purchase
+        filter.sources = question.source?.values
+        return filter
     }
 
     package func notification(_ name: NotificationName) throws -> StoredNotificationAnswer {
@@ -88,7 +93,8 @@ extension DatabaseDesk {
         let change = isChange ? try ChangeTable.find(number, on: connection).map(ChangeAnswer.init) : nil
         guard try viewer.may(.jobs) || change.map({ try viewer.hasAsked(for: $0.change, on: connection) }) ?? false
         else { throw DeskError.noOwnChange(number) }
-        return JobAnswer(job: job, change: change)
+        let outcome = try change?.change.kind.isBulk == true ? DeliveryBulk.outcome(ofJob: number, on: connection) : nil
+        return JobAnswer(job: job, change: change, deliveries: outcome)
     }
 
     package func actions(_ question: ActionsQuestion) throws -> DeskList<ActionRow> {

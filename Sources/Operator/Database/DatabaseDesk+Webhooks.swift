@@ -30,7 +30,7 @@ extension DatabaseDesk {
             on: connection)
     }
 
-    private func summary(ofEvent id: String, field: String? = nil) throws -> EventSummary {
+    func summary(ofEvent id: String, field: String? = nil) throws -> EventSummary {
         guard let bytes = UUIDText.bytes(id) else {
             let hint = DeliveryID(text: id) == nil ? "" : "; this is a delivery"
             throw DeskError.notFound("\(id) is not an event id: an event id is a UUID\(hint).", field: field)
@@ -61,10 +61,7 @@ extension DatabaseDesk {
 
     package func deliveries(_ question: DeliveriesQuestion) throws -> DeskList<DeliveryRow> {
         try viewer.check(.deliveries)
-        var filter = DeliveryQuery.Filter(endpoint: question.endpoint, state: question.state)
-        filter.eventType = question.type
-        filter.lastStatus = question.status
-        filter.attemptsAtLeast = question.attemptsAtLeast
+        var filter = filter(question)
         let range = question.part.range
         var last: Int64?
         if let event = question.event {
@@ -86,6 +83,15 @@ extension DatabaseDesk {
             page.rows, limit: range.limit, stop: (last, ListCursor(order: last, lane: .max, id: DatabaseDesk.lastID))
         ) { ListCursor(order: $0.created, lane: $0.id.lane.number, id: $0.id.bytes) }
         return question.part.list(cut) { $0 }
+    }
+
+    /// But for event and customer.
+    func filter(_ question: DeliveriesQuestion) -> DeliveryQuery.Filter {
+        var filter = DeliveryQuery.Filter(endpoint: question.endpoint, state: question.state)
+        filter.eventType = question.type
+        filter.lastStatus = question.status
+        filter.attemptsAtLeast = question.attemptsAtLeast
+        return filter
     }
 
     /// The last of an instant, so that the page goes on with all of that instant.

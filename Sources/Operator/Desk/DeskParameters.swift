@@ -8,6 +8,10 @@ import Database
 /// empty value is none, as forms send it.
 package struct DeskParameters {
     private let list: String
+    /// Whether the rows may be counted, and told as CSV.
+    private let hasFormats: Bool
+    /// Whether the caller asked for CSV by a header.
+    private let prefersCSV: Bool
     private let values: [String: String]
     private var taken: Set<String> = []
 
@@ -15,9 +19,16 @@ package struct DeskParameters {
     private static let longest = 8192
     private static let most = 50
 
-    /// - Parameter list: the name of what is asked for, which cursors are bound to.
-    package init(query: String?, of list: String) throws(DeskError) {
+    /// - Parameters:
+    ///   - list: the name of what is asked for, which cursors are bound to.
+    ///   - hasFormats: whether `count` and `format` are parameters of lists.
+    ///   - prefersCSV: whether CSV is told without `format`.
+    package init(
+        query: String?, of list: String, hasFormats: Bool = false, prefersCSV: Bool = false
+    ) throws(DeskError) {
         self.list = list
+        self.hasFormats = hasFormats
+        self.prefersCSV = prefersCSV
         let query = query ?? ""
         guard query.utf8.count <= DeskParameters.longest else {
             throw .badRequest("The query has \(query.utf8.count) bytes; at most \(DeskParameters.longest) are read.")
@@ -35,6 +46,30 @@ package struct DeskParameters {
             guard !value.isEmpty else { continue }
             guard values.updateValue(value, forKey: name) == nil else {
                 throw .badRequest("The parameter \(name) stands twice in the query.", field: name)
+            }
+        }
+        self.values = values
+    }
+
+    /// The same from the members of a JSON object: texts, whole numbers and flags.
+    init(_ members: [JSON.Member], of list: String) throws(DeskError) {
+        self.list = list
+        (hasFormats, prefersCSV) = (false, false)
+        var values: [String: String] = [:]
+        for member in members {
+            let value: String? =
+                switch member.value {
+                case .string(let text): text
+                case .int(let number): String(number)
+                case .bool(let flag): String(flag)
+                default: nil
+                }
+            // An empty one would widen the list.
+            guard let value, !value.isEmpty, !value.utf8.contains(0) else {
+                throw .badRequest("\(member.name) must be a text that is not empty.", field: member.name)
+            }
+            guard values.updateValue(value, forKey: member.name) == nil else {
+                throw .badRequest("\(member.name) stands twice.", field: member.name)
             }
         }
         self.values = values
@@ -102,6 +137,7 @@ package struct DeskParameters {
     /// The rows of a page, unless `limit` says another number.
     private static let limit: Int64 = 50
     package static let mostRows: Int64 = 100
+    package static let mostRowsOfCSV: Int64 = 10_000
     /// How long rows are looked for where no index orders them.
     private static let budget = Duration.milliseconds(80)
 
@@ -115,7 +151,10 @@ package struct DeskParameters {
         if let since, let until, until <= since {
             throw .badRequest("until must be after since.", field: "until")
         }
-        let limit = try integer("limit", 1...DeskParameters.mostRows) ?? DeskParameters.limit
+        let isCounted = hasFormats ? try flag("count") : false
+        let isCSV = try isCSV()
+        let most = isCSV ? DeskParameters.mostRowsOfCSV : DeskParameters.mostRows
+        let limit = try integer("limit", 1...most) ?? (isCSV ? most : DeskParameters.limit)
         let after = text("after")
         try finish()
         let filters = spelled
@@ -135,7 +174,17 @@ package struct DeskParameters {
         return DeskPart(
             range: ListRange(
                 since: since, until: until, after: cursor, limit: Int(limit), budget: DeskParameters.budget),
-            filters: filters)
+            isCounted: isCounted, isCSV: isCSV, filters: filters)
+    }
+
+    private enum Format: String, CaseIterable {
+        case json, csv
+    }
+
+    /// Whether the rows are told as CSV.
+    mutating func isCSV() throws(DeskError) -> Bool {
+        guard hasFormats else { return false }
+        return try choice("format", Format.self).map { $0 == .csv } ?? prefersCSV
     }
 
     /// Checks that no parameter is left.
@@ -149,7 +198,9 @@ package struct DeskParameters {
 
     /// The list and its filters, the same for every page.
     private var spelled: String {
-        let filters = values.filter { !["after", "limit"].contains($0.key) }.sorted { $0.key < $1.key }
+        let filters = values.filter { !["after", "limit", "count", "format"].contains($0.key) }.sorted {
+            $0.key < $1.key
+        }
         return filters.reduce(into: "operator \(list)") { text, filter in
             text += " \(filter.key)=\(filter.value.utf8.count):\(filter.value)"
         }
@@ -159,8 +210,25 @@ package struct DeskParameters {
 /// The part of a list that is asked for.
 package struct DeskPart: Sendable {
     package let range: ListRange
+    /// Whether all rows of the list are to be counted.
+    package let isCounted: Bool
+    package let isCSV: Bool
     /// What cursors of the list are bound to.
     fileprivate let filters: String
+
+    /// The position that it begins behind, as text.
+    var cursor: String? { range.after?.text(filters: filters) }
+
+    /// Another part of the same list.
+    ///
+    /// - Parameter cursor: of a page of this list; nil: from the beginning.
+    func part(after cursor: String?, limit: Int) -> DeskPart {
+        let start = cursor.flatMap { try? ListCursor(text: $0, filters: filters) }
+        return DeskPart(
+            range: ListRange(
+                since: range.since, until: range.until, after: start, limit: limit, budget: range.budget),
+            isCounted: false, isCSV: false, filters: filters)
+    }
 
     /// A page of the list, with the text of its cursor.
     package func list<Row: Sendable, Item: DeskAnswer>(_ page: ListPage<Row>, _ item: (Row) throws -> Item) rethrows

@@ -8,6 +8,11 @@ package protocol DeskQuestion: Sendable {
     init(_ parameters: inout DeskParameters, now: Int64) throws(DeskError)
 }
 
+/// A question about a list that is read in parts.
+package protocol DeskListQuestion: DeskQuestion {
+    var part: DeskPart { get set }
+}
+
 package struct SearchQuestion: DeskQuestion {
     /// Any id, without white space around it.
     package let text: String
@@ -29,17 +34,17 @@ package struct SearchQuestion: DeskQuestion {
     }
 }
 
-package struct CustomersQuestion: DeskQuestion {
-    package let part: DeskPart
+package struct CustomersQuestion: DeskListQuestion {
+    package var part: DeskPart
 
     package init(_ parameters: inout DeskParameters, now: Int64) throws(DeskError) {
         part = try parameters.part(ofTime: true, now: now)
     }
 }
 
-package struct TimelineQuestion: DeskQuestion {
+package struct TimelineQuestion: DeskListQuestion {
     package let order: TimelineOrder
-    package let part: DeskPart
+    package var part: DeskPart
 
     package init(_ parameters: inout DeskParameters, now: Int64) throws(DeskError) {
         let text = parameters.text("order")
@@ -53,7 +58,7 @@ package struct TimelineQuestion: DeskQuestion {
 }
 
 /// By one of their ids, of a customer, or all that fit, which are looked through.
-package struct PurchasesQuestion: DeskQuestion {
+package struct PurchasesQuestion: DeskListQuestion {
     /// A transaction id, original transaction id or order line item id.
     package let id: String?
     /// Any id of the customer who owns them.
@@ -67,7 +72,7 @@ package struct PurchasesQuestion: DeskQuestion {
     /// When access ends: ms since 1970, from the first on and before the second.
     package let endsAfter: Int64?
     package let endsBefore: Int64?
-    package let part: DeskPart
+    package var part: DeskPart
 
     package init(_ parameters: inout DeskParameters, now: Int64) throws(DeskError) {
         id = parameters.text("id")
@@ -93,7 +98,7 @@ package struct PurchasesQuestion: DeskQuestion {
     }
 }
 
-package struct EventsQuestion: DeskQuestion {
+package struct EventsQuestion: DeskListQuestion {
     package let type: String?
     package let app: String?
     package let environment: StoreEnvironment?
@@ -101,7 +106,7 @@ package struct EventsQuestion: DeskQuestion {
     package let purchase: String?
     /// Any id of a customer.
     package let customer: String?
-    package let part: DeskPart
+    package var part: DeskPart
 
     package init(_ parameters: inout DeskParameters, now: Int64) throws(DeskError) {
         type = parameters.text("type")
@@ -124,7 +129,7 @@ package struct EventsQuestion: DeskQuestion {
     }
 }
 
-package struct DeliveriesQuestion: DeskQuestion {
+package struct DeliveriesQuestion: DeskListQuestion {
     package let endpoint: String?
     package let state: DeliveryState?
     package let type: String?
@@ -133,7 +138,7 @@ package struct DeliveriesQuestion: DeskQuestion {
     package let attemptsAtLeast: Int16?
     package let event: String?
     package let customer: String?
-    package let part: DeskPart
+    package var part: DeskPart
 
     package init(_ parameters: inout DeskParameters, now: Int64) throws(DeskError) {
         endpoint = parameters.text("endpoint")
@@ -170,7 +175,7 @@ extension DeliveryState {
     }
 }
 
-package struct NotificationsQuestion: DeskQuestion {
+package struct NotificationsQuestion: DeskListQuestion {
     package let state: NotificationState?
     package let type: String?
     package let subtype: String?
@@ -179,7 +184,7 @@ package struct NotificationsQuestion: DeskQuestion {
     package let purchase: String?
     package let app: String?
     package let environment: StoreEnvironment?
-    package let part: DeskPart
+    package var part: DeskPart
 
     package init(_ parameters: inout DeskParameters, now: Int64) throws(DeskError) {
         state = try parameters.choice("state", NotificationState.self)
@@ -229,11 +234,11 @@ package struct NotificationName: Sendable, Equatable {
     }
 }
 
-package struct RefundsQuestion: DeskQuestion {
+package struct RefundsQuestion: DeskListQuestion {
     /// Only those that can still be answered.
     package let isOpen: Bool
     package let app: String?
-    package let part: DeskPart
+    package var part: DeskPart
 
     package init(_ parameters: inout DeskParameters, now: Int64) throws(DeskError) {
         isOpen = try parameters.flag("open")
@@ -242,9 +247,9 @@ package struct RefundsQuestion: DeskQuestion {
     }
 }
 
-package struct JobsQuestion: DeskQuestion {
+package struct JobsQuestion: DeskListQuestion {
     package let state: Job.State?
-    package let part: DeskPart
+    package var part: DeskPart
 
     package init(_ parameters: inout DeskParameters, now: Int64) throws(DeskError) {
         state = try parameters.choice("state", Job.State.self)
@@ -252,12 +257,12 @@ package struct JobsQuestion: DeskQuestion {
     }
 }
 
-package struct ActionsQuestion: DeskQuestion {
+package struct ActionsQuestion: DeskListQuestion {
     package let actor: String?
     package let kind: String?
     /// Any id of a customer.
     package let customer: String?
-    package let part: DeskPart
+    package var part: DeskPart
 
     package init(_ parameters: inout DeskParameters, now: Int64) throws(DeskError) {
         actor = parameters.text("actor")
@@ -268,13 +273,13 @@ package struct ActionsQuestion: DeskQuestion {
 }
 
 /// What operators did, and what was refused to them, the newest first.
-package struct AuditQuestion: DeskQuestion {
+package struct AuditQuestion: DeskListQuestion {
     /// The name of an operator.
     package let actor: String?
     package let kind: String?
     /// The id of what it was about, as it was given.
     package let target: String?
-    package let part: DeskPart
+    package var part: DeskPart
 
     package init(_ parameters: inout DeskParameters, now: Int64) throws(DeskError) {
         actor = parameters.text("actor")

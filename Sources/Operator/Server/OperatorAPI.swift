@@ -25,7 +25,7 @@ package struct OperatorAPI: HTTPHandler {
         clock: any WallClock, logger: Logger, metrics: Metrics
     ) {
         routes = OperatorRoute.all.sorted { $0.pattern.exactness > $1.pattern.exactness }
-        changeRoutes = ChangeRoute.all.sorted { $0.pattern.exactness > $1.pattern.exactness }
+        changeRoutes = (ChangeRoute.all + [.jobs]).sorted { $0.pattern.exactness > $1.pattern.exactness }
         self.changes = changes
         self.waiter = waiter
         self.settings = settings
@@ -103,16 +103,40 @@ package struct OperatorAPI: HTTPHandler {
         let now = clock.now()
         let viewer = try keys.caller(withKey: key, now: now, on: connection).viewer
         let answer = try route.answer(
-            values, query: head.query, for: viewer, settings.desk, now: now, on: connection)
-        return OperatorAPI.found(answer.json.bytes + [0x0a], head, id)
+            values, query: head.query, hasFormats: true, prefersCSV: OperatorAPI.prefersCSV(head), for: viewer,
+            settings.desk, now: now, on: connection)
+        guard let table = answer as? any DeskCSV else {
+            return OperatorAPI.found(answer.json.bytes + [0x0a], head, id)
+        }
+        // A word of the path, or the name of a chart that there is.
+        let name = head.path.split(separator: "/").last ?? "list"
+        var more: HTTPResponse.Headers = [("Content-Disposition", "attachment; filename=\"\(name).csv\"")]
+        if let next = table.next { more.append(("Link", OperatorAPI.link(head, after: next))) }
+        return OperatorAPI.found(
+            Array(table.csv.utf8), head, id, type: "text/csv; charset=utf-8; header=present", more)
+    }
+
+    private static func prefersCSV(_ head: HTTPRequestHead) -> Bool {
+        (head.header("accept") ?? "").split(separator: ",").contains { item in
+            item.split(separator: ";").first?.drop { $0 == " " }.lowercased() == "text/csv"
+        }
+    }
+
+    /// The address of the rows behind a cursor.
+    private static func link(_ head: HTTPRequestHead, after cursor: String) -> String {
+        let pairs = (head.query ?? "").split(separator: "&").filter { !$0.hasPrefix("after=") }.map(String.init)
+        return "<\(head.path)?\((pairs + ["after=\(cursor)"]).joined(separator: "&"))>; rel=\"next\""
     }
 
     /// 200, or 304 where the caller has it.
-    private static func found(_ body: [UInt8], _ head: HTTPRequestHead, _ id: RequestID) -> HTTPResponse {
+    private static func found(
+        _ body: [UInt8], _ head: HTTPRequestHead, _ id: RequestID, type: String = "application/json",
+        _ more: HTTPResponse.Headers = []
+    ) -> HTTPResponse {
         let tag = "\"\(Hex.encode(Digest.sha256(body)))\""
         let headers: HTTPResponse.Headers = [
             ("ETag", tag), ("Cache-Control", "no-cache, private"), ("X-Content-Type-Options", "nosniff"),
-            ("X-Request-Id", id.text),
+            ("X-Request-Id", id.text), ("Vary", "Accept"),
         ]
         let known = (head.header("if-none-match") ?? "").split(separator: ",").map { item in
             item.drop { $0 == " " }.reversed().drop { $0 == " " }.reversed()
@@ -120,7 +144,7 @@ package struct OperatorAPI: HTTPHandler {
         if known.contains(where: { String($0) == tag || String($0) == "*" }) {
             return HTTPResponse(status: 304, headers: headers)
         }
-        return HTTPResponse(status: 200, headers: [("Content-Type", "application/json")] + headers, body: body)
+        return HTTPResponse(status: 200, headers: [("Content-Type", type)] + headers + more, body: body)
     }
 
     private func match(_ path: String) -> (route: OperatorRoute, values: PathValues)? {
@@ -153,10 +177,26 @@ package struct OperatorAPI: HTTPHandler {
                 throw DeskError.notFound("This path does not exist.")
             }
             let key = try OperatorKeys.key(of: request.head)
-            let idempotencyKey = try OperatorAPI.idempotencyKey(of: request.head)
+            let idempotencyKey = try OperatorAPI.single("Idempotency-Key", of: request.head) ?? ""
+            let plan = try OperatorAPI.single("If-Plan", of: request.head)
+            var parameters = try DeskParameters(query: request.head.query, of: route.path)
+            let isPreview = try parameters.flag("preview")
+            try parameters.finish()
             threads.run(responder, failed: { [self] in failure($0, id) }) { [self] connection in
-                let asked = try ask(
-                    route, values, request, key: key, idempotencyKey: idempotencyKey, on: connection)
+                let now = clock.now()
+                let caller = try keys.caller(withKey: key, now: now, on: connection)
+                let origin = origin(of: request, caller)
+                guard !isPreview else {
+                    let preview = try changes.preview(
+                        route, of: values.values, body: request.body, by: caller.viewer, from: origin, now: now,
+                        on: connection)
+                    return OperatorAPI.done(200, preview.json, id)
+                }
+                let asked = try changes.ask(
+                    route, of: values.values, body: request.body, by: caller.viewer, from: origin,
+                    idempotencyKey: idempotencyKey, insisting: plan, now: now, on: connection)
+                // It takes as long as it takes.
+                guard !asked.kind.isBulk else { return answer(nil, to: asked, id) }
                 waiter.wait(for: asked.job) { [self] change in
                     responder.respond(answer(change, to: asked, id))
                 }
@@ -167,30 +207,27 @@ package struct OperatorAPI: HTTPHandler {
         }
     }
 
-    private static func idempotencyKey(of head: HTTPRequestHead) throws(DeskError) -> String {
-        let values = head.headers.filter { $0.name == "idempotency-key" }.map(\.value)
-        guard values.count <= 1 else {
-            throw .badRequest("The header Idempotency-Key stands twice.", field: "Idempotency-Key")
-        }
-        return values.first ?? ""
+    /// The value of a header that may stand once.
+    private static func single(_ name: String, of head: HTTPRequestHead) throws(DeskError) -> String? {
+        let values = head.headers.filter { $0.name == name.lowercased() }.map(\.value)
+        guard values.count <= 1 else { throw .badRequest("The header \(name) stands twice.", field: name) }
+        return values.first
     }
 
-    private func ask(
-        _ route: ChangeRoute, _ values: PathValues, _ request: HTTPRequest, key: String, idempotencyKey: String,
-        on connection: PostgresConnection
-    ) throws -> ChangeDesk.Asked {
-        let now = clock.now()
-        let caller = try keys.caller(withKey: key, now: now, on: connection)
+    private func origin(of request: HTTPRequest, _ caller: (viewer: Viewer, key: String)) -> ChangeOrigin {
         let address = settings.proxies.client(request.head, peer: request.remoteAddress)?.ip
-        let origin = ChangeOrigin(
+        return ChangeOrigin(
             user: caller.viewer.user, credential: .key(caller.key), address: address.map { "\($0)" } ?? "",
             userAgent: request.head.header("user-agent"))
-        if let query = request.head.query, !query.isEmpty {
-            throw DeskError(400, "unknown_parameter", "A change takes no parameters in the query.")
-        }
-        return try changes.ask(
-            route.kind, of: values.values, body: request.body, by: caller.viewer, from: origin,
-            idempotencyKey: idempotencyKey, now: now, on: connection)
+    }
+
+    private static func done(_ status: Int, _ document: JSON, _ id: RequestID) -> HTTPResponse {
+        HTTPResponse(
+            status: status,
+            headers: [
+                ("Content-Type", "application/json"), ("Cache-Control", "no-store"),
+                ("X-Content-Type-Options", "nosniff"), ("X-Request-Id", id.text),
+            ], body: document.bytes + [0x0a])
     }
 
     /// - Parameter change: nil: it is under way.
@@ -198,19 +235,16 @@ package struct OperatorAPI: HTTPHandler {
         var answer: HTTPResponse
         if let change, change.state != .done {
             answer = response(
-                DeskError(409, "not_done", change.error ?? "The change was not done.", job: change.id), id)
+                DeskError(
+                    409, change.error == ChangeVersions.changed ? "changed_meanwhile" : "not_done",
+                    change.error ?? "The change was not done.", job: change.id), id)
         } else {
             let document =
                 change.map { ChangeAnswer($0).json }
                 ?? .object([
                     "job": .int(asked.job), "kind": .string(asked.kind.rawValue), "state": .string("running"),
                 ])
-            answer = HTTPResponse(
-                status: change == nil ? 202 : 200,
-                headers: [
-                    ("Content-Type", "application/json"), ("Cache-Control", "no-store"),
-                    ("X-Content-Type-Options", "nosniff"), ("X-Request-Id", id.text),
-                ], body: document.bytes + [0x0a])
+            answer = OperatorAPI.done(change == nil ? 202 : 200, document, id)
         }
         answer.headers.append(("Location", "\(OperatorRoute.root)/jobs/\(asked.job)"))
         if asked.isRepeated { answer.headers.append(("Idempotent-Replayed", "true")) }

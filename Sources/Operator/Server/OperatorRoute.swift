@@ -39,12 +39,12 @@ struct PathValues: Sendable {
 
 extension OperatorRoute {
     /// A list with a question of its own.
-    private static func list<Question: DeskQuestion>(
+    private static func list<Question: DeskListQuestion, Item>(
         _ path: String, _ section: DeskSection, _: Question.Type,
-        _ ask: @escaping @Sendable (DatabaseDesk, Question) throws -> any DeskAnswer
+        _ ask: @escaping @Sendable (DatabaseDesk, Question) throws -> DeskList<Item>
     ) -> OperatorRoute {
         OperatorRoute(path, section) { desk, _, parameters in
-            try ask(desk, try Question(&parameters, now: desk.now))
+            try DeskListing.answer(try Question(&parameters, now: desk.now), desk, ask)
         }
     }
 
@@ -63,14 +63,20 @@ extension OperatorRoute {
     package static let all: [OperatorRoute] = [
         one("/me", .me) { desk, _ in desk.me() },
         one("/overview", .overview) { desk, _ in try desk.overview() },
-        list("/search", .search, SearchQuestion.self) { try $0.search($1) },
+        OperatorRoute("/search", .search) { desk, _, parameters in
+            try desk.search(try SearchQuestion(&parameters, now: desk.now))
+        },
         list("/customers", .customers, CustomersQuestion.self) { try $0.customers($1) },
         one("/customers/{id}", .customers) { desk, values in try desk.customer(values["id"]) },
         OperatorRoute("/customers/{id}/timeline", .customers) { desk, values, parameters in
-            try desk.timeline(of: values["id"], try TimelineQuestion(&parameters, now: desk.now))
+            try DeskListing.answer(try TimelineQuestion(&parameters, now: desk.now), desk) {
+                try $0.timeline(of: values["id"], $1)
+            }
         },
         OperatorRoute("/customers/{id}/events", .customers) { desk, values, parameters in
-            try desk.events(try EventsQuestion(ofCustomer: values["id"], &parameters, now: desk.now))
+            try DeskListing.answer(
+                try EventsQuestion(ofCustomer: values["id"], &parameters, now: desk.now), desk
+            ) { try $0.events($1) }
         },
         list("/purchases", .purchases, PurchasesQuestion.self) { try $0.purchases($1) },
         one("/purchases/{app}/{environment}/{id}", .purchases) { desk, values in
@@ -104,7 +110,9 @@ extension OperatorRoute {
         list("/audit", .audit, AuditQuestion.self) { try $0.audit($1) },
         one("/charts", .charts) { desk, _ in try desk.charts() },
         OperatorRoute("/charts/{name}", .charts) { desk, values, parameters in
-            try desk.chart(values["name"], try ChartQuestion(&parameters, now: desk.now))
+            let isCSV = try parameters.isCSV()
+            let chart = try desk.chart(values["name"], try ChartQuestion(&parameters, now: desk.now))
+            return isCSV ? ChartRows(chart: chart) as any DeskAnswer : chart
         },
         one("/workers", .workers) { desk, _ in try desk.workers() },
         one("/doctor", .doctor) { desk, _ in try desk.findings() },

@@ -44,6 +44,7 @@ struct OperatorContractTests {
                 "GET /operator/v1/me 304", "GET /operator/v1/me 401", "GET /operator/v1/me 403",
                 "GET /operator/v1/events 400", "GET /operator/v1/events/{id} 404",
                 "POST /operator/v1/customers/{id}/grants 400", "POST /operator/v1/customers/{id}/grants 409",
+                "POST /operator/v1/jobs 202",
             ]))
     }
 }
@@ -77,7 +78,9 @@ private final class OperatorFixture {
     }
 
     /// Every change, and a job and the audit that come of them.
-    private func change(customer: String, endpoint: String, delivery: String, notification: String) {
+    private func change(
+        customer: String, event: String, endpoint: String, delivery: String, notification: String
+    ) {
         let root = "/operator/v1"
         func reason(_ members: [JSON.Member] = []) -> JSON {
             .object(members + [JSON.Member(name: "reason", value: .string("contract"))])
@@ -90,13 +93,31 @@ private final class OperatorFixture {
         let yearly = reason([entitlement, JSON.Member(name: "duration", value: .string("yearly"))])
         post("\(root)/customers/\(customer)/grants", yearly, key: "contract")
         post("\(root)/customers/\(customer)/grants/revoke", reason([entitlement]))
+        post("\(root)/customers/\(customer)/grants?preview=true", grant)
+        post("\(root)/events/\(event)/resends?preview=true", reason())
+        post("\(root)/events/\(event)/resends", reason([JSON.Member(name: "endpoint", value: .string(endpoint))]))
         post("\(root)/deliveries/\(delivery)/resends", reason())
         post("\(root)/notifications/\(notification)/reprocess", reason())
         let until = JSON.Member(name: "until", value: .string("2099-01-01T00:00:00Z"))
         post("\(root)/endpoints/\(endpoint)/pause", reason([until]))
         for word in ["disable", "enable"] { post("\(root)/endpoints/\(endpoint)/\(word)", reason()) }
+        bulk(reason)
         get("\(root)/jobs/\(made.json["job"]?.intValue ?? 0)")
         get("\(root)/audit")
+    }
+
+    /// A change of many rows, which ends before it is cancelled, or not.
+    private func bulk(_ reason: ([JSON.Member]) -> JSON) {
+        let root = "/operator/v1"
+        let members = [
+            JSON.Member(name: "kind", value: .string("resend")),
+            JSON.Member(name: "filter", value: .object(["state": .string("delivered"), "attempts_min": .int(1)])),
+        ]
+        post("\(root)/jobs?preview=true", reason(members))
+        let job = post("\(root)/jobs", reason(members)).json["job"]?.intValue ?? 0
+        post("\(root)/jobs/\(job)/cancel?preview=true", reason([]))
+        post("\(root)/jobs/\(job)/cancel", reason([]))
+        get("\(root)/jobs/\(job)")
     }
 
     private func items(_ path: String) -> [JSON] { get("/operator/v1\(path)").json["items"]?.arrayValue ?? [] }
@@ -133,11 +154,16 @@ private final class OperatorFixture {
         for name in ["active", "mrr-movement?by=day", "retention", "revenue?environment=Sandbox", "churn?country=AT"] {
             get("\(root)/charts/\(name)")
         }
+        let rows = get("\(root)/charts/active?format=csv")
+        guard rows.text.hasPrefix("label,from,to,currency,"), get("\(root)/events?format=csv").status == 200,
+            rows.header("content-disposition") == "attachment; filename=\"active.csv\""
+        else { throw TestFailure("no CSV: \(rows.text)") }
         let purchase = items("/purchases?customer=\(customer)").first
         get(
             "\(root)/purchases/\(try text(purchase, "app").replacing("$", with: "%24"))/\(try text(purchase, "environment"))/"
                 + (try text(purchase, "original_transaction_id")))
-        get("\(root)/events/\(try text(items("/events").first, "id"))")
+        let event = try text(items("/events").first, "id")
+        get("\(root)/events/\(event)")
         let delivery = try text(items("/deliveries").first, "id")
         get("\(root)/deliveries/\(delivery)")
         let notification = items("/notifications?limit=1").first
@@ -145,7 +171,7 @@ private final class OperatorFixture {
             "\(try text(notification, "app"))/\(try text(notification, "environment"))/"
             + (try text(notification, "uuid"))
         get("\(root)/notifications/\(name)")
-        change(customer: customer, endpoint: endpoint, delivery: delivery, notification: name)
+        change(customer: customer, event: event, endpoint: endpoint, delivery: delivery, notification: name)
     }
 
     func judge() throws -> (faults: [String], seen: Set<String>) {

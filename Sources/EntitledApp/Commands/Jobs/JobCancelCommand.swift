@@ -7,7 +7,7 @@ import Schemas
 struct JobCancelCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         "cancel", "Cancel a job; queued deliveries are still sent.",
-        discussion: "A change that an operator asked for ends by itself and is not cancelled.",
+        discussion: "A change of several steps that an operator asked for is cancelled in the console.",
         examples: ["jobs cancel 12"])
 
     @OptionGroup private var job: JobArgument
@@ -22,7 +22,7 @@ struct JobCancelCommand: ParsableCommand {
             throw CommandFailure(
                 ChangeKind(rawValue: found.kind) == nil
                     ? "job \(job.number) has ended already: \(found.state.rawValue)"
-                    : "job \(job.number) is a change that an operator asked for: it ends by itself")
+                    : "job \(job.number) is a change that an operator asked for: cancel it in the console")
         }
         try JobPage.show(try LocalOperator(configuration).get(["jobs", String(job.number)], []), context)
         return 0

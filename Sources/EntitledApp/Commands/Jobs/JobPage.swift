@@ -21,7 +21,7 @@ enum JobPage {
                 ("done", AnswerPage.percent(job)), ("matched", job.cell("matched")), ("queued", job.cell("queued")),
                 ("skipped", job.cell("skipped")),
                 ("rate", job["rate"]?.intValue.map { "\($0) each second" } ?? ""),
-                ("outcome", outcome(job["outcome"])),
+                ("outcome", outcome(job["outcome"])), ("deliveries", outcome(job["deliveries"])),
                 ("made", "\(AnswerPage.time(job, "created_at", context)) by \(job.cell("made_by"))"),
                 (isOver ? "ended" : "moved", AnswerPage.time(job, isOver ? "finished_at" : "updated_at", context)),
             ], context)

@@ -42,7 +42,7 @@ def body_faults(operation, answer, exchange):
         return
     try:
         body = exchange["body"]
-        value = yaml.safe_load(body) if media_type == "application/yaml" else value_of(operation, body)
+        value = READERS.get(media_type, lambda text: value_of(operation, text))(body)
     except ValueError as error:
         yield str(error)
         return
@@ -55,6 +55,7 @@ def value_of(operation, text):
     return read(text, dict if operation.name in UNSORTED else unsorted)
 
 
+READERS = {"application/yaml": yaml.safe_load, "text/csv": str}
 # Of listeners that are not RevenueCat's: they are JSON, and no more is said of how it is written.
 PLAIN = {"GET /healthz", "GET /readyz", "POST /apple/notifications"}
 # Its members stand in an order for people.

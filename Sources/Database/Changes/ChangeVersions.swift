@@ -1,0 +1,103 @@
+import Base
+import Crypto
+import Postgres
+
+/// What a change would be about as it is now, in one digest: a change that was shown before is done only while that is the
+/// same.
+package enum ChangeVersions {
+    /// The member of a change's parameters that has the digest in hex digits.
+    package static let member = "plan"
+    /// Why a change is refused whose rows are others than those that were shown.
+    package static let changed = "What the change is about was changed since it was previewed."
+
+    /// SHA-256 of what is asked for and of the versions of the rows that it concerns.
+    ///
+    /// - Parameter parameters: without `member`.
+    package static func digest(
+        _ kind: ChangeKind, _ target: String, _ parameters: JSON, on connection: PostgresConnection
+    ) throws -> [UInt8] {
+        let members = (parameters.members ?? []).filter { $0.name != member }
+        let seen = JSON.array([
+            // A worker reads them in another order than the console wrote them.
+            .string(kind.rawValue), .string(target), JSON.object(members).sortedByName,
+            .strings(try versions(kind, target, parameters, on: connection)),
+        ])
+        return Digest.sha256(seen.bytes)
+    }
+
+    private static func versions(
+        _ kind: ChangeKind, _ target: String, _ parameters: JSON, on connection: PostgresConnection
+    ) throws -> [String] {
+        switch kind {
+        case .grant, .revoke: return try customer(target, on: connection)
+        case .resend:
+            guard let id = DeliveryID(text: target) else { return [] }
+            return try deliveries([id], on: connection)
+        case .eventResend:
+            guard let id = UUIDText.bytes(target) else { return [] }
+            let events = try EventQuery.find(id, on: connection)
+            let endpoints = try endpoints(on: connection)
+            let ids = events.flatMap { event in
+                endpoints.ids.map { DeliveryID(lane: event.lane, event: id, endpoint: $0) }
+            }
+            return try endpoints.states + deliveries(ids, on: connection)
+        case .reprocess: return try notification(target, parameters, on: connection)
+        case .endpointEnable, .endpointDisable, .endpointPause:
+            return try endpoints(on: connection, only: target).states
+        case .bulkResend, .bulkGiveUp, .customerResend, .customerGiveUp: return try endpoints(on: connection).states
+        case .bulkReprocess: return []
+        case .jobCancel:
+            return try connection.query(
+                "SELECT state FROM entitled.job WHERE id = $1", [.int8(Int64(target))]
+            ).map { try $0.text("state") }
+        }
+    }
+
+    private static func customer(_ id: String, on connection: PostgresConnection) throws -> [String] {
+        let ids = try CustomerTable.load([id], on: connection)[id]?.appUserIDs.sorted() ?? []
+        return try ids
+            + connection.query(
+                """
+                SELECT md5(string_agg(concat_ws(' ', lane, app, environment, original_transaction_id, version), ','
+                    ORDER BY lane, app, environment, original_transaction_id)) AS version
+                FROM entitled.purchase WHERE owner = ANY($1::text[])
+                """, [.texts(ids)]
+            ).map { try $0.optionalText("version") ?? "" }
+    }
+
+    private static func deliveries(_ ids: [DeliveryID], on connection: PostgresConnection) throws -> [String] {
+        try connection.query(
+            """
+            SELECT concat_ws(' ', d.id, d.state, d.attempts, d.round_start, e.disabled_reason,
+                e.id IS NULL OR e.removed_ms IS NOT NULL) AS version
+            FROM unnest($1::int2[], $2::uuid[]) AS t(lane, id)
+            JOIN entitled.delivery d ON d.lane = t.lane AND d.id = t.id
+            LEFT JOIN entitled.endpoint e ON e.id = d.endpoint ORDER BY d.lane, d.id
+            """, [.int2s(ids.map(\.lane.number)), .uuids(ids.map(\.bytes))]
+        ).map { try $0.text("version") }
+    }
+
+    private static func notification(
+        _ uuid: String, _ parameters: JSON, on connection: PostgresConnection
+    ) throws -> [String] {
+        let found = try NotificationQuery.find(
+            uuid: uuid, app: parameters["app"]?.stringValue,
+            environment: parameters["environment"]?.stringValue.flatMap(StoreEnvironment.init(rawValue:)),
+            on: connection)
+        return found.whole.map { whole in
+            let (state, hold) = (whole.summary.state, whole.summary.hold)
+            return "\(state.rawValue) \(hold?.reason ?? "") \(hold?.attempts ?? 0)"
+        } + found.dropped.map { "dropped \($0)" }
+    }
+
+    private static func endpoints(
+        on connection: PostgresConnection, only id: String? = nil
+    ) throws -> (ids: [String], states: [String]) {
+        let rows = try connection.query(
+            """
+            SELECT id, concat_ws(' ', id, coalesce(disabled_reason, '-'), paused_until_ms, removed_ms) AS version
+            FROM entitled.endpoint WHERE $1::text IS NULL OR id = $1 ORDER BY id
+            """, [.text(id)])
+        return (try rows.map { try $0.text("id") }, try rows.map { try $0.text("version") })
+    }
+}

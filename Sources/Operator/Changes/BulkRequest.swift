@@ -1,0 +1,106 @@
+import Base
+import Database
+
+/// A change of many rows as it is asked for: `{"kind", "filter": {…the list's own names…} | "ids": […], "reason"}`.
+enum BulkRequest: String, CaseIterable {
+    case resend
+    case giveUp = "give_up"
+    case reprocess
+
+    /// Of `ids`.
+    static let mostIDs = 500
+    /// Bytes of the body.
+    static let longest = 60 << 10
+
+    /// The kinds of changes that it may come to.
+    static let kinds = Dictionary(uniqueKeysWithValues: allCases.map { ($0.rawValue, $0.kind) })
+
+    private var kind: ChangeKind {
+        switch self {
+        case .resend: .bulkResend
+        case .giveUp: .bulkGiveUp
+        case .reprocess: .bulkReprocess
+        }
+    }
+
+    private static let deliveries = "deliveries"
+    private static let notifications = "notifications"
+    /// Parameters of a list that choose a part of it.
+    private static let parts = ["after", "limit"]
+
+    /// - Parameter kind: as the body says it.
+    static func find(_ desk: DatabaseDesk, _ body: inout ChangeBody) throws -> ChangeRoute.Subject {
+        guard let request = try BulkRequest(rawValue: body.text("kind")) else {
+            throw DeskError.badRequest("kind is missing.", field: "kind")
+        }
+        let (filter, ids) = (try body.filter("filter"), try body.texts("ids", atMost: mostIDs))
+        switch (filter, ids) {
+        case (let filter?, nil): return try request.subject(filter, desk)
+        case (nil, let ids?): return try request.subject(ids, desk)
+        default: throw DeskError.badRequest("A job needs one of filter and ids.", field: "filter")
+        }
+    }
+
+    private func subject(_ ids: [String], _ desk: DatabaseDesk) throws -> ChangeRoute.Subject {
+        guard self == .reprocess else {
+            let read = ids.compactMap(DeliveryID.init(text:))
+            guard read.count == ids.count else {
+                throw DeskError.badRequest("ids must be ids of deliveries, such as dlv_….", field: "ids")
+            }
+            return subject(.deliveryIDs(read), of: BulkRequest.deliveries, desk)
+        }
+        let read = ids.compactMap { id -> NotificationIdentity? in
+            let parts = id.split(separator: "/", omittingEmptySubsequences: false).map(String.init)
+            guard parts.count == 3, let environment = StoreEnvironment(rawValue: parts[1]) else { return nil }
+            return NotificationIdentity(app: parts[0], environment: environment, uuid: parts[2])
+        }
+        guard read.count == ids.count else {
+            throw DeskError.badRequest("ids must be APP/ENVIRONMENT/UUID of notifications.", field: "ids")
+        }
+        return subject(.notificationIDs(read), of: BulkRequest.notifications, desk)
+    }
+
+    private func subject(_ filter: [JSON.Member], _ desk: DatabaseDesk) throws -> ChangeRoute.Subject {
+        if let part = filter.map(\.name).first(where: BulkRequest.parts.contains) {
+            throw DeskError(
+                400, "unknown_parameter", "A selection has no \(part): it is all that matches.", field: part)
+        }
+        guard !filter.isEmpty else {
+            throw DeskError.badRequest("filter must name what is meant; it is empty.", field: "filter")
+        }
+        let list = self == .reprocess ? BulkRequest.notifications : BulkRequest.deliveries
+        var parameters = try DeskParameters(filter, of: list)
+        guard self == .reprocess else {
+            return try subject(DeliveriesQuestion(&parameters, now: desk.now), desk)
+        }
+        try desk.viewer.check(.notifications)
+        let question = try NotificationsQuestion(&parameters, now: desk.now)
+        let range = question.part.range
+        return subject(.notifications(desk.filter(question)), range.since, range.until, of: list, desk)
+    }
+
+    private func subject(_ question: DeliveriesQuestion, _ desk: DatabaseDesk) throws -> ChangeRoute.Subject {
+        try desk.viewer.check(.deliveries)
+        let range = question.part.range
+        let rows = BulkSelection.Rows.deliveries(
+            desk.filter(question), event: try question.event.map { try desk.summary(ofEvent: $0, field: "event").id })
+        guard let customer = question.customer else {
+            return subject(rows, range.since, range.until, of: BulkRequest.deliveries, desk)
+        }
+        guard desk.viewer.seesPersons else { throw DeskError.forbidden(desk.viewer.role, parameter: "customer") }
+        let found = try desk.resolve(customer, field: "customer").appUserID ?? customer
+        // The customer is the target, as that of other changes, so that a deletion reaches it; it stands nowhere else.
+        var subject = subject(rows, range.since, range.until, of: found, desk)
+        subject.kind = self == .giveUp ? .customerGiveUp : .customerResend
+        return subject
+    }
+
+    private func subject(
+        _ rows: BulkSelection.Rows, _ since: Int64? = nil, _ until: Int64? = nil, of target: String,
+        _ desk: DatabaseDesk
+    ) -> ChangeRoute.Subject {
+        // Fixed here, so that nothing newer slips in.
+        let selection = BulkSelection(rows, since: since, until: min(until ?? desk.now, desk.now))
+        return ChangeRoute.Subject(target: target, parameters: selection.json)
+    }
+}

@@ -1,0 +1,276 @@
+import Base
+import Customers
+import Database
+import Subscriptions
+
+extension DatabaseDesk {
+    /// What a change would come to now.
+    func effect(_ kind: ChangeKind, _ target: String, _ parameters: JSON) throws -> ChangeEffect {
+        switch kind {
+        case .grant: return try granting(target, parameters)
+        case .revoke: return try revoking(target, parameters)
+        case .resend: return try resending(target)
+        case .eventResend: return try resending(event: target, to: parameters["endpoint"]?.stringValue)
+        case .reprocess: return try reprocessing(target, parameters)
+        case .endpointEnable, .endpointDisable, .endpointPause: return try steering(kind, target, parameters)
+        case .jobCancel: return try cancelling(target)
+        case .bulkResend, .bulkGiveUp, .bulkReprocess, .customerResend, .customerGiveUp:
+            return try counting(kind, target, parameters)
+        }
+    }
+
+    // MARK: - Customers
+
+    private func explained(_ profile: CustomerProfile, _ purchases: [Purchase], _ entitlement: String) -> JSON {
+        let explanation = CustomerExplanation(
+            profile, purchases, catalogue: settings.catalogue, sandboxRule: settings.sandboxRule, now: now)
+        return explanation.entitlements.first { $0.name == entitlement }?.json ?? .null
+    }
+
+    /// The fold of a grant's versions.
+    private func folded(_ versions: [Grant]) -> Purchase? {
+        var facts = PurchaseFacts()
+        for version in versions { FactRow(version).insert(into: &facts) }
+        return versions.first.flatMap { Purchase(folding: facts, key: $0.key) }
+    }
+
+    private func webhooks(_ drafts: [EventDraft], app: String, _ environment: StoreEnvironment) throws
+        -> [ChangePreview.Webhooks]
+    {
+        let endpoints = try EndpointTable.list(on: connection)
+        return drafts.map(\.type.rawValue).map { type in
+            let takers = endpoints.filter {
+                $0.format == .revenuecat && !$0.isOperations && $0.wants(type: type, app: app, environment: environment)
+            }
+            return ChangePreview.Webhooks(
+                type: type, endpoints: takers.filter { $0.disabledReason == nil }.map(\.id),
+                held: takers.filter { $0.disabledReason != nil }.map(\.id))
+        }
+    }
+
+    private func granting(_ target: String, _ parameters: JSON) throws -> ChangeEffect {
+        let customer = try customer(target)
+        let entitlement = parameters["entitlement"]?.stringValue ?? ""
+        let term: GrantTerm? =
+            parameters["until"]?.intValue.map { .until($0) }
+            ?? parameters["duration"]?.stringValue.flatMap(GrantDuration.init(rawValue:)).map { .lasting($0) }
+        var effect = ChangeEffect()
+        effect.before = explained(customer.profile, customer.purchases, entitlement)
+        effect.after = effect.before
+        guard let term, term.objection(now: now) == nil else {
+            effect.refusal = "The grant \(term?.objection(now: now) ?? "has neither a duration nor an end")."
+            return effect
+        }
+        // The same again within two hours is a repetition.
+        if customer.purchases.compactMap({ Grant($0) }).contains(where: {
+            term.isRepetition(of: $0, entitlement, now: now)
+        }) {
+            return effect
+        }
+        let grant = Grant(
+            id: String(repeating: "0", count: 32), entitlement: entitlement, product: term.product(of: entitlement),
+            start: now, end: term.end(now: now), at: now, action: 0)
+        guard let purchase = folded([grant]) else { return effect }
+        effect.after = explained(customer.profile, customer.purchases + [purchase], entitlement)
+        let drafts = EventDeriver().events(before: nil, after: purchase, cause: .action(0), now: now)
+        effect.webhooks = try webhooks(drafts, app: Grant.app, .production)
+        return effect
+    }
+
+    private func revoking(_ target: String, _ parameters: JSON) throws -> ChangeEffect {
+        let customer = try customer(target)
+        let entitlement = parameters["entitlement"]?.stringValue ?? ""
+        var effect = ChangeEffect()
+        effect.before = explained(customer.profile, customer.purchases, entitlement)
+        var (after, drafts) = (customer.purchases, [EventDraft]())
+        for (place, purchase) in customer.purchases.enumerated() {
+            guard let grant = Grant(purchase), grant.entitlement == entitlement, grant.isRunning(at: now),
+                let ended = folded([grant, grant.revoked(at: now, action: 0)])
+            else { continue }
+            after[place] = ended
+            drafts += EventDeriver().events(before: purchase, after: ended, cause: .action(0), now: now)
+        }
+        effect.after = explained(customer.profile, after, entitlement)
+        effect.webhooks = try webhooks(drafts, app: Grant.app, .production)
+        return effect
+    }
+
+    // MARK: - Deliveries and events
+
+    private static func state(_ delivery: DeliverySummary) -> JSON {
+        .object([
+            "state": .string(delivery.state.name), "attempts": .int(Int64(delivery.attempts)),
+            "endpoint": .string(delivery.endpoint),
+        ])
+    }
+
+    /// Why nothing is sent to an endpoint, as the end of a sentence; nil: it is.
+    private func objection(to endpoint: String, _ living: [Endpoint]) -> String? {
+        guard let found = living.first(where: { $0.id == endpoint }) else { return "it was removed" }
+        return found.disabledReason.map { "it is disabled (\($0))" }
+    }
+
+    private func resending(_ target: String) throws -> ChangeEffect {
+        let answer = try delivery(target)
+        var effect = ChangeEffect()
+        effect.before = DatabaseDesk.state(answer.delivery)
+        effect.after = effect.before
+        if let objection = objection(to: answer.delivery.endpoint, try EndpointTable.list(on: connection)) {
+            effect.refusal = "The endpoint \(answer.delivery.endpoint) gets nothing: \(objection)."
+            return effect
+        }
+        effect.after = .object([
+            "state": .string(DeliveryState.pending.name), "attempts": .int(Int64(answer.delivery.attempts)),
+            "endpoint": .string(answer.delivery.endpoint),
+        ])
+        effect.webhooks = [
+            ChangePreview.Webhooks(
+                type: answer.delivery.eventType, endpoints: [answer.delivery.endpoint], held: [])
+        ]
+        return effect
+    }
+
+    private func resending(event id: String, to only: String?) throws -> ChangeEffect {
+        let answer = try event(id)
+        let known = try DeliveryQuery.list(
+            DatabaseDesk.deliveries(of: answer.event), ListRange(limit: 1000), on: connection
+        ).rows
+        let living = try EndpointTable.list(id: only, on: connection)
+        let isForOne = answer.repeats != nil || answer.event.type == "TEST"
+        let takers = living.filter { endpoint in
+            known.contains { $0.endpoint == endpoint.id } || !isForOne && EventRepair.takes(endpoint, answer.event)
+        }
+        let sent = takers.filter { $0.disabledReason == nil }.map(\.id).sorted()
+        var effect = ChangeEffect()
+        effect.before = .object(
+            known.filter { only == nil || $0.endpoint == only }.map {
+                JSON.Member(name: $0.endpoint, value: .string($0.state.name))
+            })
+        effect.after = .object(
+            sent.map { JSON.Member(name: $0, value: .string(DeliveryState.pending.name)) })
+        let isGone = try EventQuery.body(of: answer.event, on: connection).isEmpty
+        if isGone {
+            effect.refusal = "The event is too old: its body is not kept any more."
+        } else if sent.isEmpty {
+            effect.refusal = "No endpoint can have this event."
+        } else {
+            effect.webhooks = [ChangePreview.Webhooks(type: answer.event.type, endpoints: sent, held: [])]
+        }
+        return effect
+    }
+
+    private static func deliveries(of event: EventSummary) -> DeliveryQuery.Filter {
+        var filter = DeliveryQuery.Filter()
+        filter.events = [event.name]
+        return filter
+    }
+
+    // MARK: - Notifications, endpoints, jobs
+
+    private func reprocessing(_ uuid: String, _ parameters: JSON) throws -> ChangeEffect {
+        let found = try NotificationQuery.find(
+            uuid: uuid, app: parameters["app"]?.stringValue,
+            environment: parameters["environment"]?.stringValue.flatMap(StoreEnvironment.init(rawValue:)),
+            on: connection)
+        var effect = ChangeEffect()
+        guard let summary = found.whole.first?.summary else {
+            effect.refusal = "The notification is not kept any more."
+            return effect
+        }
+        effect.before = .object([
+            "state": .string(summary.state.rawValue), "reason": .text(summary.hold?.reason),
+        ])
+        effect.after = .object(["state": .string(NotificationState.pending.rawValue), "reason": .null])
+        return effect
+    }
+
+    private func steering(_ kind: ChangeKind, _ target: String, _ parameters: JSON) throws -> ChangeEffect {
+        guard let endpoint = try EndpointTable.list(id: target, on: connection).first else {
+            throw DeskError.notFound("There is no endpoint \(target).")
+        }
+        let backlog = try OverviewQuery.backlog(of: target, upTo: CappedCount.cap, on: connection)
+        func count(_ code: DeliveryCode) -> JSON { CappedCount(backlog[code] ?? 0).json }
+        func state(_ reason: String?, pausedUntil: Int64) -> JSON {
+            .object([
+                "disabled_reason": .text(reason), "paused_until": .date(pausedUntil > now ? pausedUntil : nil),
+                "pending": count(.pending), "held": count(.held),
+            ])
+        }
+        var effect = ChangeEffect()
+        effect.before = state(endpoint.disabledReason, pausedUntil: endpoint.pausedUntil)
+        let until = parameters["until"]?.intValue
+        effect.after =
+            switch kind {
+            case .endpointEnable: state(nil, pausedUntil: 0)
+            case .endpointDisable:
+                state(endpoint.disabledReason ?? EndpointDisabling.byOperator.text, pausedUntil: endpoint.pausedUntil)
+            default: state(endpoint.disabledReason, pausedUntil: until ?? 0)
+            }
+        return effect
+    }
+
+    private func cancelling(_ target: String) throws -> ChangeEffect {
+        guard let job = try Int64(target).flatMap({ try JobTable.find($0, on: connection) }) else {
+            throw DeskError.notFound("There is no job \(target).")
+        }
+        func state(_ state: Job.State) -> JSON {
+            .object([
+                "state": .string(state.rawValue), "matched": .int(job.counts.matched),
+                "queued": .int(job.counts.queued), "skipped": .int(job.counts.skipped),
+            ])
+        }
+        var effect = ChangeEffect()
+        (effect.before, effect.after) = (state(job.state), state(.cancelled))
+        if job.state != .running {
+            effect.after = effect.before
+            effect.refusal = "The job has ended already: \(job.state.rawValue)."
+        }
+        return effect
+    }
+
+    // MARK: - Many rows
+
+    /// How long rows are counted.
+    private static let patience = Duration.milliseconds(1200)
+
+    private func counting(_ kind: ChangeKind, _ target: String, _ parameters: JSON) throws -> ChangeEffect {
+        guard let selection = BulkSelection(json: parameters) else {
+            throw DeskError.badRequest("The selection cannot be read.")
+        }
+        let deadline = ContinuousClock.now + DatabaseDesk.patience
+        var (preview, position) = (BulkPreview(), [String]())
+        let customer = kind.targetClass == .customer ? target : nil
+        let isResend = kind == .bulkResend || kind == .customerResend
+        let deliveries = DeliveryBulk(isResend ? .resend : .giveUp, selection, ofCustomer: customer)
+        let notifications = NotificationBulk(selection)
+        repeat {
+            if let deliveries {
+                let page = try deliveries.page(after: position, on: connection)
+                for row in page.rows {
+                    preview.add(
+                        row.skip, endpoint: row.endpoint,
+                        .object([
+                            "id": .string(row.id.text), "type": .string(row.type), "endpoint": .string(row.endpoint),
+                            "created_at": .date(row.created),
+                        ]))
+                }
+                (position, preview.isComplete) = (page.end, page.isLast)
+            } else if let notifications {
+                let page = try notifications.page(after: position, on: connection)
+                for row in page.rows {
+                    let name = row.identity
+                    preview.add(
+                        row.skip, endpoint: nil,
+                        .object([
+                            "id": .string("\(name.app)/\(name.environment.rawValue)/\(name.uuid)"),
+                            "type": .string(row.type),
+                        ]))
+                }
+                (position, preview.isComplete) = (page.end, page.isLast)
+            }
+        } while !preview.isComplete && .now < deadline && (deliveries != nil || notifications != nil)
+        var effect = ChangeEffect()
+        effect.rows = preview
+        return effect
+    }
+}

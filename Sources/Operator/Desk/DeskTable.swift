@@ -1,0 +1,100 @@
+import Base
+import Customers
+import Database
+
+/// An answer for spreadsheets (RFC 4180).
+protocol DeskCSV: DeskAnswer {
+    var csv: String { get }
+    /// The cursor of the row behind the last; nil: there is none.
+    var next: String? { get }
+}
+
+/// Rows of a list: a column for each member of their JSON.
+struct DeskTable: DeskCSV {
+    let rows: [JSON]
+    let next: String?
+
+    var json: JSON { .array(rows) }
+
+    var csv: String {
+        var columns: [String] = []
+        for row in rows {
+            for member in row.members ?? [] where !columns.contains(member.name) { columns.append(member.name) }
+        }
+        guard !columns.isEmpty else { return "" }
+        return rows.reduce(into: CSVTable.line(columns)) { text, row in
+            text += CSVTable.line(columns.map { DeskTable.cell(row[$0] ?? .null) })
+        }
+    }
+
+    /// What is no text, number or flag stands as JSON.
+    private static func cell(_ value: JSON) -> String {
+        if let text = value.stringValue { return text }
+        return value == .null ? "" : value.text
+    }
+}
+
+/// The rows of a chart.
+struct ChartRows: DeskCSV {
+    let chart: ChartAnswer
+
+    var json: JSON { chart.json }
+    var csv: String { chart.csv }
+    var next: String? { nil }
+}
+
+/// Reads lists beyond one page: to count them, and for spreadsheets.
+enum DeskListing {
+    private static let page = 1000
+    /// How long rows are counted, and collected.
+    private static let patience = (count: Duration.seconds(1), table: Duration.seconds(8))
+
+    /// A page of a list, with the number of all rows where it is asked for, or a table of many.
+    static func answer<Question: DeskListQuestion, Item>(
+        _ question: Question, _ desk: DatabaseDesk, _ ask: (DatabaseDesk, Question) throws -> DeskList<Item>
+    ) throws -> any DeskAnswer {
+        if question.part.isCSV { return try table(question, desk, ask) }
+        var answer = try ask(desk, question)
+        if question.part.isCounted { answer.count = try count(question, desk, ask) }
+        return answer
+    }
+
+    /// - Parameter found: gets the rows of each page.
+    /// - Returns: the cursor of what was not read.
+    private static func read<Question: DeskListQuestion, Item>(
+        _ question: Question, _ desk: DatabaseDesk, from start: String?, limit: Int, within time: Duration,
+        _ ask: (DatabaseDesk, Question) throws -> DeskList<Item>, _ found: ([Item]) -> Void
+    ) throws -> String? {
+        let deadline = ContinuousClock.now + time
+        var (cursor, count) = (start, 0)
+        repeat {
+            var part = question
+            part.part = question.part.part(after: cursor, limit: min(page, limit - count))
+            let list = try ask(desk, part)
+            found(list.items)
+            count += list.items.count
+            cursor = list.next
+        } while cursor != nil && count < limit && .now < deadline
+        return cursor
+    }
+
+    private static func count<Question: DeskListQuestion, Item>(
+        _ question: Question, _ desk: DatabaseDesk, _ ask: (DatabaseDesk, Question) throws -> DeskList<Item>
+    ) throws -> DeskCount {
+        var count: Int64 = 0
+        let rest = try read(
+            question, desk, from: nil, limit: Int(CappedCount.cap), within: patience.count, ask
+        ) { count += Int64($0.count) }
+        return DeskCount(count, isCapped: rest != nil)
+    }
+
+    private static func table<Question: DeskListQuestion, Item>(
+        _ question: Question, _ desk: DatabaseDesk, _ ask: (DatabaseDesk, Question) throws -> DeskList<Item>
+    ) throws -> DeskTable {
+        var rows: [JSON] = []
+        let rest = try read(
+            question, desk, from: question.part.cursor, limit: question.part.range.limit, within: patience.table, ask
+        ) { rows += $0.map(\.json) }
+        return DeskTable(rows: rows, next: rest)
+    }
+}

@@ -1,10 +1,12 @@
 """The console as a person uses it: see deploy/browser. Everything is private to a temporary folder, and gone at the end."""
 
 import argparse
+import faulthandler
 import json
 import os
 import re
 import shutil
+import signal
 import socket
 import subprocess
 import sys
@@ -21,6 +23,8 @@ from playwright.sync_api import sync_playwright
 
 PASSWORD = "correct horse battery staple"
 WIDTHS = (360, 1440)
+# Some of what is asked of a browser has no timeout of its own; the whole takes four minutes on two cores.
+LONGEST_SECONDS = 900
 HOSTILE = "<script>alert(1)</script>"
 # What outsiders may put wherever they can fill something in.
 CORPUS = (
@@ -231,6 +235,15 @@ class Checks:
         if not holds:
             self.faults.append(fault)
 
+    def await_stillness(self, page):
+        """By asking again: a promise of an animation that a page in the background never draws is never kept."""
+        moving = "document.getAnimations().filter(animation => animation.playState === 'running').length"
+        for _ in range(100):
+            if page.evaluate(moving) == 0:
+                return
+            page.wait_for_timeout(20)
+        self.faults.append(f"{page.url}: still moves after two seconds")
+
     def look(self, page, name, audits=True):
         """What every page must be, at each width and in each colour scheme; without axe where the policy keeps it out."""
         for scheme in ("light", "dark"):
@@ -238,7 +251,7 @@ class Checks:
             for width in WIDTHS:
                 page.set_viewport_size({"width": width, "height": 900})
                 # Colours change over a moment; what is seen in between is no state of the page.
-                page.evaluate("Promise.all(document.getAnimations().map(animation => animation.finished.catch(() => {})))")
+                self.await_stillness(page)
                 over = page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth")
                 self.need(over <= 0, f"{name}: scrolls sideways by {over} pixels at {width}")
                 if self.shots:
@@ -463,12 +476,19 @@ class Checks:
         self.need(reports and reports.group(1) == "0", "browsers reported what the policy forbids")
 
 
+def give_up(*_):
+    faulthandler.dump_traceback(all_threads=True)
+    raise TimeoutError(f"browser: not at the end after {LONGEST_SECONDS} s; where it stood is above")
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--programs", required=True)
     parser.add_argument("--chromium", required=True)
     parser.add_argument("--shots")
     options = parser.parse_args()
+    signal.signal(signal.SIGALRM, give_up)
+    signal.alarm(LONGEST_SECONDS)
     # A short path, because the path of a unix socket is short; entered by the user as whom Postgres runs.
     folder = tempfile.mkdtemp(prefix="entitled-web.", dir="/tmp")
     os.chmod(folder, 0o755)

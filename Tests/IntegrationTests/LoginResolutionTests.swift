@@ -175,8 +175,11 @@ import Testing
         let worker = try RunningWorker(installation)
         defer { worker.stop() }
         var lives = (UInt64(1)...2).map { SubscriberLife(app: Installation.app, seed: 70, number: $0) }
-        try installation.postAll(lives.indices.map { lives[$0].start(at: Installation.start).withoutToken })
-        try installation.untilApplied(2)
+        // One after the other: of two customers who become one, the older one stays.
+        for place in lives.indices {
+            try installation.postAll([lives[place].start(at: Installation.start).withoutToken])
+            try installation.untilApplied(Int64(place + 1))
+        }
         let connection = try installation.database.connect(role: "entitled_api")
         func found(_ id: String) throws -> CustomerQuery.Found {
             try #require(try CustomerQuery.find(anyID: id, foldSettings: FoldSettings(), on: connection))

@@ -4,7 +4,7 @@ import Base
 struct BenchmarkOptions {
     enum Scenario: String, CaseIterable {
         case verify, ingest, deliver, drain, send, waiting, neighbours, subscribers, history, crowd, grown, upgrade,
-            tracing,
+            tracing, console,
             rivals,
             all, sender, soak
 
@@ -24,6 +24,7 @@ struct BenchmarkOptions {
             case .upgrade: "a writer's longest wait while large tables are migrated"
             case .rivals: "apps that post receipts while one address and one Apple account do their worst"
             case .tracing: "what traces cost ingest and a worker: without, and with each recorded, in turns"
+            case .console: "what operators wait for beside very many customers: each list, record and search; plans"
             case .soak: "hours of load with poison, a hanging consumer and a bad key: flat, and nothing lost?"
             case .all: "P1 to P11 of these, one table: what is measured, how, the value, and what is asked for"
             case .sender: "the same for send, waiting and neighbours"
@@ -102,6 +103,7 @@ struct BenchmarkOptions {
         case .grown: (count, rounds) = (2000, 3)
         case .rivals: (count, rounds) = (300, 3)
         case .tracing: (count, rounds) = (4000, 3)
+        case .console: (customers, rounds) = (100_000, 20)
         case .soak: rate = 1000
         default: break
         }
@@ -149,7 +151,7 @@ struct BenchmarkOptions {
               --connections N    kept open by the load generator (64)
               --rate N           notifications in a second; 0: as fast as possible (0; soak: 1000)
               --rounds N         of verify, send and neighbours; the median counts (5); of crowd, grown and
-                                 rivals (3)
+                                 rivals (3); console: of each question (20)
               --bodies FILE      keeps the signed requests there, and takes them from there the next time
               --entitled PATH    the daemon (beside this program)
               --backlog N        drain: so many more notifications wait behind the measured ones; waiting, neighbours:
@@ -157,7 +159,8 @@ struct BenchmarkOptions {
               --retries N        drain: so many deliveries wait for a retry (0)
               --in-flight N      send: requests at once (100)
               --endpoints N      neighbours: healthy consumers (100)
-              --customers N      subscribers: so many with a subscription each (1000000)
+              --customers N      subscribers: so many with a subscription each (1000000); console: so many with fifteen
+                                 notifications each (100000, about 6 GB)
               --facts N          history, crowd: of a purchase about which much was said (10000)
               --purchases N      crowd: so many of those (256); grown: so many in all (5000000, with ten facts each,
                                  about 20 GB below /tmp); upgrade: rows in each large table

@@ -48,6 +48,7 @@ enum BenchmarksProgram {
             case .crowd: return try CrowdScenario(options: options, folder: folder).run()
             case .grown: return try GrownScenario(options: options, folder: folder).run()
             case .rivals: return try RivalScenario(options: options, folder: folder).run()
+            case .console: return try ConsoleScenario(options: options, folder: folder).run()
             case .upgrade: return try UpgradeScenario(options: options).run()
             default: break
             }
@@ -67,7 +68,7 @@ enum BenchmarksProgram {
                 return try SubscriberScenario(options: options, root: requests.root, folder: folder).run()
             case .neighbours:
                 return try NeighbourScenario(options: options, requests: requests, folder: folder).run()
-            case .history, .crowd, .grown, .rivals, .upgrade, .all, .sender, .soak:
+            case .history, .crowd, .grown, .rivals, .upgrade, .console, .all, .sender, .soak:
                 throw BenchmarkUsageError("not a single scenario")
             }
         }

@@ -73,6 +73,7 @@ final class Installation {
             "state_dir": .string("\(folder)/state"), "database": .object(["url": .string(url)]),
             "ingest": .object(["listen": .string("127.0.0.1:0")]),
             "api": .object(["listen": .string("127.0.0.1:0"), "public_keys": .strings([publicKey])]),
+            "console": .object(["listen": .string("127.0.0.1:0")]),
             "admin": .object(["listen": .string("127.0.0.1:0")]),
             "trust": .object(["root_sha256": .array([]), "root_files": .strings([root])]),
             "apps": .array([
@@ -107,6 +108,11 @@ final class Installation {
 
     /// For further connections as the owner, of threads that each have their own.
     var target: PostgresTarget { PostgresTarget(url: cluster.url(), applicationName: "benchmarks") }
+
+    /// What Postgres logged.
+    func serverLog() throws -> String {
+        try String(contentsOfFile: "\(folder)/postgres/server.log", encoding: .utf8)
+    }
 
     /// Seconds of processor time that Postgres used so far.
     var postgresCPU: Double { ProcessUsage.treeCPU(of: postmaster) }

@@ -154,6 +154,15 @@ package enum Schemas {
                 // Counts what became of the deliveries of a job.
                 .index(name: "delivery_job", definition: "ON entitled.delivery (job, state) WHERE job IS NOT NULL")
             ]),
+        Migration(
+            version: 41, name: "attribute_values", sql: EmbeddedFile.text("v0042_attribute_values.sql"),
+            oldestProgram: 26, isNeeded: false,
+            steps: [
+                // Finds customers by what an app said of them; values themselves are not in it.
+                .index(
+                    name: "customer_attribute_value",
+                    definition: "ON entitled.customer_attribute (hashtextextended(lower(value), 0)) WHERE value IS NOT NULL")
+            ]),
     ]
 
     /// Finds the changes of one target that are not done yet.

@@ -20,6 +20,7 @@ final class RunningConsole: Sendable {
     let metrics = Metrics()
     private let cluster: TestCluster
     private let services: [any Service]
+    let pages: ConsolePages
     private let server: HTTPServer
     let port: UInt16
 
@@ -32,7 +33,7 @@ final class RunningConsole: Sendable {
         let process = ProcessContext(clock: clock, logger: log.logger, metrics: metrics) { [log] prepare in
             PostgresSession(target, logger: log.logger, prepare: prepare)
         }
-        var pages: [any Service] = []
+        var pages: ConsolePages?
         var desk = DeskSettings(
             scopes: [StoreEnvironment.production, .sandbox].map { AppScope(app: "demo", environment: $0) },
             catalogue: EntitlementCatalogue(["pro": ["monthly"]]), retrySchedule: RetrySchedule(waits: [1000, 60_000]))
@@ -41,10 +42,12 @@ final class RunningConsole: Sendable {
             let made = try ConsolePages(PageSettings(address: address), parts) {
                 try process.session(patience: ConsoleRole.patience)
             }
-            pages = [made]
+            pages = made
             return made
         }
-        services = pages + role.services
+        guard let pages else { throw TestFailure("the console has no pages") }
+        self.pages = pages
+        services = [pages] + role.services
         server = HTTPServer(ConsoleRole.listener(on: "127.0.0.1:0"), handler: role.handler, logger: log.logger)
         for service in services { try service.start() }
         try server.start()
@@ -98,6 +101,9 @@ final class TestBrowser {
     func open(_ path: String, headers: [String: String] = [:]) -> HTTPCall {
         keep(send("GET", path, headers: headers))
     }
+
+    /// Has a cookie that another browser has, too.
+    func plant(cookie: String?) { self.cookie = cookie }
 
     /// Shows a page again, as the way back does.
     func keep(page: HTTPCall?) { self.page = page }

@@ -150,10 +150,13 @@ struct GrownConsole {
     private struct Copy {
         let table: String
         let changed: [String: String]
+        /// The number of its notification or event; nil: it has none.
+        var step: String?
     }
 
     private static func instant(_ number: String = "t.number") -> String {
-        "(c.first_ms + (c.now_ms - c.first_ms) * \(number) / (t.of + 1))"
+        // Within a day, so that rows lie in the order of their times, as in production.
+        "(c.first_ms + 86400000 * \(number) / (t.of + 1))"
     }
 
     private static let seq = "((\(instant()) - 1704067200000) << 22 | c.n)"
@@ -174,7 +177,7 @@ struct GrownConsole {
             table: "purchase",
             changed: [
                 "lane": "c.lane", "original_transaction_id": "c.otid", "owner": "c.owner", "account": "NULL",
-                "updated_ms": "c.first_ms + (c.now_ms - c.first_ms) * 15 / 16",
+                "updated_ms": "c.first_ms + 86400000",
             ]),
         Copy(
             table: "purchase_identifier",
@@ -183,19 +186,20 @@ struct GrownConsole {
                 "identifier":
                     "CASE WHEN t.identifier = t.original_transaction_id THEN c.otid ELSE c.n || '0' || t.identifier END",
             ]),
-        Copy(table: "fact", changed: ["lane": "c.lane", "original_transaction_id": "c.otid", "seq": seq]),
+        Copy(
+            table: "fact", changed: ["lane": "c.lane", "original_transaction_id": "c.otid", "seq": seq], step: "number"),
         Copy(
             table: "notification",
             changed: [
                 "lane": "c.lane", "original_transaction_id": "c.otid", "seq": seq, "uuid": "\(uuid)::text",
                 "received_ms": instant(), "signed_ms": instant(),
-            ]),
+            ], step: "number"),
         Copy(
             table: "event",
             changed: [
                 "lane": "c.lane", "original_transaction_id": "c.otid", "id": "md5(t.id::text || c.n)::uuid",
                 "created_ms": instant(),
-            ]),
+            ], step: "number"),
         Copy(
             table: "delivery",
             changed: [
@@ -206,13 +210,13 @@ struct GrownConsole {
                     + "WHEN 807 THEN 2 WHEN 11 THEN 0 WHEN 13 THEN 3 ELSE 1 END",
                 "last_status": "CASE WHEN (c.n * 15 + t.number) % 200 = 7 THEN 503 ELSE 200 END",
                 "next_ms": "c.now_ms + 3600000",
-            ]),
+            ], step: "number"),
         Copy(
             table: "attempt",
             changed: [
                 "lane": "c.lane", "delivery": delivery(event), "started_ms": instant("t.step"),
                 "duration_ms": "20 + abs(hashint8(c.n * 15 + t.step)) % 400",
-            ]),
+            ], step: "step"),
     ]
 
     private func statement(_ copy: Copy) throws -> String {
@@ -228,6 +232,7 @@ struct GrownConsole {
             INSERT INTO entitled.\(copy.table) (\(columns.joined(separator: ", ")))
             SELECT \(values.joined(separator: ", "))
             FROM public.copy c JOIN public.o_\(copy.table) t ON t.place = c.place
+            \(copy.step.map { "ORDER BY \(GrownConsole.instant("t.\($0)"))" } ?? "")
             """
     }
 

@@ -101,7 +101,9 @@ struct ConsoleQuestions {
             search("customer", ids.customers), search("in capitals", ids.customers.map { $0.uppercased() }),
             search("purchase", ids.purchases), search("transaction", ids.transactions), search("event", ids.events),
             search("delivery", ids.deliveries), search("notification", ids.notifications),
-            search("endpoint", ids.endpoints), search("nothing", ["none", "e", "%25", "user-"]),
+            search("endpoint", ids.endpoints),
+            search("e-mail address", ids.customers.map { "\($0.replacing("user-", with: "USER"))@example.com" }),
+            search("value of many", ["plan 1", "plan=plan 1"]), search("nothing", ["none", "e", "%25", "user-"]),
         ]
     }
 }

@@ -107,6 +107,7 @@ enum PageParts {
     }
 
     /// `10,000+`.
+    static func count(_ count: DeskCount) -> String { grouped(count.value) + (count.isCapped ? "+" : "") }
     static func count(_ count: CappedCount) -> String { grouped(count.value) + (count.isCapped ? "+" : "") }
 
     static func grouped(_ number: Int64) -> String {

@@ -81,12 +81,29 @@ enum EndpointPages {
                     }
                 }
             }
+            if let latency = answer.latency {
+                Tag.h2 { "Latency" }
+                PageParts.facts([
+                    ("Answers", .text(text(latency.answered))), ("From making to arrival", .text(text(latency.delivered))),
+                    (
+                        "Measured",
+                        .group([
+                            .text("the newest \(latency.deliveries) that arrived, since "),
+                            call.clock.time(latency.since),
+                        ])
+                    ),
+                ])
+            }
             call.changes(
                 endpoint.disabledReason == nil ? [.endpointPause, .endpointDisable] : [.endpointEnable],
                 of: ["id": endpoint.id])
             Tag.h2 { "Settings" }
             settings(answer, call)
         }
+    }
+
+    private static func text(_ value: EndpointLatency.Percentiles) -> String {
+        "p50 \(PageParts.grouped(value.p50)) ms, p95 \(PageParts.grouped(value.p95)) ms"
     }
 
     private static func backlog(

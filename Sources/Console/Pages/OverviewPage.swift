@@ -80,8 +80,13 @@ enum OverviewPage {
             figure(PageParts.count(overview.held), "held", .notifications, state: "held", call)
             Tag.p(.classes(.quiet)) {
                 if let oldest = overview.oldestPending {
-                    "Waiting since "
+                    "\(PageParts.count(overview.pending)) waiting since "
                     call.clock.time(oldest)
+                    if let most = overview.waitingLanes.first {
+                        let lanes = overview.waitingLanes.count
+                        ", in \(lanes) \(lanes == 1 ? "lane" : "lanes"); the most in lane \(most.lane): "
+                        PageParts.count(most.pending)
+                    }
                 } else {
                     "All others are applied."
                 }

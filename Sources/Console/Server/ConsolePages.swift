@@ -17,7 +17,7 @@ package final class ConsolePages: HTTPHandler, Service {
     private static let reportLimit = 8192
 
     private let settings: PageSettings
-    private let routes: [ConsoleRoute]
+    let routes: [ConsoleRoute]
     private let desk: DeskSettings
     private let pages: DeskThreads
     private let waiter: ChangeWaiter

@@ -83,22 +83,36 @@ package enum AuditTable {
         WHERE ($1::text IS NULL OR actor = $1) AND ($2::text IS NULL OR kind = $2)
             AND ($3::text IS NULL OR target = $3 AND kind <> ALL($9::text[]))
             AND ($4::int8 IS NULL OR at_ms >= $4) AND ($5::int8 IS NULL OR at_ms < $5) AND id < $6
-            AND ($8::int8 IS NULL OR at_ms >= $8)
+            AND ($8::int8 IS NULL OR at_ms >= $8) AND id >= $10
         ORDER BY id DESC LIMIT $7
         """
+
+    private static let lookedAt = "SELECT at_ms FROM entitled.audit WHERE id >= $1 ORDER BY id LIMIT 1"
+
+    /// Entries that one page looks at, where no index has what is asked for.
+    private static let longestLook: Int64 = 200_000
 
     /// A page, the newest first.
     package static func list(
         _ filter: Filter, _ range: ListRange, on connection: PostgresConnection
     ) throws -> ListPage<Entry> {
+        var least: Int64 = 0
+        // An index has targets.
+        if filter.target == nil {
+            let last = try connection.query("SELECT max(id) AS id FROM entitled.audit").one().optionalInt("id") ?? 0
+            least = max(0, min(last, max(0, range.after?.order ?? .max)) - longestLook)
+        }
         let found = try connection.query(
             select,
             [
                 .text(filter.actor), .text(filter.kind), .text(filter.target), .int8(range.since), .int8(range.until),
                 .int8(range.after?.order ?? .max), .int8(Int64(range.limit + 1)), .int8(filter.notBefore),
-                .texts(filter.hidesCustomers ? ChangeKind.ofCustomers.map(\.rawValue) : []),
+                .texts(filter.hidesCustomers ? ChangeKind.ofCustomers.map(\.rawValue) : []), .int8(least),
             ]
         ).map(Entry.init)
-        return ListPage(found, limit: range.limit) { ListCursor(order: $0.id, lane: 0) }
+        let stop = try least == 0 ? nil : connection.query(lookedAt, [.int8(least)]).first.map { row in
+            (instant: try row.int("at_ms"), cursor: ListCursor(order: least, lane: 0))
+        }
+        return ListPage(found, limit: range.limit, stop: stop) { ListCursor(order: $0.id, lane: 0) }
     }
 }

@@ -23,6 +23,40 @@ package enum AttributeTable {
         return (all, own)
     }
 
+    /// A customer with an attribute of a value that was searched.
+    package struct Match: Sendable, Equatable {
+        package let originalAppUserID: String
+        package let key: String
+    }
+
+    private static let hasIndex = """
+        SELECT EXISTS (
+            SELECT FROM pg_index WHERE indexrelid = to_regclass('entitled.customer_attribute_value') AND indisvalid
+        ) AS has_index
+        """
+
+    private static let find = """
+        SELECT DISTINCT i.original_app_user_id, f.key FROM (
+            SELECT app_user_id, key FROM entitled.customer_attribute
+            WHERE hashtextextended(lower(value), 0) = hashtextextended(lower($1), 0) AND lower(value) = lower($1)
+                AND value IS NOT NULL AND ($2::text IS NULL OR key = $2) LIMIT $3
+        ) f
+        JOIN entitled.app_user_id i ON i.id = f.app_user_id ORDER BY 1, 2
+        """
+
+    /// Customers who have this whole value, in upper or lower case; of so many rows. Empty where the schema has no index of values
+    /// yet.
+    ///
+    /// - Parameter key: of the attribute; nil: any.
+    package static func search(
+        _ value: String, key: String? = nil, atMost limit: Int, on connection: PostgresConnection
+    ) throws -> [Match] {
+        guard try connection.query(hasIndex).one().bool("has_index") else { return [] }
+        return try connection.query(find, [.text(value), .text(key), .int8(Int64(limit))]).map { row in
+            Match(originalAppUserID: try row.text("original_app_user_id"), key: try row.text("key"))
+        }
+    }
+
     private static let upsert = """
         INSERT INTO entitled.customer_attribute (app_user_id, key, value, updated_ms)
         SELECT $1, t.* FROM unnest($2::text[], $3::text[], $4::int8[]) AS t

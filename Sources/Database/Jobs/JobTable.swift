@@ -84,20 +84,31 @@ package enum JobTable {
         ).map(Job.init)
     }
 
+    /// Jobs that one page looks at: no index has their states.
+    private static let longestLook: Int64 = 200_000
+
     /// A page, the newest first.
     ///
     /// - Parameter state: nil: any.
     package static func list(
         in state: Job.State?, _ range: ListRange, on connection: PostgresConnection
     ) throws -> ListPage<Job> {
+        let last = try connection.query("SELECT max(id) AS id FROM entitled.job").one().optionalInt("id") ?? 0
+        let least = max(0, min(last, max(0, range.after?.order ?? .max)) - longestLook)
         let found = try connection.query(
             """
-            SELECT \(Job.columns) FROM entitled.job WHERE ($1::text IS NULL OR state = $1) AND id < $2
+            SELECT \(Job.columns) FROM entitled.job WHERE ($1::text IS NULL OR state = $1) AND id < $2 AND id >= $4
             ORDER BY id DESC LIMIT $3
             """,
-            [.text(state?.rawValue), .int8(range.after?.order ?? .max), .int8(Int64(range.limit + 1))]
+            [
+                .text(state?.rawValue), .int8(range.after?.order ?? .max), .int8(Int64(range.limit + 1)), .int8(least),
+            ]
         ).map(Job.init)
-        return ListPage(found, limit: range.limit) { ListCursor(order: $0.id, lane: 0) }
+        let lookedAt = "SELECT created_ms FROM entitled.job WHERE id >= $1 ORDER BY id LIMIT 1"
+        let stop = try least == 0 ? nil : connection.query(lookedAt, [.int8(least)]).first.map { row in
+            (instant: try row.int("created_ms"), cursor: ListCursor(order: least, lane: 0))
+        }
+        return ListPage(found, limit: range.limit, stop: stop) { ListCursor(order: $0.id, lane: 0) }
     }
 
     private static let stop = """

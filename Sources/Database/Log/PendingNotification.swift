@@ -173,6 +173,33 @@ package struct PendingNotification: Sendable {
         try connection.query(first, [.int2s(lanes.map(\.number))]).one().optionalInt("min")
     }
 
+    /// What waits in one lane.
+    package struct LaneBacklog: Sendable, Equatable {
+        package let lane: Lane
+        /// Counted up to the limit.
+        package let count: Int64
+        /// The number of the one that has waited longest.
+        package let oldest: Int64
+    }
+
+    private static let counted = """
+        SELECT l.lane, w.number, w.oldest FROM unnest($1::int2[]) AS l(lane) CROSS JOIN LATERAL (
+            SELECT count(*) AS number, min(seq) AS oldest FROM (
+                SELECT seq FROM entitled.pending WHERE lane = l.lane ORDER BY seq LIMIT $2
+            ) first
+        ) w
+        WHERE w.number > 0 ORDER BY w.number DESC, w.oldest
+        """
+
+    /// What waits, by lane, the most first; lanes in which nothing waits are left out.
+    ///
+    /// - Parameter limit: so many are counted in each lane at most.
+    package static func backlog(eachUpTo limit: Int64, on connection: PostgresConnection) throws -> [LaneBacklog] {
+        try connection.query(counted, [.int2s(Lane.all.map(\.number)), .int8(limit)]).map { row in
+            LaneBacklog(lane: try row.value("lane"), count: try row.int("number"), oldest: try row.int("oldest"))
+        }
+    }
+
     private static let remove = """
         DELETE FROM entitled.pending p USING unnest($1::int2[], $2::int8[]) AS t(lane, seq)
         WHERE p.lane = t.lane AND p.seq = t.seq

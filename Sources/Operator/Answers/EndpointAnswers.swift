@@ -51,12 +51,29 @@ package struct EndpointAnswer: DeskAnswer {
     package let pending: CappedCount
     package let held: CappedCount
     package let blocked: CappedCount
+    /// Nil: nothing arrived lately.
+    package let latency: EndpointLatency?
 
     package var endpoint: Endpoint { row.endpoint }
 
     package var json: JSON {
         let backlog = JSON.object(["pending": pending.json, "held": held.json, "blocked": blocked.json])
         return .object(
-            (row.json.members ?? []) + settings.members + [JSON.Member(name: "backlog", value: backlog)])
+            (row.json.members ?? []) + settings.members + [
+                JSON.Member(name: "backlog", value: backlog),
+                JSON.Member(name: "latency", value: latency?.json ?? .null),
+            ])
+    }
+}
+
+extension EndpointLatency {
+    package var json: JSON {
+        func percentiles(_ value: Percentiles) -> JSON {
+            .object(["p50_ms": .int(value.p50), "p95_ms": .int(value.p95)])
+        }
+        return .object([
+            "deliveries": .int(deliveries), "since": .date(since), "answered": percentiles(answered),
+            "delivered": percentiles(delivered),
+        ])
     }
 }

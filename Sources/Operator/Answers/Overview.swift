@@ -55,11 +55,31 @@ package struct Overview: DeskAnswer {
         package let lastReceived: Int64?
     }
 
+    /// Notifications that are not applied yet, of one lane.
+    package struct WaitingLane: Sendable, Equatable {
+        package let lane: Int64
+        package let pending: DeskCount
+        /// When the oldest of them came.
+        package let oldest: Int64
+
+        /// In one lane so many are counted.
+        package static let cap: Int64 = 400
+        /// So many lanes are named.
+        package static let most = 10
+
+        var json: JSON {
+            .object(["lane": .int(lane), "pending": pending.json, "oldest_at": .date(oldest)])
+        }
+    }
+
     package let now: Int64
     package let findings: [DeskFinding]
     package let sources: [Source]
     /// When the oldest notification came that is not applied yet.
     package let oldestPending: Int64?
+    package let pending: DeskCount
+    /// Lanes in which notifications wait; those with the most of them first.
+    package let waitingLanes: [WaitingLane]
     package let held: CappedCount
     package let duePending: CappedCount
     package let heldDeliveries: CappedCount
@@ -83,7 +103,8 @@ package struct Overview: DeskAnswer {
                             "last_received_at": .date($0.lastReceived),
                         ])
                     }),
-                "oldest_pending_at": .date(oldestPending), "held": held.json,
+                "oldest_pending_at": .date(oldestPending), "pending": pending.json,
+                "lanes": .array(waitingLanes.prefix(WaitingLane.most).map(\.json)), "held": held.json,
             ]),
             "deliveries": .object(["pending": duePending.json, "held": heldDeliveries.json]),
             "failing_endpoints": .strings(failingEndpoints),

@@ -10,11 +10,20 @@ extension DatabaseDesk {
     package func notifications(_ question: NotificationsQuestion) throws -> DeskList<NotificationRow> {
         try viewer.check(.notifications)
         var filter = filter(question)
-        if let app = question.app, let purchase = question.purchase {
+        if let purchase = question.purchase {
             let environments = question.environment.map { [$0] } ?? StoreEnvironment.allCases
-            filter.lanes = Set(environments.map { Lane(app: app, environment: $0, subject: purchase) }).sorted()
+            let apps = try question.app.map { [$0] } ?? knownApps()
+            filter.lanes = Set(
+                apps.flatMap { app in environments.map { Lane(app: app, environment: $0, subject: purchase) } }
+            ).sorted()
         }
         return question.part.list(try NotificationQuery.list(filter, question.part.range, on: connection)) { $0 }
+    }
+
+    /// Those of the configuration, and those of which something was bought.
+    private func knownApps() throws -> Set<String> {
+        let bought = try connection.query("SELECT DISTINCT app FROM entitled.product").map { try $0.text("app") }
+        return Set(settings.scopes.map(\.app)).union(bought)
     }
 
     func filter(_ question: NotificationsQuestion) -> NotificationQuery.Filter {
@@ -47,8 +56,9 @@ extension DatabaseDesk {
         try viewer.check(.outages)
         let coverage = try HistoryCoverage.read(on: connection)
         let (_, now) = try OverviewQuery.listened(on: connection)
+        let gaps = try settings.memory.outages(now: now) { try IngestUptime.outages(now: now, on: connection) }
         return DeskList(
-            try IngestUptime.outages(now: now, on: connection).reversed().map { gap in
+            gaps.reversed().map { gap in
                 OutageRow(
                     from: gap.lowerBound, until: gap.upperBound,
                     coverage: settings.scopes.map {
@@ -156,14 +166,20 @@ extension DatabaseDesk {
     package func overview() throws -> Overview {
         try viewer.check(.overview)
         let seen = try state()
-        let newest = try OverviewQuery.newestNotifications(since: now - DatabaseDesk.newestWithin, on: connection)
+        let newest = try settings.memory.newest(since: now - DatabaseDesk.newestWithin, now: now) { since in
+            try OverviewQuery.newestNotifications(since: since, on: connection)
+        }
         let counts = seen.counts
         return Overview(
             now: now, findings: findings(seen),
             sources: settings.scopes.map {
                 Overview.Source(app: $0.app, environment: $0.environment, lastReceived: newest[$0])
             },
-            oldestPending: seen.oldestPending, held: CappedCount(counts.held),
+            oldestPending: seen.oldestPending,
+            pending: DeskCount(
+                seen.waitingLanes.reduce(0) { $0 + $1.pending.value },
+                isCapped: seen.waitingLanes.contains { $0.pending.isCapped }),
+            waitingLanes: seen.waitingLanes, held: CappedCount(counts.held),
             duePending: CappedCount(counts.pendingDeliveries), heldDeliveries: CappedCount(counts.heldDeliveries),
             failingEndpoints: viewer.may(.endpoints) ? counts.failingEndpoints : [],
             openRefunds: CappedCount(counts.openRefunds), nextRefundDeadline: counts.nextRefundDeadline,
@@ -178,18 +194,24 @@ extension DatabaseDesk {
 
     private struct State {
         let counts: OverviewQuery.Counts
-        /// ms since 1970.
-        let oldestPending: Int64?
+        let waitingLanes: [Overview.WaitingLane]
         let workers: [OverviewQuery.Worker]
         let processes: [RunningProcess]
         let listened: (last: Int64?, now: Int64)
+
+        /// ms since 1970.
+        var oldestPending: Int64? { waitingLanes.map(\.oldest).min() }
     }
 
     private func state() throws -> State {
         State(
             counts: try OverviewQuery.counts(upTo: CappedCount.cap, now: now, on: connection),
-            oldestPending: try PendingNotification.oldest(in: Lane.all, on: connection)
-                .map(SequenceGenerator.instant(of:)),
+            waitingLanes: try PendingNotification.backlog(eachUpTo: Overview.WaitingLane.cap, on: connection).map {
+                Overview.WaitingLane(
+                    lane: Int64($0.lane.number),
+                    pending: DeskCount($0.count, isCapped: $0.count == Overview.WaitingLane.cap),
+                    oldest: SequenceGenerator.instant(of: $0.oldest))
+            },
             workers: try livingWorkers(), processes: try livingProcesses(),
             listened: try OverviewQuery.listened(on: connection))
     }
@@ -319,6 +341,19 @@ extension DatabaseDesk {
         }
         for owner in resolved.owners { add(owner.originalAppUserID, "transaction") }
         for other in resolved.spellings { add(other.originalAppUserID, "user id, differs in case only") }
+        for match in try attributes(with: text) { add(match.originalAppUserID, "attribute \(match.key)") }
         return hits
+    }
+
+    /// Customers of a search by an attribute's value.
+    private static let mostWithAttribute = 50
+
+    /// By the whole value, or by `KEY=VALUE`.
+    private func attributes(with text: String) throws -> [AttributeTable.Match] {
+        let found = try AttributeTable.search(text, atMost: DatabaseDesk.mostWithAttribute, on: connection)
+        let parts = text.split(separator: "=", maxSplits: 1)
+        guard found.isEmpty, parts.count == 2 else { return found }
+        return try AttributeTable.search(
+            String(parts[1]), key: String(parts[0]), atMost: DatabaseDesk.mostWithAttribute, on: connection)
     }
 }

@@ -136,6 +136,7 @@ extension DatabaseDesk {
             settings: EndpointSettings(
                 endpoint, live: try EndpointSecrets.list(of: id, now: now, on: connection),
                 standard: settings.retrySchedule),
-            pending: count(.pending), held: count(.held), blocked: count(.blocked))
+            pending: count(.pending), held: count(.held), blocked: count(.blocked),
+            latency: try EndpointLatency.read(of: id, now: now, on: connection))
     }
 }

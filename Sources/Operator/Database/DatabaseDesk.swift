@@ -19,6 +19,7 @@ package struct DeskSettings: Sendable {
     package var retrySchedule: RetrySchedule
     package var charts = ChartSettings()
     package var catalogueCheck: CatalogueCheck
+    package var memory = DeskMemory()
     /// What is in force, for operators to read.
     package var inForce: [ShownSetting] = []
 

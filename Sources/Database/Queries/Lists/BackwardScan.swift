@@ -13,12 +13,16 @@ struct BackwardScan {
     private var part: Int64
     private let deadline: ContinuousClock.Instant?
     private var isBegun = false
+    /// How long the next part takes, as far as the one before tells.
+    private var expected = Duration.zero
 
     /// The instant up to which was read when the budget ended, in ms since 1970; nil: it did not end.
     private(set) var stop: Int64?
 
     /// The first part, in ms.
     private static let firstPart: Int64 = 900_000
+    /// The same where few rows are read of each part, whatever is in it.
+    static let longFirstPart: Int64 = 16 * 86_400_000
     /// Longer than there are rows for; some centuries.
     private static let longestPart: Int64 = 1 << 44
     private static let shortestPart: Int64 = 1000
@@ -30,8 +34,9 @@ struct BackwardScan {
     /// - Parameters:
     ///   - least: inclusive, ms since 1970.
     ///   - end: exclusive; may lie in the future, since another host's clock may be ahead.
-    init(from least: Int64, to end: Int64, now: Int64, budget: Duration?) {
-        (self.least, self.end, self.now, part) = (least, end, now, BackwardScan.firstPart)
+    ///   - first: the first part, in ms; nil: a short one.
+    init(from least: Int64, to end: Int64, now: Int64, first: Int64? = nil, budget: Duration?) {
+        (self.least, self.end, self.now, part) = (least, end, now, first ?? BackwardScan.firstPart)
         deadline = budget.map { .now + $0 }
     }
 
@@ -53,7 +58,7 @@ struct BackwardScan {
         on connection: PostgresConnection, _ read: (Range<Int64>) throws -> [Row]
     ) throws -> [Row]? {
         while end > least {
-            if let deadline, isBegun, .now >= deadline {
+            if let deadline, isBegun, .now + expected >= deadline {
                 stop = end
                 return nil
             }
@@ -68,7 +73,9 @@ struct BackwardScan {
                 part = max(BackwardScan.shortestPart, part / 4)
                 continue
             }
-            let isQuick = deadline == nil || .now - began < BackwardScan.quick
+            let took = ContinuousClock.now - began
+            let isQuick = deadline == nil || took < BackwardScan.quick
+            expected = isQuick ? took * 2 : took / 2
             part = isQuick ? min(BackwardScan.longestPart, part * 2) : max(BackwardScan.shortestPart, part / 2)
             (end, isBegun) = (start, true)
             return rows

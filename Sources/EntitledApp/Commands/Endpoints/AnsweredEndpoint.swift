@@ -33,6 +33,17 @@ enum AnsweredEndpoint {
         return parts.isEmpty ? "everything" : parts.joined(separator: "; ")
     }
 
+    /// Empty where nothing arrived lately.
+    static func latency(_ latency: JSON, _ context: CommandContext) -> String {
+        guard let deliveries = latency["deliveries"]?.intValue else { return "" }
+        func text(_ name: String) -> String {
+            let value = latency[name] ?? .null
+            return "p50 \(value.cell("p50_ms")) ms, p95 \(value.cell("p95_ms")) ms"
+        }
+        return "answers \(text("answered")); from making to arrival \(text("delivered")); "
+            + "of the newest \(deliveries) since \(AnswerPage.time(latency, "since", context))"
+    }
+
     static func show(_ bytes: [UInt8], _ context: CommandContext) throws {
         guard !context.json else { return try context.document(bytes) }
         let endpoint = try JSON(ordered: bytes)
@@ -48,6 +59,7 @@ enum AnsweredEndpoint {
                 ("failing since", time("failing_since")), ("last success", time("last_success_at")),
                 ("last failure", failure.isEmpty ? "" : "\(failure) at \(time("last_failure_at"))"),
                 ("disabled at", time("disables_at")), ("backlog", backlog.joined(separator: ", ")),
+                ("latency", latency(endpoint["latency"] ?? .null, context)),
                 ("gets", filters(endpoint)), ("format", endpoint.cell("format")),
                 ("ordering", endpoint.cell("ordering")),
                 ("authorization", endpoint["authorization"]?.boolValue == true ? "set" : "none"),

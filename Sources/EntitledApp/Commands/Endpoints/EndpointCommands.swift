@@ -64,7 +64,8 @@ enum EndpointCommands {
                 endpoint, live: try EndpointSecrets.list(of: id, now: SystemClock().now(), on: connection),
                 standard: RetrySchedule(waits: configuration.webhooks.retrySchedule.map(\.milliseconds))),
             health: try EndpointHealthPage.load(id: id, configuration.healthPolicy, on: connection).of(endpoint),
-            blocked: try DeliveryOrder.blocked(of: id, atMost: EndpointPage.blockedLimit, on: connection))
+            blocked: try DeliveryOrder.blocked(of: id, atMost: EndpointPage.blockedLimit, on: connection),
+            latency: try EndpointLatency.read(of: id, now: SystemClock().now(), on: connection))
         let unreadable = UnreadableEndpoints.load(configuration, id: id)
         if context.json {
             let document = JSON.object((page.document.members ?? []) + more)

@@ -8,12 +8,16 @@ struct EndpointPage {
     private let health: EndpointHealthPage
     private let settings: EndpointSettings
     private let blocked: Int64
+    private let latency: EndpointLatency?
 
     /// How many blocked deliveries are counted.
     static let blockedLimit = 1000
 
-    /// - Parameter blocked: how many deliveries wait for an earlier one, counted up to the limit.
-    init(_ settings: EndpointSettings, health: EndpointHealthPage, blocked: Int64) {
+    /// - Parameters:
+    ///   - blocked: how many deliveries wait for an earlier one, counted up to the limit.
+    ///   - latency: nil: nothing arrived lately.
+    init(_ settings: EndpointSettings, health: EndpointHealthPage, blocked: Int64, latency: EndpointLatency? = nil) {
+        self.latency = latency
         self.settings = settings
         self.health = health
         self.blocked = blocked
@@ -27,6 +31,7 @@ struct EndpointPage {
         .object(
             (endpoint.document(health).members ?? []) + settings.members + [
                 JSON.Member(name: "blocked", value: .int(blocked)),
+                JSON.Member(name: "latency", value: latency?.json ?? .null),
                 JSON.Member(name: "public_key", value: .text(settings.publicKeys.first?.text)),
             ])
     }
@@ -56,8 +61,19 @@ struct EndpointPage {
         ]
         lines += settings.live.secrets.map { "secret         \(EndpointPage.life($0, time))" }
         lines += settings.publicKeys.map { "public key     \($0.text) (\(EndpointPage.life($0.summary, time)))" }
+        if let latency {
+            lines += [
+                "answers        \(EndpointPage.text(latency.answered))",
+                "arrival        \(EndpointPage.text(latency.delivered)) after it was made; the newest "
+                    + "\(latency.deliveries) since \(time(latency.since))",
+            ]
+        }
         lines.append("added          \(time(endpoint.created))")
         return lines.joined(separator: "\n")
+    }
+
+    private static func text(_ value: EndpointLatency.Percentiles) -> String {
+        "p50 \(value.p50) ms, p95 \(value.p95) ms"
     }
 
     private var contentText: String {

@@ -61,7 +61,7 @@ struct StatusCommand: ReadingCommand, RemoteCommand {
                     "\(source.cell("app")) \(source.cell("environment")): \(last.isEmpty ? "none in 45 days" : last)"
                 )
             } + [
-                ("to be applied", oldest.isEmpty ? "nothing waits" : "oldest \(oldest)"),
+                ("to be applied", oldest.isEmpty ? "nothing waits" : waiting(notifications, oldest: oldest)),
                 ("held", AnswerPage.count(notifications["held"])),
                 (
                     "webhooks",
@@ -78,6 +78,15 @@ struct StatusCommand: ReadingCommand, RemoteCommand {
                     "\(lanes.cell("lanes_owned")) of \(lanes.cell("lanes")) owned, by \(lanes.cell("alive")) workers"
                 ),
             ], context)
+    }
+
+    /// `12, oldest 14:03; lane 17: 8, lane 3: 4`.
+    private func waiting(_ notifications: JSON, oldest: String) -> String {
+        let lanes = (notifications["lanes"]?.arrayValue ?? []).prefix(3).map { lane in
+            "lane \(lane.cell("lane")): \(AnswerPage.count(lane["pending"]))"
+        }
+        let text = "\(AnswerPage.count(notifications["pending"])), oldest \(oldest)"
+        return lanes.isEmpty ? text : "\(text); \(lanes.joined(separator: ", "))"
     }
 
     private func show(workers: JSON, _ context: CommandContext) {

@@ -1,0 +1,64 @@
+import Postgres
+
+/// How long an endpoint's deliveries took lately, in ms.
+package struct EndpointLatency: Sendable, Equatable {
+    package struct Percentiles: Sendable, Equatable {
+        package let p50: Int64
+        package let p95: Int64
+    }
+
+    /// So many deliveries were measured.
+    package let deliveries: Int64
+    /// When the oldest of them was made, in ms since 1970.
+    package let since: Int64
+    /// From the start of the last attempt to the consumer's answer.
+    package let answered: Percentiles
+    /// From when the delivery was made to that answer: with what was waited before, and attempts that failed.
+    package let delivered: Percentiles
+
+    /// Deliveries that are measured, and those of all endpoints among which they are looked for: the newest.
+    package static let measured: Int64 = 200
+    package static let lookedAt: Int64 = 20_000
+    private static let day: Int64 = 86_400_000
+
+    /// No index has the deliveries of one endpoint by time. Attempts are looked for in the days that matter.
+    private static let select = """
+        SELECT count(*) AS deliveries, min(d.created_ms) AS since,
+            percentile_disc(0.5) WITHIN GROUP (ORDER BY a.duration_ms) AS p50,
+            percentile_disc(0.95) WITHIN GROUP (ORDER BY a.duration_ms) AS p95,
+            percentile_disc(0.5) WITHIN GROUP (ORDER BY a.started_ms + a.duration_ms - d.created_ms) AS whole_p50,
+            percentile_disc(0.95) WITHIN GROUP (ORDER BY a.started_ms + a.duration_ms - d.created_ms) AS whole_p95
+        FROM (
+            SELECT lane, id, created_ms FROM (
+                SELECT lane, id, endpoint, state, created_ms FROM entitled.delivery
+                WHERE created_ms >= $2 AND created_ms <= $3 ORDER BY created_ms DESC LIMIT $4
+            ) n
+            WHERE endpoint = $1 AND state = \(DeliveryCode.delivered) ORDER BY created_ms DESC LIMIT $5
+        ) d
+        CROSS JOIN LATERAL (
+            SELECT started_ms, duration_ms FROM entitled.attempt
+            WHERE lane = d.lane AND delivery = d.id AND started_ms >= $2 AND started_ms <= $3
+            ORDER BY started_ms DESC LIMIT 1
+        ) a
+        """
+
+    /// Of the last 24 hours; nil: nothing arrived.
+    ///
+    /// - Parameter now: ms since 1970.
+    package static func read(
+        of endpoint: String, now: Int64, on connection: PostgresConnection
+    ) throws -> EndpointLatency? {
+        let row = try connection.query(
+            select,
+            [
+                .text(endpoint), .int8(now - day), .int8(now + day), .int8(EndpointLatency.lookedAt),
+                .int8(EndpointLatency.measured),
+            ]
+        ).one()
+        guard let since = try row.optionalInt("since") else { return nil }
+        return EndpointLatency(
+            deliveries: try row.int("deliveries"), since: since,
+            answered: Percentiles(p50: try row.int("p50"), p95: try row.int("p95")),
+            delivered: Percentiles(p50: try row.int("whole_p50"), p95: try row.int("whole_p95")))
+    }
+}

@@ -23,11 +23,11 @@ struct ProxyLoginTests {
         let console = try RunningConsole(proxyLogin: ProxyLoginTests.proxy())
         try console.addUser(anna, .support)
         let browser = TestBrowser(console)
-        let page = browser.open("/console/customers?app=demo", headers: [header: anna])
+        let page = browser.open("/console/events?type=RENEWAL", headers: [header: anna])
         // The browser of these tests does not send the header again where it is led.
         #expect(page.status == 403)
         #expect(browser.cookie != nil)
-        let first = browser.send("GET", "/console/customers?app=demo", headers: [header: anna])
+        let first = browser.send("GET", "/console/events?type=RENEWAL", headers: [header: anna])
         #expect(first.status == 200)
         #expect(first.text.contains(anna))
         #expect(!first.headers.contains { $0.name == "set-cookie" })
@@ -37,9 +37,9 @@ struct ProxyLoginTests {
         #expect(console.log.text.contains("\"method\":\"proxy\""))
 
         let led = TestBrowser(console).send(
-            "GET", "/console/customers?app=demo", headers: [header: anna])
+            "GET", "/console/events?type=RENEWAL", headers: [header: anna])
         #expect(led.status == 303)
-        #expect(led.header("location") == "/console/customers?app=demo")
+        #expect(led.header("location") == "/console/events?type=RENEWAL")
     }
 
     @Test("a name without an operator, and no name at all, open nothing")
@@ -122,7 +122,7 @@ struct ProxyLoginTests {
         try console.addUser(anna)
         let answer = TestBrowser(console).send("GET", "/console/", headers: [header: anna])
         #expect(answer.status == 303)
-        #expect(answer.header("location") == "/console/login")
+        #expect(answer.header("location") == "/console/login?to=%2Fconsole")
     }
 
     @Test("with console.proxy.passwords a request without a name logs in as ever")

@@ -225,12 +225,12 @@ import Testing
             INSERT INTO entitled.purchase (lane, app, environment, original_transaction_id, owner, product_id,
                 will_renew, version, updated_ms) VALUES ($1, 'demo', 1, $2, 'anna', 'monthly', true, 1, 1)
             """, place)
+        _ = try actions.delete("anna", on: worker)
         try bench.database.execute(
             """
             INSERT INTO entitled.fact (lane, app, environment, original_transaction_id, digest, kind, signed_ms, seq, payload)
             VALUES ($1, 'demo', 1, $2, gen_random_uuid(), 7, 1, 1, '\\x28b52ffdffff')
             """, place)
-        _ = try actions.delete("anna", on: worker)
         let second = try actions.delete("bob", on: worker)
         let erasure = CustomerErasure(foldSettings: FoldSettings(), patience: .zero)
         var failures = 0
